@@ -1,0 +1,68 @@
+"""Everything that can go wrong and is the caller's to mend.
+
+    TertiumError                 one clear sentence; the command line prints it and exits 2
+    ├── UsageError               a call, option or spec that makes no sense
+    │   ├── UnknownNameError     no such metric, encoder, field ...; carries suggestions
+    │   └── NeedsError           a metric requires a source or references that are not there
+    ├── DataError                a file or value that cannot be used
+    │   └── LengthError          parallel inputs of different length; the command line exits 1
+    ├── MissingResourceError     weights, a package or a dictionary that is not installed
+    └── ModelError               a checkpoint that is damaged or does not fit
+
+An error says what was wrong, where, and what to do. Anything that is not a `TertiumError` is a bug
+in tertium and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TertiumError(Exception):
+    """The root of all errors a user can mend."""
+
+    exit_code = 2
+
+
+class UsageError(TertiumError):
+    """A call, option or spec that makes no sense."""
+
+
+class UnknownNameError(UsageError):
+    """A name that nothing answers to, with the closest ones that exist.
+
+    >>> raise UnknownNameError("metric", "blue", ["bleu", "chrf"])
+    Traceback (most recent call last):
+        ...
+    tertium.errors.UnknownNameError: unknown metric 'blue': did you mean 'bleu'? (known: bleu, chrf)
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(sorted(known))
+        close = difflib.get_close_matches(name.lower(), self.known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(repr(c) for c in close)}? " if close else ""
+        listing = f"(known: {', '.join(self.known) or 'none'})"
+        super().__init__(f"unknown {kind} {name!r}: {hint}{listing}")
+
+
+class NeedsError(UsageError):
+    """A metric requires something the segments do not have."""
+
+
+class DataError(TertiumError):
+    """A file or value that cannot be used as it is."""
+
+
+class LengthError(DataError):
+    """Parallel inputs of different length; never cut to the shorter."""
+
+    exit_code = 1
+
+
+class MissingResourceError(TertiumError):
+    """Weights, a package or a dictionary that is not installed; says what would install it."""
+
+
+class ModelError(TertiumError):
+    """A checkpoint that is damaged, incomplete or made for something else."""

@@ -1,0 +1,182 @@
+"""Names are strings resolved late: a table maps a name to "module:Class", a spec adds its fields.
+
+    spec   :=  name | name ":" field "=" value ("," field "=" value)*
+    value  :=  word | '"' any text, with \\" and \\\\ escaped '"'
+
+`bertscore:encoder=minilm@4,idf=true` builds `BERTScore(encoder="minilm@4", idf=True)`. Specs print
+only the fields that differ from their defaults, in the order of the dataclass, so that
+`parse(print(x)) == x` and equal objects print the same spec. Importing this module imports no metric.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Literal, Union
+
+from tertium.errors import UnknownNameError, UsageError
+
+METRICS: Mapping[str, str] = {
+    "bleu": "tertium.metrics.bleu:BLEU",
+    "chrf": "tertium.metrics.chrf:ChrF",
+    "ter": "tertium.metrics.ter:TER",
+}
+
+ALIASES: Mapping[str, str] = {
+    "chrf++": "chrf:word_order=2",
+    "chrfpp": "chrf:word_order=2",
+}
+
+_PLAIN = re.compile(r'[^\s,"=]+')
+_ITEM = re.compile(r'\s*([A-Za-z_][\w-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,"]*))\s*(?:,|$)')
+
+
+def resolve(table: Mapping[str, str], name: str, kind: str) -> Any:
+    """The object behind a name of a table.
+
+    >>> resolve(METRICS, "bluu", "metric")
+    Traceback (most recent call last):
+        ...
+    tertium.errors.UnknownNameError: unknown metric 'bluu': did you mean 'bleu'? ...
+    """
+    if name not in table:
+        raise UnknownNameError(kind, name, table)
+    module, _, attribute = table[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def split_spec(spec: str) -> tuple[str, dict[str, str]]:
+    """Take a spec apart into its name and the texts of its fields.
+
+    >>> split_spec('bertscore:encoder=minilm@4,idf=true')
+    ('bertscore', {'encoder': 'minilm@4', 'idf': 'true'})
+    """
+    name, _, rest = spec.strip().partition(":")
+    fields: dict[str, str] = {}
+    position = 0
+    while position < len(rest):
+        item = _ITEM.match(rest, position)
+        if item is None:
+            raise UsageError(
+                f"cannot read {rest[position:]!r} in spec {spec!r}: "
+                "expected field=value, separated by commas"
+            )
+        key, quoted, plain = item.groups()
+        key = key.replace("-", "_")
+        if key in fields:
+            raise UsageError(f"field {key!r} is given twice in spec {spec!r}")
+        text = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else plain.strip()
+        fields[key] = text
+        position = item.end()
+    return name, fields
+
+
+def build(cls: type[Any], name: str, fields: Mapping[str, str]) -> Any:
+    """Construct a frozen dataclass from the texts of its fields."""
+    types_of = _field_types(cls)
+    for key in fields:
+        if key not in types_of:
+            raise UnknownNameError(f"field of {name}", key, types_of)
+    values = {key: read_value(text, types_of[key], key) for key, text in fields.items()}
+    return cls(**values)
+
+
+def print_spec(name: str, value: Any) -> str:
+    """The shortest spec that rebuilds a dataclass: its name and the fields that are not default."""
+    parts = [
+        f"{key}={_quote(print_value(current))}" for key, current in non_default_fields(value)
+    ]
+    return f"{name}:{','.join(parts)}" if parts else name
+
+
+def non_default_fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """The (name, value) of each constructor field that differs from its default."""
+    for field in dataclasses.fields(value):
+        if not field.init:
+            continue
+        current = getattr(value, field.name)
+        if field.default is not dataclasses.MISSING:
+            default = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        else:
+            default = dataclasses.MISSING
+        if current != default or type(current) is not type(default):
+            yield field.name, current
+
+
+def read_value(text: str, kind: Any, key: str) -> Any:
+    """The value a text stands for, given the type of its field.
+
+    >>> read_value("true", bool, "idf"), read_value("4", int | None, "layer")
+    (True, 4)
+    """
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (Union, types.UnionType):
+        if type(None) in args and text.lower() == "none":
+            return None
+        return _read_union(text, [a for a in args if a is not type(None)], key)
+    if origin is Literal:
+        if text not in args:
+            raise UnknownNameError(f"value for {key}", text, [str(a) for a in args])
+        return text
+    if origin is tuple:
+        return tuple(read_value(part, args[0], key) for part in text.split("+")) if text else ()
+    if kind is bool:
+        return _read_bool(text, key)
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            raise UsageError(f"{key}={text} is not a number ({kind.__name__} expected)") from None
+    if kind is str:
+        return text
+    raise UsageError(f"field {key} of type {kind} cannot be written in a spec")
+
+
+def print_value(value: Any) -> str:
+    """The text that `read_value` reads back."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return "+".join(print_value(part) for part in value)
+    return str(value)
+
+
+def _read_union(text: str, kinds: list[Any], key: str) -> Any:
+    problem: UsageError | None = None
+    for kind in kinds:
+        try:
+            return read_value(text, kind, key)
+        except UsageError as error:
+            problem = error
+    assert problem is not None
+    raise problem
+
+
+def _read_bool(text: str, key: str) -> bool:
+    lowered = text.lower()
+    if lowered in ("true", "yes", "1", "on"):
+        return True
+    if lowered in ("false", "no", "0", "off"):
+        return False
+    raise UsageError(f"{key}={text} is neither true nor false")
+
+
+def _quote(text: str) -> str:
+    if _PLAIN.fullmatch(text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+@cache
+def _field_types(cls: type[Any]) -> dict[str, Any]:
+    hints = typing.get_type_hints(cls)
+    return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.init}

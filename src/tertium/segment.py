@@ -1,0 +1,58 @@
+"""The values everything is about: a hypothesis with what it may be compared to, and what people said.
+
+A metric sees `Segment`s only; judgements and preferences are segments with a human verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One hypothesis and what it may be compared to.
+
+    >>> Segment("the cat sat", references=("the cat sat down", "a cat sat"))
+    Segment(hypothesis='the cat sat', source=None, references=('the cat sat down', 'a cat sat'))
+    """
+
+    hypothesis: str
+    source: str | None = None
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A human score of one translation: higher is better, whatever the scale.
+
+    `item` names the source segment, so that several systems' translations of it can be grouped;
+    `system`, `annotator` and `lp` (language pair) are empty where they were not published.
+    """
+
+    segment: Segment
+    score: float
+    item: str = ""
+    system: str = ""
+    annotator: str = ""
+    lp: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """A human comparison of two translations of one item.
+
+    `verdict` is 1.0 where people preferred `left`, 0.0 where they preferred `right`, 0.5 for a tie.
+    """
+
+    left: Segment
+    right: Segment
+    verdict: float
+    item: str = ""
+    left_system: str = ""
+    right_system: str = ""
+    judge: str = ""
+    lp: str = ""
+
+    @property
+    def is_tie(self) -> bool:
+        return self.verdict == 0.5
