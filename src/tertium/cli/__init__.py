@@ -1,0 +1,78 @@
+"""The command line: one module per command; each parses, calls one public function and prints.
+
+stdout is data, stderr is progress and logging. A `TertiumError` prints one line and exits with its
+code (1 for inputs of different length, 2 for everything else a user can mend); anything else is a
+bug and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+from tertium.errors import TertiumError
+from tertium.version import __version__
+
+COMMANDS = (
+    "score",
+    "compare",
+    "list",
+    "cite",
+)
+
+DESCRIPTION = "Judge machine translation: score, compare, learn, and measure agreement with people."
+EPILOG = """\
+examples:
+  tertium score -t system.txt -r reference.txt -m bleu chrf
+  tertium compare -t baseline.txt ours.txt -r reference.txt -m bleu chrf --paired-bs
+  tertium list
+
+`tertium COMMAND --help` explains each command, with examples of its own.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    parser = make_parser()
+    args = parser.parse_args(argv)
+    logging.basicConfig(
+        level=logging.ERROR if getattr(args, "quiet", False) else logging.WARNING,
+        format="tertium: %(message)s",
+        stream=sys.stderr,
+    )
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except TertiumError as error:
+        print(f"tertium: error: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader (`head`, say) has gone; keep Python from complaining again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("tertium: interrupted", file=sys.stderr)
+        return 130
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The whole command line, so that it can be documented and tested."""
+    parser = argparse.ArgumentParser(
+        prog="tertium",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tertium {__version__}")
+    subparsers = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, dest="command"
+    )
+    for name in COMMANDS:
+        module = importlib.import_module(f"tertium.cli.{name}")
+        module.add_parser(subparsers).set_defaults(run=module.run)
+    return parser

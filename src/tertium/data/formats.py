@@ -1,0 +1,272 @@
+"""Lines, tables and records in and out of files, with errors that say where.
+
+Text is UTF-8, with or without a byte-order mark, with any line end, plain or gzip; an empty line is
+a segment like any other. Nothing is repaired in silence: bad bytes, NUL bytes, ragged rows and
+missing fields are errors that name file and line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tertium.errors import DataError
+from tertium.segment import Segment
+
+PathLike = str | os.PathLike[str]
+
+SOURCE_NAMES = ("src", "source")
+HYPOTHESIS_NAMES = ("mt", "hyp", "hypothesis", "translation", "candidate", "prediction")
+REFERENCE_NAMES = ("ref", "reference", "references")
+SYSTEM_NAMES = ("system", "model")
+DOCUMENT_NAMES = ("document", "doc", "docid", "doc_id")
+
+csv.field_size_limit(1 << 24)
+
+
+def read_text(path: PathLike) -> str:
+    """The whole text of a file, plain or gzip, checked to be clean UTF-8."""
+    file = Path(path)
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{file}: no such file") from None
+    except IsADirectoryError:
+        raise DataError(f"{file} is a directory; a file was expected") from None
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read ({error.strerror})") from None
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{file}: damaged gzip file ({error})") from None
+    return decode(data, str(file))
+
+
+def decode(data: bytes, where: str) -> str:
+    """UTF-8 bytes to text without byte-order mark; bad or NUL bytes are named by line."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        start = error.start + (3 if data.startswith(b"\xef\xbb\xbf") else 0)
+        line = data.count(b"\n", 0, start) + 1
+        raise DataError(
+            f"{where}, line {line}: not UTF-8 (byte 0x{data[start]:02x} at position {start}); "
+            "convert it first, e.g. with iconv -t UTF-8"
+        ) from None
+    nul = text.find("\0")
+    if nul >= 0:
+        line = text.count("\n", 0, nul) + 1
+        raise DataError(f"{where}, line {line}: NUL byte; is this a text file?")
+    return text
+
+
+def read_lines(path: PathLike) -> list[str]:
+    r"""The lines of a file, without their ends; `\n`, `\r\n` and lone `\r` end a line.
+
+    Other separators that Python's `splitlines` knows (form feed, U+2028 ...) are part of the text,
+    as they are for every other tool that counts lines.
+    """
+    text = read_text(path)
+    if not text:
+        raise DataError(f"{Path(path)} is empty; expected one segment a line")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return lines
+
+
+def read_jsonl(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSONL file with their line numbers; blank lines are skipped."""
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DataError(f"{path}, line {number}: not JSON ({error.msg})") from None
+        if not isinstance(record, dict):
+            raise DataError(f"{path}, line {number}: expected an object, got {line[:40]!r}")
+        yield number, record
+
+
+def read_table(
+    path: PathLike, fields: Sequence[str] | None = None, *, delimiter: str | None = None
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a TSV or CSV file as dictionaries with their line numbers.
+
+    The first row is the header unless `fields` names the columns. The delimiter follows the suffix
+    (`.csv` comma, else tab). CSV knows quotes and newlines inside them; TSV takes fields literally.
+    """
+    text = read_text(path)
+    if delimiter is None:
+        delimiter = "," if ".csv" in Path(path).suffixes else "\t"
+    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
+    try:
+        header = list(fields) if fields is not None else next(reader, None)
+        if header is None:
+            raise DataError(f"{path} is empty; expected a header and rows")
+        header = [name.strip() for name in header]
+        repeated = {name for name in header if header.count(name) > 1}
+        if repeated:
+            raise DataError(f"{path}: column {sorted(repeated)[0]!r} occurs more than once")
+        for row in reader:
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise DataError(
+                    f"{path}, line {reader.line_num}: {len(row)} fields where the header "
+                    f"has {len(header)} ({', '.join(header)})"
+                )
+            yield reader.line_num, dict(zip(header, row, strict=True))
+    except csv.Error as error:
+        raise DataError(f"{path}, line {reader.line_num}: {error}") from None
+
+
+def read_records(
+    path: PathLike, fields: Sequence[str] | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Records of a JSONL, TSV or CSV file, whichever its suffix says."""
+    suffixes = Path(path).suffixes
+    if ".jsonl" in suffixes or ".json" in suffixes or ".ndjson" in suffixes:
+        return read_jsonl(path)
+    return read_table(path, fields)
+
+
+def pick(record: Mapping[str, Any], names: Sequence[str], where: str) -> Any:
+    """The value under one of several aliases, None where none is there; two at once are refused."""
+    present = [name for name in names if record.get(name) is not None]
+    if len(present) > 1:
+        raise DataError(f"{where}: both {present[0]!r} and {present[1]!r} are given; keep one")
+    return record[present[0]] if present else None
+
+
+def segment_from_record(record: Mapping[str, Any], where: str) -> Segment:
+    """A segment from a record with any of the aliases people use.
+
+    >>> segment_from_record({"mt": "hello", "ref": ["hi", "hello"]}, "line 1")
+    Segment(hypothesis='hello', source=None, references=('hi', 'hello'))
+    """
+    hypothesis = pick(record, HYPOTHESIS_NAMES, where)
+    if hypothesis is None:
+        raise DataError(
+            f"{where}: no translation (looked for {', '.join(HYPOTHESIS_NAMES)}; "
+            f"found {', '.join(record) or 'nothing'})"
+        )
+    source = pick(record, SOURCE_NAMES, where)
+    references = references_from(pick(record, REFERENCE_NAMES, where), record, where)
+    for value in (hypothesis, source, *references):
+        if value is not None and not isinstance(value, str):
+            raise DataError(f"{where}: expected text, got {value!r}")
+    return Segment(hypothesis, source, references)
+
+
+def references_from(value: Any, record: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """References given as one text, a list, or numbered columns (`ref1`, `ref2`, ...)."""
+    if value is None:
+        numbered = [
+            record[f"{stem}{mark}{n}"]
+            for stem in REFERENCE_NAMES
+            for mark in ("", "_", "-")
+            for n in range(10)
+            if record.get(f"{stem}{mark}{n}") is not None
+        ]
+        return tuple(numbered)
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Sequence):
+        return tuple(value)
+    raise DataError(f"{where}: references must be a text or a list of texts, got {value!r}")
+
+
+def record_from_segment(segment: Segment) -> dict[str, Any]:
+    """The record that `segment_from_record` reads back."""
+    record: dict[str, Any] = {"mt": segment.hypothesis}
+    if segment.source is not None:
+        record["src"] = segment.source
+    if segment.references:
+        record["ref"] = list(segment.references)
+    return record
+
+
+def write_lines(path: PathLike, lines: Iterable[str]) -> None:
+    """One line each, atomically; a line that contains a line end is refused."""
+
+    def checked() -> Iterator[str]:
+        for number, line in enumerate(lines, start=1):
+            if "\n" in line or "\r" in line:
+                raise DataError(f"{path}: segment {number} contains a line end; use JSONL instead")
+            yield line + "\n"
+
+    write_atomically(path, checked())
+
+
+def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
+    """One object a line, atomically."""
+    write_atomically(path, (json.dumps(r, ensure_ascii=False) + "\n" for r in records))
+
+
+def write_table(path: PathLike, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A TSV (or, by suffix, CSV) file with a header, atomically."""
+    if ".csv" in Path(path).suffixes:
+        buffer = io.StringIO(newline="")
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+        write_atomically(path, [buffer.getvalue()])
+        return
+
+    def lines() -> Iterator[str]:
+        yield "\t".join(header) + "\n"
+        for number, row in enumerate(rows, start=1):
+            cells = [str(cell) for cell in row]
+            if any(mark in cell for cell in cells for mark in "\t\n\r"):
+                raise DataError(f"{path}, row {number}: a field contains a tab or line end")
+            yield "\t".join(cells) + "\n"
+
+    write_atomically(path, lines())
+
+
+def write_atomically(path: PathLike, chunks: Iterable[str]) -> None:
+    """Write a file whole or not at all: a killed process or a full disk leaves the old one.
+
+    A name ending in `.gz` is compressed. The stamp inside is fixed, so equal content gives equal files.
+    """
+    target = Path(path)
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        with os.fdopen(handle, "wb") as raw:
+            if target.suffix == ".gz":
+                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+                    for chunk in chunks:
+                        packed.write(chunk.encode("utf-8"))
+            else:
+                for chunk in chunks:
+                    raw.write(chunk.encode("utf-8"))
+            raw.flush()
+            os.fsync(raw.fileno())
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(target)
+    except OSError as error:
+        raise DataError(f"{target}: cannot be written ({error.strerror})") from None
+    finally:
+        if temporary:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

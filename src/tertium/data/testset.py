@@ -1,0 +1,201 @@
+"""A test set: sources, references, documents, and what each system made of them.
+
+References are kept per segment, so any number of them, also a different number for each segment,
+means the same in every metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tertium.data.formats import (
+    DOCUMENT_NAMES,
+    SYSTEM_NAMES,
+    PathLike,
+    pick,
+    read_lines,
+    read_records,
+    record_from_segment,
+    segment_from_record,
+    write_jsonl,
+)
+from tertium.errors import DataError, LengthError, UnknownNameError
+from tertium.segment import Segment
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Named system outputs over the same segments.
+
+    `systems` maps a name to its outputs; `references` holds a tuple of references for each segment
+    (all empty where there are none); `sources` and `documents` are empty where not known.
+
+    >>> small = TestSet(systems={"ours": ("hello",)}, references=(("hi", "hello there"),))
+    >>> small.segments("ours")
+    [Segment(hypothesis='hello', source=None, references=('hi', 'hello there'))]
+    """
+
+    __test__ = False  # the name looks like a test class to pytest
+
+    systems: Mapping[str, Sequence[str]]
+    references: Sequence[Sequence[str]] = ()
+    sources: Sequence[str] = ()
+    documents: Sequence[str] = ()
+    name: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.systems:
+            raise DataError("a test set needs at least one system output")
+        size, first = len(self), next(iter(self.systems))
+        for label, values in self._parts():
+            if len(values) != size:
+                raise LengthError(
+                    f"{label} has {len(values)} segments, but {first} has {size}; "
+                    "they must be parallel"
+                )
+
+    def _parts(self) -> Iterable[tuple[str, Sequence[Any]]]:
+        yield from self.systems.items()
+        for label in ("references", "sources", "documents"):
+            values = getattr(self, label)
+            if values:
+                yield label, values
+
+    def __len__(self) -> int:
+        return len(next(iter(self.systems.values())))
+
+    def segments(self, system: str) -> list[Segment]:
+        """What one system made of every segment, with what it may be compared to."""
+        if system not in self.systems:
+            raise UnknownNameError("system", system, self.systems)
+        outputs = self.systems[system]
+        sources: Sequence[str | None] = self.sources or [None] * len(outputs)
+        references: Sequence[Sequence[str]] = self.references or [()] * len(outputs)
+        return [
+            Segment(hypothesis, source, tuple(refs))
+            for hypothesis, source, refs in zip(outputs, sources, references, strict=True)
+        ]
+
+    @classmethod
+    def read(
+        cls,
+        translations: Sequence[PathLike],
+        references: Sequence[PathLike] = (),
+        sources: PathLike | None = None,
+        documents: PathLike | None = None,
+        names: Sequence[str] | None = None,
+    ) -> TestSet:
+        """Read parallel text files, one segment a line; every file must have as many lines.
+
+        Systems are named by their files unless `names` says otherwise.
+        """
+        if not translations:
+            raise DataError("no translations given")
+        if names is not None and len(names) != len(translations):
+            raise LengthError(f"{len(names)} names for {len(translations)} translation files")
+        labels = names if names is not None else distinct_names(translations)
+        if len(set(labels)) != len(labels):
+            repeated = next(label for label in labels if list(labels).count(label) > 1)
+            raise DataError(f"two systems are named {repeated!r}; name them apart with --names")
+        files = [*translations, *references, *(f for f in (sources, documents) if f is not None)]
+        texts = [read_lines(file) for file in files]
+        check_parallel(files, texts)
+        outputs, streams = texts[: len(labels)], texts[len(labels) :][: len(references)]
+        return cls(
+            systems=dict(zip(labels, map(tuple, outputs), strict=True)),
+            references=tuple(zip(*streams, strict=True)),
+            sources=tuple(read_lines(sources)) if sources is not None else (),
+            documents=tuple(read_lines(documents)) if documents is not None else (),
+        )
+
+    @classmethod
+    def from_records(cls, path: PathLike, fields: Sequence[str] | None = None) -> TestSet:
+        """Read a JSONL, TSV or CSV file: a row for each system and segment.
+
+        Rows of one system keep their order; every system must translate the same segments. Without
+        a system column all rows are one system, named by the file.
+        """
+        default = Path(path).name.split(".")[0] or "system"
+        rows: dict[str, list[Segment]] = {}
+        documents: dict[str, list[str]] = {}
+        for number, record in read_records(path, fields):
+            where = f"{path}, line {number}"
+            system = str(pick(record, SYSTEM_NAMES, where) or default)
+            rows.setdefault(system, []).append(segment_from_record(record, where))
+            documents.setdefault(system, []).append(str(pick(record, DOCUMENT_NAMES, where) or ""))
+        if not rows:
+            raise DataError(f"{path} holds no segments")
+        first = next(iter(rows))
+        for system, segments in rows.items():
+            _check_same_items(str(path), first, rows[first], system, segments)
+        return cls(
+            systems={name: tuple(s.hypothesis for s in segs) for name, segs in rows.items()},
+            references=tuple(s.references for s in rows[first])
+            if any(s.references for s in rows[first])
+            else (),
+            sources=_sources(rows[first], str(path)),
+            documents=tuple(documents[first]) if any(documents[first]) else (),
+        )
+
+    def write(self, path: PathLike) -> None:
+        """Write the JSONL file that `from_records` reads back."""
+        write_jsonl(
+            path,
+            (
+                {**record_from_segment(segment), "system": system}
+                | ({"document": self.documents[n]} if self.documents else {})
+                for system in self.systems
+                for n, segment in enumerate(self.segments(system))
+            ),
+        )
+
+
+def check_parallel(files: Sequence[PathLike], texts: Sequence[Sequence[str]]) -> None:
+    """Refuse files of different length, naming both files and both counts."""
+    for file, text in zip(files[1:], texts[1:], strict=True):
+        if len(text) != len(texts[0]):
+            raise LengthError(
+                f"{files[0]} has {len(texts[0])} lines but {file} has {len(text)}; "
+                "they must be parallel, one segment a line"
+            )
+
+
+def distinct_names(files: Sequence[PathLike]) -> list[str]:
+    """Short names for files: the file name, or as much of the path as tells them apart.
+
+    >>> distinct_names(["a/out.txt", "b/out.txt"])
+    ['a/out.txt', 'b/out.txt']
+    >>> distinct_names(["runs/a.txt", "runs/b.txt"])
+    ['a.txt', 'b.txt']
+    """
+    parts = [Path(file).parts for file in files]
+    for depth in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(p[-depth:]) for p in parts]
+        if len(set(names)) == len(names):
+            return names
+    return [str(file) for file in files]
+
+
+def _check_same_items(
+    path: str, first: str, expected: Sequence[Segment], system: str, found: Sequence[Segment]
+) -> None:
+    if len(found) != len(expected):
+        raise LengthError(
+            f"{path}: system {system!r} has {len(found)} segments, {first!r} has {len(expected)}"
+        )
+    for number, (a, b) in enumerate(zip(expected, found, strict=True), start=1):
+        if (a.source, a.references) != (b.source, b.references):
+            raise DataError(
+                f"{path}: segment {number} of system {system!r} has another source or other "
+                f"references than that of {first!r}; sort the rows of all systems alike"
+            )
+
+
+def _sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:
+    sources = tuple(s.source for s in segments if s.source is not None)
+    if sources and len(sources) != len(segments):
+        raise DataError(f"{path}: some segments have a source and some have none")
+    return sources
