@@ -1,0 +1,25 @@
+"""Text to vectors: one protocol for contextual, universal and static encoders, encoded once.
+
+`load_encoder("minilm@4")` gives an `Encoder`; `pairwise` and `stream` feed it distinct texts in
+bounded memory, through what memory and disk already hold; `runtime` says on which device and how.
+"""
+
+from tertium.encoders.embeddings import Embeddings
+from tertium.encoders.encoder import Encoder, EncoderName, load_encoder
+from tertium.encoders.runtime import Runtime, current_runtime, runtime
+from tertium.encoders.stream import Chunk, chunks, embed, pairwise, stream
+
+__all__ = [
+    "Chunk",
+    "Embeddings",
+    "Encoder",
+    "EncoderName",
+    "Runtime",
+    "chunks",
+    "current_runtime",
+    "embed",
+    "load_encoder",
+    "pairwise",
+    "runtime",
+    "stream",
+]

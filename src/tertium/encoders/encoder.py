@@ -1,0 +1,138 @@
+"""What an encoder is, and how a name becomes one.
+
+    name    :=  family ["/" rest] ["@" layer]
+    family  :=  minilm | mpnet | use | glove | hf | dir | file | toy
+    layer   :=  N (one layer) | N-M (the mean of layers N to M) | all (every layer, side by side)
+
+`minilm@4` is layer 4 of all-MiniLM-L6-v2 (0 is the embedding layer), `hf/xlm-roberta-base@9` a
+model of the Hugging Face hub or cache, `dir/models/mine@6` a folder, `file/vectors.txt` word vectors.
+Without a layer, a model takes the one its entry in `weights.py` recommends, else its last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol, runtime_checkable
+
+from tertium.encoders.embeddings import Embeddings
+from tertium.encoders.runtime import Long, Precision, current_runtime
+from tertium.errors import UsageError
+from tertium.registry import resolve
+
+ENCODERS: Mapping[str, str] = {
+    "minilm": "tertium.encoders.transformer:load",
+    "mpnet": "tertium.encoders.transformer:load",
+    "hf": "tertium.encoders.transformer:load",
+    "dir": "tertium.encoders.transformer:load",
+    "use": "tertium.encoders.universal:load",
+    "glove": "tertium.encoders.static:load",
+    "file": "tertium.encoders.static:load",
+    "toy": "tertium.encoders.toy:load",
+}
+
+_LAYER = re.compile(r"@(all|\d+(?:-\d+)?)$")
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Turns texts into vectors.
+
+    `name` rebuilds it; `dim` is the width of token vectors, `sentence_dim` of sentence vectors
+    (0 where there are none); `layers` is how many layers lie side by side in a token vector (1
+    unless `@all`); `languages` what it was made for (None: not known); `max_length` how many pieces
+    of a text it sees (None: all); `weights_hash` the sha256 of what was loaded.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dim(self) -> int: ...
+    @property
+    def sentence_dim(self) -> int: ...
+    @property
+    def layers(self) -> int: ...
+    @property
+    def languages(self) -> frozenset[str] | None: ...
+    @property
+    def max_length(self) -> int | None: ...
+    @property
+    def weights_hash(self) -> str: ...
+
+    def encode(
+        self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
+    ) -> Embeddings:
+        """The vectors of these texts, in their order; computes no more than is asked for.
+
+        Each distinct text is computed once. `stream.pairwise` and its siblings call this with the
+        texts that neither memory nor disk holds; metrics call those.
+        """
+        ...
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        """How many of these texts are longer than the encoder sees."""
+        ...
+
+    def signature_fields(self) -> Mapping[str, str]:
+        """model, layer, prec and maxlen for signatures; no value contains a pipe or colon."""
+        ...
+
+    def fingerprint(self, part: str) -> str:
+        """What decides the vectors of a part ("tokens" or "sentences") apart from the text.
+
+        Vectors of equal fingerprints and texts are equal. Empty where computing is as cheap as
+        reading from disk, so that nothing is stored.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class EncoderName:
+    """An encoder's name taken apart.
+
+    >>> EncoderName.parse("hf/xlm-roberta-base@9")
+    EncoderName(family='hf', rest='xlm-roberta-base', layer='9')
+    >>> str(EncoderName.parse("minilm@4"))
+    'minilm@4'
+    """
+
+    family: str
+    rest: str = ""
+    layer: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> EncoderName:
+        layer = _LAYER.search(text)
+        stem = text[: layer.start()] if layer else text
+        family, _, rest = stem.partition("/")
+        if family in ("hf", "dir", "file") and not rest:
+            raise UsageError(f"encoder {text!r} names no model: expected {family}/NAME")
+        return cls(family, rest, layer.group(1) if layer else "")
+
+    def __str__(self) -> str:
+        stem = f"{self.family}/{self.rest}" if self.rest else self.family
+        return f"{stem}@{self.layer}" if self.layer else stem
+
+
+def load_encoder(name: str, *, precision: Precision = "fp32", long: Long = "truncate") -> Encoder:
+    """The encoder of a name, on the device of the current runtime; loaded once a process.
+
+    `precision` is what the forward pass computes in: fp32 (exact), bf16 (CPU or GPU), fp16 (GPU
+    only). `long="window"` slides over a text that is too long instead of cutting it. Both change
+    scores, so they are fields of metrics and stand in signatures.
+    """
+    if precision not in ("fp32", "bf16", "fp16"):
+        raise UsageError(f"unknown precision {precision!r}: expected fp32, bf16 or fp16")
+    if long not in ("truncate", "window"):
+        raise UsageError(f"unknown long={long!r}: expected truncate or window")
+    return _load(name, precision, long, current_runtime().device)
+
+
+@lru_cache(maxsize=8)
+def _load(name: str, precision: Precision, long: Long, device: str) -> Encoder:
+    parsed = EncoderName.parse(name)
+    loader = resolve(ENCODERS, parsed.family, "encoder")
+    encoder: Encoder = loader(parsed, precision=precision, long=long, device=device)
+    return encoder

@@ -1,0 +1,76 @@
+"""How to compute, apart from what: device, batches, threads, memory and the cache.
+
+None of these changes a score beyond floating-point noise (1e-5 on unit vectors), so they are no
+field of a metric and in no signature: they are a context of the process.
+
+>>> with runtime(device="cpu", cache=False):
+...     current_runtime().cache
+False
+>>> current_runtime().cache
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tertium.errors import UsageError
+
+Precision = Literal["fp32", "bf16", "fp16"]
+Long = Literal["truncate", "window"]
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """The choices of a run that leave its scores alone.
+
+    `device`: cpu, cuda, cuda:N, mps, or auto (cuda, mps, cpu: the first there is);
+    `token_budget`: tokens in one forward pass, padding included; `batch_size`: texts in one forward
+    pass at most (None: as many as the budget allows); `threads`: CPU threads (None: as torch says);
+    `memory`: bytes of vectors kept between chunks and metrics; `cache`: use the store on disk;
+    `progress`: show a progress bar on stderr.
+    """
+
+    device: str = "auto"
+    token_budget: int = 4096
+    batch_size: int | None = None
+    threads: int | None = None
+    memory: int = 384 * MEGABYTE
+    cache: bool = True
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        if self.device.partition(":")[0] not in DEVICES:
+            raise UsageError(
+                f"unknown device {self.device!r}: expected auto, cpu, cuda, cuda:N or mps"
+            )
+        for name in ("token_budget", "batch_size", "threads"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name}={value}: expected at least 1")
+
+
+_DEFAULT = Runtime()
+_current: ContextVar[Runtime] = ContextVar("tertium_runtime", default=_DEFAULT)
+
+
+def current_runtime() -> Runtime:
+    """The runtime choices in force here."""
+    return _current.get()
+
+
+@contextmanager
+def runtime(**changes: Any) -> Iterator[Runtime]:
+    """Change some runtime choices for the calls inside the block."""
+    token = _current.set(replace(_current.get(), **changes))
+    try:
+        yield _current.get()
+    finally:
+        _current.reset(token)

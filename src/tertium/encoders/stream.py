@@ -1,0 +1,269 @@
+"""Each distinct text is encoded once, whatever the number of systems, sides, references or metrics.
+
+`pairwise` takes the comparisons a metric has to make, groups them by their right text (a reference
+with the hypotheses of all systems), cuts the groups into chunks of bounded size, and hands each
+chunk with its vectors to the metric's formula; results come back in the order of the comparisons.
+Vectors are looked for in memory, then on disk, and computed for what is left.
+
+    scores = pairwise(encoder, hypotheses, references, lambda chunk: ...)     # (n,) or (n, k)
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tertium.encoders.embeddings import Embeddings, IntArray, from_parts
+from tertium.encoders.encoder import Encoder
+from tertium.encoders.memory import Part, recall, remember
+from tertium.encoders.runtime import MEGABYTE, current_runtime
+from tertium.errors import LengthError
+from tertium.scores import FloatArray
+
+CHUNK_BYTES = 96 * MEGABYTE
+CHUNK_TEXTS = 8192
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chunk:
+    """Some comparisons and the vectors of their texts.
+
+    Comparison `pairs[j]` (its place in the caller's lists) is of the texts at rows `left[j]` and
+    `right[j]` of `texts`; all three are (m,). Equal right texts stand next to each other.
+    """
+
+    pairs: IntArray
+    left: IntArray
+    right: IntArray
+    texts: Embeddings
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def groups(self) -> Iterator[tuple[int, slice]]:
+        """Each right text's row with the slice of the comparisons made with it."""
+        edges = np.flatnonzero(np.diff(self.right)) + 1
+        bounds = [0, *edges.tolist(), len(self)] if len(self) else []
+        for start, stop in itertools.pairwise(bounds):
+            yield int(self.right[start]), slice(start, stop)
+
+
+def pairwise(
+    encoder: Encoder,
+    left: Sequence[str],
+    right: Sequence[str],
+    function: Callable[[Chunk], NDArray[np.floating]],
+    *,
+    tokens: bool = True,
+    sentences: bool = False,
+) -> FloatArray:
+    """Compare left[i] with right[i]: `function` maps a chunk of m comparisons to (m,) or (m, k).
+
+    Equal comparisons are made once, so equal segments have equal scores to the last bit.
+
+    >>> from tertium.encoders.toy import ToyEncoder
+    >>> def cosine(chunk):
+    ...     v = chunk.texts.sentences
+    ...     return (v[chunk.left] * v[chunk.right]).sum(axis=1)
+    >>> pairwise(ToyEncoder(), ["a", "b", "a"], ["a", "a", "a"], cosine, sentences=True).round(3)
+    array([1.   , 0.094, 1.   ])
+    """
+    places: dict[tuple[str, str], int] = {}
+    rows = [places.setdefault(pair, len(places)) for pair in zip(left, right, strict=True)]
+    distinct_left = [pair[0] for pair in places]
+    distinct_right = [pair[1] for pair in places]
+    result: FloatArray = np.zeros(len(places))
+    for number, chunk in enumerate(
+        chunks(encoder, distinct_left, distinct_right, tokens=tokens, sentences=sentences)
+    ):
+        values = np.asarray(function(chunk), dtype=np.float64)
+        if number == 0:
+            result = np.zeros((len(places), *values.shape[1:]))
+        result[chunk.pairs] = values
+    return result[np.array(rows, dtype=np.int64)]
+
+
+def chunks(
+    encoder: Encoder,
+    left: Sequence[str],
+    right: Sequence[str],
+    *,
+    tokens: bool = True,
+    sentences: bool = False,
+) -> Iterator[Chunk]:
+    """The comparisons left[i], right[i] in chunks of bounded size, grouped by right text."""
+    if len(left) != len(right):
+        raise LengthError(f"{len(left)} left texts for {len(right)} right texts")
+    ids: dict[str, int] = {}
+    right_ids = np.array([ids.setdefault(t, len(ids)) for t in right], dtype=np.int64)
+    left_ids = np.array([ids.setdefault(t, len(ids)) for t in left], dtype=np.int64)
+    texts = list(ids)
+    order = np.argsort(right_ids, kind="stable")
+    plan = list(_cut(order, left_ids, right_ids, _sizes(encoder, texts, tokens)))
+    uses = [np.unique(np.concatenate([left_ids[p], right_ids[p]])) for p in plan]
+    for pairs, used, parts in zip(
+        plan, uses, _gather_all(encoder, texts, uses, tokens, sentences), strict=True
+    ):
+        yield Chunk(
+            pairs=pairs,
+            left=np.searchsorted(used, left_ids[pairs]),
+            right=np.searchsorted(used, right_ids[pairs]),
+            texts=parts,
+        )
+
+
+def stream(
+    encoder: Encoder, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
+) -> Iterator[Embeddings]:
+    """The vectors of texts in their order, in pieces of bounded size.
+
+    >>> from tertium.encoders.toy import ToyEncoder
+    >>> [e.pieces for e in stream(ToyEncoder(), ["a cat", "a dog"])]
+    [(('a', 'cat'), ('a', 'dog'))]
+    """
+    ids: dict[str, int] = {}
+    places = np.array([ids.setdefault(text, len(ids)) for text in texts], dtype=np.int64)
+    distinct = list(ids)
+    plan = list(_cut(np.arange(len(texts)), places, places, _sizes(encoder, distinct, tokens)))
+    uses = [np.unique(places[p]) for p in plan]
+    for span, used, found in zip(
+        plan, uses, _gather_all(encoder, distinct, uses, tokens, sentences), strict=True
+    ):
+        yield found.take(np.searchsorted(used, places[span]))
+
+
+def embed(
+    encoder: Encoder, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
+) -> Embeddings:
+    """The vectors of all texts at once; use `stream` or `pairwise` where they may not fit."""
+    parts = list(stream(encoder, texts, tokens=tokens, sentences=sentences))
+    if len(parts) == 1:
+        return parts[0]
+    return from_parts(
+        [matrix for part in parts for matrix in part],
+        [pieces for part in parts for pieces in part.pieces],
+        np.concatenate([p.sentences for p in parts])
+        if parts
+        else np.zeros((0, encoder.sentence_dim * sentences), dtype=np.float32),
+        [bool(flag) for part in parts for flag in part.truncated],
+        encoder.dim,
+    )
+
+
+def _sizes(encoder: Encoder, texts: Sequence[str], tokens: bool) -> list[int]:
+    """Roughly the bytes of each text's vectors: four bytes of UTF-8 make a token, or fewer."""
+    width = 4 * encoder.dim if tokens else 0
+    floor = CHUNK_BYTES // CHUNK_TEXTS
+    return [max(floor, width * (len(text.encode(errors="replace")) // 4 + 2)) for text in texts]
+
+
+def _cut(
+    order: IntArray, left: IntArray, right: IntArray, sizes: Sequence[int]
+) -> Iterator[IntArray]:
+    """Cut comparisons, in this order, where the distinct texts of a chunk grow past its bytes."""
+    seen: set[int] = set()
+    start = load = 0
+    for place, pair in enumerate(order.tolist()):
+        new = {int(left[pair]), int(right[pair])} - seen
+        load += sum(sizes[text] for text in new)
+        if load > CHUNK_BYTES and place > start:
+            yield order[start:place]
+            start, seen = place, set()
+            new = {int(left[pair]), int(right[pair])}
+            load = sum(sizes[text] for text in new)
+        seen |= new
+    if len(order):
+        yield order[start:]
+
+
+def _gather_all(
+    encoder: Encoder,
+    texts: Sequence[str],
+    uses: Sequence[IntArray],
+    tokens: bool,
+    sentences: bool,
+) -> Iterator[Embeddings]:
+    """The embeddings of each chunk's texts, encoding none twice while memory lasts."""
+    last = np.full(len(texts), -1)
+    for number, used in enumerate(uses):
+        last[used] = number
+    held: dict[tuple[str, int], Part] = {}
+    for number, used in enumerate(uses):
+        words = [texts[i] for i in used]
+        columns: dict[str, list[Part]] = {}
+        wanted = [name for name, on in (("tokens", tokens), ("sentences", sentences)) if on]
+        found = {
+            name: {texts[i]: held[name, i] for i in used.tolist() if (name, i) in held}
+            for name in wanted
+        }
+        _fill(encoder, words, found)
+        columns = {name: [found[name][word] for word in words] for name in wanted}
+        held = dict(_keep(held, columns, used, last > number))
+        yield _assemble(encoder, columns, len(words))
+
+
+def _keep(
+    held: dict[tuple[str, int], Part],
+    columns: dict[str, list[Part]],
+    used: IntArray,
+    needed: NDArray[np.bool_],
+) -> Iterable[tuple[tuple[str, int], Part]]:
+    """What a later chunk needs again, as far as the memory of the runtime goes."""
+    fresh = {
+        (name, i): part
+        for name, column in columns.items()
+        for i, part in zip(used.tolist(), column, strict=True)
+    }
+    room = current_runtime().memory
+    for key, part in {**held, **fresh}.items():
+        if needed[key[1]] and room >= part.nbytes:
+            room -= part.nbytes
+            yield key, part
+
+
+def _fill(encoder: Encoder, texts: Sequence[str], found: dict[str, dict[str, Part]]) -> None:
+    """Complete the parts of texts: from memory, from disk, and by encoding the rest."""
+    for name, parts in found.items():
+        missing = [text for text in texts if text not in parts]
+        parts.update(recall(encoder.fingerprint(name), missing))
+    missing_of = {name: {t for t in texts if t not in p} for name, p in found.items()}
+    jobs: dict[tuple[str, ...], list[str]] = {}
+    for text in texts:
+        names = tuple(name for name in found if text in missing_of[name])
+        if names:
+            jobs.setdefault(names, []).append(text)
+    for names, group in jobs.items():
+        result = encoder.encode(group, tokens="tokens" in names, sentences="sentences" in names)
+        for name in names:
+            fresh = dict(zip(group, _parts_of(result, name), strict=True))
+            remember(encoder.fingerprint(name), fresh)
+            found[name].update(fresh)
+
+
+def _parts_of(result: Embeddings, name: str) -> Iterator[Part]:
+    for i in range(len(result)):
+        cut = bool(result.truncated[i])
+        if name == "tokens":
+            yield Part(result.tokens(i).copy(), result.pieces[i], cut)
+        else:
+            yield Part(result.sentences[i].copy(), (), cut)
+
+
+def _assemble(encoder: Encoder, columns: dict[str, list[Part]], n: int) -> Embeddings:
+    tokens = columns.get("tokens")
+    sentences = columns.get("sentences")
+    first = tokens if tokens is not None else sentences
+    empty = np.zeros((0, encoder.dim), dtype=np.float32)
+    return from_parts(
+        [p.matrix for p in tokens] if tokens is not None else [empty] * n,
+        [p.pieces for p in tokens] if tokens is not None else [()] * n,
+        np.stack([p.matrix for p in sentences])
+        if sentences
+        else np.zeros((n, 0), dtype=np.float32),
+        [p.truncated for p in first] if first is not None else [False] * n,
+        encoder.dim,
+    )

@@ -1,0 +1,83 @@
+"""A deterministic encoder without weights, for tests, examples and trying an idea.
+
+Each lower-cased word gets a unit vector drawn from a generator seeded by its hash, so equal words
+have cosine 1 and different ones a cosine near 0. Contextual it is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tertium.encoders.embeddings import Embeddings, Float32Array, from_parts
+from tertium.encoders.encoder import EncoderName
+from tertium.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyEncoder:
+    """Random but reproducible word vectors; a sentence vector is their mean.
+
+    >>> e = ToyEncoder().encode(["the cat", "The dog"])
+    >>> e.pieces, e.vectors.shape, bool((e.tokens(0)[0] == e.tokens(1)[0]).all())
+    ((('the', 'cat'), ('the', 'dog')), (4, 16), True)
+    """
+
+    dim: int = 16
+    max_length: int | None = None
+    languages: frozenset[str] | None = None
+    layers: int = 1
+
+    @property
+    def name(self) -> str:
+        return "toy"
+
+    @property
+    def sentence_dim(self) -> int:
+        return self.dim
+
+    @property
+    def weights_hash(self) -> str:
+        return hashlib.sha256(b"toy").hexdigest()
+
+    def encode(
+        self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
+    ) -> Embeddings:
+        pieces = [tuple(text.lower().split())[: self.max_length] for text in texts]
+        matrices = [self._matrix(words) for words in pieces]
+        means = [m.mean(axis=0) if len(m) else np.zeros(self.dim) for m in matrices]
+        return from_parts(
+            matrices if tokens else [m[:0] for m in matrices],
+            pieces if tokens else [() for _ in texts],
+            np.array(means, dtype=np.float32).reshape(-1, self.dim)[:, : self.dim * sentences],
+            [self.truncated([text]) > 0 for text in texts],
+            self.dim,
+        )
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        limit = self.max_length
+        return 0 if limit is None else sum(len(text.split()) > limit for text in texts)
+
+    def signature_fields(self) -> Mapping[str, str]:
+        return {"model": f"toy@{self.weights_hash[:8]}", "layer": "0", "prec": "fp32"}
+
+    def fingerprint(self, part: str) -> str:
+        return ""
+
+    def _matrix(self, words: Sequence[str]) -> Float32Array:
+        matrix = np.zeros((len(words), self.dim), dtype=np.float32)
+        for row, word in enumerate(words):
+            seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8])
+            vector = np.random.default_rng(seed).normal(size=self.dim)
+            matrix[row] = vector / np.linalg.norm(vector)
+        return matrix
+
+
+def load(name: EncoderName, *, precision: str, long: str, device: str) -> ToyEncoder:
+    """The toy encoder; it knows no other precision than fp32."""
+    if precision != "fp32":
+        raise UsageError(f"encoder toy computes in fp32 only, not {precision}")
+    return ToyEncoder()
