@@ -16,7 +16,6 @@ import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any, Literal, Union
 
 from tertium.errors import UnknownNameError, UsageError
@@ -176,7 +175,6 @@ def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-@cache
 def _field_types(cls: type[Any]) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
     return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.init}

@@ -8,7 +8,7 @@ sample or permutation is `reduce(weights @ statistics)`, and no statistical test
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,10 +26,11 @@ class Scores:
     """What one metric says of one system's segments.
 
     `metric` is the spec that rebuilds the metric, `signature` what to publish with the score,
-    `statistics` the (segments, k) rows, `reduce` the map from sums of rows (..., k) to scores (...).
+    `statistics` the (segments, k) rows, `reduce` the map from sums of rows (..., k) to scores.
     `reduce_segments` is the same for single segments; it differs only where a published metric
     treats one sentence differently from a corpus (BLEU's effective order).
-    `columns` names the k statistics; `warnings` counts what a reader of the score should know.
+    `columns` names the k statistics; `warnings` counts what a reader of the score should know;
+    `decimals` is how many a table shows, `verbose` what stands behind the score in words.
 
     >>> mean = lambda totals: totals[..., 0] / totals[..., 1]
     >>> s = Scores(metric="demo", statistics=np.array([[1.0, 1], [3.0, 1]]), reduce=mean)
@@ -48,6 +49,8 @@ class Scores:
     columns: tuple[str, ...] = ()
     warnings: Mapping[str, int] = field(default_factory=dict)
     higher_is_better: bool = True
+    decimals: int = 4
+    verbose: str = ""
 
     def __post_init__(self) -> None:
         if self.statistics.ndim != 2:
@@ -82,11 +85,7 @@ class Scores:
 
     def subset(self, rows: Any) -> Scores:
         """The same metric on some of the segments (a slice, mask or index array)."""
-        return Scores(
-            metric=self.metric, statistics=self.statistics[rows], reduce=self.reduce,
-            reduce_segments=self.reduce_segments, name=self.name, signature=self.signature,
-            columns=self.columns, warnings=self.warnings, higher_is_better=self.higher_is_better,
-        )  # fmt: skip
+        return replace(self, statistics=self.statistics[rows], verbose="")
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +119,12 @@ class ScoreMatrix:
         present = ~np.isnan(self.values)
         counts = present.sum(axis=1)
         totals = np.where(present, self.values, 0.0).sum(axis=1)
-        return np.divide(totals, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+        means: FloatArray = np.divide(
+            totals, counts, out=np.full(len(counts), np.nan), where=counts > 0
+        )
+        return means
 
     def __getitem__(self, system: str) -> FloatArray:
         """The row of one system, (segments,)."""
-        return self.values[self.systems.index(system)]
+        row: FloatArray = self.values[self.systems.index(system)]
+        return row

@@ -1,4 +1,4 @@
-"""The values everything is about: a hypothesis with what it may be compared to, and what people said.
+"""The values everything is about: a hypothesis, what it may be compared to, what people said.
 
 A metric sees `Segment`s only; judgements and preferences are segments with a human verdict.
 """

@@ -110,8 +110,11 @@ def read_table(
     text = read_text(path)
     if delimiter is None:
         delimiter = "," if ".csv" in Path(path).suffixes else "\t"
-    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
+    lines = io.StringIO(text, newline="")
+    if delimiter == "\t":
+        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    else:
+        reader = csv.reader(lines, delimiter=delimiter)
     try:
         header = list(fields) if fields is not None else next(reader, None)
         if header is None:
@@ -240,7 +243,7 @@ def write_table(path: PathLike, header: Sequence[str], rows: Iterable[Sequence[A
 def write_atomically(path: PathLike, chunks: Iterable[str]) -> None:
     """Write a file whole or not at all: a killed process or a full disk leaves the old one.
 
-    A name ending in `.gz` is compressed. The stamp inside is fixed, so equal content gives equal files.
+    A name ending in `.gz` is compressed, without a time stamp: equal content gives equal files.
     """
     target = Path(path)
     temporary = ""

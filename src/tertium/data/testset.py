@@ -100,15 +100,16 @@ class TestSet:
         if len(set(labels)) != len(labels):
             repeated = next(label for label in labels if list(labels).count(label) > 1)
             raise DataError(f"two systems are named {repeated!r}; name them apart with --names")
-        files = [*translations, *references, *(f for f in (sources, documents) if f is not None)]
-        texts = [read_lines(file) for file in files]
+        extra = [file for file in (sources, documents) if file is not None]
+        files = [*translations, *references, *extra]
+        texts = [tuple(read_lines(file)) for file in files]
         check_parallel(files, texts)
-        outputs, streams = texts[: len(labels)], texts[len(labels) :][: len(references)]
+        remaining = iter(texts)
         return cls(
-            systems=dict(zip(labels, map(tuple, outputs), strict=True)),
-            references=tuple(zip(*streams, strict=True)),
-            sources=tuple(read_lines(sources)) if sources is not None else (),
-            documents=tuple(read_lines(documents)) if documents is not None else (),
+            systems={label: next(remaining) for label in labels},
+            references=tuple(zip(*[next(remaining) for _ in references], strict=True)),
+            sources=next(remaining) if sources is not None else (),
+            documents=next(remaining) if documents is not None else (),
         )
 
     @classmethod

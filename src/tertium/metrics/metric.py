@@ -6,6 +6,7 @@ equality, the spec string and the command-line options all derive from its field
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -36,6 +37,7 @@ class Metric(PeerCalls, ABC):
     title: ClassVar[str]
     higher_is_better: ClassVar[bool] = True
     citation: ClassVar[str] = ""
+    decimals: ClassVar[int] = 4
 
     @property
     def needs(self) -> frozenset[str]:
@@ -81,6 +83,8 @@ class Metric(PeerCalls, ABC):
             columns=self.columns,
             warnings=self.warnings(segments),
             higher_is_better=self.higher_is_better,
+            decimals=self.decimals,
+            verbose=self.verbose(statistics.sum(axis=0)),
         )
 
     def check(self, segments: Sequence[Segment]) -> None:
@@ -167,8 +171,4 @@ def load_metric(spec: str, **fields: Any) -> Metric:
         texts = {**defaults, **texts}
     cls = resolve(METRICS, name, "metric")
     metric: Metric = build(cls, name, texts)
-    if fields:
-        import dataclasses
-
-        metric = dataclasses.replace(metric, **fields)  # type: ignore[type-var]
-    return metric
+    return dataclasses.replace(metric, **fields) if fields else metric  # type: ignore[type-var]

@@ -1,0 +1,1 @@
+"""Results to characters: tables, figures and pages."""
