@@ -1,0 +1,88 @@
+"""Arrays that are costly to make are made once and kept in the user's cache folder.
+
+A resource (a dictionary, a paraphrase table) is read into named numpy arrays; they are written as
+one npz whose name carries the fingerprint of the files they came from, so a changed source makes a
+new index. A folder that cannot be written to costs time, never an error; a damaged index is made
+anew. Nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = Mapping[str, NDArray[np.generic]]
+
+_log = logging.getLogger(__name__)
+
+
+def cache_folder() -> Path:
+    """Where tertium keeps what it can make again.
+
+    `TERTIUM_CACHE` if set, else `tertium` in `XDG_CACHE_HOME`, else in `~/.cache`.
+    """
+    if own := os.environ.get("TERTIUM_CACHE"):
+        return Path(own).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path("~/.cache").expanduser()) / "tertium"
+
+
+def fingerprint(files: Iterable[Path], version: str) -> str:
+    """A short name for the state of some files: names, sizes and times, not contents."""
+    digest = hashlib.sha256(version.encode())
+    for file in files:
+        state = file.stat()
+        digest.update(f"{file.resolve()}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def cached_arrays(
+    name: str, files: Iterable[Path], version: str, build: Callable[[], Arrays]
+) -> Arrays:
+    """The arrays `build` makes of `files`: from the cache when they are there, else made and kept.
+
+    `version` names the layout of the arrays: raise it when `build` changes.
+    """
+    path = cache_folder() / f"{name}-{fingerprint(files, version)}.npz"
+    kept = _load(path)
+    if kept is not None:
+        return kept
+    arrays = build()
+    _save(path, arrays)
+    return arrays
+
+
+def _load(path: Path) -> Arrays | None:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {key: stored[key] for key in stored.files}
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        _log.warning("the index %s cannot be read (%s): it is made anew", path, error)
+        return None
+
+
+def _save(path: Path, arrays: Arrays) -> None:
+    """Write beside the target, then rename: a reader never sees half an index."""
+    temporary: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+        Path(temporary).replace(path)
+    except OSError as error:
+        _log.info("the index is not kept: %s cannot be written (%s)", path, error)
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
