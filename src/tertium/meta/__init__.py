@@ -1,0 +1,32 @@
+"""How well does a metric agree with people? Matrices in, numbers out; no metric is known here."""
+
+from tertium.meta.agreement import Agreement, Grouping
+from tertium.meta.correlation import kendall_b, pearson, spearman
+from tertium.meta.pairwise import (
+    acc_eq,
+    acc_eq_calibrated,
+    consistency,
+    darr,
+    kendall_strict,
+    kendall_wmt13,
+    kendall_wmt14,
+)
+from tertium.meta.systems import soft_pairwise_accuracy, system_accuracy, tie_aware_spearman
+
+__all__ = [
+    "Agreement",
+    "Grouping",
+    "acc_eq",
+    "acc_eq_calibrated",
+    "consistency",
+    "darr",
+    "kendall_b",
+    "kendall_strict",
+    "kendall_wmt13",
+    "kendall_wmt14",
+    "pearson",
+    "soft_pairwise_accuracy",
+    "spearman",
+    "system_accuracy",
+    "tie_aware_spearman",
+]

@@ -1,0 +1,138 @@
+"""What a statistic returns and how it lays out its input: one human matrix, a stack of metrics.
+
+People's judgements are (systems, segments) or a plain vector, NaN where nobody judged; metrics are
+the same shape with any leading axes, so that one call compares many metrics. `by` is the grouping,
+a choice orthogonal to the statistic:
+
+    none      all cells are one long vector
+    item      one vector per segment (its systems); the statistic is averaged over segments
+    system    one vector per system (its segments); the statistic is averaged over systems
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.scores import FloatArray
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Grouping = Literal["none", "item", "system"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Agreement:
+    """How far metrics agree with people, and on how much of the evidence.
+
+    `value` has the leading axes of the metrics and is NaN where the statistic is undefined (fewer
+    than two points, a constant vector). `judged` counts what people said (cells, or comparisons for
+    pairwise statistics), `used` what entered the value; the rest, `left_out`, had no metric score.
+    Of `groups` vectors that people judged, `undefined` gave no value and are not in the average.
+    `epsilon` is the metric difference that counted as a tie, where a statistic chooses one.
+    """
+
+    value: FloatArray
+    judged: int
+    used: IntArray
+    groups: int = 1
+    undefined: IntArray
+    epsilon: FloatArray | None = None
+
+    @property
+    def left_out(self) -> IntArray:
+        """What people judged and the metric did not score, (...)."""
+        return self.judged - self.used
+
+    def __float__(self) -> float:
+        if self.value.size != 1:
+            raise UsageError(f"{self.value.size} metrics give {self.value.size} values: use .value")
+        return float(self.value.reshape(-1)[0])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layout:
+    """Both sides as groups of points: human (groups, points), metrics (metrics, groups, points)."""
+
+    human: FloatArray
+    metrics: FloatArray
+    shape: tuple[int, ...]  # the leading axes of the metrics, as they were given
+
+    @property
+    def present(self) -> BoolArray:
+        """Where both sides have a value, (metrics, groups, points)."""
+        return ~np.isnan(self.metrics) & ~np.isnan(self.human)
+
+    @property
+    def judged(self) -> int:
+        return int((~np.isnan(self.human)).sum())
+
+
+def lay_out(human: ArrayLike, metrics: ArrayLike, by: Grouping = "none") -> Layout:
+    """Check the shapes and arrange both sides by group.
+
+    >>> lay_out([[1, 2, 3], [4, 5, 6]], [[1, 2, 3], [4, 5, 6]], by="item").human.shape
+    (3, 2)
+    """
+    people = finite(human, "human scores")
+    scores = finite(metrics, "metric scores")
+    if by not in get_args(Grouping):
+        raise UnknownNameError("grouping", str(by), get_args(Grouping))
+    if people.ndim not in (1, 2):
+        raise DataError(f"human scores are (points,) or (systems, segments), not {people.shape}")
+    if scores.shape[scores.ndim - people.ndim :] != people.shape or scores.ndim < people.ndim:
+        raise LengthError(f"metric scores {scores.shape} do not end in the human {people.shape}")
+    if by != "none" and people.ndim == 1:
+        raise UsageError(f"grouping by {by} needs matrices (systems, segments), got a vector")
+    shape = scores.shape[: scores.ndim - people.ndim]
+    stack = scores.reshape((int(np.prod(shape)), *people.shape))
+    if by == "item":
+        return Layout(human=people.T, metrics=stack.transpose(0, 2, 1), shape=shape)
+    if by == "system":
+        return Layout(human=people, metrics=stack, shape=shape)
+    pooled = stack.reshape(len(stack), 1, people.size)
+    return Layout(human=people.reshape(1, -1), metrics=pooled, shape=shape)
+
+
+def finite(values: ArrayLike, what: str) -> FloatArray:
+    """As an array of floats; NaN is a missing value, an infinite one is refused."""
+    array = np.asarray(values, dtype=np.float64)
+    if np.isinf(array).any():
+        count = int(np.isinf(array).sum())
+        raise DataError(f"{what} hold {count} infinite values: mend them, or write NaN for missing")
+    return array
+
+
+def average_groups(layout: Layout, values: FloatArray) -> Agreement:
+    """The mean of group values (metrics, groups) over the groups where each is defined."""
+    asked = (~np.isnan(layout.human)).any(axis=-1)  # (groups,)
+    values = values[:, asked]
+    defined = ~np.isnan(values)
+    counts = defined.sum(axis=1)
+    totals = np.where(defined, values, 0.0).sum(axis=1)
+    mean = divide(totals, counts)
+    return Agreement(
+        value=mean.reshape(layout.shape),
+        judged=layout.judged,
+        used=layout.present.sum(axis=(1, 2)).reshape(layout.shape),
+        groups=int(asked.sum()),
+        undefined=(asked.sum() - counts).reshape(layout.shape),
+    )
+
+
+def divide(numerator: ArrayLike, denominator: ArrayLike) -> FloatArray:
+    """The quotient, NaN where the denominator is zero.
+
+    >>> divide([1.0, 2.0], [2, 0])
+    array([0.5, nan])
+    """
+    top, bottom = np.broadcast_arrays(
+        np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
+    )
+    quotient = np.full(top.shape, np.nan)
+    np.divide(top, bottom, out=quotient, where=bottom != 0)
+    return quotient

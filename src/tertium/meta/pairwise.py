@@ -1,0 +1,228 @@
+"""Does the metric order pairs of translations as people do? The taus of WMT, DARR, acc_eq.
+
+All are formulas on the five counts of `pairs`. Two kinds of input: human comparisons (`verdicts`
+with the metric's score of the left and the right translation), and matrices of human scores whose
+pairs are formed here (`human`, `metrics` as in `agreement`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tertium.errors import UsageError
+from tertium.meta import pairs
+from tertium.meta.agreement import (
+    Agreement,
+    Grouping,
+    Layout,
+    average_groups,
+    divide,
+    finite,
+    lay_out,
+)
+from tertium.meta.pairs import BOTH_TIE, CONCORDANT, HUMAN_TIE, MISSING
+from tertium.scores import FloatArray
+
+DARR_THRESHOLD = 25.0  # points of the raw 0-100 scale that make a difference (Bojar et al. 2017)
+
+
+def kendall_strict(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Agreement:
+    """The tau of WMT 2011 and 2012: human ties are dropped, a metric tie is an error.
+
+        tau = (C - D - T_m) / (C + D + T_m)
+
+    `verdicts` (n,): 1 the left translation is better, 0 the right, 0.5 a tie; `left`, `right`:
+    the metric's scores of the two translations, (..., n).
+
+    >>> float(kendall_strict([1, 1, 0, 0.5], [3, 1, 1, 9], [2, 1, 2, 1])).__round__(6)
+    0.333333
+    """
+    return _compare(verdicts, left, right, pairs.tau_strict, human_ties=False)
+
+
+def kendall_wmt13(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Agreement:
+    """The tau of WMT 2013: (C - D) / (C + D), ties on either side ignored.
+
+    >>> float(kendall_wmt13([1, 1, 0, 0.5], [3, 1, 1, 9], [2, 1, 2, 1]))
+    1.0
+    """
+    return _compare(verdicts, left, right, pairs.tau_wmt13, human_ties=False)
+
+
+def kendall_wmt14(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Agreement:
+    """The tau of WMT 2014: (C - D) / (C + D + T_m), human ties dropped, metric ties worth nothing.
+
+    >>> float(kendall_wmt14([1, 1, 0, 0.5], [3, 1, 1, 9], [2, 1, 2, 1])).__round__(6)
+    0.666667
+    """
+    return _compare(verdicts, left, right, pairs.tau_wmt14, human_ties=False)
+
+
+def consistency(
+    verdicts: ArrayLike, left: ArrayLike, right: ArrayLike, *, epsilon: float = 0.0
+) -> Agreement:
+    """The share of human comparisons, ties among them, that the metric reproduces (WMT 2008).
+
+    A metric difference of at most `epsilon` is a tie.
+
+    >>> float(consistency([1, 1, 0, 0.5], [3, 1, 1, 9], [2, 1, 2, 1]))
+    0.5
+    """
+    return _compare(verdicts, left, right, pairs.accuracy, human_ties=True, epsilon=epsilon)
+
+
+def darr(
+    human: ArrayLike,
+    metrics: ArrayLike,
+    *,
+    year: Literal[2017, 2018] = 2018,
+    threshold: float = DARR_THRESHOLD,
+) -> Agreement:
+    """The tau of WMT 2017 to 2019 on relative rankings made from direct assessments (DARR).
+
+    Two translations of one segment are a pair where their raw human scores (0 to 100) differ by
+    `threshold` or more. A metric tie counts as discordant from 2018 and as zero in 2017:
+
+        2018: (C - D - T_m) / (C + D + T_m)      2017: (C - D) / (C + D + T_m)
+
+    `human` is (systems, segments) of raw scores, `metrics` (..., systems, segments).
+
+    >>> float(darr([[90, 50], [60, 45], [30, 0]], [[3, 5], [2, 4], [2, 1]])).__round__(6)
+    0.6
+    """
+    if year not in (2017, 2018):
+        raise UsageError(f"DARR is defined for 2017 and for 2018 (and after), not {year}")
+    if threshold <= 0:
+        raise UsageError(f"the DARR threshold must be above zero, got {threshold}")
+    layout = lay_out(human, metrics, "item")
+    counts = pairs.count_groups(layout, threshold=threshold).sum(axis=1)
+    reduce = pairs.tau_strict if year == 2018 else pairs.tau_wmt14
+    return _pooled(counts, reduce, layout.shape, human_ties=False)
+
+
+def acc_eq(
+    human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "item", epsilon: float = 0.0
+) -> Agreement:
+    """Pairwise accuracy in which ties must be predicted (Deutsch et al. 2023).
+
+        acc_eq = (C + T_hm) / (C + D + T_h + T_m + T_hm)
+
+    computed in each group and averaged over groups that have a pair.
+
+    >>> float(acc_eq([[1, 5], [1, 3], [2, 4]], [[7, 3], [7, 1], [9, 9]])).__round__(6)
+    0.833333
+    """
+    layout = lay_out(human, metrics, by)
+    return average_accuracy(layout, np.full(len(layout.metrics), epsilon))
+
+
+def acc_eq_calibrated(
+    human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "item"
+) -> Agreement:
+    """acc_eq*: acc_eq under the tie threshold that serves the metric best (Deutsch et al. 2023).
+
+    One epsilon, shared by all groups, maximises acc_eq; the candidates are 0 and every difference
+    the metric makes. `epsilon` of the result tells which was chosen (the smallest of the best).
+
+    >>> result = acc_eq_calibrated([[1, 5], [1, 3]], [[0.50, 0.9], [0.52, 0.1]])
+    >>> float(result), round(float(result.epsilon), 2)
+    (1.0, 0.02)
+    """
+    layout = lay_out(human, metrics, by)
+    return average_accuracy(layout, np.array([calibrate(layout, m) for m in layout.metrics]))
+
+
+def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
+    """acc_eq with one epsilon for each metric, averaged over groups."""
+    counts = pairs.count_groups(layout, epsilon=epsilon)  # (metrics, groups, 6)
+    judged = counts[0].sum(axis=-1) if len(counts) else np.zeros(0)
+    averaged = average_groups(layout, pairs.accuracy(counts))
+    undefined = int((judged > 0).sum()) - (counts[..., :MISSING].sum(axis=-1) > 0).sum(axis=-1)
+    return Agreement(
+        value=averaged.value,
+        judged=int(judged.sum()),
+        used=counts[..., :MISSING].sum(axis=(1, 2)).astype(np.int64).reshape(layout.shape),
+        groups=int((judged > 0).sum()),
+        undefined=undefined.reshape(layout.shape),
+        epsilon=epsilon.reshape(layout.shape),
+    )
+
+
+def calibrate(layout: Layout, metric: FloatArray) -> float:
+    """The epsilon that maximises average acc_eq of one metric, (groups, points).
+
+    Raising epsilon past a pair's difference makes it a tie, which is a gain where people tie and a
+    loss where the pair was concordant, so one sort and a running sum try every candidate.
+    """
+    differences, gains = [np.zeros(0)], [np.zeros(0)]
+    per_pair = _pair_weights(layout.human, metric)
+    for i, j in pairs.pair_blocks(layout.human.shape[1], len(layout.human)):
+        people = layout.human[:, i] - layout.human[:, j]
+        scores = metric[:, i] - metric[:, j]
+        codes = pairs.outcomes(people, scores)
+        group, where = np.nonzero((codes == HUMAN_TIE) | (codes == CONCORDANT))
+        differences.append(np.abs(scores[group, where]))
+        sign = np.where(codes[group, where] == HUMAN_TIE, 1.0, -1.0)
+        gains.append(sign * per_pair[group])
+    return _best_threshold(np.concatenate(differences), np.concatenate(gains))
+
+
+def _pair_weights(human: FloatArray, metric: FloatArray) -> FloatArray:
+    """What one pair weighs in the average over groups: 1 / pairs of its group, (groups,)."""
+    n = (~np.isnan(human) & ~np.isnan(metric)).sum(axis=-1)
+    return divide(1.0, np.maximum(n * (n - 1) / 2, 1.0))
+
+
+def _best_threshold(differences: FloatArray, gains: FloatArray) -> float:
+    order = np.argsort(differences)
+    ordered = differences[order]
+    running = np.cumsum(gains[order])
+    ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)])
+    if not len(ends) or running[ends].max() <= 1e-9:
+        return 0.0
+    # Equal sums differ by rounding; the smallest epsilon among the best is the one to report.
+    best = ends[np.argmax(running[ends] >= running[ends].max() - 1e-9)]
+    return float(ordered[best])
+
+
+def _compare(
+    verdicts: ArrayLike,
+    left: ArrayLike,
+    right: ArrayLike,
+    reduce: Callable[[FloatArray], FloatArray],
+    *,
+    human_ties: bool,
+    epsilon: float = 0.0,
+) -> Agreement:
+    counts = pairs.count_verdicts(verdicts, left, right, epsilon=epsilon).sum(axis=1)
+    shape = np.shape(np.asarray(left))[:-1]
+    judged = finite(verdicts, "verdicts")
+    dropped = np.isnan(judged) | (judged == 0.5) & (not human_ties)
+    return _pooled(counts, reduce, shape, human_ties=human_ties, judged=int((~dropped).sum()))
+
+
+def _pooled(
+    counts: FloatArray,
+    reduce: Callable[[FloatArray], FloatArray],
+    shape: tuple[int, ...],
+    *,
+    human_ties: bool,
+    judged: int | None = None,
+) -> Agreement:
+    """A formula on counts (metrics, 6) pooled over everything."""
+    used = counts[:, :MISSING].sum(axis=1)
+    if not human_ties:
+        used = used - counts[:, HUMAN_TIE] - counts[:, BOTH_TIE]
+    if judged is None:
+        judged = int(counts.sum(axis=1).max(initial=0))
+    value = reduce(counts)
+    return Agreement(
+        value=value.reshape(shape),
+        judged=judged,
+        used=used.astype(np.int64).reshape(shape),
+        undefined=np.isnan(value).astype(np.int64).reshape(shape),
+    )

@@ -1,0 +1,188 @@
+"""Does the metric order whole systems as people do? Accuracy, soft accuracy, tie-aware prediction.
+
+Pearson's r over systems is `correlation.pearson` on vectors of system scores; here are the
+statistics that compare systems two by two or predict which of them is best on how many segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tertium.errors import DataError, LengthError, UsageError
+from tertium.meta import pairs
+from tertium.meta.agreement import Agreement, divide, finite, lay_out
+from tertium.meta.correlation import spearman
+from tertium.scores import FloatArray
+
+CHUNK = 1 << 24  # numbers in memory at a time
+
+
+def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) -> Agreement:
+    """The share of system pairs that the metric orders as people do (Kocmi et al. 2021).
+
+    One entry for each language pair: `human` of (systems,), `metrics` of (..., systems). Pairs are
+    formed within a language pair and pooled over all of them; a tie is right only if both tie.
+
+    >>> float(system_accuracy([[3, 2, 1], [1, 2]], [[3, 1, 2], [5, 9]]))
+    0.75
+    """
+    if len(human) != len(metrics):
+        raise LengthError(f"{len(human)} test sets of human scores, {len(metrics)} of metric scores")
+    if not human:
+        raise DataError("system accuracy needs at least one test set")
+    layouts = [lay_out(h, m) for h, m in zip(human, metrics, strict=True)]
+    if len({layout.shape for layout in layouts}) != 1:
+        raise LengthError(f"metrics differ between test sets: {[lay.shape for lay in layouts]}")
+    counts = sum(pairs.count_groups(layout)[:, 0] for layout in layouts)  # (metrics, 6)
+    assert isinstance(counts, np.ndarray)
+    shape, value = layouts[0].shape, pairs.accuracy(counts)
+    return Agreement(
+        value=value.reshape(shape),
+        judged=int(counts.sum(axis=-1).max(initial=0)),
+        used=counts[:, : pairs.MISSING].sum(axis=-1).astype(np.int64).reshape(shape),
+        groups=len(layouts),
+        undefined=np.isnan(value).astype(np.int64).reshape(shape),
+    )
+
+
+def soft_pairwise_accuracy(
+    human: ArrayLike,
+    metrics: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    permutations: int = 1000,
+) -> Agreement:
+    """SPA: system accuracy that also asks how sure the order is (Thompson et al. 2024).
+
+        SPA = 1 - mean over system pairs of |p_human - p_metric|
+
+    where p is the one-sided p-value of "the first system is better", from a paired permutation of
+    the segments that people judged for both. `human` is (systems, segments), `metrics` (..., same).
+    People and metrics see the same permutations.
+    """
+    layout = lay_out(human, metrics, "system")
+    gaps = p_value_gaps(layout.human, layout.metrics, rng=rng, permutations=permutations)
+    used = (~np.isnan(gaps)).sum(axis=-1)
+    value = 1.0 - divide(np.nansum(gaps, axis=-1), used)
+    return Agreement(
+        value=value.reshape(layout.shape),
+        judged=_judged_pairs(layout.human),
+        used=used.reshape(layout.shape),
+        undefined=np.isnan(value).astype(np.int64).reshape(layout.shape),
+    )
+
+
+def p_value_gaps(
+    human: FloatArray, metrics: FloatArray, *, rng: np.random.Generator, permutations: int
+) -> FloatArray:
+    """|p_human - p_metric| of each system pair i < j, (metrics, pairs); NaN without evidence."""
+    left, right = np.triu_indices(len(human), k=1)
+    signs: FloatArray = rng.choice([-1.0, 1.0], size=(permutations, human.shape[1]))
+    people = human[left] - human[right]  # (pairs, segments)
+    gaps = np.empty((len(metrics), len(left)))
+    for number, scores in enumerate(metrics):
+        difference = scores[left] - scores[right]
+        both = ~np.isnan(people) & ~np.isnan(difference)
+        asked = permutation_p_values(np.where(both, people, 0.0), signs)
+        given = permutation_p_values(np.where(both, difference, 0.0), signs)
+        gaps[number] = np.where(both.any(axis=-1), np.abs(asked - given), np.nan)
+    return gaps
+
+
+def permutation_p_values(differences: FloatArray, signs: FloatArray) -> FloatArray:
+    """The share of sign flips whose sum is at least the observed one, (..., n) -> (...)."""
+    observed = differences.sum(axis=-1)
+    slack = 1e-10 * np.abs(differences).sum(axis=-1)  # so that equal sums compare equal
+    share = np.zeros(observed.shape)
+    step = max(1, CHUNK // max(1, observed.size))
+    for start in range(0, len(signs), step):
+        flipped = differences @ signs[start : start + step].T  # (..., permutations)
+        share += (flipped >= (observed - slack)[..., None]).sum(axis=-1)
+    return share / len(signs)
+
+
+def first_place_ties(scores: ArrayLike) -> float:
+    """The share of segments on which two or more systems share first place, (systems, segments).
+
+    Segments with fewer than two scored systems are not counted.
+
+    >>> first_place_ties([[5, 4, 3], [5, 3, 3], [1, 4, 2]])
+    1.0
+    """
+    gaps = _lead(finite(scores, "scores"))
+    return float(divide((gaps == 0).sum(), (~np.isnan(gaps)).sum()))
+
+
+def tie_epsilon(scores: ArrayLike, rate: float) -> float:
+    """The smallest epsilon under which ties for first place are at least as frequent as `rate`.
+
+    The second-best system ties with the best where it is at most epsilon worse.
+
+    >>> tie_epsilon([[9, 9, 9, 9], [8, 7, 6, 5]], rate=0.5)
+    2.0
+    """
+    if not 0.0 <= rate <= 1.0:
+        raise UsageError(f"a tie rate is a share between 0 and 1, got {rate}")
+    gaps = np.sort(_lead(finite(scores, "scores")))
+    gaps = gaps[~np.isnan(gaps)]
+    if not len(gaps):
+        raise DataError("no segment has two scored systems: ties for first place are undefined")
+    needed = int(np.ceil(rate * len(gaps) - 1e-9))
+    return float(gaps[needed - 1]) if needed else 0.0
+
+
+def best_shares(scores: ArrayLike, epsilon: float = 0.0) -> FloatArray:
+    """The share of its segments on which each system is best or at most epsilon worse, (systems,).
+
+    The tie-aware system score of Pado et al. 2009.
+
+    >>> best_shares([[9, 9, 9, 9], [8, 7, 6, 5]], epsilon=2)
+    array([1. , 0.5])
+    """
+    matrix = finite(scores, "scores")
+    present = ~np.isnan(matrix)
+    best = np.where(present, matrix, -np.inf).max(axis=0, initial=-np.inf)
+    near = present & (best - np.where(present, matrix, 0.0) <= epsilon)
+    return divide(near.sum(axis=1), present.sum(axis=1))
+
+
+def tie_aware_spearman(
+    human_systems: ArrayLike, scores: ArrayLike, *, tie_rate: float
+) -> Agreement:
+    """Spearman's rho of human system scores and tie-aware predictions (Pado et al. 2009).
+
+    `human_systems` is (systems,); `scores` (..., systems, segments); each metric gets the epsilon
+    under which first places are tied as often as `tie_rate`.
+    """
+    stack = finite(scores, "scores")
+    shape = stack.shape[:-2]
+    flat = stack.reshape((int(np.prod(shape)), *stack.shape[-2:]))
+    epsilons = np.array([tie_epsilon(matrix, tie_rate) for matrix in flat])
+    shares = [best_shares(m, e) for m, e in zip(flat, epsilons, strict=True)]
+    result = spearman(human_systems, np.stack(shares))
+    return Agreement(
+        value=result.value.reshape(shape),
+        judged=result.judged,
+        used=result.used.reshape(shape),
+        undefined=result.undefined.reshape(shape),
+        epsilon=epsilons.reshape(shape),
+    )
+
+
+def _lead(matrix: FloatArray) -> FloatArray:
+    """How far the best system is ahead of the next on each segment, (segments,); NaN if alone."""
+    present = ~np.isnan(matrix)
+    ordered = np.sort(np.where(present, matrix, -np.inf), axis=0)
+    if len(ordered) < 2:
+        return np.full(matrix.shape[1], np.nan)
+    two = present.sum(axis=0) >= 2
+    return np.where(two, ordered[-1] - np.where(two, ordered[-2], 0.0), np.nan)
+
+
+def _judged_pairs(human: FloatArray) -> int:
+    """The number of system pairs with a segment that people judged for both."""
+    present = (~np.isnan(human)).astype(np.float64)
+    return int((np.triu(present @ present.T, k=1) > 0).sum())
