@@ -1,0 +1,308 @@
+"""Human scores of single translations: a set of judgements, and the reader of a user's own file.
+
+A set never forgets what it did not use: `left_out` counts every row that was read and dropped, by
+reason. Rows of one (system, item) are kept apart here and averaged only where a matrix is made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tertium.data.formats import (
+    HYPOTHESIS_NAMES,
+    SYSTEM_NAMES,
+    PathLike,
+    read_records,
+    segment_from_record,
+)
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, LengthError
+from tertium.scores import FloatArray, ScoreMatrix
+from tertium.segment import Judgement, Segment
+
+ITEM_NAMES = ("item", "segment", "seg_id", "segment_id", "segmentid", "sid", "id")
+SCORE_NAMES = ("score", "human", "rating", "raw", "z", "z_mean", "da")
+ANNOTATOR_NAMES = ("annotator", "rater", "judge", "user", "worker", "workerid", "judgeid")
+LP_NAMES = ("lp", "langpair", "language_pair")
+
+NOT_JUDGED = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
+DUPLICATE = "duplicate row"
+NO_SCORE = "no score"
+NO_SEGMENT = "no matching segment"
+UNKNOWN_SYSTEM = "unknown system"
+
+FindSegment = Callable[[str, str], Segment | str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgementSet:
+    """Judgements of one language pair (or of several, where `lp` is empty).
+
+    `left_out` counts rows of the file that are not among `judgements`, by reason.
+
+    >>> yes = Judgement(Segment("fine"), 80.0, item="1", system="A")
+    >>> no = Judgement(Segment("bad"), 20.0, item="1", system="B")
+    >>> JudgementSet(name="demo", judgements=(yes, no)).matrix().values
+    array([[80.],
+           [20.]])
+    """
+
+    name: str
+    judgements: tuple[Judgement, ...]
+    lp: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.judgements:
+            raise DataError(f"{self.name}: no usable judgement{reasons(self.left_out)}")
+
+    def __len__(self) -> int:
+        return len(self.judgements)
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """What was judged, one for each judgement."""
+        return tuple(j.segment for j in self.judgements)
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """The human scores, (judgements,)."""
+        return np.array([j.score for j in self.judgements], dtype=np.float64)
+
+    @cached_property
+    def items(self) -> tuple[str, ...]:
+        """The distinct items, in order of first appearance."""
+        return tuple(dict.fromkeys(j.item for j in self.judgements))
+
+    @cached_property
+    def systems(self) -> tuple[str, ...]:
+        """The distinct systems; `a+b` counts as a and b (see `arrange`)."""
+        names = dict.fromkeys(j.system for j in self.judgements)
+        return tuple(dict.fromkeys(part for name in names for part in self._parts(name)))
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether the translations are known, so that a metric can score them."""
+        return any(j.segment.hypothesis for j in self.judgements)
+
+    def matrix(self, *, split_joint: bool = False) -> ScoreMatrix:
+        """The human scores as systems x items, NaN where nobody judged."""
+        return self.arrange(self.scores, "human", split_joint=split_joint)
+
+    def arrange(
+        self, values: FloatArray, name: str, *, split_joint: bool = False
+    ) -> ScoreMatrix:
+        """One value a judgement to systems x items; several of one cell are averaged.
+
+        A metric's scores of `segments` and the human `scores` so get the same shape. WMT17 names
+        two systems that gave the same text `a+b`. At segment level that is one judgement, and
+        keeps a row of its own; for the scores of systems say `split_joint=True`, and it counts for
+        a and for b (only where each part is also a system by itself, so that a name with a plus
+        sign stays whole). Where no system was published the matrix has one row and a column for
+        each judgement.
+        """
+        if len(values) != len(self):
+            raise LengthError(f"{self.name}: {len(values)} values for {len(self)} judgements")
+        if self.systems == ("",):
+            labels = _numbered([j.item for j in self.judgements])
+            return ScoreMatrix(name, ("",), np.asarray(values, np.float64)[None, :], labels)
+        split = self._parts if split_joint else lambda system: (system,)
+        cells = [(s, j.item, n) for n, j in enumerate(self.judgements) for s in split(j.system)]
+        systems = tuple(dict.fromkeys(s for s, _, _ in cells))
+        row = {s: n for n, s in enumerate(systems)}
+        column = {item: n for n, item in enumerate(self.items)}
+        where = np.array([[row[s], column[i]] for s, i, _ in cells]).T  # (2, cells)
+        totals, counts = np.zeros((2, len(systems), len(self.items)))
+        np.add.at(totals, tuple(where), np.asarray(values, np.float64)[[n for _, _, n in cells]])
+        np.add.at(counts, tuple(where), 1.0)
+        means = np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
+        return ScoreMatrix(name, systems, means, self.items)
+
+    def by_lp(self) -> dict[str, JudgementSet]:
+        """One set for each language pair; what was left out stays counted with the whole."""
+        groups: dict[str, list[Judgement]] = {}
+        for judgement in self.judgements:
+            groups.setdefault(judgement.lp, []).append(judgement)
+        return {
+            lp: replace(self, lp=lp, judgements=tuple(group), left_out={})
+            for lp, group in groups.items()
+        }
+
+    @cached_property
+    def _plain_systems(self) -> frozenset[str]:
+        return frozenset(j.system for j in self.judgements)
+
+    def _parts(self, system: str) -> tuple[str, ...]:
+        parts = tuple(system.split("+"))
+        joint = len(parts) > 1 and all(part in self._plain_systems for part in parts)
+        return parts if joint else (system,)
+
+
+def read_judgements(
+    path: PathLike,
+    *,
+    testset: TestSet | None = None,
+    name: str = "",
+    lp: str = "",
+    fields: Sequence[str] | None = None,
+    score: str | None = None,
+    repeats: bool = False,
+) -> JudgementSet:
+    """Read one's own judgements: a CSV, TSV or JSONL file with a row for each.
+
+    Columns go by any of their aliases, the first that is there: the score (or the one `score`
+    names); item, system, annotator, language pair; the texts, unless `testset` holds them, whose
+    segments then are items 1, 2, ... Rows without a score, rows equal to an earlier one (unless
+    `repeats` says that they are separate ratings), and rows that name no segment or system of the
+    test set are left out and counted. A score that is not a number is an error.
+    """
+    find = find_in(testset) if testset is not None else None
+    names = (score,) if score else SCORE_NAMES
+    collector = Collector(find=find, score_names=names, repeats=repeats)
+    for number, record in read_records(path, fields):
+        lowered = {str(key).lower(): value for key, value in record.items()}
+        collector.add(lowered, f"{path}, line {number}")
+    return collector.finish(name or Path(path).name.split(".")[0], lp)
+
+
+class Collector:
+    """Gathers judgements row by row and counts what it leaves out."""
+
+    def __init__(
+        self,
+        *,
+        find: FindSegment | None = None,
+        score_names: Sequence[str] = SCORE_NAMES,
+        repeats: bool = False,
+    ) -> None:
+        self.find, self.score_names, self.repeats = find, tuple(score_names), repeats
+        self.kept: list[Judgement] = []
+        self.left_out: Counter[str] = Counter()
+        self._seen: set[Judgement] = set()
+
+    def add(self, record: Mapping[str, Any], where: str) -> None:
+        """Take one row whose keys are lower case."""
+        if not any(name in record for name in self.score_names):
+            wanted, found = ", ".join(self.score_names), ", ".join(record)
+            raise DataError(f"{where}: no score (looked for {wanted}; found {found})")
+        score = read_score(first(record, self.score_names), where)
+        if math.isnan(score):
+            self.left_out[NO_SCORE] += 1
+            return
+        item, system = text_of(record, ITEM_NAMES), text_of(record, SYSTEM_NAMES)
+        segment = self._segment(record, item, system, where)
+        if isinstance(segment, str):
+            self.left_out[segment] += 1
+            return
+        annotator, lp = text_of(record, ANNOTATOR_NAMES), text_of(record, LP_NAMES)
+        self.keep(Judgement(segment, score, item, system, annotator, lp))
+
+    def keep(self, judgement: Judgement) -> None:
+        """Take one judgement; an equal one is counted, not taken again."""
+        if judgement in self._seen and not self.repeats:
+            self.left_out[DUPLICATE] += 1
+            return
+        self._seen.add(judgement)
+        self.kept.append(judgement)
+
+    def finish(self, name: str, lp: str = "") -> JudgementSet:
+        """The set; a language pair that all rows share is its own."""
+        pairs = {j.lp for j in self.kept}
+        lp = lp or (pairs.pop() if len(pairs) == 1 else "")
+        return JudgementSet(
+            name=name, lp=lp, judgements=tuple(self.kept), left_out=dict(self.left_out)
+        )
+
+    def _segment(
+        self, record: Mapping[str, Any], item: str, system: str, where: str
+    ) -> Segment | str:
+        if self.find is not None:
+            return self.find(item, system)
+        if any(record.get(alias) is not None for alias in HYPOTHESIS_NAMES):
+            return segment_from_record(record, where)
+        if not (item and system):
+            raise DataError(
+                f"{where}: neither a translation ({', '.join(HYPOTHESIS_NAMES)}) nor both an item "
+                f"and a system to look one up; found {', '.join(record)}"
+            )
+        return Segment("")
+
+
+def find_in(testset: TestSet) -> FindSegment:
+    """Look up segments of a test set by item (its line number, from 1) and system.
+
+    For `a+b` the text of a is taken: both gave the same. What cannot be found is named by reason.
+    """
+    segments = {system: testset.segments(system) for system in testset.systems}
+
+    def find(item: str, system: str) -> Segment | str:
+        for part in (system, *system.split("+")):
+            if part in segments:
+                number = int(item) if item.isdecimal() else 0
+                known = 1 <= number <= len(testset)
+                return segments[part][number - 1] if known else NO_SEGMENT
+        return UNKNOWN_SYSTEM
+
+    return find
+
+
+def read_score(value: Any, where: str) -> float:
+    """A score as a number; NaN where it is absent or marked so (`None`, `nan`, `NA`, empty).
+
+    >>> read_score("72.5", "line 2"), read_score("None", "line 3")
+    (72.5, nan)
+    """
+    if value is None or (isinstance(value, str) and value.strip().lower() in NOT_JUDGED):
+        return math.nan
+    try:
+        score = float(value)
+    except (TypeError, ValueError):
+        raise DataError(f"{where}: the score {value!r} is not a number") from None
+    if math.isinf(score):
+        raise DataError(f"{where}: the score {value!r} is not finite")
+    return score
+
+
+def first(record: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """The value under the first of several aliases that has one."""
+    return next((record[name] for name in names if record.get(name) is not None), None)
+
+
+def text_of(record: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The same as text, empty where there is none.
+
+    >>> text_of({"segment": 12}, ITEM_NAMES), text_of({}, ITEM_NAMES)
+    ('12', '')
+    """
+    value = first(record, names)
+    return "" if value is None else str(value).strip()
+
+
+def _numbered(items: Sequence[str]) -> tuple[str, ...]:
+    """Distinct labels for items that may repeat: the second `x` becomes `x#2`."""
+    seen: Counter[str] = Counter()
+    labels = []
+    for item in items:
+        seen[item] += 1
+        labels.append(item if seen[item] == 1 else f"{item}#{seen[item]}")
+    return tuple(labels)
+
+
+def reasons(left_out: Mapping[str, int]) -> str:
+    """What was left out and why, for the end of an error.
+
+    >>> reasons({"no score": 2})
+    ' (2 left out; no score: 2)'
+    """
+    if not left_out:
+        return ""
+    counts = ", ".join(f"{reason}: {count}" for reason, count in left_out.items())
+    return f" ({sum(left_out.values())} left out; {counts})"

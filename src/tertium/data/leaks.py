@@ -1,0 +1,67 @@
+"""Keeps what is tested out of what is trained on: segments are the same if their references are.
+
+Rankings of a year share segments with that year's direct assessments under other names, so ids are
+no guide; the reference, stripped of case, punctuation and spacing, is.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import overload
+
+import numpy as np
+
+from tertium.data.judgements import JudgementSet
+from tertium.data.preferences import RankingSet
+from tertium.segment import Segment
+
+SHARED = "reference occurs in held-out data"
+
+
+def normalise(text: str) -> str:
+    """A text as it is compared: NFKC, case folded, letters and digits only.
+
+    Marks that carry meaning in some scripts (vowel signs, accents after composition) are kept.
+
+    >>> normalise("“It's  over,” she said .") == normalise('"It\u2019s over", she said.')
+    True
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(c for c in folded if unicodedata.category(c)[0] in "LMN")
+
+
+@overload
+def drop_shared(
+    train: JudgementSet, held_out: Iterable[JudgementSet | RankingSet]
+) -> JudgementSet: ...
+@overload
+def drop_shared(
+    train: RankingSet, held_out: Iterable[JudgementSet | RankingSet]
+) -> RankingSet: ...
+def drop_shared(
+    train: JudgementSet | RankingSet, held_out: Iterable[JudgementSet | RankingSet]
+) -> JudgementSet | RankingSet:
+    """The training set without segments whose reference occurs in held-out data.
+
+    Judgements of such segments (or comparisons on them) are counted in `left_out`. Segments without
+    reference (quality estimation) are compared by their source.
+    """
+    taken = {key for other in held_out for segment in other.segments for key in _keys(segment)}
+    shared = np.array([bool(_keys(segment) & taken) for segment in train.segments])
+    if isinstance(train, RankingSet):
+        rows = shared[train.left] | shared[train.right]
+        return replace(train.select(~rows), left_out=_counted(train, int(rows.sum())))
+    judgements = tuple(train.judgements[n] for n in np.flatnonzero(~shared))
+    return replace(train, judgements=judgements, left_out=_counted(train, int(shared.sum())))
+
+
+def _keys(segment: Segment) -> frozenset[str]:
+    texts = segment.references or ((segment.source,) if segment.source else ())
+    return frozenset(key for key in map(normalise, texts) if key)
+
+
+def _counted(train: JudgementSet | RankingSet, count: int) -> dict[str, int]:
+    total = train.left_out.get(SHARED, 0) + count
+    return {**train.left_out, SHARED: total} if total else dict(train.left_out)

@@ -1,0 +1,334 @@
+"""Human comparisons of two translations: index arrays over shared texts, and the readers of them.
+
+Half a million comparisons are a few arrays here, not half a million objects: every translation is
+one `Segment`, and a comparison is a pair of row numbers with a verdict, so that any statistic over
+them is one vector expression: `scores[left] - scores[right]` against `verdicts`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tertium.data.formats import (
+    REFERENCE_NAMES,
+    SOURCE_NAMES,
+    PathLike,
+    pick,
+    read_records,
+    references_from,
+)
+from tertium.data.judgements import (
+    ANNOTATOR_NAMES,
+    ITEM_NAMES,
+    NO_SEGMENT,
+    UNKNOWN_SYSTEM,
+    reasons,
+)
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, LengthError
+from tertium.scores import FloatArray, ScoreMatrix
+from tertium.segment import Preference, Segment
+
+IntArray = NDArray[np.int64]
+
+SAME_SYSTEM = "a system compared with itself"
+LEFT_NAMES = ("system_a", "left", "left_system", "system_1", "system1", "system1id", "a")
+RIGHT_NAMES = ("system_b", "right", "right_system", "system_2", "system2", "system2id", "b")
+VERDICT_NAMES = ("preference", "verdict", "winner", "better")
+LEFT_TEXTS = ("hypothesis_a", "translation_a", "output_a", "mt_a", "text_a")
+RIGHT_TEXTS = ("hypothesis_b", "translation_b", "output_b", "mt_b", "text_b")
+VERDICTS = {
+    "a": 1.0, "left": 1.0, "first": 1.0, "b": 0.0, "right": 0.0, "second": 0.0,
+    "tie": 0.5, "equal": 0.5, "same": 0.5, "both": 0.5, "=": 0.5,
+}  # fmt: skip
+
+
+class Comparison(NamedTuple):
+    """One human comparison by name; `verdict` as in `Preference`."""
+
+    item: str
+    left: str
+    right: str
+    verdict: float
+    judge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTexts:
+    """What every system made of one item."""
+
+    outputs: Mapping[str, str]
+    source: str | None = None
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RankingSet:
+    """Comparisons of one language pair over the distinct translations they are about.
+
+    `segments` holds the texts, `item_of` and `system_of` say whose each is (indices into `items`
+    and `systems`); `left` and `right` are rows of `segments`, `verdicts` 1 for left, 0 for right,
+    0.5 for a tie; `judge_of` indexes `judges`, -1 where the judge is not known. A comparison made
+    twice stays twice: repeats are how judges are checked, and what WMT counts.
+    """
+
+    name: str
+    segments: tuple[Segment, ...]
+    items: tuple[str, ...]
+    systems: tuple[str, ...]
+    item_of: IntArray  # (segments,)
+    system_of: IntArray  # (segments,)
+    left: IntArray  # (comparisons,)
+    right: IntArray  # (comparisons,)
+    verdicts: FloatArray  # (comparisons,)
+    judges: tuple[str, ...] = ()
+    judge_of: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))  # (comparisons,)
+    lp: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not len(self.verdicts):
+            raise DataError(f"{self.name}: no usable comparison{reasons(self.left_out)}")
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    def __iter__(self) -> Iterator[Preference]:
+        """The comparisons as values; their segments are shared."""
+        for n, (left, right) in enumerate(zip(self.left, self.right, strict=True)):
+            judge = self.judge_of[n]
+            yield Preference(
+                left=self.segments[left],
+                right=self.segments[right],
+                verdict=float(self.verdicts[n]),
+                item=self.items[self.item_of[left]],
+                left_system=self.systems[self.system_of[left]],
+                right_system=self.systems[self.system_of[right]],
+                judge=self.judges[judge] if judge >= 0 else "",
+                lp=self.lp,
+            )
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether the translations are known, so that a metric can score them."""
+        return any(segment.hypothesis for segment in self.segments)
+
+    @property
+    def ties(self) -> int:
+        """How many comparisons are ties."""
+        return int((self.verdicts == 0.5).sum())
+
+    @property
+    def compared(self) -> NDArray[np.bool_]:
+        """Which segments occur in a comparison, (segments,)."""
+        mask = np.zeros(len(self.segments), dtype=bool)
+        mask[self.left] = mask[self.right] = True
+        return mask
+
+    def select(self, rows: NDArray[np.bool_] | IntArray) -> RankingSet:
+        """Some of the comparisons (a mask or indices) over the same texts."""
+        return replace(
+            self, left=self.left[rows], right=self.right[rows], verdicts=self.verdicts[rows],
+            judge_of=self.judge_of[rows],
+        )  # fmt: skip
+
+    def without_ties(self) -> RankingSet:
+        """The comparisons in which people preferred one side; the others are counted."""
+        counted = {**self.left_out, "tie": self.ties} if self.ties else self.left_out
+        return replace(self.select(self.verdicts != 0.5), left_out=counted)
+
+    def arrange(self, scores: FloatArray, name: str) -> ScoreMatrix:
+        """One score a segment to systems x items, NaN where a system has no translation."""
+        if len(scores) != len(self.segments):
+            given, wanted = len(scores), len(self.segments)
+            raise LengthError(f"{self.name}: {given} scores for {wanted} segments")
+        values = np.full((len(self.systems), len(self.items)), np.nan)
+        values[self.system_of, self.item_of] = scores
+        return ScoreMatrix(name, self.systems, values, self.items)
+
+
+def gather(
+    comparisons: Iterable[Comparison],
+    texts: Mapping[str, ItemTexts] | None = None,
+    *,
+    name: str,
+    lp: str = "",
+    left_out: Mapping[str, int] | None = None,
+) -> RankingSet:
+    """Comparisons by name to a set.
+
+    With `texts` every output of every item becomes a segment, and comparisons that name an item or
+    a system without text are left out and counted; without, the segments are empty but for whose
+    they are, which is enough for scores of systems and agreement of judges.
+    """
+    table = _SegmentTable(texts)
+    counts: Counter[str] = Counter(left_out or {})
+    judges: dict[str, int] = {}
+    rows: list[tuple[int, int, int]] = []
+    verdicts: list[float] = []
+    for item, left, right, verdict, judge in comparisons:
+        if left == right:
+            counts[SAME_SYSTEM] += 1
+            continue
+        a, b = table.find(item, left), table.find(item, right)
+        if a is None or b is None:
+            counts[table.reason(item)] += 1
+            continue
+        rows.append((a, b, judges.setdefault(judge, len(judges)) if judge else -1))
+        verdicts.append(verdict)
+    index = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    return RankingSet(
+        name=name, lp=lp, segments=tuple(table.segments), items=tuple(table.items),
+        systems=tuple(table.systems), item_of=np.array(table.item_of, np.int64),
+        system_of=np.array(table.system_of, np.int64), left=index[:, 0], right=index[:, 1],
+        verdicts=np.array(verdicts), judges=tuple(judges), judge_of=index[:, 2],
+        left_out=dict(counts),
+    )  # fmt: skip
+
+
+def read_preferences(
+    path: PathLike,
+    *,
+    texts: Mapping[str, ItemTexts] | TestSet | None = None,
+    name: str = "",
+    lp: str = "",
+    fields: Sequence[str] | None = None,
+) -> RankingSet:
+    """Read comparisons: a CSV, TSV or JSONL file with a row for each.
+
+    Columns: item; the two systems (`system_a`, `system_b`); the verdict (`a`, `b`, `tie`, or the
+    name of the better system); optionally the judge. Texts come from `texts` or from columns of
+    their own (`hypothesis_a`, `hypothesis_b`, source, reference).
+    """
+    if isinstance(texts, TestSet):
+        texts = texts_of(texts)
+    comparisons: list[Comparison] = []
+    found: dict[str, ItemTexts] = {}
+    for number, record in read_records(path, fields):
+        columns = _columns(tuple(record))
+        try:
+            comparisons.append(_comparison(record, columns))
+            if texts is None and columns.left_text and columns.right_text:
+                _note_texts(found, record, columns, comparisons[-1])
+        except DataError as error:
+            raise DataError(f"{path}, line {number}: {error}") from None
+    return gather(
+        comparisons,
+        texts if texts is not None else (found or None),
+        name=name or Path(path).name.split(".")[0],
+        lp=lp,
+    )
+
+
+def texts_of(testset: TestSet) -> dict[str, ItemTexts]:
+    """The texts of a test set by item: its line numbers, from 1."""
+    return {
+        str(n + 1): ItemTexts(
+            outputs={system: outputs[n] for system, outputs in testset.systems.items()},
+            source=testset.sources[n] if testset.sources else None,
+            references=tuple(testset.references[n]) if testset.references else (),
+        )
+        for n in range(len(testset))
+    }
+
+
+class _SegmentTable:
+    """Numbers segments, items and systems as they are met."""
+
+    def __init__(self, texts: Mapping[str, ItemTexts] | None) -> None:
+        self.open = texts is None
+        self.rows: dict[tuple[str, str], int] = {}
+        self.items: dict[str, int] = {}
+        self.systems: dict[str, int] = {}
+        self.segments: list[Segment] = []
+        self.item_of: list[int] = []
+        self.system_of: list[int] = []
+        for item, entry in (texts or {}).items():
+            for system, text in entry.outputs.items():
+                self._add(item, system, Segment(text, entry.source, entry.references))
+
+    def find(self, item: str, system: str) -> int | None:
+        row = self.rows.get((item, system))
+        if row is None and self.open:
+            return self._add(item, system, Segment(""))
+        return row
+
+    def reason(self, item: str) -> str:
+        return UNKNOWN_SYSTEM if item in self.items else NO_SEGMENT
+
+    def _add(self, item: str, system: str, segment: Segment) -> int:
+        row = self.rows[item, system] = len(self.segments)
+        self.segments.append(segment)
+        self.item_of.append(self.items.setdefault(item, len(self.items)))
+        self.system_of.append(self.systems.setdefault(system, len(self.systems)))
+        return row
+
+
+class _Columns(NamedTuple):
+    """Which column holds what; None where none does."""
+
+    item: str | None
+    left: str | None
+    right: str | None
+    verdict: str | None
+    judge: str | None
+    left_text: str | None
+    right_text: str | None
+
+
+@lru_cache(maxsize=256)
+def _columns(header: tuple[str, ...]) -> _Columns:
+    """The columns of a header by their aliases; looked up once a file, not once a row."""
+    known = {name.lower(): name for name in header}
+    wanted = (
+        ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, ANNOTATOR_NAMES,
+        LEFT_TEXTS, RIGHT_TEXTS,
+    )  # fmt: skip
+    return _Columns(*(next((known[n] for n in names if n in known), None) for names in wanted))
+
+
+def _comparison(record: Mapping[str, Any], columns: _Columns) -> Comparison:
+    required = columns[:4]
+    cells = [str(record[key]) for key in required if key is not None and record[key] is not None]
+    if len(cells) < 4 or not all(cells):
+        raise DataError(
+            f"a comparison needs an item ({', '.join(ITEM_NAMES)}), two systems (system_a, "
+            f"system_b) and a preference; found {', '.join(record) or 'nothing'}"
+        )
+    item, left, right, said = cells
+    judge = str(record[columns.judge] or "") if columns.judge is not None else ""
+    verdict = {left: 1.0, right: 0.0}.get(said)
+    if verdict is None:
+        verdict = VERDICTS.get(said.strip().lower())
+    if verdict is None:
+        raise DataError(f"preference {said!r} is none of a, b, tie, {left!r}, {right!r}")
+    return Comparison(item, left, right, verdict, judge)
+
+
+def _note_texts(
+    found: dict[str, ItemTexts], record: Mapping[str, Any], columns: _Columns, pair: Comparison
+) -> None:
+    """Keep the texts a row carries; one that differs from an earlier row's is refused."""
+    sides = {
+        pair.left: str(record[columns.left_text or ""]),
+        pair.right: str(record[columns.right_text or ""]),
+    }
+    entry = found.get(pair.item)
+    if entry is None:
+        lowered = {key.lower(): value for key, value in record.items()}
+        where = f"item {pair.item!r}"
+        references = references_from(pick(lowered, REFERENCE_NAMES, where), lowered, where)
+        found[pair.item] = ItemTexts(sides, pick(lowered, SOURCE_NAMES, where), references)
+        return
+    for system, text in sides.items():
+        if entry.outputs.get(system, text) != text:
+            raise DataError(f"another text for system {system!r} of item {pair.item!r}")
+    found[pair.item] = replace(entry, outputs={**entry.outputs, **sides})

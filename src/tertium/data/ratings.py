@@ -1,0 +1,118 @@
+"""From raw ratings to scores: each annotator's scale evened out, then averaged, then compared.
+
+Direct assessment (Graham et al. 2013) asks for a number from 0 to 100, and annotators use that
+scale differently. WMT subtracts each annotator's mean and divides by the annotator's standard
+deviation before it averages the ratings of a translation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tertium.data.judgements import JudgementSet
+from tertium.data.preferences import Comparison, ItemTexts, RankingSet, gather
+from tertium.errors import DataError, UsageError
+from tertium.segment import Judgement
+
+NO_ANNOTATOR = "no annotator"
+CONSTANT = "annotator with fewer than two different ratings"
+TOO_FEW = "fewer ratings than asked for"
+DARR_DIFFERENCE = 25.0
+
+
+def standardise(ratings: JudgementSet) -> JudgementSet:
+    """Ratings as z-scores of their annotator: (rating - mean) / sd.
+
+    Mean and sd are over all of the annotator's ratings in the set; sd is the sample's (n - 1 in the
+    denominator), as in WMT. Ratings without annotator, and those of annotators who only ever gave
+    one value, have no z-score: they are left out and counted.
+    """
+    groups: dict[str, list[float]] = {}
+    for rating in ratings.judgements:
+        groups.setdefault(rating.annotator, []).append(rating.score)
+    scales = {
+        annotator: (float(np.mean(scores)), float(np.std(scores, ddof=1)))
+        for annotator, scores in groups.items()
+        if annotator and min(scores) < max(scores)
+    }
+    kept, left_out = [], Counter(ratings.left_out)
+    for rating in ratings.judgements:
+        if rating.annotator in scales:
+            mean, deviation = scales[rating.annotator]
+            kept.append(replace(rating, score=(rating.score - mean) / deviation))
+        else:
+            left_out[CONSTANT if rating.annotator else NO_ANNOTATOR] += 1
+    return replace(ratings, judgements=tuple(kept), left_out=dict(left_out))
+
+
+def average(ratings: JudgementSet, *, minimum: int = 1) -> JudgementSet:
+    """One judgement for each translation of an item: the mean of its ratings.
+
+    A translation is (language pair, item, system, text). WMT asks for 15 ratings at segment level;
+    translations with fewer than `minimum` are left out, and their ratings counted.
+    """
+    groups: dict[Judgement, list[float]] = {}
+    for rating in ratings.judgements:
+        groups.setdefault(replace(rating, score=0.0, annotator=""), []).append(rating.score)
+    left_out = Counter(ratings.left_out)
+    kept = []
+    for key, scores in groups.items():
+        if len(scores) >= minimum:
+            kept.append(replace(key, score=float(np.mean(scores))))
+        else:
+            left_out[TOO_FEW] += len(scores)
+    return replace(ratings, judgements=tuple(kept), left_out=dict(left_out))
+
+
+def relative_rankings(
+    judgements: JudgementSet, *, difference: float = DARR_DIFFERENCE
+) -> RankingSet:
+    """DARR: pairs of translations of one item whose averaged raw ratings differ clearly.
+
+    Every pair of systems on the same item that differs by at least `difference` (25 of 100 points
+    in WMT17-19) becomes a comparison with the better one on the left; closer pairs are left out
+    and counted. Give raw averages, not z-scores: the threshold is in points.
+    """
+    if difference <= 0:
+        raise UsageError(f"a difference of {difference} would make every tie a preference")
+    items: dict[str, dict[str, Judgement]] = {}
+    for judgement in judgements.judgements:
+        systems = items.setdefault(judgement.item, {})
+        if judgement.system in systems or not judgement.system:
+            raise DataError(
+                f"{judgements.name}: item {judgement.item!r} has two scores of system "
+                f"{judgement.system!r}; average the ratings first"
+            )
+        systems[judgement.system] = judgement
+    comparisons: list[Comparison] = []
+    close = 0
+    for item, systems in items.items():
+        clear = _clear_pairs(list(systems.values()), difference)
+        comparisons += [Comparison(item, better, worse, 1.0) for better, worse in clear]
+        close += len(systems) * (len(systems) - 1) // 2 - len(clear)
+    left_out = Counter(judgements.left_out)
+    left_out[f"difference under {difference:g}"] = close
+    return gather(
+        comparisons, {item: _texts(systems) for item, systems in items.items()},
+        name=f"{judgements.name} DARR", lp=judgements.lp, left_out=+left_out,
+    )  # fmt: skip
+
+
+def _clear_pairs(judged: Sequence[Judgement], difference: float) -> list[tuple[str, str]]:
+    """(better, worse) for every pair that differs enough."""
+    return [
+        (a.system, b.system) if a.score > b.score else (b.system, a.system)
+        for n, a in enumerate(judged)
+        for b in judged[n + 1 :]
+        if abs(a.score - b.score) >= difference
+    ]
+
+
+def _texts(systems: dict[str, Judgement]) -> ItemTexts:
+    one = next(iter(systems.values())).segment
+    outputs = {system: judgement.segment.hypothesis for system, judgement in systems.items()}
+    return ItemTexts(outputs, one.source, one.references)
