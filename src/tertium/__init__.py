@@ -1,1 +1,74 @@
-__version__ = "0.1.0"
+"""tertium judges machine translation.
+
+    import tertium
+
+    testset = tertium.TestSet.read(["ours.txt", "theirs.txt"], references=["reference.txt"])
+    evaluation = tertium.score(testset, ["bleu", "chrf"])
+    comparison = tertium.compare(testset, ["chrf"])
+    tertium.load_metric("chrf++").sentence_score("a hypothesis", ["a reference"])
+
+Names are resolved when first used: `import tertium` loads no metric and no heavy library.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tertium.version import __version__
+
+if TYPE_CHECKING:
+    from tertium.comparison import Comparison, compare
+    from tertium.data.testset import TestSet
+    from tertium.errors import TertiumError
+    from tertium.metrics.metric import Metric, SegmentMetric, load_metric
+    from tertium.scores import ScoreMatrix, Scores
+    from tertium.scoring import Evaluation, score
+    from tertium.segment import Judgement, Preference, Segment
+
+_HOMES = {
+    "Comparison": "tertium.comparison",
+    "Evaluation": "tertium.scoring",
+    "Judgement": "tertium.segment",
+    "Metric": "tertium.metrics.metric",
+    "Preference": "tertium.segment",
+    "ScoreMatrix": "tertium.scores",
+    "Scores": "tertium.scores",
+    "Segment": "tertium.segment",
+    "SegmentMetric": "tertium.metrics.metric",
+    "TertiumError": "tertium.errors",
+    "TestSet": "tertium.data.testset",
+    "compare": "tertium.comparison",
+    "load_metric": "tertium.metrics.metric",
+    "score": "tertium.scoring",
+}
+
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "Judgement",
+    "Metric",
+    "Preference",
+    "ScoreMatrix",
+    "Scores",
+    "Segment",
+    "SegmentMetric",
+    "TertiumError",
+    "TestSet",
+    "__version__",
+    "compare",
+    "load_metric",
+    "score",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tertium' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

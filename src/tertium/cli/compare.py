@@ -1,6 +1,67 @@
-def add_parser(s):
-    return s.add_parser("compare")
+"""`tertium compare`: paired tests of systems under any metric, and clusters of equals."""
+
+from __future__ import annotations
+
+import argparse
+
+from tertium.cli.bars import bars
+from tertium.cli.inputs import add_inputs, add_metrics, check_writable, chosen_metrics, read_inputs
+from tertium.cli.output import add_output, print_records, print_table, write_json
+from tertium.cli.runtime import add_runtime, runtime_of
+from tertium.cli.score import DEFAULT_METRICS, add_paired
+
+DESCRIPTION = "Compare systems: the first is the baseline; every pair is tested."
+EPILOG = """\
+examples:
+  tertium compare -t baseline.txt ours.txt -r reference.txt
+  tertium compare -t a.txt b.txt c.txt -r reference.txt -m bleu chrf meteor --paired-ar
+  tertium compare -t a.txt b.txt c.txt -r reference.txt -m chrf --pairs -f md
+"""
 
 
-def run(args):
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+) -> argparse.ArgumentParser:
+    parser = subparsers.add_parser(
+        "compare",
+        help="compare systems with significance tests",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_metrics(parser, DEFAULT_METRICS)
+    add_inputs(parser)
+    add_runtime(parser)
+    output = add_output(parser)
+    output.add_argument("--pairs", action="store_true", help="also the p-values of all pairs")
+    add_paired(parser)
+    parser.add_argument("--seed", type=int, default=12345, help="of all resampling")
+    parser.add_argument("--alpha", type=float, default=0.05, help="level of the marks and ranks")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    from tertium import comparison
+    from tertium.report import evaluations
+
+    check_writable(args.to_json)
+    testset = read_inputs(args)
+    with bars(args.quiet), runtime_of(args):
+        result = comparison.compare(
+            testset,
+            chosen_metrics(args, DEFAULT_METRICS),
+            test="randomisation" if args.paired_ar else "bootstrap",
+            resamples=args.paired_ar_n if args.paired_ar else args.paired_bs_n,
+            seed=args.seed,
+            alpha=getattr(args, "alpha", 0.05),
+        )
+    if args.to_json:
+        write_json(args.to_json, result.records(segments=True))
+    if args.format == "json":
+        print_records(result.records())
+        return 0
+    print_table(evaluations.comparison_table(result, args.width), args.format)
+    if getattr(args, "pairs", False):
+        for metric in result.evaluation.metrics:
+            print_table(evaluations.pair_table(result, metric), args.format)
     return 0

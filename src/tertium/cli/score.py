@@ -1,6 +1,109 @@
-def add_parser(s):
-    return s.add_parser("score")
+"""`tertium score`: systems under metrics, as segment, document and system scores."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tertium.cli.bars import bars
+from tertium.cli.inputs import add_inputs, add_metrics, check_writable, chosen_metrics, read_inputs
+from tertium.cli.output import add_output, print_records, print_table, write_json
+from tertium.cli.runtime import add_runtime, runtime_of
+from tertium.errors import UsageError
+
+DEFAULT_METRICS = "bleu chrf ter"
+
+DESCRIPTION = "Score one or more systems under one or more metrics."
+EPILOG = """\
+examples:
+  tertium score -t ours.txt -r reference.txt
+  tertium score -t a.txt b.txt c.txt -r ref1.txt ref2.txt -m bleu chrf++ --confidence
+  tertium score -s source.txt -t ours.txt -r reference.txt -m meteor -sl -f tsv
+  tertium score -t systems.jsonl -m bleu -f json
+
+With --paired-bs or --paired-ar the systems are compared as `tertium compare` does.
+"""
 
 
-def run(args):
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+) -> argparse.ArgumentParser:
+    parser = subparsers.add_parser(
+        "score",
+        help="score translations",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_metrics(parser, DEFAULT_METRICS)
+    add_inputs(parser)
+    add_runtime(parser)
+    output = add_output(parser)
+    output.add_argument(
+        "-b", "--score-only", action="store_true", help="print the system scores and nothing else"
+    )
+    levels = output.add_mutually_exclusive_group()
+    levels.add_argument(
+        "-sl", "--sentence-level", action="store_true", help="print a score for each segment"
+    )
+    levels.add_argument(
+        "-dl", "--document-level", action="store_true", help="print a score for each document"
+    )
+    levels.add_argument(
+        "--only-system", action="store_true", help="leave segment scores out of the JSON as well"
+    )
+    add_confidence(parser)
+    add_paired(parser)
+    return parser
+
+
+def add_confidence(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("confidence")
+    group.add_argument("--confidence", action="store_true", help="95 %% bootstrap intervals")
+    group.add_argument("--confidence-n", type=int, default=1000, metavar="N", help="resamples")
+    group.add_argument("--seed", type=int, default=12345, help="of all resampling")
+
+
+def add_paired(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("paired tests against the first system")
+    kind = group.add_mutually_exclusive_group()
+    kind.add_argument("--paired-bs", action="store_true", help="paired bootstrap")
+    kind.add_argument("--paired-ar", action="store_true", help="approximate randomisation")
+    group.add_argument("--paired-bs-n", type=int, default=1000, metavar="N", help="resamples")
+    group.add_argument("--paired-ar-n", type=int, default=10_000, metavar="N", help="trials")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.paired_bs or args.paired_ar:
+        from tertium.cli import compare
+
+        return compare.run(args)
+    from tertium import scoring
+    from tertium.report import evaluations
+
+    check_writable(args.to_json)
+    testset = read_inputs(args)
+    if args.document_level and not testset.documents:
+        raise UsageError("--document-level needs document ids: give them with --documents")
+    metrics = chosen_metrics(args, DEFAULT_METRICS)
+    confidence = args.confidence_n if args.confidence else 0
+    with bars(args.quiet), runtime_of(args):
+        evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)
+    if args.to_json:
+        write_json(args.to_json, evaluation.records(segments=not args.only_system))
+    if args.score_only:
+        for system in evaluation.systems:
+            scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
+            print("\t".join(f"{s.system:.{args.width or s.decimals}f}" for s in scores))
+    elif args.format == "json":
+        print_records(evaluation.records(segments=args.sentence_level))
+    elif args.sentence_level:
+        print_table(evaluations.segment_table(evaluation, args.width), args.format)
+    elif args.document_level:
+        print_table(evaluations.document_table(evaluation, args.width), args.format)
+    else:
+        print_table(evaluations.system_table(evaluation, args.width), args.format)
+    if not args.quiet and args.format != "text":
+        for line in evaluations.warning_lines(evaluation):
+            print(f"tertium: {line}", file=sys.stderr)
     return 0

@@ -56,6 +56,10 @@ class ChrF(SacreMetric):
                 f"chrF needs n-grams: char_order={self.char_order}, word_order={self.word_order}"
             )
 
+    @property
+    def label(self) -> str:
+        return self.title + {0: "", 1: "+", 2: "++"}.get(self.word_order, f"+{self.word_order}")
+
     def sacre(self) -> Any:
         from sacrebleu.metrics.chrf import CHRF as SacreChrF
 

@@ -40,6 +40,11 @@ class Metric(PeerCalls, ABC):
     decimals: ClassVar[int] = 4
 
     @property
+    def label(self) -> str:
+        """The name in tables and signatures; settings with a name of their own override it."""
+        return self.title
+
+    @property
     def needs(self) -> frozenset[str]:
         """What every segment must have: "references", "source", both or neither."""
         return REFERENCES
@@ -75,7 +80,7 @@ class Metric(PeerCalls, ABC):
         """Scores around statistics that were computed for these segments."""
         return Scores(
             metric=self.spec,
-            name=self.title,
+            name=self.label,
             statistics=statistics,
             reduce=self.reduce,
             reduce_segments=self.reduce_segments,
@@ -123,7 +128,7 @@ class Metric(PeerCalls, ABC):
         """What to publish beside a score, e.g. `BLEU|nrefs:1|case:mixed|...|version:0.1.0`."""
         parts = {"nrefs": count_references(segments), **self.signature_fields(segments)}
         parts["version"] = __version__
-        return "|".join([self.title, *(f"{key}:{value}" for key, value in parts.items())])
+        return "|".join([self.label, *(f"{key}:{value}" for key, value in parts.items())])
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         """The metric's own part of its signature; no key or value contains a pipe or colon."""

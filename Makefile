@@ -1,0 +1,45 @@
+# Two commands set everything up by themselves: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+EXAMPLE := -s examples/source.de.txt -t examples/system-good.en.txt examples/system-fair.en.txt \
+	examples/system-poor.en.txt -r examples/reference-a.en.txt examples/reference-b.en.txt \
+	--names good fair poor
+LEXICAL := bleu chrf ter nist meteor
+
+.PHONY: demo test test-slow lint bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/tertium score $(EXAMPLE) -m $(LEXICAL)
+	$(BIN)/tertium compare $(EXAMPLE) -m chrf meteor
+
+test: lint
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered -m "not slow" $(PYTEST_ARGS)
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/python -m ruff check src tests benchmarks
+	$(BIN)/python -m mypy
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .coverage
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tertium needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing tertium with its models (a few minutes, once) ..."
+	$(PIP) install -c constraints.txt -e '.[neural,models,linguistics]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installing tertium with everything its tests need (a few minutes, once) ..."
+	$(PIP) install -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.demo

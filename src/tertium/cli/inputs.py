@@ -1,0 +1,89 @@
+"""The options that say what is read, shared by every command that looks at translations."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, UsageError
+from tertium.metrics.metric import Metric, load_metric
+
+RECORD_SUFFIXES = frozenset({".jsonl", ".ndjson", ".tsv", ".csv"})
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add -s, -t, -r and what goes with them."""
+    group = parser.add_argument_group("input")
+    group.add_argument(
+        "-t", "--translations", "-i", "--input", nargs="+", metavar="FILE", required=True,
+        help="system outputs, one segment a line (.gz too); or one .jsonl/.tsv/.csv of records",
+    )  # fmt: skip
+    group.add_argument("-s", "--sources", metavar="FILE", help="the source text")
+    group.add_argument(
+        "-r", "--references", nargs="+", action="extend", default=[], metavar="FILE",
+        help="one or more reference translations",
+    )  # fmt: skip
+    group.add_argument("--documents", metavar="FILE", help="a document id for each segment")
+    group.add_argument(
+        "--names", nargs="+", metavar="NAME", help="system names (default: the file names)"
+    )
+    group.add_argument(
+        "--fields", metavar="A,B,...", help="column names of a TSV or CSV without a header"
+    )
+
+
+def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
+    """Add -m, and COMET's --model for one metric."""
+    parser.add_argument(
+        "-m", "--metrics", nargs="+", action="extend", default=[], metavar="METRIC",
+        help=f"specs such as bleu, chrf:word_order=2 (default: {default}); see `tertium list`",
+    )  # fmt: skip
+    parser.add_argument(
+        "--model", action="append", default=[], metavar="METRIC", help="the same, one at a time"
+    )
+
+
+def chosen_metrics(args: argparse.Namespace, default: str) -> list[Metric]:
+    """The metrics that were asked for, or the default ones, in the precision asked for."""
+    metrics = [load_metric(spec) for spec in [*args.metrics, *args.model] or default.split()]
+    if args.precision is None:
+        return metrics
+    return [_in_precision(metric, args.precision) for metric in metrics]
+
+
+def _in_precision(metric: Metric, precision: str) -> Metric:
+    if not any(field.name == "precision" for field in dataclasses.fields(metric)):  # type: ignore[arg-type]
+        return metric
+    return dataclasses.replace(metric, precision=precision)  # type: ignore[type-var]
+
+
+def read_inputs(args: argparse.Namespace) -> TestSet:
+    """The test set that the options describe."""
+    files: list[str] = args.translations
+    records = [file for file in files if RECORD_SUFFIXES & set(Path(file).suffixes)]
+    if not records:
+        if args.fields:
+            raise UsageError("--fields goes with a .tsv or .csv file of records")
+        return TestSet.read(files, args.references, args.sources, args.documents, args.names)
+    if len(files) > 1:
+        raise UsageError(f"{records[0]} holds records; give it alone, not beside other files")
+    if args.references or args.sources or args.documents or args.names:
+        raise UsageError(
+            f"{records[0]} holds records with their own source, references, documents and "
+            "systems; leave out -s, -r, --documents and --names"
+        )
+    fields = args.fields.split(",") if args.fields else None
+    return TestSet.from_records(files[0], fields)
+
+
+def check_writable(path: str | None) -> None:
+    """Refuse an output path before the work, not after it."""
+    if path is None:
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise DataError(f"{target} is a directory; a file name was expected")
+    if not target.parent.is_dir():
+        raise DataError(f"{target}: the folder {target.parent} does not exist")

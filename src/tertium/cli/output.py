@@ -1,0 +1,59 @@
+"""How commands print: tables on stdout in the format asked for, JSON with full numbers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tertium.data.formats import write_atomically
+from tertium.report.tables import Format, Table, render
+
+FORMATS = ("text", "json", "tsv", "md", "latex")
+
+
+def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add -f, -w, -q and --to-json."""
+    group = parser.add_argument_group("output")
+    group.add_argument("-f", "--format", choices=FORMATS, default="text", help="default: text")
+    group.add_argument(
+        "-w", "--width", type=int, metavar="N", help="decimals in tables (default: by metric)"
+    )
+    group.add_argument("--to-json", metavar="FILE", help="also write everything as JSON")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
+    return group
+
+
+def print_table(table: Table, style: Format) -> None:
+    """Print a table; on a terminal in its width and with colour."""
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else None
+    sys.stdout.write(render(table, style, width=width, color=terminal and style == "text"))
+
+
+def to_json(value: Any) -> str:
+    """JSON with full numbers; a missing number is null, since JSON has no NaN."""
+    return json.dumps(_without_nan(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def print_records(records: Sequence[dict[str, Any]]) -> None:
+    """Print records as JSON: a lone one as an object, as sacrebleu does, several as a list."""
+    sys.stdout.write(to_json(records[0] if len(records) == 1 else list(records)))
+
+
+def write_json(path: str, value: Any) -> None:
+    """Write JSON to a file, whole or not at all."""
+    write_atomically(path, [to_json(value)])
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, float) and value != value:
+        return None
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return value

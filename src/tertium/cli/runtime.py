@@ -1,0 +1,44 @@
+"""The options that say how to compute: device, batches, precision and the cache."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import AbstractContextManager
+from typing import Any
+
+from tertium.errors import UsageError
+
+
+def add_runtime(parser: argparse.ArgumentParser) -> None:
+    """Add --device, --precision, --batch-size and what goes with them."""
+    group = parser.add_argument_group("computation (neural metrics)")
+    group.add_argument("--device", help="cpu, cuda, cuda:N, mps or auto (default: auto)")
+    group.add_argument("--gpus", type=int, metavar="N", help="0: stay on the CPU; 1: use a GPU")
+    group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="default: fp32")
+    group.add_argument("--batch-size", "--batch_size", type=int, metavar="N", help="texts at once")
+    group.add_argument("--threads", type=int, metavar="N", help="CPU threads")
+    group.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+
+
+def runtime_of(args: argparse.Namespace) -> AbstractContextManager[Any]:
+    """The runtime choices that the options describe, in force inside the block."""
+    from tertium.encoders.runtime import runtime
+
+    changes = {
+        "device": _device(args),
+        "batch_size": args.batch_size,
+        "threads": args.threads,
+        "cache": False if args.no_cache else None,
+    }
+    return runtime(**{key: value for key, value in changes.items() if value is not None})
+
+
+def _device(args: argparse.Namespace) -> str | None:
+    if args.gpus is None:
+        device: str | None = args.device
+        return device
+    if args.device is not None:
+        raise UsageError("--device and --gpus say the same thing; give one of them")
+    if args.gpus not in (0, 1):
+        raise UsageError(f"--gpus {args.gpus}: one GPU at most; choose it with --device cuda:N")
+    return "cuda" if args.gpus else "cpu"

@@ -1,0 +1,152 @@
+"""Evaluations and comparisons as tables: what `tertium score` and `tertium compare` print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tertium.comparison import Comparison
+from tertium.report.tables import Cell, Table, number
+from tertium.scores import Scores
+from tertium.scoring import Evaluation
+
+
+def system_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
+    """Systems x metrics, the best of each metric marked, intervals where there are some."""
+    rows: list[list[Cell | str]] = []
+    for system in evaluation.systems:
+        row: list[Cell | str] = [system]
+        for metric in evaluation.metrics:
+            row.append(_score_cell(evaluation, system, metric, decimals))
+        rows.append(row)
+    header = ["system", *(_column_name(evaluation, metric) for metric in evaluation.metrics)]
+    return Table(header, rows, notes=_notes(evaluation))
+
+
+def document_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
+    """Systems and documents x metrics."""
+    rows: list[list[Cell | str]] = []
+    for system in evaluation.systems:
+        by_metric = {
+            metric: evaluation.scores[system][metric].documents(evaluation.testset.documents)
+            for metric in evaluation.metrics
+        }
+        for document in dict.fromkeys(evaluation.testset.documents):
+            cells = [
+                number(by_metric[m][document], _decimals(evaluation.scores[system][m], decimals))
+                for m in evaluation.metrics
+            ]
+            rows.append([system, document, *cells])
+    header = ["system", "document", *_column_names(evaluation)]
+    return Table(header, rows, left=frozenset({0, 1}))
+
+
+def segment_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
+    """Systems and segments x metrics; segments are numbered from 1."""
+    rows: list[list[Cell | str]] = []
+    for system in evaluation.systems:
+        scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
+        for n in range(len(evaluation.testset)):
+            cells = [number(float(s.segments[n]), _decimals(s, decimals)) for s in scores]
+            rows.append([system, Cell(str(n + 1), n + 1), *cells])
+    return Table(["system", "segment", *_column_names(evaluation)], rows)
+
+
+def comparison_table(comparison: Comparison, decimals: int | None = None) -> Table:
+    """Systems x (score, p against the baseline, cluster) for each metric."""
+    evaluation = comparison.evaluation
+    header = ["system"]
+    for metric in evaluation.metrics:
+        header += [_column_name(evaluation, metric), "p", "rank"]
+    rows: list[list[Cell | str]] = []
+    for place, system in enumerate(evaluation.systems):
+        row: list[Cell | str] = [system if place else f"{system} (baseline)"]
+        for metric in evaluation.metrics:
+            row.append(_score_cell(evaluation, system, metric, decimals))
+            row.append(_p_cell(comparison, system, metric) if place else Cell("", ""))
+            cluster = comparison.clusters[metric][place]
+            row.append(Cell(str(cluster), cluster))
+        rows.append(row)
+    samples = "bootstrap samples" if comparison.test == "bootstrap" else "randomisation trials"
+    how = (
+        f"p: paired, two-sided, against {comparison.baseline}; {comparison.resamples} {samples}, "
+        f"seed {comparison.seed}; * marks p < {comparison.alpha:g} (+ better, - worse)"
+    )
+    groups = "rank: systems of one rank cannot be told apart from each other"
+    return Table(header, rows, notes=[how, groups, *_notes(evaluation)])
+
+
+def pair_table(comparison: Comparison, metric: str) -> Table:
+    """The p-values of all pairs of systems under one metric."""
+    systems = comparison.evaluation.systems
+    values = comparison.p_values[metric]
+    rows: list[list[Cell | str]] = []
+    for a, system in enumerate(systems):
+        cells = [
+            Cell("", "") if a == b else number(float(values[a, b]), 4,
+                                               "best" if values[a, b] < comparison.alpha else "")
+            for b in range(len(systems))
+        ]  # fmt: skip
+        rows.append([system, *cells])
+    title = f"p-values of all pairs, {metric}"
+    return Table(["", *systems], rows, title=title)
+
+
+def _column_names(evaluation: Evaluation) -> list[str]:
+    return [_column_name(evaluation, metric) for metric in evaluation.metrics]
+
+
+def _column_name(evaluation: Evaluation, metric: str) -> str:
+    first = evaluation.scores[evaluation.systems[0]][metric]
+    titles = [evaluation.scores[evaluation.systems[0]][m].name for m in evaluation.metrics]
+    # Two settings of one metric are told apart by their specs.
+    label = first.name if titles.count(first.name) == 1 else metric
+    return f"{label} {'↑' if first.higher_is_better else '↓'}"
+
+
+def _score_cell(
+    evaluation: Evaluation, system: str, metric: str, decimals: int | None
+) -> Cell:
+    scores = evaluation.scores[system][metric]
+    places = _decimals(scores, decimals)
+    best = scores.system == _best(evaluation.of_metric(metric)) and len(evaluation.systems) > 1
+    text = f"{scores.system:.{places}f}"
+    if system in evaluation.intervals:
+        bounds = evaluation.intervals[system][metric]
+        text += f" (μ = {bounds.mean:.{places}f} ± {bounds.half_width:.{places}f})"
+    return Cell(text, scores.system, "best" if best else "")
+
+
+def _p_cell(comparison: Comparison, system: str, metric: str) -> Cell:
+    p = comparison.p_value(metric, system)
+    better = comparison.difference(metric, system) > 0
+    if p >= comparison.alpha:
+        return Cell(f"{p:.4f}  ", p)
+    return Cell(f"{p:.4f} *{'+' if better else '-'}"[:9], p, "good" if better else "bad")
+
+
+def _best(scores: Sequence[Scores]) -> float:
+    values = [s.system for s in scores]
+    return max(values) if scores[0].higher_is_better else min(values)
+
+
+def _decimals(scores: Scores, wanted: int | None) -> int:
+    return scores.decimals if wanted is None else wanted
+
+
+def _notes(evaluation: Evaluation) -> list[str]:
+    first = evaluation.scores[evaluation.systems[0]]
+    notes = [first[metric].signature for metric in evaluation.metrics]
+    return notes + warning_lines(evaluation)
+
+
+def warning_lines(evaluation: Evaluation) -> list[str]:
+    """One line for each kind of warning, with counts by system."""
+    counts: dict[str, dict[str, int]] = {}
+    for system in evaluation.systems:
+        for metric in evaluation.metrics:
+            for kind, count in evaluation.scores[system][metric].warnings.items():
+                counts.setdefault(kind, {})[system] = count
+    return [
+        f"warning: {kind}: " + ", ".join(f"{system} {n}" for system, n in by_system.items())
+        for kind, by_system in counts.items()
+    ]

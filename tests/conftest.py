@@ -1,0 +1,60 @@
+"""What tests share: small segments, the bundled example, and the human judgements where they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tertium.data.testset import TestSet
+from tertium.segment import Segment
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+@pytest.fixture(autouse=True)
+def private_cache(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """No test reads or writes the user's own embedding store."""
+    folder = tmp_path_factory.getbasetemp() / "tertium-cache"
+    monkeypatch.setenv("TERTIUM_CACHE", str(folder))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    yield
+
+
+@pytest.fixture(scope="session")
+def human_data() -> Path:
+    """The folder of human judgements; the test is skipped without it."""
+    folder = os.environ.get("TERTIUM_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("set TERTIUM_DATA to the folder of human judgements")
+    return Path(folder)
+
+
+@pytest.fixture
+def segments() -> list[Segment]:
+    """Short segments with one or two references, an empty and a perfect hypothesis among them."""
+    rows = [
+        ("the cat sat on the mat", "die Katze sass auf der Matte", ("the cat sat on a mat",)),
+        ("a dog barked", "ein Hund bellte", ("a dog was barking", "the dog barked loudly")),
+        ("", "nichts", ("nothing",)),
+        ("he went home .", "er ging nach Hause.", ("he went home .",)),
+        ("mat the on sat cat the", "die Katze sass auf der Matte", ("the cat sat on a mat",)),
+        ("It costs 3.5 million euros.", "Es kostet 3,5 Mio.", ("The price is 3.5 million euros.",)),
+    ]
+    return [Segment(h, s, r) for h, s, r in rows]
+
+
+@pytest.fixture(scope="session")
+def example() -> TestSet:
+    """The bundled example: three systems, two references, sources and documents."""
+    return TestSet.read(
+        [EXAMPLES / f"system-{name}.en.txt" for name in ("good", "fair", "poor")],
+        [EXAMPLES / "reference-a.en.txt", EXAMPLES / "reference-b.en.txt"],
+        EXAMPLES / "source.de.txt",
+        EXAMPLES / "documents.txt",
+        names=["good", "fair", "poor"],
+    )

@@ -1,0 +1,144 @@
+"""The laws that every registered metric keeps."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, NeedsError
+from tertium.metrics.metric import Metric, load_metric
+from tertium.registry import ALIASES, METRICS
+from tertium.scoring import score
+from tertium.segment import Segment
+
+SPECS = [*METRICS, *ALIASES]
+TOLERANCE = 2e-5  # neural metrics: sums of float32 products in another order
+
+
+@pytest.fixture(params=SPECS)
+def metric(request: pytest.FixtureRequest) -> Metric:
+    return load_metric(request.param)
+
+
+def rows(metric: Metric, segments: list[Segment]) -> np.ndarray:
+    return metric.score(segments).segments
+
+
+def test_scores_are_finite_and_as_many_as_segments(metric: Metric, segments: list[Segment]) -> None:
+    scores = metric.score(segments)
+    assert scores.segments.shape == (len(segments),)
+    assert np.isfinite(scores.segments).all()
+    assert np.isfinite(scores.system)
+    assert scores.statistics.shape == (len(segments), len(metric.columns))
+
+
+def test_order_does_not_matter(metric: Metric, segments: list[Segment]) -> None:
+    order = [3, 0, 5, 1, 4, 2]
+    shuffled = rows(metric, [segments[n] for n in order])
+    np.testing.assert_allclose(shuffled, rows(metric, segments)[order], atol=TOLERANCE)
+
+
+def test_neighbours_do_not_matter(metric: Metric, segments: list[Segment]) -> None:
+    if metric.reads_corpus:
+        pytest.skip("this metric reads the references of all segments, as documented")
+    alone = [rows(metric, [segment])[0] for segment in segments]
+    np.testing.assert_allclose(alone, rows(metric, segments), atol=TOLERANCE)
+
+
+def test_duplicates_get_identical_scores(metric: Metric, segments: list[Segment]) -> None:
+    twice = rows(metric, [*segments, *segments])
+    assert (twice[: len(segments)] == twice[len(segments) :]).all()
+
+
+def test_aggregate_equals_a_loop(metric: Metric, segments: list[Segment]) -> None:
+    scores = metric.score(segments)
+    weights = np.random.default_rng(1).integers(0, 3, size=(5, len(segments))).astype(float)
+    weights[:, 0] += 1
+    for weight, value in zip(weights, scores.aggregate(weights), strict=True):
+        total = np.zeros(scores.statistics.shape[1])
+        for w, row in zip(weight, scores.statistics, strict=True):
+            total += w * row
+        assert value == pytest.approx(float(metric.reduce(total)), rel=1e-9, abs=1e-9)
+
+
+def test_scoring_is_deterministic(metric: Metric, segments: list[Segment]) -> None:
+    assert (rows(metric, segments) == rows(metric, segments)).all()
+
+
+def test_spec_rebuilds_the_metric(metric: Metric) -> None:
+    assert load_metric(metric.spec) == metric
+    assert load_metric(metric.spec).spec == metric.spec
+
+
+def test_every_field_round_trips(metric: Metric) -> None:
+    for field in dataclasses.fields(metric):
+        if isinstance(getattr(metric, field.name), bool):
+            changed = dataclasses.replace(
+                metric, **{field.name: not getattr(metric, field.name)}
+            )
+            assert load_metric(changed.spec) == changed
+
+
+def test_signature_names_metric_references_and_version(
+    metric: Metric, segments: list[Segment]
+) -> None:
+    scores = metric.score(segments)
+    head, *parts = scores.signature.split("|")
+    assert head == metric.label
+    assert all(part.count(":") == 1 for part in parts)
+    keys = [part.split(":")[0] for part in parts]
+    assert len(set(keys)) == len(keys)
+    assert {"nrefs", "version"} <= set(keys)
+
+
+def test_missing_field_is_refused(metric: Metric) -> None:
+    if "references" in metric.needs:
+        with pytest.raises(NeedsError, match="segment 2"):
+            metric.score([Segment("a", "b", ("c",)), Segment("a", "b")])
+    if "source" in metric.needs:
+        with pytest.raises(NeedsError, match="segment 1"):
+            metric.score([Segment("a", None, ("c",))])
+    if not metric.needs:
+        with pytest.raises((NeedsError, DataError)):
+            metric.score([Segment("a")])
+
+
+def test_no_segments_are_refused(metric: Metric) -> None:
+    with pytest.raises(DataError, match="nothing to score"):
+        metric.score([])
+
+
+def test_empty_hypotheses_are_counted(metric: Metric, segments: list[Segment]) -> None:
+    assert metric.score(segments).warnings["empty hypothesis"] == 1
+
+
+def test_a_perfect_hypothesis_beats_a_wrong_one(metric: Metric) -> None:
+    reference = ("the parliament rejected the new budget on Tuesday",)
+    source = "das Parlament lehnte am Dienstag den neuen Haushalt ab"
+    good, bad = rows(
+        metric,
+        [
+            Segment(reference[0], source, reference),
+            Segment("my old bicycle is green and rusty today", source, reference),
+        ],
+    )
+    assert good > bad if metric.higher_is_better else good < bad
+
+
+def test_metric_orders_the_example(metric: Metric, example: TestSet) -> None:
+    result = score(example, metric)
+    good, fair, poor = (s.system for s in result.of_metric(metric.spec))
+    assert (good > poor and fair > poor) if metric.higher_is_better else (good < poor > fair)
+
+
+def test_metrics_are_frozen_and_keyword_only(metric: Metric) -> None:
+    assert metric.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    assert all(field.kw_only for field in dataclasses.fields(metric))
+    assert hash(metric) == hash(load_metric(metric.spec))
+
+
+def test_every_metric_can_be_cited(metric: Metric) -> None:
+    assert metric.citation.startswith("@")
