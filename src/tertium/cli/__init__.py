@@ -21,6 +21,7 @@ COMMANDS = (
     "score",
     "compare",
     "list",
+    "data",
     "cite",
 )
 

@@ -146,6 +146,27 @@ class JudgementSet:
         return parts if joint else (system,)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SystemScores:
+    """What people make of whole systems: a score for each, higher is better.
+
+    >>> SystemScores(name="demo", scores={"A": 1.0, "B": 0.5}).of(["B", "A", "C"])
+    array([0.5, 1. , nan])
+    """
+
+    name: str
+    scores: Mapping[str, float]
+    lp: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def of(self, systems: Sequence[str]) -> FloatArray:
+        """The scores of some systems, (systems,); NaN where people gave none."""
+        return np.array([self.scores.get(system, math.nan) for system in systems])
+
+
 def read_judgements(
     path: PathLike,
     *,

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from tertium.data.preferences import IntArray, RankingSet
 from tertium.errors import DataError
@@ -87,6 +86,8 @@ def skills(rankings: RankingSet) -> Skills:
     gives the deviations. TrueSkill itself passes messages game by game and so depends on their
     order; this does not.
     """
+    from scipy.special import ndtr, ndtri
+
     wins, ties = pair_counts(rankings)
     share = float(ties.sum() / 2) / len(rankings)
     margin = float(ndtri((1 + share) / 2))
@@ -115,6 +116,8 @@ def _slopes(
     means: FloatArray, wins: FloatArray, ties: FloatArray, margin: float
 ) -> tuple[FloatArray, FloatArray]:
     """Gradient of the log posterior and its negative curvature, (systems,) and its square."""
+    from scipy.special import ndtr
+
     x = (means[:, None] - means[None, :]) / (np.sqrt(2) * NOISE)
     ratio = _density(x - margin) / np.maximum(ndtr(x - margin), 1e-300)
     first = wins * ratio - wins.T * ratio.T

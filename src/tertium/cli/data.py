@@ -1,0 +1,82 @@
+"""`tertium data`: what human judgements there are, and what is in each set."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from typing import Any
+
+from tertium.cli.bars import bars
+from tertium.cli.output import FORMATS, print_records, print_table
+from tertium.data.collection import VARIABLE, Collection
+from tertium.progress import track
+from tertium.report.tables import Cell, Table, number
+
+EPILOG = f"""\
+The folder is --data or, by default, what {VARIABLE} names. Sets are found by their layout.
+
+examples:
+  tertium data --data judgements/
+  tertium data rankings/wmt12
+  tertium data da/wmt17 -f json
+"""
+
+
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+) -> argparse.ArgumentParser:
+    parser = subparsers.add_parser(
+        "data",
+        help="list human judgements, or describe one set",
+        description="List the sets of human judgements in a folder, or describe one.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("set", nargs="?", help="a set to describe")
+    parser.add_argument("--data", metavar="DIR", help=f"the folder (default: {VARIABLE})")
+    parser.add_argument("-f", "--format", choices=FORMATS, default="text")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    from tertium.data.summary import describe, summarise
+
+    collection = Collection.at(args.data)
+    with bars(args.quiet):
+        if args.set:
+            entry = collection.find(args.set)
+            records = describe(collection, entry)
+            title = f"{entry.name} ({entry.kind})"
+            notes = [entry.purpose] if entry.purpose else []
+        else:
+            found = [summarise(collection, s) for s in track(collection.sets, "reading")]
+            records = [dataclasses.asdict(summary) for summary in found]
+            title, notes = f"{len(records)} sets in {collection.root}", []
+    if args.format == "json":
+        print_records(records)
+    else:
+        print_table(as_table(records, title, notes), args.format)
+    return 0
+
+
+def as_table(records: list[dict[str, Any]], title: str, notes: list[str]) -> Table:
+    """Records as a table: texts to the left, numbers to the right, nothing for nothing."""
+    header = list(records[0]) if records else []
+    left = frozenset(n for n, key in enumerate(header) if not _is_number(records[0][key]))
+    rows = [[_cell(record[key]) for key in header] for record in records]
+    return Table(header, rows, title=title, notes=notes, left=left)
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, float):
+        return number(value, 3)
+    if isinstance(value, list | tuple):
+        return Cell(" ".join(value), " ".join(value))
+    if isinstance(value, int):
+        return Cell(f"{value:,}" if value else "–", value)
+    return Cell(str(value), value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)

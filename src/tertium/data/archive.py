@@ -1,0 +1,93 @@
+"""A folder, or a tar file that stands for one: unpacked to a temporary folder, safely.
+
+Only plain files inside the folder are written. A member that would land outside is refused; links
+and devices are passed over with a warning.
+"""
+
+from __future__ import annotations
+
+import logging
+import lzma
+import shutil
+import tarfile
+import tempfile
+import zlib
+from pathlib import Path, PurePosixPath
+
+from tertium.data.formats import PathLike
+from tertium.errors import DataError
+
+log = logging.getLogger(__name__)
+
+TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2")
+MOST_BYTES = 4 << 30
+
+
+class Folder:
+    """A folder to read from; one unpacked from a tar file goes when this object does."""
+
+    def __init__(self, path: PathLike) -> None:
+        self.origin = Path(path)
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if self.origin.is_dir():
+            self.path = self.origin
+        elif is_tar(self.origin) and self.origin.is_file():
+            self._temporary = tempfile.TemporaryDirectory(prefix="tertium-")
+            self.path = unpack(self.origin, Path(self._temporary.name))
+        else:
+            raise DataError(f"{self.origin}: expected a folder or a file {', '.join(TAR_ENDINGS)}")
+
+    def __repr__(self) -> str:
+        return f"Folder({str(self.origin)!r})"
+
+
+def is_tar(path: PathLike) -> bool:
+    """Whether a name looks like a tar file.
+
+    >>> is_tar("wmt17-metrics-task.tar.xz"), is_tar("da/wmt17")
+    (True, False)
+    """
+    return Path(path).name.endswith(TAR_ENDINGS)
+
+
+def bare_name(path: PathLike) -> str:
+    """The name without a tar ending.
+
+    >>> bare_name("data/wmt17-metrics-task.tar.xz")
+    'wmt17-metrics-task'
+    """
+    name = Path(path).name
+    ending = next((e for e in sorted(TAR_ENDINGS, key=len, reverse=True) if name.endswith(e)), "")
+    return name.removesuffix(ending)
+
+
+def unpack(archive: Path, target: Path) -> Path:
+    """Unpack a tar file; the folder, or the single one inside it that holds everything."""
+    try:
+        with tarfile.open(archive) as tar:
+            _extract(tar, archive, target)
+    except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, OSError) as error:
+        raise DataError(f"{archive}: cannot be unpacked ({error})") from None
+    entries = list(target.iterdir())
+    return entries[0] if len(entries) == 1 and entries[0].is_dir() else target
+
+
+def _extract(tar: tarfile.TarFile, archive: Path, target: Path) -> None:
+    written = 0
+    for member in tar:
+        name = PurePosixPath(member.name)
+        if name.is_absolute() or ".." in name.parts or "\\" in member.name:
+            raise DataError(f"{archive}: refusing member {member.name!r}, it leaves the folder")
+        if not member.isfile():
+            if not member.isdir():
+                log.warning("%s: %s is neither file nor folder; passed over", archive, member.name)
+            continue
+        written += member.size
+        if written > MOST_BYTES:
+            raise DataError(f"{archive}: more than {MOST_BYTES >> 30} GiB unpacked; is it damaged?")
+        file = target.joinpath(*name.parts)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        content = tar.extractfile(member)
+        assert content is not None
+        with content, file.open("wb") as copy:
+            shutil.copyfileobj(content, copy)

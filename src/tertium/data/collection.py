@@ -1,0 +1,227 @@
+"""What lies in a folder of human judgements: found by its layout, read on request.
+
+    <set>/<lp>[.<part>].jsonl[.gz]          judged translations (direct assessment, QE, MQM)
+    <set>/<part>.<lp>.jsonl[.gz]            the same
+    <set>/<lp>.texts.jsonl[.gz]             system outputs, with ...
+    <set>/<lp>.judgements.tsv[.gz]          ... human comparisons of them, and maybe ...
+    <set>/<lp>.systems.tsv[.gz]             ... human scores of the systems
+    <set>/<part>.jsonl[.gz]                 sentence pairs
+    <set> or <set>.tar.xz                   a metrics task as published, or mt-metrics-eval's layout
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from tertium.data.archive import bare_name, is_tar
+from tertium.data.formats import PathLike, read_jsonl, read_table
+from tertium.data.judgements import JudgementSet, SystemScores, read_judgements, read_score
+from tertium.data.mtme import EvalSet, eval_sets
+from tertium.data.preferences import ItemTexts, RankingSet, read_preferences
+from tertium.data.similarity import SentencePair, read_pairs
+from tertium.data.wmt import MetricsTask, is_metrics_task
+from tertium.errors import DataError, UnknownNameError, UsageError
+
+VARIABLE = "TERTIUM_DATA"
+
+Kind = Literal["scores", "rankings", "sentence pairs", "metrics task", "mt-metrics-eval"]
+FileKey = tuple[str, str]  # (language pair, part)
+
+_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
+_ENDING = re.compile(r"\.(jsonl|tsv)(\.gz)?$")
+
+PURPOSES: Mapping[str, str] = {
+    "da/wmt15": "choosing (Mathur 2019), training (Shimanaka 2018, Pado 2009)",
+    "da/wmt16": "training (Mathur 2019), testing (Shimanaka 2018, Pado 2009)",
+    "da/wmt17": "testing at segment level (Mathur 2019, Song 2021)",
+    "da/multi30k": "testing (Song 2021)",
+    "qe/wmt20": "testing without reference (Song 2021)",
+    "rankings/wmt08": "testing preferences (Pado 2009)",
+    "rankings/wmt11": "training (Guzman 2015)",
+    "rankings/wmt12": "testing (Guzman 2015)",
+    "rankings/wmt13": "choosing (Guzman 2015), training on preferences",
+    "rankings/wmt15": "training on preferences; shares segments with da/wmt15",
+    "rankings/wmt16": "training on preferences; shares segments with da/wmt16",
+    "rankings/wmt16it": "testing at system level (Mathur 2019)",
+    "mqm": "training and analysis: modern systems, expert scores",
+    "sts": "similarity and entailment of sentences",
+    "wmt17-metrics-task": "testing at system level (Mathur 2019)",
+    "wmt18-metrics-task": "system level, and unlabelled text",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSet:
+    """One set of a collection: where its files are, by language pair and part."""
+
+    name: str
+    kind: Kind
+    path: Path
+    files: Mapping[FileKey, Path] = field(default_factory=dict)
+
+    @property
+    def lps(self) -> tuple[str, ...]:
+        """The language pairs, where file names tell."""
+        return tuple(sorted({lp for lp, _ in self.files if lp}))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Train, dev, test and the like; empty where the set has none."""
+        return tuple(sorted({part for _, part in self.files if part}))
+
+    @property
+    def purpose(self) -> str:
+        """What experiments use it for."""
+        return PURPOSES.get(self.name, "")
+
+    def file(self, lp: str, part: str = "") -> Path:
+        """The file of one language pair and part; with one part only it need not be named."""
+        if (lp, part) in self.files:
+            return self.files[lp, part]
+        matching = {p: path for (pair, p), path in self.files.items() if pair == lp}
+        if not matching:
+            raise UnknownNameError(f"language pair of {self.name}", lp, self.lps)
+        if part or len(matching) > 1:
+            raise UnknownNameError(f"part of {self.name} {lp}", part, matching)
+        return next(iter(matching.values()))
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A folder of human judgements.
+
+    `Collection.at()` is the one `TERTIUM_DATA` names. Sets are named by their path in it:
+    `collection.judgements("da/wmt17", "cs-en")`, `collection.rankings("rankings/wmt12", "de-en")`.
+    """
+
+    root: Path
+
+    @classmethod
+    def at(cls, path: PathLike | None = None) -> Collection:
+        """The collection in a folder, by default in the one `TERTIUM_DATA` names."""
+        where = path or os.environ.get(VARIABLE)
+        if not where:
+            raise UsageError(f"no data: say where with --data DIR or set {VARIABLE}")
+        if not Path(where).is_dir():
+            raise DataError(f"{where}: no such folder of data")
+        return cls(Path(where))
+
+    @cached_property
+    def sets(self) -> tuple[DataSet, ...]:
+        """Every set, by name; an unpacked folder goes before its tar file."""
+        paths = sorted([*self.root.glob("*"), *self.root.glob("*/*")], key=lambda p: p.is_dir())
+        found = [_data_set(self.root, path) for path in paths]
+        named = {entry.name: entry for entry in found if entry is not None}
+        return tuple(named[name] for name in sorted(named))
+
+    def find(self, name: str, kind: Kind | None = None) -> DataSet:
+        """The set of a name (and kind)."""
+        named = {entry.name: entry for entry in self.sets if kind in (None, entry.kind)}
+        if name not in named:
+            raise UnknownNameError(f"set of {kind or 'data'} in {self.root}", name, named)
+        return named[name]
+
+    def judgements(self, name: str, lp: str, part: str = "") -> JudgementSet:
+        """Scored translations of one language pair."""
+        return read_judgements(self.find(name, "scores").file(lp, part), name=name, lp=lp)
+
+    def rankings(self, name: str, lp: str) -> RankingSet:
+        """Comparisons of one language pair, with texts."""
+        entry = self.find(name, "rankings")
+        texts = read_texts(entry.file(lp, "texts"))
+        return read_preferences(entry.file(lp, "judgements"), texts=texts, name=name, lp=lp)
+
+    def system_scores(self, name: str, lp: str) -> SystemScores:
+        """Human scores of the systems that a ranking set or a metrics task came with."""
+        entry = self.find(name)
+        if entry.kind == "metrics task":
+            return self.metrics_task(name).system_scores(lp)
+        return read_system_scores(entry.file(lp, "systems"), name=name, lp=lp)
+
+    def pairs(self, name: str, part: str) -> list[SentencePair]:
+        """Sentence pairs with their similarity."""
+        return read_pairs(self.find(name, "sentence pairs").file("", part))
+
+    def metrics_task(self, name: str) -> MetricsTask:
+        """A metrics task as published, unpacked if need be; each is opened once."""
+        if name not in self._tasks:
+            self._tasks[name] = MetricsTask.open(self.find(name, "metrics task").path)
+        return self._tasks[name]
+
+    def eval_set(self, name: str, lp: str) -> EvalSet:
+        """One language pair in mt-metrics-eval's layout."""
+        path = self.find(name, "mt-metrics-eval").path
+        sets = {entry.lp: entry for entry in eval_sets(path)}
+        if lp not in sets:
+            raise UnknownNameError(f"language pair of {name}", lp, sets)
+        return sets[lp]
+
+    @cached_property
+    def _tasks(self) -> dict[str, MetricsTask]:
+        return {}
+
+
+def read_texts(path: PathLike) -> dict[str, ItemTexts]:
+    """System outputs by item: a JSONL file of `segment, source, reference, outputs`."""
+    texts: dict[str, ItemTexts] = {}
+    for number, record in read_jsonl(path):
+        where = f"{path}, line {number}"
+        outputs, item = record.get("outputs"), str(record.get("segment", ""))
+        if not isinstance(outputs, dict) or not outputs or not item:
+            raise DataError(f"{where}: segment and outputs (system -> text) are needed")
+        if item in texts:
+            raise DataError(f"{where}: segment {item!r} occurs a second time")
+        reference = record.get("reference")
+        references = (reference,) if reference is not None else ()
+        texts[item] = ItemTexts(outputs, record.get("source"), references)
+    return texts
+
+
+def read_system_scores(path: PathLike, *, name: str = "", lp: str = "") -> SystemScores:
+    """Human scores of systems: a table of `system, score`."""
+    scores: dict[str, float] = {}
+    for number, record in read_table(path):
+        where = f"{path}, line {number}"
+        system, score = record.get("system", ""), read_score(record.get("score"), where)
+        if not system or score != score or system in scores:
+            raise DataError(f"{where}: expected one score of each system, got {record}")
+        scores[system] = score
+    return SystemScores(name=name or str(path), lp=lp, scores=scores)
+
+
+def _data_set(root: Path, path: Path) -> DataSet | None:
+    """What a path is, by its layout; None where it is no set."""
+    relative = path.relative_to(root)
+    if is_tar(path):
+        name = str(relative.with_name(bare_name(path)))
+        return DataSet(name=name, kind="metrics task", path=path)
+    if not path.is_dir():
+        return None
+    name = relative.as_posix()
+    if is_metrics_task(path):
+        return DataSet(name=name, kind="metrics task", path=path)
+    if eval_sets(path):
+        return DataSet(name=name, kind="mt-metrics-eval", path=path)
+    files = {_file_key(f): f for f in sorted(path.iterdir()) if _ENDING.search(f.name)}
+    if not files:
+        return None
+    return DataSet(name=name, kind=_kind(files), path=path, files=files)
+
+
+def _kind(files: Mapping[FileKey, Path]) -> Kind:
+    if any(part == "judgements" for _, part in files):
+        return "rankings"
+    return "scores" if any(lp for lp, _ in files) else "sentence pairs"
+
+
+def _file_key(file: Path) -> FileKey:
+    """Language pair and part of a file name: `ro-en.dev.jsonl.gz` is (`ro-en`, `dev`)."""
+    words = _ENDING.sub("", file.name).split(".")
+    lp = next((word for word in words if _PAIR.fullmatch(word)), "")
+    return lp, ".".join(word for word in words if word != lp)

@@ -1,0 +1,176 @@
+"""The folders and score files of mt-metrics-eval.
+
+    sources/en-de.txt                       references/en-de.refA.txt
+    documents/en-de.docs                    DOMAIN DOCUMENT, a line for each segment
+    system-outputs/en-de/SYSTEM.txt
+    human-scores/en-de.mqm.seg.score        SYSTEM<TAB>SCORE, `None` for missing
+    metric-scores/en-de/BLEU-refA.seg.score
+
+A segment file has a block of scores for each system, in the order of the segments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tertium.data.formats import PathLike, read_lines, write_table
+from tertium.data.judgements import JudgementSet, SystemScores, read_score
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, LengthError, UnknownNameError
+from tertium.scores import ScoreMatrix
+from tertium.segment import Judgement
+
+
+def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
+    """A score file as systems x segments; one column where it has one score a system.
+
+    Every system must have as many scores as the others.
+    """
+    blocks: dict[str, list[float]] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        cells, where = line.split(), f"{path}, line {number}"
+        if not cells:
+            continue
+        if len(cells) != 2:
+            raise DataError(f"{where}: expected SYSTEM and SCORE, got {len(cells)} fields")
+        blocks.setdefault(cells[0], []).append(read_score(cells[1], where))
+    if not blocks:
+        raise DataError(f"{path} holds no scores")
+    first = next(iter(blocks))
+    for system, scores in blocks.items():
+        if len(scores) != len(blocks[first]):
+            raise LengthError(
+                f"{path}: {len(scores)} scores of {system!r}, but {len(blocks[first])} of {first!r}"
+            )
+    items = tuple(str(n) for n in range(1, len(blocks[first]) + 1))
+    values = np.array(list(blocks.values()))
+    return ScoreMatrix(name or metric_name(path), tuple(blocks), values, items)
+
+
+def write_score_file(path: PathLike, matrix: ScoreMatrix) -> None:
+    """Write what `read_score_file` reads; missing scores are `None`."""
+    rows = [
+        (system, "None" if np.isnan(score) else repr(float(score)))
+        for system, scores in zip(matrix.systems, matrix.values, strict=True)
+        for score in scores
+    ]
+    write_table(path, rows[0], rows[1:])
+
+
+def metric_name(path: PathLike) -> str:
+    """What a score file is called after: `BLEU-refA` for `BLEU-refA.seg.score`.
+
+    >>> metric_name("metric-scores/en-de/BLEU-refA.seg.score"), metric_name("mine.tsv")
+    ('BLEU-refA', 'mine')
+    """
+    name = Path(path).name.removesuffix(".gz")
+    for ending in (".seg.score", ".sys.score", ".doc.score", ".score", ".tsv", ".txt"):
+        if name.endswith(ending):
+            return name.removesuffix(ending)
+    return name
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalSet:
+    """One language pair of one mt-metrics-eval folder; files are read when asked for."""
+
+    folder: Path
+    lp: str
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The systems whose outputs are there, human references among them."""
+        found = sorted((self.folder / "system-outputs" / self.lp).glob("*.txt"))
+        if not found:
+            raise DataError(f"{self.folder}: no system-outputs/{self.lp}/*.txt")
+        return tuple(file.stem for file in found)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The names of the references."""
+        files = sorted((self.folder / "references").glob(f"{self.lp}.*.txt"))
+        return tuple(file.name.split(".")[-2] for file in files)
+
+    @property
+    def human_scores(self) -> tuple[str, ...]:
+        """Names of human scores with their level, e.g. `mqm.seg`."""
+        files = sorted((self.folder / "human-scores").glob(f"{self.lp}.*.score"))
+        return tuple(file.name.removeprefix(f"{self.lp}.").removesuffix(".score") for file in files)
+
+    @property
+    def metric_scores(self) -> tuple[str, ...]:
+        """Names of metric scores with their level, e.g. `BLEU-refA.seg`."""
+        files = sorted((self.folder / "metric-scores" / self.lp).glob("*.score"))
+        return tuple(file.name.removesuffix(".score") for file in files)
+
+    def testset(self, *references: str) -> TestSet:
+        """The texts with the references named, by default all; those are no systems then."""
+        chosen = references or self.references
+        for name in chosen:
+            if name not in self.references:
+                raise UnknownNameError("reference", name, self.references)
+        systems = [system for system in self.systems if system not in chosen]
+        documents = self.folder / "documents" / f"{self.lp}.docs"
+        return TestSet.read(
+            [self.folder / "system-outputs" / self.lp / f"{system}.txt" for system in systems],
+            [self.folder / "references" / f"{self.lp}.{name}.txt" for name in chosen],
+            self.folder / "sources" / f"{self.lp}.txt",
+            documents if documents.is_file() else None,
+            names=systems,
+        )
+
+    def human(self, name: str) -> ScoreMatrix:
+        """Human scores by name and level, e.g. `mqm.seg`."""
+        if name not in self.human_scores:
+            raise UnknownNameError("human scores", name, self.human_scores)
+        return read_score_file(self.folder / "human-scores" / f"{self.lp}.{name}.score", name)
+
+    def metric(self, name: str) -> ScoreMatrix:
+        """Metric scores by name and level, e.g. `BLEU-refA.seg`."""
+        if name not in self.metric_scores:
+            raise UnknownNameError("metric scores", name, self.metric_scores)
+        return read_score_file(self.folder / "metric-scores" / self.lp / f"{name}.score", name)
+
+    def system_scores(self, name: str) -> SystemScores:
+        """Human scores of systems, e.g. `wmt-z.sys` (or the means of a segment file)."""
+        matrix = self.human(name)
+        scores = dict(zip(matrix.systems, matrix.system_scores.tolist(), strict=True))
+        judged = {system: score for system, score in scores.items() if score == score}
+        missing = len(scores) - len(judged)
+        left_out = {"no score": missing} if missing else {}
+        return SystemScores(name=name, lp=self.lp, scores=judged, left_out=left_out)
+
+    def judgements(self, name: str, *references: str) -> JudgementSet:
+        """Human scores of segments with their texts; systems without texts are counted."""
+        matrix, testset = self.human(name), self.testset(*references)
+        if matrix.values.shape[1] != len(testset):
+            raise LengthError(
+                f"{self.folder}, {name}: {matrix.values.shape[1]} scores a system, but "
+                f"{len(testset)} segments"
+            )
+        kept: list[Judgement] = []
+        unknown = missing = 0
+        for system, scores in zip(matrix.systems, matrix.values, strict=True):
+            if system not in testset.systems:
+                unknown += int((~np.isnan(scores)).sum())
+                continue
+            missing += int(np.isnan(scores).sum())
+            segments = testset.segments(system)
+            for n in np.flatnonzero(~np.isnan(scores)):
+                score, item = float(scores[n]), str(n + 1)
+                kept.append(Judgement(segments[n], score, item, system, "", self.lp))
+        counts = {"no score": missing, "unknown system": unknown}
+        left_out = {reason: count for reason, count in counts.items() if count}
+        return JudgementSet(name=name, lp=self.lp, judgements=tuple(kept), left_out=left_out)
+
+
+def eval_sets(folder: PathLike) -> tuple[EvalSet, ...]:
+    """The language pairs of one test set's folder; none where it is not such a folder."""
+    root = Path(folder)
+    if not (root / "human-scores").is_dir() or not (root / "system-outputs").is_dir():
+        return ()
+    pairs = sorted(path.name for path in (root / "system-outputs").iterdir() if path.is_dir())
+    return tuple(EvalSet(folder=root, lp=lp) for lp in pairs)

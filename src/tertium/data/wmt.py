@@ -1,0 +1,220 @@
+"""The WMT metrics task as it is published: texts, human scores and submitted metric scores.
+
+    DA-seglevel.csv          LP DATA SYSTEM SID HUMAN, blank-separated; SID counts from 1
+    DA-syslevel.csv          LP HUMAN SYSTEM
+    sources/ (or source/)    newstest2017-csen-src.cs
+    references/              newstest2017-csen-ref.en
+    system-outputs/          [newstest2017/]cs-en/newstest2017.online-A.0.cs-en
+    system-outputs-*.tar.xz  more of them, packed
+
+The folder may itself still be packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from tertium.data.archive import Folder, bare_name, is_tar
+from tertium.data.formats import PathLike, read_lines
+from tertium.data.judgements import (
+    DUPLICATE,
+    NO_SCORE,
+    Collector,
+    JudgementSet,
+    SystemScores,
+    find_in,
+    read_score,
+)
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, UnknownNameError
+from tertium.scores import ScoreMatrix
+
+SEGMENT_FILE, SYSTEM_FILE = "DA-seglevel.csv", "DA-syslevel.csv"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MetricsTask:
+    """One year's metrics task; open a folder or its tar file with `MetricsTask.open`."""
+
+    name: str
+    folder: Folder
+    _packed: list[Folder] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def open(cls, path: PathLike) -> MetricsTask:
+        """Open an unpacked folder, or unpack a tar file to a temporary one."""
+        folder = Folder(path)
+        if not is_metrics_task(folder.path):
+            raise DataError(f"{path}: neither {SYSTEM_FILE} nor {SEGMENT_FILE} is in it")
+        return cls(name=bare_name(path), folder=folder)
+
+    @cached_property
+    def lps(self) -> tuple[str, ...]:
+        """The language pairs that people judged."""
+        return tuple(sorted({*self._system_rows, *self._segment_rows}))
+
+    @cached_property
+    def with_outputs(self) -> tuple[str, ...]:
+        """The language pairs whose system outputs are there."""
+        return tuple(sorted(lp for lp in self.lps if self._outputs(lp)))
+
+    @property
+    def system_level(self) -> tuple[str, ...]:
+        """The language pairs with human scores of systems."""
+        return tuple(sorted(self._system_rows))
+
+    @property
+    def segment_level(self) -> tuple[str, ...]:
+        """The language pairs with human scores of segments."""
+        return tuple(sorted(self._segment_rows))
+
+    def testset(self, lp: str) -> TestSet:
+        """Every system's output with source and reference."""
+        outputs = self._outputs(lp)
+        if not outputs:
+            raise DataError(f"{self.folder.origin}: no system outputs for {lp}")
+        prefix = next(iter(outputs.values())).name.split(".")[0]
+        references = [self._text(("references",), f"{prefix}-{lp.replace('-', '')}-ref.*")]
+        sources = self._text(("sources", "source"), f"{prefix}-{lp.replace('-', '')}-src.*")
+        return TestSet.read(list(outputs.values()), references, sources, names=list(outputs))
+
+    def system_scores(self, lp: str) -> SystemScores:
+        """The human scores of systems; one row each, duplicates left out and counted."""
+        return _system_scores(self.name, lp, _rows(self._system_rows, lp))
+
+    def judgements(self, lp: str, testset: TestSet | None = None) -> JudgementSet:
+        """The human scores of segments, with their texts.
+
+        Rows without text (unknown system, segment out of range) are left out and counted.
+        """
+        collector = Collector(find=find_in(testset or self.testset(lp)))
+        for where, cells in _rows(self._segment_rows, lp):
+            _, _, system, item, score = cells
+            record = {"score": score, "item": item, "system": system, "lp": lp}
+            collector.add(record, where)
+        return collector.finish(self.name, lp)
+
+    def count_segments(self, lp: str) -> int:
+        """How many human scores of segments there are."""
+        return len(self._segment_rows.get(lp, ()))
+
+    @cached_property
+    def _system_rows(self) -> dict[str, list[tuple[str, list[str]]]]:
+        return _grouped(self.folder.path / SYSTEM_FILE, ("LP", "HUMAN", "SYSTEM"))
+
+    @cached_property
+    def _segment_rows(self) -> dict[str, list[tuple[str, list[str]]]]:
+        return _grouped(self.folder.path / SEGMENT_FILE, ("LP", "DATA", "SYSTEM", "SID", "HUMAN"))
+
+    def _outputs(self, lp: str) -> dict[str, Path]:
+        """System name to file; packed outputs are unpacked when they are first needed."""
+        found = _output_files(self.folder.path, lp)
+        if not found and not self._packed:
+            packed = sorted(p for p in self.folder.path.glob("system-outputs*") if is_tar(p))
+            self._packed.extend(Folder(path) for path in packed)
+        return found or {k: v for f in self._packed for k, v in _output_files(f.path, lp).items()}
+
+    def _text(self, folders: tuple[str, ...], pattern: str) -> Path:
+        files = sorted(f for name in folders for f in (self.folder.path / name).glob(pattern))
+        if len(files) != 1:
+            what = "no file" if not files else f"{len(files)} files"
+            raise DataError(f"{self.folder.origin}: {what} {folders[0]}/{pattern}; expected one")
+        return files[0]
+
+
+def is_metrics_task(folder: Path) -> bool:
+    """Whether a folder is laid out as a metrics task."""
+    return (folder / SEGMENT_FILE).is_file() or (folder / SYSTEM_FILE).is_file()
+
+
+def read_submission(path: PathLike, level: str | None = None) -> dict[tuple[str, str], ScoreMatrix]:
+    """Scores a metric submitted to the task, by (metric, language pair).
+
+    Tab-separated `METRIC LP TESTSET SYSTEM [SEGMENT] SCORE`, anything after it ignored; `level` is
+    `seg` or `sys`, by default what the file name says. A score of a system is a matrix with one
+    column.
+    """
+    parts = Path(path).name.split(".")
+    level = level or next((part for part in parts if part in ("seg", "sys")), "")
+    if level not in ("seg", "sys"):
+        raise DataError(f"{path}: neither seg nor sys in the name; say which level it is")
+    width = 6 if level == "seg" else 5
+    cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        row = line.split("\t")
+        where = f"{path}, line {number}"
+        if len(row) < width:
+            raise DataError(f"{where}: {len(row)} fields, expected at least {width}")
+        metric, lp, _, system, *rest = row
+        key = (system, rest[0] if level == "seg" else "all")
+        group = cells.setdefault((metric, lp), {})
+        if key in group:
+            raise DataError(f"{where}: a second score of {' '.join(key)} by {metric}")
+        group[key] = read_score(rest[width - 5], where)
+    return {key: _matrix(key[0], group) for key, group in cells.items()}
+
+
+def _matrix(name: str, cells: dict[tuple[str, str], float]) -> ScoreMatrix:
+    systems = {s: n for n, s in enumerate(dict.fromkeys(system for system, _ in cells))}
+    items = {i: n for n, i in enumerate(dict.fromkeys(item for _, item in cells))}
+    values = np.full((len(systems), len(items)), np.nan)
+    for (system, item), score in cells.items():
+        values[systems[system], items[item]] = score
+    return ScoreMatrix(name, tuple(systems), values, tuple(items))
+
+
+def _system_scores(name: str, lp: str, rows: list[tuple[str, list[str]]]) -> SystemScores:
+    scores: dict[str, float] = {}
+    left_out: dict[str, int] = {}
+    for where, (_, human, system) in rows:
+        score = read_score(human, where)
+        if score != score:
+            left_out[NO_SCORE] = left_out.get(NO_SCORE, 0) + 1
+        elif scores.get(system, score) != score:
+            raise DataError(f"{where}: another score of system {system!r}")
+        elif system in scores:
+            left_out[DUPLICATE] = left_out.get(DUPLICATE, 0) + 1
+        else:
+            scores[system] = score
+    return SystemScores(name=name, lp=lp, scores=scores, left_out=left_out)
+
+
+def _output_files(root: Path, lp: str) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for file in sorted(root.glob(f"**/{lp}/*.{lp}*")):
+        _, _, rest = file.name.partition(".")
+        name = rest.removesuffix(".gz").removesuffix(f".{lp}")
+        if file.is_file() and name != rest and "metric" not in file.parts[-3]:
+            found[name] = file
+    return found
+
+
+def _grouped(path: Path, header: tuple[str, ...]) -> dict[str, list[tuple[str, list[str]]]]:
+    """Rows (where, cells) of a blank-separated file by language pair; none where it is absent."""
+    groups: dict[str, list[tuple[str, list[str]]]] = {}
+    if path.is_file():
+        for where, cells in _cells(path, header):
+            groups.setdefault(cells[0], []).append((where, cells))
+    return groups
+
+
+def _cells(path: Path, header: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
+    for number, line in enumerate(read_lines(path), start=1):
+        cells, where = line.split(), f"{path}, line {number}"
+        if number == 1 and tuple(cells) != header:
+            raise DataError(f"{where}: expected the header {' '.join(header)!r}, got {line!r}")
+        if cells and len(cells) != len(header):
+            raise DataError(f"{where}: {len(cells)} fields, expected {' '.join(header)!r}")
+        if cells and number > 1:
+            yield where, cells
+
+
+def _rows(groups: dict[str, list[tuple[str, list[str]]]], lp: str) -> list[tuple[str, list[str]]]:
+    if lp not in groups:
+        raise UnknownNameError("language pair", lp, groups)
+    return groups[lp]
