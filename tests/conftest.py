@@ -1,9 +1,8 @@
-"""What tests share: small segments, the bundled example, and the human judgements where they are."""
+"""What tests share: small segments, the bundled example, the human judgements where they are."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,11 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 @pytest.fixture(autouse=True)
 def private_cache(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+) -> None:
     """No test reads or writes the user's own embedding store."""
     folder = tmp_path_factory.getbasetemp() / "tertium-cache"
     monkeypatch.setenv("TERTIUM_CACHE", str(folder))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    yield
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ class Comparison:
         return self.evaluation.systems[0]
 
     def difference(self, metric: str, system: str) -> float:
-        """How much better a system is than the baseline; positive is better, whatever the metric."""
+        """How much better than the baseline; positive is better, whatever the metric."""
         ours = self.evaluation.scores[system][metric]
         sign = 1.0 if ours.higher_is_better else -1.0
         return sign * (ours.system - self.evaluation.scores[self.baseline][metric].system)

@@ -5,7 +5,8 @@
 
 `bertscore:encoder=minilm@4,idf=true` builds `BERTScore(encoder="minilm@4", idf=True)`. Specs print
 only the fields that differ from their defaults, in the order of the dataclass, so that
-`parse(print(x)) == x` and equal objects print the same spec. Importing this module imports no metric.
+`parse(print(x)) == x` and equal objects print the same spec. Importing this module imports no
+metric.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ that memory grows with segments plus resamples and never with their product. One
 serves all systems and metrics, which makes every comparison paired.
 
 Bootstrap (Koehn 2004) draws the indices that sacrebleu draws under the same seed; approximate
-randomisation (Riezler & Maxwell 2005) swaps the outputs of two systems segment by segment. A p-value
-is (1 + how many resamples are at least as extreme) / (1 + resamples): identical systems get p = 1.
+randomisation (Riezler & Maxwell 2005) swaps the outputs of two systems segment by segment. A
+p-value is (1 + how many resamples are at least as extreme) / (1 + resamples): identical systems
+get p = 1.
 """
 
 from __future__ import annotations

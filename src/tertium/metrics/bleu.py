@@ -164,7 +164,7 @@ class BLEU(SacreMetric):
 
 
 def brevity_penalty(totals: FloatArray) -> FloatArray:
-    """exp(1 - r/c) where the hypothesis is shorter than the reference, else 1; 0 where it is empty."""
+    """exp(1 - r/c) where the hypothesis is the shorter one, else 1; 0 where it is empty."""
     hypothesis, reference = totals[..., 0], totals[..., 1]
     safe = np.where(hypothesis > 0, hypothesis, 1.0)
     penalty = np.asarray(_exp(np.minimum(1.0 - reference / safe, 0.0)), dtype=np.float64)

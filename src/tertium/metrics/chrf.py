@@ -36,11 +36,13 @@ class ChrF(SacreMetric):
     citation: ClassVar[str] = """\
 @inproceedings{popovic-2015-chrf,
     title = "chr{F}: character n-gram {F}-score for automatic {MT} evaluation",
-    author = "Popovi{\\'c}, Maja", booktitle = "Proceedings of WMT", year = "2015", pages = "392--395"
+    author = "Popovi{\\'c}, Maja",
+    booktitle = "Proceedings of WMT", year = "2015", pages = "392--395"
 }
 @inproceedings{popovic-2017-chrf,
     title = "chr{F}++: words helping character n-grams",
-    author = "Popovi{\\'c}, Maja", booktitle = "Proceedings of WMT", year = "2017", pages = "612--618"
+    author = "Popovi{\\'c}, Maja",
+    booktitle = "Proceedings of WMT", year = "2017", pages = "612--618"
 }"""
 
     char_order: int = 6

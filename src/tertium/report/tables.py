@@ -55,7 +55,9 @@ def number(
     return Cell("–" if value != value else f"{value:.{decimals}f}", value, mark)
 
 
-def render(table: Table, style: Format = "text", *, width: int | None = None, color: bool = False) -> str:
+def render(
+    table: Table, style: Format = "text", *, width: int | None = None, color: bool = False
+) -> str:
     """The table as text that ends in a newline."""
     if style == "text":
         return _render_text(table, width, color)

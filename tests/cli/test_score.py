@@ -1,0 +1,219 @@
+"""`tertium score` and `compare`: what a person sees, what a script reads, what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sacrebleu.metrics.bleu import BLEU as SacreBLEU
+
+from tertium.cli import main
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]
+REFERENCES = [str(EXAMPLES / f"reference-{name}.en.txt") for name in ("a", "b")]
+SOURCE = str(EXAMPLES / "source.de.txt")
+INPUTS = ["-t", *SYSTEMS, "-r", *REFERENCES, "-s", SOURCE, "--names", "good", "fair", "poor"]
+
+
+def lines(path: str) -> list[str]:
+    return Path(path).read_text(encoding="utf-8").splitlines()
+
+
+def test_the_table_shows_systems_metrics_and_signatures(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", *INPUTS, "-m", "bleu", "chrf++"]) == 0
+    out = capsys.readouterr().out
+    rows = [line.split() for line in out.splitlines()]
+    assert ["system", "BLEU", "↑", "chrF++", "↑"] in rows
+    assert {"good", "fair", "poor"} <= {row[0] for row in rows if row}
+    assert "BLEU|nrefs:2|case:mixed" in out
+
+
+def test_json_holds_sacrebleus_object_with_full_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "-t", SYSTEMS[0], "-r", *REFERENCES, "-m", "bleu", "-f", "json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    peer = SacreBLEU().corpus_score(lines(SYSTEMS[0]), [lines(r) for r in REFERENCES])
+    assert record["name"] == "BLEU"
+    assert record["score"] == peer.score
+    assert record["verbose_score"] == peer._verbose
+
+
+def test_several_systems_come_as_a_list_with_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", *INPUTS, "-m", "bleu", "chrf", "-f", "json", "-sl"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert [r["system"] for r in records] == ["good", "good", "fair", "fair", "poor", "poor"]
+    assert all(len(r["segments"]) == len(lines(SOURCE)) for r in records)
+
+
+def test_segments_as_tsv_carry_full_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", *INPUTS, "-m", "chrf", "-sl", "-f", "tsv"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.split("\t") == ["system", "segment", "chrF ↑"]
+    assert len(rows) == 3 * len(lines(SOURCE))
+    assert any(len(row.split("\t")[2]) > 10 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("style", "expected"),
+    [
+        ("md", "| system | BLEU ↑ |"),
+        ("latex", r"system & BLEU $\uparrow$ \\"),
+        ("tsv", "system\tBLEU"),
+    ],
+)
+def test_other_formats(capsys: pytest.CaptureFixture[str], style: str, expected: str) -> None:
+    assert main(["score", *INPUTS, "-m", "bleu", "-f", style]) == 0
+    assert expected in capsys.readouterr().out
+
+
+def test_documents_score_only_and_width(capsys: pytest.CaptureFixture[str]) -> None:
+    documents = ["--documents", str(EXAMPLES / "documents.txt")]
+    assert main(["score", *INPUTS, *documents, "-m", "bleu", "-dl", "-f", "tsv"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 1 + 3 * len(set(lines(str(EXAMPLES / "documents.txt"))))
+    assert main(["score", *INPUTS, "-m", "bleu", "chrf", "-b", "-w", "1"]) == 0
+    shown = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
+    assert [len(row) for row in shown] == [2, 2, 2]
+    assert all(len(value.split(".")[1]) == 1 for row in shown for value in row)
+
+
+def test_to_json_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "scores.json"
+    assert main(["score", *INPUTS, "-m", "bleu", "--confidence", "--to-json", str(file)]) == 0
+    records = json.loads(file.read_text(encoding="utf-8"))
+    assert len(records[0]["segments"]) == len(lines(SOURCE))
+    assert records[0]["confidence_var"] > 0
+    assert "± " in capsys.readouterr().out
+
+
+def test_confidence_is_seeded(capsys: pytest.CaptureFixture[str]) -> None:
+    def shown(seed: str) -> str:
+        sampling = ["--confidence", "--confidence-n", "50", "--seed", seed]
+        main(["score", *INPUTS, "-m", "bleu", *sampling])
+        return capsys.readouterr().out
+
+    assert shown("0") == shown("0") != shown("1")
+
+
+def test_records_are_read_from_jsonl_and_tsv(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "-t", str(EXAMPLES / "examples.jsonl"), "-m", "bleu", "-b"]) == 0
+    from_jsonl = capsys.readouterr().out
+    assert main(["score", *INPUTS[:7], "-m", "bleu", "-b"]) == 0
+    assert sorted(capsys.readouterr().out.split()) == sorted(from_jsonl.split())
+
+
+@pytest.mark.parametrize("flag", ["--paired-bs", "--paired-ar"])
+def test_compare_prints_p_values_and_ranks(capsys: pytest.CaptureFixture[str], flag: str) -> None:
+    small = ["--paired-bs-n", "200", "--paired-ar-n", "300"]
+    assert main(["compare", *INPUTS, "-m", "chrf", flag, *small, "--pairs"]) == 0
+    out = capsys.readouterr().out
+    assert "good (baseline)" in out
+    assert "p-values of all pairs" in out
+    assert main(["score", *INPUTS, "-m", "chrf", flag, *small, "-f", "json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert records[2]["p_value"] < 0.05
+    assert [r["cluster"] for r in records][-1] > records[0]["cluster"]
+
+
+def test_identical_systems_share_a_rank(capsys: pytest.CaptureFixture[str]) -> None:
+    two = ["-t", SYSTEMS[0], SYSTEMS[0], "--names", "a", "b", "-r", *REFERENCES]
+    assert main(["compare", *two, "-m", "bleu", "-f", "json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert records[1]["p_value"] == 1.0
+    assert [r["cluster"] for r in records] == [1, 1]
+
+
+def test_one_segment_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "h").write_text("a b c d e\n", encoding="utf-8")
+    (tmp_path / "r").write_text("a b c d e\n", encoding="utf-8")
+    arguments = ["-t", str(tmp_path / "h"), "-r", str(tmp_path / "r"), "-m", "bleu", "-b"]
+    assert main(["score", *arguments, "--confidence"]) == 0
+    assert float(capsys.readouterr().out) == pytest.approx(100)
+
+
+def faulty(folder: Path, data: bytes) -> str:
+    (folder / "bad.txt").write_bytes(data)
+    return str(folder / "bad.txt")
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "message"),
+    [
+        (b"one line\n", 1, "lines but"),
+        (b"", 2, "is empty"),
+        (b"\xff\xfe\n" * 48, 2, "not UTF-8"),
+        (b"a\0b\n" * 48, 2, "NUL byte"),
+    ],
+    ids=["length", "empty", "encoding", "NUL"],
+)
+def test_bad_files_are_one_line_and_the_right_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], data: bytes, code: int, message: str
+) -> None:
+    assert main(["score", "-t", faulty(tmp_path, data), "-r", *REFERENCES, "-m", "bleu"]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-t", SYSTEMS[0], "-m", "bleu"], "bleu needs references, and segment 1 has none"),
+        (["-t", "/nonexistent", "-r", REFERENCES[0]], "no such file"),
+        (["-t", str(EXAMPLES), "-r", REFERENCES[0]], "is a directory"),
+        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "blue"], "did you mean 'bleu'"),
+        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "bleu:smoth=exp"], "unknown field of bleu"),
+        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "bleu", "-dl"], "needs document ids"),
+        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--fields", "a,b"], "--fields goes with"),
+        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--to-json", "/no/such/dir/x"], "does not exist"),
+        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "cpu", "--gpus", "1"], "same thing"),
+        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "tpu"], "unknown device 'tpu'"),
+        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--paired-bs"], "at least two systems"),
+    ],
+)
+def test_bad_calls_are_one_line_and_exit_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["score", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_unknown_commands_and_options_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["scor"], ["score", "--frobnicate"], []):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == 2
+    assert "usage: tertium" in capsys.readouterr().err
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    inputs = f"-t {SYSTEMS[0]} -r {REFERENCES[0]}"
+    command = f"{sys.executable} -m tertium score {inputs} -m bleu -sl | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+def test_list_and_cite(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    assert "bleu" in capsys.readouterr().out
+    assert main(["list", "chrf++"]) == 0
+    assert "word_order" in capsys.readouterr().out
+    assert main(["list", "bleuu"]) == 2
+    assert main(["cite", "bleu"]) == 0
+    assert "papineni" in capsys.readouterr().out
+
+
+def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    from tertium.cli import COMMANDS
+
+    for command in COMMANDS:
+        with pytest.raises(SystemExit) as caught:
+            main([command, "--help"])
+        assert caught.value.code == 0
+        assert "examples:" in capsys.readouterr().out

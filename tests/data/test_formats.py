@@ -1,0 +1,191 @@
+"""Files in and out: encodings, line ends, tables, records, and errors that say where."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertium.data.formats import (
+    read_jsonl,
+    read_lines,
+    read_table,
+    segment_from_record,
+    write_jsonl,
+    write_lines,
+    write_table,
+)
+from tertium.errors import DataError
+from tertium.segment import Segment
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"a\nb\n\nc\n",
+        b"a\nb\n\nc",
+        b"\xef\xbb\xbfa\nb\n\nc\n",
+        b"a\r\nb\r\n\r\nc\r\n",
+        gzip.compress(b"a\nb\n\nc\n"),
+    ],
+    ids=["plain", "no last newline", "byte-order mark", "CRLF", "gzip"],
+)
+def test_lines_are_read_whatever_the_dress(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "text"
+    file.write_bytes(data)
+    assert read_lines(file) == ["a", "b", "", "c"]
+
+
+def test_only_line_ends_end_lines(tmp_path: Path) -> None:
+    file = tmp_path / "text"
+    file.write_text("a\x0cb\u2028c\u0085d\x1ce\nf\n", encoding="utf-8")
+    assert read_lines(file) == ["a\x0cb\u2028c\u0085d\x1ce", "f"]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is empty"),
+        (b"good\nbad \xff\n", "line 2: not UTF-8 .*0xff"),
+        (b"\xef\xbb\xbfgood\nbad \xff\n", "line 2: not UTF-8 .*0xff"),
+        ("gut\n".encode("utf-16"), "not UTF-8"),
+        (b"a\nb\0c\n", "line 2: NUL byte"),
+        (gzip.compress(b"hello")[:-6], "damaged gzip"),
+        (b"\x1f\x8bnot gzip at all", "damaged gzip"),
+    ],
+    ids=["empty", "latin-1", "latin-1 after BOM", "UTF-16", "NUL", "cut gzip", "fake gzip"],
+)
+def test_bad_bytes_are_named_by_line(tmp_path: Path, data: bytes, message: str) -> None:
+    file = tmp_path / "text"
+    file.write_bytes(data)
+    with pytest.raises(DataError, match=message):
+        read_lines(file)
+
+
+def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        read_lines(tmp_path / "nothing")
+    with pytest.raises(DataError, match="is a directory"):
+        read_lines(tmp_path)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\0"))))
+def test_lines_round_trip(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    file = tmp_path_factory.mktemp("lines") / "text.gz"
+    write_lines(file, [*lines, "end"])
+    assert read_lines(file) == [*lines, "end"]
+
+
+def test_a_line_with_a_line_end_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="segment 2 contains a line end"):
+        write_lines(tmp_path / "text", ["a", "b\nc"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    file = tmp_path / "text"
+    write_lines(file, ["old"])
+
+    def interrupted() -> object:
+        yield {"a": 1}
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_jsonl(file, interrupted())  # type: ignore[arg-type]
+    assert read_lines(file) == ["old"]
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_a_full_disk_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    real = os.fsync
+
+    def full(handle: int) -> None:
+        real(handle)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DataError, match="No space left on device"):
+        write_lines(tmp_path / "text", ["a"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_know_headers_fields_and_quotes(tmp_path: Path) -> None:
+    tsv = tmp_path / "a.tsv"
+    tsv.write_text('src\tmt\n"Ja\tyes "\n', encoding="utf-8")
+    assert list(read_table(tsv)) == [(2, {"src": '"Ja', "mt": 'yes "'})]
+    assert next(row for _, row in read_table(tsv, ["a", "b"])) == {"a": "src", "b": "mt"}
+    table = tmp_path / "a.csv"
+    table.write_text('src,mt\n"one, two","line\nbreak"\n', encoding="utf-8")
+    assert list(read_table(table)) == [(3, {"src": "one, two", "mt": "line\nbreak"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\tb\n1\t2\t3\n", "line 2: 3 fields where the header has 2"),
+        ("a\ta\n1\t2\n", "'a' occurs more than once"),
+        ("", "is empty"),
+    ],
+)
+def test_ragged_tables_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        list(read_table(file))
+
+
+def test_tables_round_trip(tmp_path: Path) -> None:
+    for name in ("a.tsv", "a.csv"):
+        write_table(tmp_path / name, ["a", "b"], [["x", 1.5], ["ü", 2]])
+        rows = [row for _, row in read_table(tmp_path / name)]
+        assert rows == [{"a": "x", "b": "1.5"}, {"a": "ü", "b": "2"}]
+    write_table(tmp_path / "b.csv", ["a"], [["two\nlines"]])
+    assert [row for _, row in read_table(tmp_path / "b.csv")] == [{"a": "two\nlines"}]
+    with pytest.raises(DataError, match="row 1: a field contains a tab"):
+        write_table(tmp_path / "b.tsv", ["a"], [["x\ty"]])
+
+
+@pytest.mark.parametrize("source", ["src", "source"])
+@pytest.mark.parametrize(
+    "hypothesis", ["mt", "hyp", "hypothesis", "translation", "candidate", "prediction"]
+)
+@pytest.mark.parametrize("reference", ["ref", "reference", "references"])
+def test_records_answer_to_every_alias(source: str, hypothesis: str, reference: str) -> None:
+    record = {source: "s", hypothesis: "h", reference: ["r", "q"]}
+    assert segment_from_record(record, "here") == Segment("h", "s", ("r", "q"))
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"src": "s"}, "here: no translation"),
+        ({"mt": "a", "hyp": "b"}, "both 'mt' and 'hyp'"),
+        ({"mt": 3}, "expected text, got 3"),
+        ({"mt": "a", "ref": {"x": 1}}, "references must be"),
+        ({"mt": "a", "ref": [1]}, "expected text, got 1"),
+    ],
+)
+def test_bad_records_are_refused(record: dict[str, object], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        segment_from_record(record, "here")
+
+
+def test_numbered_reference_columns_are_collected() -> None:
+    record = {"mt": "h", "ref1": "a", "ref2": "b"}
+    assert segment_from_record(record, "here").references == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [('{"a": 1}\n{"a": \n', "line 2: not JSON"), ("[1]\n", "line 1: expected an object")],
+)
+def test_bad_json_lines_are_named(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        list(read_jsonl(file))

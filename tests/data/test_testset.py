@@ -1,0 +1,92 @@
+"""Test sets: parallel files, records, documents, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, LengthError, UnknownNameError
+from tertium.segment import Segment
+
+
+def write(folder: Path, **texts: str) -> dict[str, Path]:
+    files = {}
+    for name, text in texts.items():
+        files[name] = folder / f"{name}.txt"
+        files[name].write_text(text, encoding="utf-8")
+    return files
+
+
+def test_parallel_files_become_segments(tmp_path: Path) -> None:
+    f = write(tmp_path, a="x\n\n", b="y\nz\n", r="1\n2\n", q="3\n4\n", s="u\nv\n", d="d1\nd1\n")
+    testset = TestSet.read([f["a"], f["b"]], [f["r"], f["q"]], f["s"], f["d"])
+    assert list(testset.systems) == ["a.txt", "b.txt"]
+    expected = [Segment("x", "u", ("1", "3")), Segment("", "v", ("2", "4"))]
+    assert testset.segments("a.txt") == expected
+    assert testset.documents == ("d1", "d1")
+
+
+def test_different_lengths_name_both_files_and_counts(tmp_path: Path) -> None:
+    f = write(tmp_path, a="x\ny\n", r="1\n2\n3\n")
+    with pytest.raises(LengthError, match=r"a\.txt has 2 lines but .*r\.txt has 3"):
+        TestSet.read([f["a"]], [f["r"]])
+
+
+def test_systems_keep_apart_by_path_or_name(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    one, two = write(tmp_path / "one", out="x\n")["out"], write(tmp_path / "two", out="y\n")["out"]
+    assert list(TestSet.read([one, two]).systems) == ["one/out.txt", "two/out.txt"]
+    assert list(TestSet.read([one, two], names=["A", "B"]).systems) == ["A", "B"]
+    with pytest.raises(DataError, match="two systems are named 'A'"):
+        TestSet.read([one, two], names=["A", "A"])
+    with pytest.raises(LengthError, match="1 names for 2"):
+        TestSet.read([one, two], names=["A"])
+
+
+def test_records_with_varying_references_round_trip(tmp_path: Path) -> None:
+    testset = TestSet(
+        systems={"a": ("x", ""), "b": ("y", "z")},
+        references=(("r",), ("r", "q", "p")),
+        sources=("s", "t"),
+        documents=("d", "e"),
+    )
+    file = tmp_path / "set.jsonl.gz"
+    testset.write(file)
+    assert TestSet.from_records(file) == testset
+
+
+def test_records_without_a_system_are_named_by_their_file(tmp_path: Path) -> None:
+    file = tmp_path / "ours.tsv"
+    file.write_text("src\tmt\tref\na\tb\tc\n", encoding="utf-8")
+    assert TestSet.from_records(file).segments("ours") == [Segment("b", "a", ("c",))]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ('{"mt":"a","system":"x","ref":"r"}\n{"mt":"a","system":"y","ref":"q"}\n', "other ref"),
+        ('{"mt":"a","system":"x"}\n{"mt":"a","system":"y"}\n{"mt":"b","system":"y"}\n', "has 2"),
+        ('{"mt":"a","src":"s"}\n{"mt":"b"}\n', "some have none"),
+        ("\n", "holds no segments"),
+    ],
+)
+def test_records_that_do_not_fit_are_refused(tmp_path: Path, rows: str, message: str) -> None:
+    file = tmp_path / "set.jsonl"
+    file.write_text(rows, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        TestSet.from_records(file)
+
+
+def test_unknown_systems_get_a_suggestion() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'online-A'"):
+        TestSet(systems={"online-A": ("x",)}).segments("onlineA")
+
+
+def test_a_test_set_needs_a_system_and_parallel_parts() -> None:
+    with pytest.raises(DataError, match="at least one system"):
+        TestSet(systems={})
+    with pytest.raises(LengthError, match="references has 2 segments, but a has 1"):
+        TestSet(systems={"a": ("x",)}, references=(("r",), ("q",)))

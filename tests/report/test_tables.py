@@ -1,0 +1,59 @@
+"""Tables in every format, with hostile text escaped."""
+
+from __future__ import annotations
+
+import pytest
+
+from tertium.errors import UsageError
+from tertium.report.tables import Cell, Table, number, render
+
+TABLE = Table(
+    ["system", "BLEU ↑"],
+    [["a_b|c*", number(1 / 3, 2, "best")], ["[bold]x[/bold]", number(float("nan"), 2)]],
+    title="50 % & more",
+    notes=["a note_"],
+)
+
+
+def test_text_shows_markup_as_it_is() -> None:
+    text = render(TABLE, "text")
+    assert "[bold]x[/bold]" in text
+    assert "0.33" in text
+    assert "a note_" in text
+    assert "\x1b" not in text
+
+
+def test_colour_only_where_asked() -> None:
+    assert "\x1b[1m" in render(TABLE, "text", color=True)
+
+
+def test_markdown_escapes_and_marks_the_best() -> None:
+    text = render(TABLE, "md")
+    assert r"| a\_b\|c\* | **0.33** |" in text
+    assert "| --- | ---: |" in text
+
+
+def test_latex_escapes_and_marks_the_best() -> None:
+    text = render(TABLE, "latex")
+    assert r"a\_b|c* & \textbf{0.33} \\" in text
+    assert r"BLEU $\uparrow$" in text
+    assert text.count(r"\hline") == 3
+
+
+def test_tsv_keeps_the_full_number() -> None:
+    assert render(TABLE, "tsv").splitlines()[1] == f"a_b|c*\t{1 / 3}"
+    assert render(Table(["a"], [[Cell("x\ty", "x\ty")]]), "tsv") == "a\nx y\n"
+
+
+def test_a_missing_number_is_a_dash() -> None:
+    assert number(float("nan"), 3).text == "–"
+
+
+def test_narrow_terminals_fold_names() -> None:
+    wide = Table(["system", "score"], [["a-very-long-system-name" * 3, "1.0"]])
+    assert max(map(len, render(wide, "text", width=40).splitlines())) <= 40
+
+
+def test_unknown_formats_are_refused() -> None:
+    with pytest.raises(UsageError, match="unknown table format"):
+        render(TABLE, "html")  # type: ignore[arg-type]

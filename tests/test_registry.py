@@ -1,0 +1,94 @@
+"""Specs parse, print and round-trip; wrong names and options get a suggestion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertium.errors import UnknownNameError, UsageError
+from tertium.metrics.metric import load_metric
+from tertium.registry import build, print_spec, split_spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    text: str = "plain"
+    count: int = 3
+    ratio: float = 0.5
+    flag: bool = False
+    layer: int | None = None
+    mode: Literal["mean", "best"] = "best"
+    parts: tuple[str, ...] = ()
+
+
+samples = st.builds(
+    Sample,
+    text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+    count=st.integers(),
+    ratio=st.floats(allow_nan=False, allow_infinity=False),
+    flag=st.booleans(),
+    layer=st.none() | st.integers(),
+    mode=st.sampled_from(["mean", "best"]),
+    parts=st.lists(st.sampled_from(["use", "minilm@4", "glove"]), max_size=3).map(tuple),
+)
+
+
+@given(samples)
+def test_a_spec_rebuilds_what_it_printed(sample: Sample) -> None:
+    name, fields = split_spec(print_spec("sample", sample))
+    assert (name, build(Sample, name, fields)) == ("sample", sample)
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_spec_or_a_usage_error(text: str) -> None:
+    try:
+        name, fields = split_spec(text)
+    except UsageError:
+        return
+    assert isinstance(name, str)
+    assert all(isinstance(value, str) for value in fields.values())
+
+
+def test_defaults_are_not_printed() -> None:
+    assert print_spec("sample", Sample()) == "sample"
+    assert print_spec("sample", Sample(flag=True, layer=4)) == "sample:flag=true,layer=4"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("blue", "did you mean 'bleu'"),
+        ("bleu:tokenise=13a", "did you mean 'tokenize'"),
+        ("bleu:smooth_method=expo", "did you mean 'exp'"),
+        ("bleu:lowercase=maybe", "neither true nor false"),
+        ("bleu:max_ngram_order=four", "not a number"),
+        ("bleu:lowercase", "expected field=value"),
+        ("bleu:lowercase=true,lowercase=false", "given twice"),
+        ("bleu:tokenize=13b", "did you mean '13a'"),
+        ("bleu:max_ngram_order=0", "at least 1"),
+        ("chrf:char_order=0", "needs n-grams"),
+        ("", "unknown metric"),
+    ],
+)
+def test_a_wrong_spec_is_explained(spec: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        load_metric(spec)
+
+
+def test_unknown_names_carry_what_is_known() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        load_metric("nonsense-metric-name")
+    assert "bleu" in caught.value.known
+
+
+def test_keywords_are_fields_too() -> None:
+    assert load_metric("chrf", word_order=2) == load_metric("chrf++")
+    assert load_metric("chrf++:lowercase=true").spec == "chrf:word_order=2,lowercase=true"
+
+
+def test_dashes_and_underscores_are_one_in_field_names() -> None:
+    assert load_metric("bleu:smooth-method=floor") == load_metric("bleu:smooth_method=floor")

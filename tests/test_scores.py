@@ -1,0 +1,72 @@
+"""Scores: segments, documents, subsets and weights are one formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, LengthError, UsageError
+from tertium.metrics.bleu import BLEU
+from tertium.scores import ScoreMatrix, Scores
+from tertium.scoring import score
+from tertium.segment import Segment
+
+
+def test_documents_are_scored_as_corpora(example: TestSet) -> None:
+    scores = score(example, "bleu").scores["fair"]["bleu"]
+    by_document = scores.documents(example.documents)
+    assert list(by_document) == list(dict.fromkeys(example.documents))
+    for name in by_document:
+        rows = [n for n, document in enumerate(example.documents) if document == name]
+        alone = BLEU().score([example.segments("fair")[n] for n in rows])
+        assert by_document[name] == alone.system
+
+
+def test_subset_is_the_metric_on_those_segments(segments: list[Segment]) -> None:
+    scores = BLEU().score(segments)
+    assert scores.subset(slice(0, 2)).system == BLEU().score(segments[:2]).system
+
+
+def test_document_ids_must_be_parallel(segments: list[Segment]) -> None:
+    with pytest.raises(LengthError, match="2 document ids for 6 segments"):
+        BLEU().score(segments).documents(["a", "b"])
+
+
+def test_statistics_have_two_dimensions() -> None:
+    with pytest.raises(DataError, match="segments, k"):
+        Scores(metric="x", statistics=np.ones(3), reduce=lambda t: t)
+
+
+def test_a_score_matrix_averages_what_was_judged() -> None:
+    matrix = ScoreMatrix("human", ("a", "b"), np.array([[1.0, np.nan, 3.0], [np.nan] * 3]))
+    assert matrix.system_scores[0] == 2.0
+    assert np.isnan(matrix.system_scores[1])
+    assert matrix["a"][2] == 3.0
+    with pytest.raises(LengthError, match="1 systems"):
+        ScoreMatrix("human", ("a",), np.ones((2, 3)))
+    with pytest.raises(LengthError, match="2 items"):
+        ScoreMatrix("human", ("a",), np.ones((1, 3)), ("x", "y"))
+
+
+def test_the_same_metric_twice_is_refused(example: TestSet) -> None:
+    with pytest.raises(UsageError, match="given twice"):
+        score(example, ["bleu", "bleu"])
+    with pytest.raises(UsageError, match="no metric"):
+        score(example, [])
+
+
+def test_records_look_like_sacrebleu_and_hold_numbers(example: TestSet) -> None:
+    record = score(example, "bleu", confidence=50).records()[0]
+    assert {"name", "score", "signature", "verbose_score", "confidence_mean", "confidence_var",
+            "segments", "system"} <= set(record)  # fmt: skip
+    assert isinstance(record["score"], float)
+    assert len(record["segments"]) == len(example)
+    assert record["confidence_mean"] == pytest.approx(record["score"], abs=5)
+
+
+def test_systems_scored_together_are_scored_as_alone(example: TestSet) -> None:
+    together = score(example, ["bleu", "chrf"])
+    for system in example.systems:
+        alone = BLEU().score(example.segments(system))
+        assert (together.scores[system]["bleu"].segments == alone.segments).all()
