@@ -9,16 +9,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tertium.meta import pairs
 from tertium.meta.agreement import (
     Agreement,
     BoolArray,
     Grouping,
+    Layout,
     average_groups,
     divide,
     lay_out,
 )
 from tertium.scores import FloatArray
 
+SMALL_GROUP = 64  # up to here all pairs at once beat one merge sort for each group
 
 def pearson(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") -> Agreement:
     """Pearson's r: how far a metric is a linear function of the human scores.
@@ -33,7 +36,7 @@ def pearson(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") -> A
     array([ 1., -1., nan])
     """
     layout = lay_out(human, metrics, by)
-    return average_groups(layout, correlate(layout.human, layout.metrics, layout.present))
+    return average_groups(layout, pearson_values(layout))
 
 
 def spearman(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") -> Agreement:
@@ -43,10 +46,7 @@ def spearman(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") -> 
     0.8
     """
     layout = lay_out(human, metrics, by)
-    present = layout.present
-    people = np.where(present, layout.human, np.nan)
-    scores = np.where(present, layout.metrics, np.nan)
-    return average_groups(layout, correlate(ranks(people), ranks(scores), present))
+    return average_groups(layout, spearman_values(layout))
 
 
 def kendall_b(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") -> Agreement:
@@ -59,9 +59,29 @@ def kendall_b(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") ->
     >>> float(kendall_b([1, 2, 3, 4], [1, 3, 2, 4])).__round__(6)
     0.666667
     """
+    layout = lay_out(human, metrics, by)
+    return average_groups(layout, kendall_b_values(layout))
+
+
+def pearson_values(layout: Layout) -> FloatArray:
+    """Pearson's r of each group, (metrics, groups)."""
+    return correlate(layout.human, layout.metrics, layout.present)
+
+
+def spearman_values(layout: Layout) -> FloatArray:
+    """Spearman's rho of each group, (metrics, groups)."""
+    present = layout.present
+    people = np.where(present, layout.human, np.nan)
+    scores = np.where(present, layout.metrics, np.nan)
+    return correlate(ranks(people), ranks(scores), present)
+
+
+def kendall_b_values(layout: Layout) -> FloatArray:
+    """Kendall's tau-b of each group, (metrics, groups)."""
+    if layout.human.shape[1] <= SMALL_GROUP:
+        return pairs.tau_b(pairs.count_groups(layout))
     from scipy.stats import kendalltau
 
-    layout = lay_out(human, metrics, by)
     present = layout.present
     values = np.full(present.shape[:2], np.nan)
     for metric, group in zip(*np.nonzero(present.sum(axis=-1) > 1), strict=True):
@@ -69,7 +89,7 @@ def kendall_b(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") ->
         x, y = layout.human[group, keep], layout.metrics[metric, group, keep]
         if x.min() < x.max() and y.min() < y.max():
             values[metric, group] = kendalltau(x, y).statistic
-    return average_groups(layout, values)
+    return values
 
 
 def correlate(x: FloatArray, y: FloatArray, present: BoolArray) -> FloatArray:

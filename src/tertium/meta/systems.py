@@ -30,7 +30,7 @@ def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) ->
     0.75
     """
     if len(human) != len(metrics):
-        raise LengthError(f"{len(human)} test sets of human scores, {len(metrics)} of metric scores")
+        raise LengthError(f"{len(human)} test sets of people, {len(metrics)} of metric scores")
     if not human:
         raise DataError("system accuracy needs at least one test set")
     layouts = [lay_out(h, m) for h, m in zip(human, metrics, strict=True)]
