@@ -1,0 +1,222 @@
+"""Word edit distance, kept as a table of which a part can be computed anew when words move.
+
+Two tables with one interface. `BitTable` holds a row of the distance matrix in two integers, one
+bit for each reference word (Myers 1999, as simplified by Hyyrö 2003), so that a row costs a dozen
+integer operations; it knows unit costs and the whole matrix only. `CostTable` fills the matrix cell
+by cell, under any costs and within TER's beam around the diagonal.
+
+Row i is the hypothesis up to word i, column j the reference up to word j. A path from (0, 0) to the
+end is a string of operations that turn the hypothesis into the reference; where several are equally
+cheap, it is read from the end backwards and prefers a match or substitution, then a deletion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+MATCH, SUBSTITUTION, DELETION, INSERTION = " ", "s", "d", "i"
+
+BEAM_WIDTH = 25
+_INFINITY = 1 << 60
+
+
+class Table(Protocol):
+    """The distances between all beginnings of a hypothesis and of a reference."""
+
+    distance: int
+    """The distance between the whole of both."""
+
+    bounded: bool
+    """Whether moving n words changes the distance by at most n deletions and n insertions."""
+
+    def update(self, words: Sequence[int], start: int) -> None:
+        """Replace the hypothesis, whose first `start` words stay as they are."""
+
+    def distance_to(self, words: Sequence[int], start: int) -> int:
+        """The distance of another hypothesis with the same first `start` words."""
+
+    def path(self) -> str:
+        """The operations that turn the hypothesis into the reference."""
+
+
+class BitTable:
+    """Unit costs, no beam: differences between neighbouring cells as bits of integers.
+
+    `_rows[i]` holds, one bit for each j, where D[i][j] - D[i][j-1] is +1 and where it is -1, and
+    what a path needs: where the words are equal, where D[i][j] = D[i-1][j-1], and where
+    D[i][j] - D[i-1][j] is +1.
+
+    >>> table = BitTable([1, 2, 3, 4], [1, 3, 5, 4])
+    >>> table.distance, table.path()
+    (2, ' ss ')
+    >>> table.distance_to([1, 3, 4, 5], start=2)
+    2
+    """
+
+    bounded = True
+
+    def __init__(self, reference: Sequence[int], hypothesis: Sequence[int]) -> None:
+        self._positions: dict[int, int] = {}
+        for column, word in enumerate(reference):
+            self._positions[word] = self._positions.get(word, 0) | 1 << column
+        self._width = len(reference)
+        self._full = (1 << self._width) - 1
+        self._rows = [(self._full, 0, 0, 0, 0)]
+        self.update(hypothesis, 0)
+
+    def update(self, words: Sequence[int], start: int) -> None:
+        rows, full, positions = self._rows, self._full, self._positions
+        del rows[start + 1 :]
+        plus, minus = rows[start][:2]
+        for word in words[start:]:
+            matches = positions.get(word, 0)
+            diagonal = ((((matches & plus) + plus) ^ plus) | matches | minus) & full
+            down = minus | (full ^ (diagonal | plus))
+            shifted = (down << 1) | 1
+            minus = shifted & diagonal
+            plus = (((diagonal & plus) << 1) | ~(shifted | diagonal)) & full
+            rows.append((plus, minus, matches, diagonal, down))
+        self.distance = len(words) + plus.bit_count() - minus.bit_count()
+
+    def distance_to(self, words: Sequence[int], start: int) -> int:
+        full, positions = self._full, self._positions
+        plus, minus = self._rows[start][:2]
+        for word in words[start:]:
+            matches = positions.get(word, 0)
+            diagonal = ((((matches & plus) + plus) ^ plus) | matches | minus) & full
+            shifted = ((minus | (full ^ (diagonal | plus))) << 1) | 1
+            minus = shifted & diagonal
+            plus = (((diagonal & plus) << 1) | ~(shifted | diagonal)) & full
+        return len(words) + plus.bit_count() - minus.bit_count()
+
+    def path(self) -> str:
+        row, column = len(self._rows) - 1, self._width
+        steps: list[str] = []
+        while row and column:
+            _, _, matches, diagonal, down = self._rows[row]
+            bit = 1 << (column - 1)
+            if matches & bit or not diagonal & bit:
+                steps.append(MATCH if matches & bit else SUBSTITUTION)
+                row -= 1
+                column -= 1
+            elif down & bit:
+                steps.append(DELETION)
+                row -= 1
+            else:
+                steps.append(INSERTION)
+                column -= 1
+        return DELETION * row + INSERTION * column + "".join(reversed(steps))
+
+
+class CostTable:
+    """Any costs, within a beam: cell by cell.
+
+        D[i][j] = min(D[i-1][j-1] + substitution unless equal, D[i-1][j] + deletion,
+                      D[i][j-1] + insertion)
+
+    Cells outside the beam are never entered. `costs` are those of an insertion, a deletion and a
+    substitution, in whole units, so that sums are exact.
+
+    >>> CostTable([1, 2, 3, 4], [1, 3, 5, 4], (1, 1, 1)).path()
+    ' ss '
+    >>> CostTable([1, 2, 3, 4], [1, 3, 5, 4], (1, 1, 3)).path()
+    ' i d '
+    """
+
+    def __init__(
+        self, reference: Sequence[int], hypothesis: Sequence[int], costs: tuple[int, int, int]
+    ) -> None:
+        self._reference = reference
+        self._insertion, self._deletion, self._substitution = costs
+        self._beam = beam(len(hypothesis), len(reference))
+        self.bounded = all(span == (0, len(reference) + 1) for span in self._beam)
+        self._rows = [[j * self._insertion for j in range(len(reference) + 1)]]
+        self.update(hypothesis, 0)
+
+    def update(self, words: Sequence[int], start: int) -> None:
+        self._words = words
+        del self._rows[start + 1 :]
+        for row in range(start, len(words)):
+            self._rows.append(self._next(self._rows[-1], words[row], *self._beam[row]))
+        self.distance = self._rows[-1][-1]
+
+    def distance_to(self, words: Sequence[int], start: int) -> int:
+        above = self._rows[start]
+        for row in range(start, len(words)):
+            above = self._next(above, words[row], *self._beam[row])
+        return above[-1]
+
+    def _next(self, above: list[int], word: int, low: int, high: int) -> list[int]:
+        insertion, deletion, substitution = self._insertion, self._deletion, self._substitution
+        row, left = [_INFINITY] * low, _INFINITY
+        if low == 0:
+            left = above[0] + deletion
+            row.append(left)
+            low = 1
+        columns = zip(
+            above[low - 1 : high - 1],
+            above[low:high],
+            self._reference[low - 1 : high - 1],
+            strict=True,
+        )
+        for best, up, expected in columns:
+            if word != expected:
+                best += substitution
+            if up + deletion < best:
+                best = up + deletion
+            left += insertion
+            if best < left:
+                left = best
+            row.append(left)
+        row.extend([_INFINITY] * (len(above) - len(row)))
+        return row
+
+    def path(self) -> str:
+        row, column = len(self._rows) - 1, len(self._reference)
+        steps: list[str] = []
+        while row and column:
+            here, above = self._rows[row][column], self._rows[row - 1]
+            equal = self._words[row - 1] == self._reference[column - 1]
+            if here == above[column - 1] + (0 if equal else self._substitution):
+                steps.append(MATCH if equal else SUBSTITUTION)
+                row -= 1
+                column -= 1
+            elif here == above[column] + self._deletion:
+                steps.append(DELETION)
+                row -= 1
+            else:
+                steps.append(INSERTION)
+                column -= 1
+        return DELETION * row + INSERTION * column + "".join(reversed(steps))
+
+
+def beam(rows: int, columns: int) -> list[tuple[int, int]]:
+    """The columns [low, high) that each row after the first may enter.
+
+    They lie around the straight line between the corners of the matrix, and in the last row reach
+    its end; a hypothesis far shorter than its reference gets a wider beam, so that rows overlap.
+
+    >>> beam(3, 60)
+    [(0, 45), (15, 61), (35, 61)]
+    """
+    ratio = columns / rows if rows else 1.0
+    width = math.ceil(ratio / 2 + BEAM_WIDTH) if ratio / 2 > BEAM_WIDTH else BEAM_WIDTH
+    middles = [math.floor(row * ratio) for row in range(1, rows + 1)]
+    spans = [(max(0, m - width), min(columns + 1, m + width)) for m in middles]
+    if spans:
+        spans[-1] = (spans[-1][0], columns + 1)
+    return spans
+
+
+def beam_is_inert(rows: int, columns: int, distance: int) -> bool:
+    """Whether no path that costs at most `distance` (in unit costs) can leave the beam.
+
+    A path through (i, j) costs at least |j - i| + |(columns - j) - (rows - i)|, so cheap paths stay
+    near the diagonal; then the beam changes neither the distance nor the choice among equals.
+    """
+    longer = columns - rows
+    below, above = (distance - longer) // 2, (distance + longer) // 2
+    # The middle of a beam is off i by between 0 and `longer`; floats may round it one down.
+    return max(0, longer) + below <= BEAM_WIDTH and above - min(0, longer) <= BEAM_WIDTH - 2
