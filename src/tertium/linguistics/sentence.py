@@ -1,0 +1,82 @@
+"""A sentence ready to be compared: its graph, what holds of its nodes, and what its words bring."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tertium.linguistics.analysis import Analysis
+from tertium.linguistics.graph import Graph, Node, build_graph
+from tertium.linguistics.meaning import Marks, interpret
+from tertium.linguistics.similarity import Profile, profile
+
+Vectors = NDArray[np.float32]
+
+
+class WordVectors(Protocol):
+    """Distributional vectors of words."""
+
+    def __call__(self, words: Sequence[str]) -> Vectors:
+        """A unit vector for each word, zeros for one that is not known, (n, dim)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sentence:
+    """A text as features see it.
+
+    `marks[i]` and `profiles[i]` belong to `graph.nodes[i]`; row i of `vectors` (nodes, dim) is the
+    unit vector of its word, zeros where it has none; `initials` leads from the first letters of
+    each name of several words to the node at its head.
+    """
+
+    graph: Graph
+    marks: tuple[Marks, ...]
+    profiles: tuple[Profile, ...]
+    vectors: Vectors
+    initials: dict[str, int]
+
+    @property
+    def text(self) -> str:
+        return self.graph.analysis.text
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return self.graph.nodes
+
+
+def build_sentence(analysis: Analysis, vectors: WordVectors | None = None) -> Sentence:
+    """Everything about one analysed text that a comparison needs."""
+    graph = build_graph(analysis)
+    words = [_vector_word(node) for node in graph.nodes]
+    rows = vectors(words) if vectors is not None else np.zeros((len(words), 1), dtype=np.float32)
+    return Sentence(
+        graph,
+        interpret(graph),
+        tuple(profile(node.lemma, node.kind) for node in graph.nodes),
+        rows,
+        _initials(graph),
+    )
+
+
+def _vector_word(node: Node) -> str:
+    """The word whose vector stands for a node; words of grammar and numbers have none."""
+    if not node.content or node.quantity is not None:
+        return ""
+    return node.lemma if "_" in node.lemma else node.text.lower()
+
+
+def _initials(graph: Graph) -> dict[str, int]:
+    tokens = graph.analysis.tokens
+    found: dict[str, int] = {}
+    for span in graph.analysis.entities:
+        letters = [t.text[0] for t in tokens[span.start : span.end] if t.text[0].isupper()]
+        if len(letters) > 1:
+            inside = [n for n in graph.nodes if span.start <= n.head < span.end]
+            if inside:
+                found["".join(letters).lower()] = min(inside, key=lambda n: n.depth).index
+    return found
