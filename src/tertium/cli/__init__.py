@@ -22,6 +22,7 @@ COMMANDS = (
     "compare",
     "list",
     "data",
+    "reproduce",
     "cite",
 )
 

@@ -1,0 +1,31 @@
+"""Which code made a figure: the version, and the commit where the code is a checkout."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from tertium.version import __version__
+
+
+@cache
+def code_version() -> str:
+    """`tertium 0.1.0`, with the commit where this file is tracked by git.
+
+    A commit with changes on top is marked, for such a figure cannot be traced back.
+    """
+    try:
+        here = Path(__file__).resolve()
+        _git("ls-files", "--error-unmatch", here.name)
+        commit = _git("rev-parse", "--short=12", "HEAD")
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", str(here.parents[1]))
+    except (OSError, subprocess.SubprocessError):
+        return f"tertium {__version__}"
+    return f"tertium {__version__}, commit {commit}{' with changes' if changed else ''}"
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(Path(__file__).resolve().parent), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+    return done.stdout.strip()

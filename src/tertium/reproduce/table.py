@@ -1,0 +1,167 @@
+"""A published table as data, and what becomes of it when its rows are measured.
+
+A `Row` holds the published figures and, where we can make it, the model that should match them. An
+`Experiment` knows the data and the statistic. Measuring a table asks the experiment for one figure
+for each row and column; a model that cannot be built or run leaves its reason instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from tertium.data.collection import Collection
+from tertium.errors import LengthError, MissingResourceError
+from tertium.metrics import load_metric
+from tertium.progress import task
+
+MakeModel = Callable[[Collection, str], Any]
+Model = str | MakeModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One measured number, over how many judgements, and by what."""
+
+    value: float
+    count: int
+    signature: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+class Experiment(Protocol):
+    """Data and statistic of a table; `columns` are usually language pairs."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def data(self) -> str: ...
+
+    @property
+    def statistic(self) -> str: ...
+
+    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
+        """The statistic of one model on one column."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of a published table.
+
+    `published` follows the experiment's columns, NaN where the paper has none; `average` is the
+    paper's own. `model` is a spec, or a function of collection and column for what must be trained;
+    None where the row is only quoted. `specs` gives columns a spec of their own (a tokeniser for
+    Chinese). `note` says what a reader should know.
+    """
+
+    label: str
+    published: tuple[float, ...] = ()
+    average: float = math.nan
+    model: Model | None = None
+    specs: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperTable:
+    """A published table: its number, what it shows, how it is measured, its rows."""
+
+    paper: str
+    number: str
+    title: str
+    experiment: Experiment
+    rows: Sequence[Row]
+    digits: int = 3
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if row.published and len(row.published) != len(self.experiment.columns):
+                raise LengthError(
+                    f"{self.paper} table {self.number}: {len(row.published)} figures of "
+                    f"{row.label!r} for {len(self.experiment.columns)} columns"
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredRow:
+    """A row with a figure for each column, or the reason why there is none."""
+
+    row: Row
+    figures: tuple[Figure, ...] = ()
+    unavailable: str = ""
+
+    @property
+    def measured(self) -> tuple[float, ...]:
+        """The measured values, one a column."""
+        return tuple(figure.value for figure in self.figures)
+
+    @property
+    def average(self) -> float:
+        """The mean over all columns; NaN where one is missing."""
+        return sum(self.measured) / len(self.figures) if self.figures else math.nan
+
+    @property
+    def published_average(self) -> float:
+        """The paper's average, or the mean of its row where it prints none."""
+        if not math.isnan(self.row.average) or not self.row.published:
+            return self.row.average
+        return sum(self.row.published) / len(self.row.published)
+
+    @property
+    def differences(self) -> tuple[float, ...]:
+        """Measured less published, one a column; NaN where either is missing."""
+        published = self.row.published or (math.nan,) * len(self.figures)
+        return tuple(m - p for m, p in zip(self.measured, published, strict=True))
+
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """The distinct signatures behind the row."""
+        return tuple(dict.fromkeys(f.signature for f in self.figures if f.signature))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """A measured table."""
+
+    table: PaperTable
+    rows: tuple[MeasuredRow, ...]
+
+
+def measure(table: PaperTable, collection: Collection) -> Outcome:
+    """Measure every row of a table that has a model."""
+    wanted = sum(row.model is not None for row in table.rows)
+    total = wanted * len(table.experiment.columns)
+    with task(f"{table.paper} table {table.number}", total=total) as advance:
+        rows = tuple(_measure_row(table.experiment, row, collection, advance) for row in table.rows)
+    return Outcome(table=table, rows=rows)
+
+
+def _measure_row(
+    experiment: Experiment, row: Row, collection: Collection, advance: Callable[[int], None]
+) -> MeasuredRow:
+    if row.model is None:
+        return MeasuredRow(row=row)
+    figures: list[Figure] = []
+    built: dict[str, Any] = {}
+    for column in experiment.columns:
+        try:
+            model = _build(row, collection, column, built)
+            figures.append(experiment.measure(collection, model, column))
+        except MissingResourceError as error:
+            return MeasuredRow(row=row, unavailable=str(error))
+        advance(1)
+    return MeasuredRow(row=row, figures=tuple(figures))
+
+
+def _build(row: Row, collection: Collection, column: str, built: dict[str, Any]) -> Any:
+    """The model of a row on a column; a spec is built once, so its caches serve all columns."""
+    if row.model is not None and not isinstance(row.model, str):
+        return row.model(collection, column)
+    spec = row.specs.get(column, row.model or "")
+    if spec not in built:
+        built[spec] = load_metric(spec)
+    return built[spec]
