@@ -7,7 +7,7 @@ pairs are formed here (`human`, `metrics` as in `agreement`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -25,7 +25,7 @@ from tertium.meta.agreement import (
     lay_out,
 )
 from tertium.meta.pairs import BOTH_TIE, CONCORDANT, HUMAN_TIE, MISSING
-from tertium.scores import FloatArray
+from tertium.scores import FloatArray, Reduce
 
 DARR_THRESHOLD = 25.0  # points of the raw 0-100 scale that make a difference (Bojar et al. 2017)
 
@@ -99,9 +99,14 @@ def darr(
     if threshold <= 0:
         raise UsageError(f"the DARR threshold must be above zero, got {threshold}")
     layout = lay_out(human, metrics, "item")
-    counts = pairs.count_groups(layout, threshold=threshold).sum(axis=1)
-    reduce = pairs.tau_strict if year == 2018 else pairs.tau_wmt14
-    return _pooled(counts, reduce, layout.shape, human_ties=False)
+    counts = pairs.count_groups(layout, threshold=threshold).sum(axis=1)  # (metrics, 6)
+    value = pairs.tau_strict(counts) if year == 2018 else pairs.tau_wmt14(counts)
+    return Agreement(
+        value=value.reshape(layout.shape),
+        judged=int(counts.sum(axis=1).max(initial=0)),
+        used=counts[:, :MISSING].sum(axis=1).astype(np.int64).reshape(layout.shape),
+        undefined=np.isnan(value).astype(np.int64).reshape(layout.shape),
+    )
 
 
 def acc_eq(
@@ -193,36 +198,42 @@ def _compare(
     verdicts: ArrayLike,
     left: ArrayLike,
     right: ArrayLike,
-    reduce: Callable[[FloatArray], FloatArray],
+    reduce: Reduce,
     *,
     human_ties: bool,
     epsilon: float = 0.0,
 ) -> Agreement:
     counts = pairs.count_verdicts(verdicts, left, right, epsilon=epsilon).sum(axis=1)
-    shape = np.shape(np.asarray(left))[:-1]
-    judged = finite(verdicts, "verdicts")
-    dropped = np.isnan(judged) | (judged == 0.5) & (not human_ties)
-    return _pooled(counts, reduce, shape, human_ties=human_ties, judged=int((~dropped).sum()))
+    agreement = count_agreement(counts, reduce, verdicts, human_ties=human_ties)
+    return _in_shape(agreement, np.shape(np.asarray(left))[:-1])
 
 
-def _pooled(
-    counts: FloatArray,
-    reduce: Callable[[FloatArray], FloatArray],
-    shape: tuple[int, ...],
-    *,
-    human_ties: bool,
-    judged: int | None = None,
+def count_agreement(
+    counts: FloatArray, reduce: Reduce, verdicts: ArrayLike, *, human_ties: bool
 ) -> Agreement:
-    """A formula on counts (metrics, 6) pooled over everything."""
+    """A formula on counts (metrics, 6) of human comparisons, pooled.
+
+    Where the formula drops `human_ties` they are not among the judged comparisons either.
+    """
+    people = finite(verdicts, "verdicts")
+    dropped = np.isnan(people) | ((people == 0.5) & (not human_ties))
     used = counts[:, :MISSING].sum(axis=1)
     if not human_ties:
         used = used - counts[:, HUMAN_TIE] - counts[:, BOTH_TIE]
-    if judged is None:
-        judged = int(counts.sum(axis=1).max(initial=0))
     value = reduce(counts)
     return Agreement(
-        value=value.reshape(shape),
-        judged=judged,
-        used=used.astype(np.int64).reshape(shape),
-        undefined=np.isnan(value).astype(np.int64).reshape(shape),
+        value=value,
+        judged=int((~dropped).sum()),
+        used=used.astype(np.int64),
+        undefined=np.isnan(value).astype(np.int64),
+    )
+
+
+def _in_shape(agreement: Agreement, shape: tuple[int, ...]) -> Agreement:
+    """The same with the leading axes that the metrics were given in."""
+    return replace(
+        agreement,
+        value=agreement.value.reshape(shape),
+        used=agreement.used.reshape(shape),
+        undefined=agreement.undefined.reshape(shape),
     )

@@ -17,7 +17,7 @@ from tertium.meta.agreement import Agreement, divide, finite, lay_out
 from tertium.meta.correlation import spearman
 from tertium.scores import FloatArray
 
-CHUNK = 1 << 24  # numbers in memory at a time
+BLOCK = 1 << 22  # numbers in memory at a time
 
 
 def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) -> Agreement:
@@ -65,13 +65,18 @@ def soft_pairwise_accuracy(
     """
     layout = lay_out(human, metrics, "system")
     gaps = p_value_gaps(layout.human, layout.metrics, rng=rng, permutations=permutations)
+    return gap_agreement(gaps, layout.human, layout.shape)
+
+
+def gap_agreement(gaps: FloatArray, human: FloatArray, shape: tuple[int, ...]) -> Agreement:
+    """SPA from the gaps between p-values, (metrics, pairs)."""
     used = (~np.isnan(gaps)).sum(axis=-1)
     value = 1.0 - divide(np.nansum(gaps, axis=-1), used)
     return Agreement(
-        value=value.reshape(layout.shape),
-        judged=_judged_pairs(layout.human),
-        used=used.reshape(layout.shape),
-        undefined=np.isnan(value).astype(np.int64).reshape(layout.shape),
+        value=value.reshape(shape),
+        judged=_judged_pairs(human),
+        used=used.reshape(shape),
+        undefined=np.isnan(value).astype(np.int64).reshape(shape),
     )
 
 
@@ -79,25 +84,50 @@ def p_value_gaps(
     human: FloatArray, metrics: FloatArray, *, rng: np.random.Generator, permutations: int
 ) -> FloatArray:
     """|p_human - p_metric| of each system pair i < j, (metrics, pairs); NaN without evidence."""
-    left, right = np.triu_indices(len(human), k=1)
-    signs: FloatArray = rng.choice([-1.0, 1.0], size=(permutations, human.shape[1]))
-    people = human[left] - human[right]  # (pairs, segments)
-    gaps = np.empty((len(metrics), len(left)))
-    for number, scores in enumerate(metrics):
-        difference = scores[left] - scores[right]
-        both = ~np.isnan(people) & ~np.isnan(difference)
-        asked = permutation_p_values(np.where(both, people, 0.0), signs)
-        given = permutation_p_values(np.where(both, difference, 0.0), signs)
-        gaps[number] = np.where(both.any(axis=-1), np.abs(asked - given), np.nan)
+    used = (~np.isnan(human)).any(axis=0)
+    people, stack = human[:, used], metrics[:, :, used]
+    signs: FloatArray = rng.choice([-1.0, 1.0], size=(permutations, people.shape[1]))
+    complete = not np.isnan(people).any()
+    asked = pair_p_values(people, signs) if complete else None
+    gaps = np.empty((len(stack), len(people) * (len(people) - 1) // 2))
+    for number, scores in enumerate(stack):
+        if asked is not None and not np.isnan(scores).any():
+            gaps[number] = np.abs(asked - pair_p_values(scores, signs))
+        else:
+            gaps[number] = _gaps_with_holes(people, scores, signs)
     return gaps
+
+
+def pair_p_values(scores: FloatArray, signs: FloatArray) -> FloatArray:
+    """One-sided p-values of "i is better than j", i < j, of complete scores (systems, segments).
+
+    A flipped sum of differences is the difference of flipped sums, so systems are flipped once.
+    """
+    left, right = np.triu_indices(len(scores), k=1)
+    totals, sizes = scores.sum(axis=1), np.abs(scores).sum(axis=1)
+    slack = 1e-10 * (sizes[left] + sizes[right])  # so that equal sums compare equal
+    flipped = scores @ signs.T  # (systems, permutations)
+    bound = totals[left] - totals[right] - slack
+    pairs_of = zip(left, right, bound, strict=True)
+    return np.array([np.mean(flipped[i] - flipped[j] >= least) for i, j, least in pairs_of])
+
+
+def _gaps_with_holes(human: FloatArray, scores: FloatArray, signs: FloatArray) -> FloatArray:
+    """The same where values are missing: each pair has segments of its own, (pairs,)."""
+    left, right = np.triu_indices(len(human), k=1)
+    people, difference = human[left] - human[right], scores[left] - scores[right]
+    both = ~np.isnan(people) & ~np.isnan(difference)
+    asked = permutation_p_values(np.where(both, people, 0.0), signs)
+    given = permutation_p_values(np.where(both, difference, 0.0), signs)
+    return np.where(both.any(axis=-1), np.abs(asked - given), np.nan)
 
 
 def permutation_p_values(differences: FloatArray, signs: FloatArray) -> FloatArray:
     """The share of sign flips whose sum is at least the observed one, (..., n) -> (...)."""
     observed = differences.sum(axis=-1)
-    slack = 1e-10 * np.abs(differences).sum(axis=-1)  # so that equal sums compare equal
+    slack = 1e-10 * np.abs(differences).sum(axis=-1)
     share = np.zeros(observed.shape)
-    step = max(1, CHUNK // max(1, observed.size))
+    step = max(1, BLOCK // max(1, observed.size))
     for start in range(0, len(signs), step):
         flipped = differences @ signs[start : start + step].T  # (..., permutations)
         share += (flipped >= (observed - slack)[..., None]).sum(axis=-1)

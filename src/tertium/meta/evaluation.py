@@ -1,0 +1,258 @@
+"""Run tasks and keep what came out: metrics x tasks with intervals, tests, counts and averages.
+
+Every task draws from a generator of its own, seeded by the evaluation's seed and the task's
+choices, so that a figure does not depend on which other tasks are run beside it, or in which order.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.meta.agreement import Agreement, BoolArray
+from tertium.meta.judged import JudgedSet
+from tertium.meta.measures import Measured, measure
+from tertium.meta.replicates import bootstrap
+from tertium.meta.significance import bootstrap_p_values, clusters, interval
+from tertium.meta.tasks import Task
+from tertium.progress import track
+from tertium.scores import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Figures:
+    """One column of a table: a value for each metric, and how sure one can be of it.
+
+    `low` and `high` bound the bootstrap interval; `p_values` [i, j] is small where metric i is
+    significantly better than j; both NaN where they were not asked for. `ranks` are shared by
+    metrics that cannot be told apart, 1 for the best. `replicates` (samples, metrics) are the
+    bootstrap values, no rows where there are none.
+    """
+
+    metrics: tuple[str, ...]
+    values: FloatArray
+    low: FloatArray
+    high: FloatArray
+    p_values: FloatArray
+    ranks: tuple[int, ...]
+    replicates: FloatArray
+    alpha: float = 0.05
+
+    @property
+    def best(self) -> int | None:
+        """The metric with the highest value; None where no metric has one."""
+        return None if np.isnan(self.values).all() else int(np.nanargmax(self.values))
+
+    @property
+    def not_worse(self) -> BoolArray:
+        """Which metrics the best one does not beat significantly, itself among them, (metrics,)."""
+        if self.best is None:
+            return np.zeros(len(self.values), dtype=bool)
+        kept: BoolArray = self.p_values[self.best] >= self.alpha  # untested is not kept
+        kept[self.best] = True
+        return kept
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TaskResult(Figures):
+    """What came of one task; `agreement` counts what was judged, used and left out."""
+
+    task: Task
+    agreement: Agreement
+
+    def records(self) -> list[dict[str, Any]]:
+        """One plain dictionary for each metric."""
+        counts, marks = self.agreement, self.not_worse
+        return [
+            {
+                "metric": metric,
+                "sets": list(self.task.sets),
+                "statistic": self.task.statistic,
+                "level": self.task.level,
+                "grouping": self.task.by,
+                "value": float(self.values[n]),
+                "interval": [float(self.low[n]), float(self.high[n])],
+                "confidence": self.task.confidence,
+                "rank": self.ranks[n],
+                "best": n == self.best,
+                "not_significantly_worse": bool(marks[n]),
+                "judged": counts.judged,
+                "used": int(counts.used[n]),
+                "left_out": int(counts.left_out[n]),
+                "groups": counts.groups,
+                "undefined_groups": int(counts.undefined[n]),
+                "epsilon": None if counts.epsilon is None else float(counts.epsilon[n]),
+                "test": self.task.test,
+                "p_better_than": dict(zip(self.metrics, self.p_values[n].tolist(), strict=True)),
+            }
+            for n, metric in enumerate(self.metrics)
+        ]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Results:
+    """All tasks of an evaluation, with what sums them up.
+
+    `left_out` counts by set and metric what did not match; see `JudgedSet`.
+    """
+
+    metrics: tuple[str, ...]
+    tasks: tuple[TaskResult, ...]
+    seed: int
+    left_out: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
+
+    @cached_property
+    def average(self) -> Figures:
+        """The mean over tasks, NaN for a metric that lacks a value in any of them.
+
+        The tasks' bootstrap samples are independent, so their mean is a sample of the average.
+        """
+        values = np.mean([task.values for task in self.tasks], axis=0)
+        samples = min(len(task.replicates) for task in self.tasks)
+        drawn = np.mean([task.replicates[:samples] for task in self.tasks], axis=0)
+        first = self.tasks[0].task
+        p = bootstrap_p_values(drawn) if samples else _unknown(len(values))
+        return _figures(self.metrics, values, drawn, p, first.confidence, first.alpha)
+
+    @cached_property
+    def average_rank(self) -> FloatArray:
+        """The mean over tasks of each metric's rank among those it can be told apart from."""
+        mean: FloatArray = np.mean([task.ranks for task in self.tasks], axis=0)
+        return mean
+
+    def records(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        average = self.average
+        marks = average.not_worse
+        return {
+            "metrics": list(self.metrics),
+            "seed": self.seed,
+            "tasks": [record for task in self.tasks for record in task.records()],
+            "average": [
+                {
+                    "metric": metric,
+                    "value": float(average.values[n]),
+                    "interval": [float(average.low[n]), float(average.high[n])],
+                    "rank": average.ranks[n],
+                    "best": n == average.best,
+                    "not_significantly_worse": bool(marks[n]),
+                    "average_rank": float(self.average_rank[n]),
+                }
+                for n, metric in enumerate(self.metrics)
+            ],
+            "left_out": {name: dict(counts) for name, counts in self.left_out.items()},
+        }
+
+
+class MetaEvaluation:
+    """Metrics against people on one or more judged sets.
+
+    >>> from tertium.scores import ScoreMatrix
+    >>> people = ScoreMatrix("da", ("A", "B"), np.array([[80.0, 90, 70], [40, 50, 45]]))
+    >>> good = ScoreMatrix("good", ("A", "B"), np.array([[0.8, 0.9, 0.6], [0.4, 0.6, 0.5]]))
+    >>> bad = ScoreMatrix("bad", ("A", "B"), np.array([[0.1, 0.9, 0.3], [0.8, 0.2, 0.4]]))
+    >>> both = JudgedSet.align("de-en", [good, bad], human=people)
+    >>> MetaEvaluation([both]).run([Task(sets=("de-en",))]).tasks[0].values.round(3)
+    array([0.946, 0.037])
+    """
+
+    def __init__(self, sets: Sequence[JudgedSet], *, seed: int = 12345) -> None:
+        if not sets:
+            raise DataError("there is nothing to evaluate: no judged set was given")
+        names = [judged.name for judged in sets]
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            raise DataError(f"two judged sets are named {repeated!r}; name them apart")
+        self.metrics = tuple(dict.fromkeys(m for judged in sets for m in judged.metrics))
+        if not self.metrics:
+            raise UsageError("there is no metric to evaluate")
+        self.sets = {judged.name: _with_metrics(judged, self.metrics) for judged in sets}
+        self.seed = seed
+
+    def run(self, tasks: Sequence[Task]) -> Results:
+        """The figures of every task."""
+        if not tasks:
+            raise UsageError("no task was given")
+        done = [self._run(task) for task in track(tasks, "meta-evaluation")]
+        return Results(
+            metrics=self.metrics,
+            tasks=tuple(done),
+            seed=self.seed,
+            left_out={name: judged.left_out for name, judged in self.sets.items()},
+        )
+
+    def _run(self, task: Task) -> TaskResult:
+        for name in task.sets:
+            if name not in self.sets:
+                raise UnknownNameError("judged set", name, self.sets)
+        rng = np.random.default_rng([self.seed, zlib.crc32(repr(task).encode())])
+        measured = measure(task, [self.sets[name] for name in task.sets], rng)
+        drawn = np.zeros((0, len(self.metrics)))
+        if task.samples:
+            drawn = bootstrap(measured.replicate, measured.strata, samples=task.samples, rng=rng)
+        values, p = measured.agreement.value, _p_values(task, measured, drawn, rng)
+        figures = _figures(self.metrics, values, drawn, p, task.confidence, task.alpha)
+        return TaskResult(**vars(figures), task=task, agreement=measured.agreement)
+
+
+def _p_values(
+    task: Task, measured: Measured, drawn: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    metrics = measured.agreement.value
+    if not task.samples or task.test == "none":
+        return _unknown(len(metrics))
+    if task.test == "bootstrap":
+        p = bootstrap_p_values(drawn)
+    else:
+        p = measured.tests[task.test](task.samples, rng)
+    undefined = np.isnan(metrics)
+    p[undefined] = p[:, undefined] = np.nan
+    return p
+
+
+def _unknown(metrics: int) -> FloatArray:
+    return np.full((metrics, metrics), np.nan)
+
+
+def _figures(
+    metrics: tuple[str, ...],
+    values: FloatArray,
+    drawn: FloatArray,
+    p_values: FloatArray,
+    confidence: float,
+    alpha: float,
+) -> Figures:
+    low, high = interval(drawn, confidence)
+    ranks = clusters(values, p_values, alpha)
+    if np.isnan(p_values).all():
+        ranks = _places(values)
+    return Figures(
+        metrics=metrics, values=values, low=low, high=high, p_values=p_values,
+        ranks=tuple(ranks), replicates=drawn, alpha=alpha,
+    )  # fmt: skip
+
+
+def _places(values: FloatArray) -> list[int]:
+    """Ranks by value alone, where nothing was tested; equal values share one."""
+    known = values[~np.isnan(values)]
+    return [int((known > v).sum()) + 1 if v == v else len(known) + 1 for v in values]
+
+
+def _with_metrics(judged: JudgedSet, metrics: tuple[str, ...]) -> JudgedSet:
+    """The set with all metrics in the same order, NaN where it lacks one."""
+    if judged.metrics == metrics:
+        return judged
+    cells = (len(judged.systems), len(judged.items))
+    scores = np.full((len(metrics), *cells), np.nan)
+    totals = np.full((len(metrics), cells[0]), np.nan)
+    for n, metric in enumerate(judged.metrics):
+        place = metrics.index(metric)
+        scores[place], totals[place] = judged.scores[n], judged.system_scores[n]
+    return JudgedSet(**{**vars(judged), "metrics": metrics, "scores": scores,
+                        "system_scores": totals})  # fmt: skip

@@ -1,0 +1,191 @@
+"""A task is one flat row of choices: which judgements, at which level, which statistic, which test.
+
+`STATISTICS` says of each statistic what it reads, how it may be grouped and how its differences are
+tested; a task that combines what does not go together is refused when it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from tertium.errors import UnknownNameError, UsageError
+from tertium.meta.agreement import Grouping
+from tertium.meta.pairwise import DARR_THRESHOLD
+
+Level = Literal["segment", "system"]
+Over = Literal["segments", "systems"]
+Test = Literal["auto", "bootstrap", "perm-both", "williams", "pairs", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatisticKind:
+    """What a statistic reads and allows; the first of each tuple is the default.
+
+    `reads` is "scores" (a matrix of human scores), "comparisons", or "systems" (scores of whole
+    systems); `pools` says that several sets make one figure.
+    """
+
+    title: str
+    levels: tuple[Level, ...]
+    reads: Literal["scores", "comparisons", "systems"]
+    groupings: tuple[Grouping, ...] = ("none",)
+    tests: tuple[Test, ...] = ("bootstrap",)
+    pools: bool = False
+
+
+_ALL: tuple[Grouping, ...] = ("none", "item", "system")
+_EITHER: tuple[Level, ...] = ("segment", "system")
+
+STATISTICS: Mapping[str, StatisticKind] = {
+    "pearson": StatisticKind(
+        title="Pearson r", levels=_EITHER, reads="scores", groupings=_ALL,
+        tests=("perm-both", "williams", "bootstrap"),
+    ),
+    "spearman": StatisticKind(
+        title="Spearman rho", levels=_EITHER, reads="scores", groupings=_ALL,
+        tests=("bootstrap", "perm-both"),
+    ),
+    "kendall": StatisticKind(
+        title="Kendall tau-b", levels=_EITHER, reads="scores", groupings=_ALL,
+        tests=("bootstrap", "perm-both"),
+    ),
+    "acc-eq": StatisticKind(
+        title="acc_eq", levels=("segment",), reads="scores", groupings=("item", "none", "system"),
+        tests=("pairs", "bootstrap", "perm-both"),
+    ),
+    "acc-eq*": StatisticKind(
+        title="acc_eq*", levels=("segment",), reads="scores", groupings=("item", "none", "system"),
+        tests=("pairs", "bootstrap", "perm-both"),
+    ),
+    "darr": StatisticKind(
+        title="DARR tau (2018)", levels=("segment",), reads="scores", groupings=("item",),
+        tests=("bootstrap", "perm-both"),
+    ),
+    "darr17": StatisticKind(
+        title="DARR tau (2017)", levels=("segment",), reads="scores", groupings=("item",),
+        tests=("bootstrap", "perm-both"),
+    ),
+    "tau-strict": StatisticKind(
+        title="tau (WMT11, 12)", levels=("segment",), reads="comparisons", groupings=("item",)
+    ),
+    "tau13": StatisticKind(
+        title="tau (WMT13)", levels=("segment",), reads="comparisons", groupings=("item",)
+    ),
+    "tau14": StatisticKind(
+        title="tau (WMT14)", levels=("segment",), reads="comparisons", groupings=("item",)
+    ),
+    "consistency": StatisticKind(
+        title="consistency", levels=("segment",), reads="comparisons", groupings=("item",)
+    ),
+    "accuracy": StatisticKind(
+        title="system accuracy", levels=("system",), reads="systems", tests=("pairs", "bootstrap"),
+        pools=True,
+    ),
+    "spa": StatisticKind(
+        title="SPA", levels=("system",), reads="scores", tests=("pairs", "bootstrap")
+    ),
+    "tie-aware": StatisticKind(
+        title="tie-aware rho", levels=("system",), reads="systems", tests=("bootstrap",)
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One figure for each metric.
+
+    `sets` names the judged sets (several only for a statistic that pools them). `level`, `by`,
+    `test` and `over` may stay open for the statistic's default. `over` says what the bootstrap
+    draws: segments, or systems (always systems at system level). `samples` are those of the test
+    and of the intervals, 0 for neither; `threshold` is DARR's, `tie_rate` that of tie-aware
+    prediction, which needs one.
+
+    >>> Task(sets=("de-en",)).name
+    'de-en pearson segment none'
+    >>> Task(sets=("de-en",), statistic="pearsn")
+    Traceback (most recent call last):
+        ...
+    tertium.errors.UnknownNameError: unknown statistic 'pearsn': did you mean 'pearson' ...
+    """
+
+    sets: tuple[str, ...]
+    statistic: str = "pearson"
+    level: Level | Literal[""] = ""
+    by: Grouping | Literal[""] = ""
+    test: Test = "auto"
+    over: Over | Literal[""] = ""
+    samples: int = 1000
+    confidence: float = 0.95
+    alpha: float = 0.05
+    threshold: float = DARR_THRESHOLD
+    tie_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.statistic not in STATISTICS:
+            raise UnknownNameError("statistic", self.statistic, STATISTICS)
+        kind = self.kind
+        self._settle("level", kind.levels)
+        system = self.level == "system"
+        self._settle("by", ("none",) if system else kind.groupings)
+        tests = kind.tests
+        if self.statistic == "pearson" and self.by != "none":
+            tests = ("bootstrap", "perm-both")  # the fast form and Williams need pooled points
+        self._settle("test", (*tests, "none"))
+        strata: tuple[Over, ...] = ("systems",) if system else ("segments",)
+        both = not system and self.statistic in _DRAWS_SYSTEMS
+        self._settle("over", ("segments", "systems") if both else strata)
+        self._check_numbers()
+
+    def _settle(self, choice: str, allowed: tuple[str, ...]) -> None:
+        """Fill in the default of a choice that was left open; refuse one that does not fit."""
+        value = getattr(self, choice)
+        if value in ("", "auto"):
+            object.__setattr__(self, choice, allowed[0])
+        elif value not in allowed:
+            raise UsageError(
+                f"{self.statistic} at {self.level} level does not go with {choice}={value}: "
+                f"choose {' or '.join(allowed)}"
+            )
+
+    @property
+    def kind(self) -> StatisticKind:
+        return STATISTICS[self.statistic]
+
+    @property
+    def label(self) -> str:
+        """The sets, for the head of a column."""
+        return "+".join(self.sets)
+
+    @property
+    def name(self) -> str:
+        """All that tells tasks apart, in words."""
+        return " ".join([self.label, self.statistic, self.level, self.by])
+
+    def _check_numbers(self) -> None:
+        if not self.sets:
+            raise UsageError("a task needs at least one judged set")
+        if len(self.sets) > 1 and not self.kind.pools:
+            raise UsageError(f"{self.statistic} is computed on one set at a time, not {self.label}")
+        if self.samples < 0:
+            raise UsageError(f"samples must be zero or more, got {self.samples}")
+        if not 0 < self.confidence < 1 or not 0 < self.alpha < 1:
+            raise UsageError("confidence and alpha lie between 0 and 1")
+        if self.statistic == "tie-aware" and self.tie_rate is None:
+            raise UsageError("tie-aware prediction needs tie_rate, the share of tied first places")
+
+
+_DRAWS_SYSTEMS = frozenset({"pearson", "spearman", "kendall", "acc-eq", "acc-eq*"})
+
+
+def tasks_for(sets: Iterable[str], statistic: str, **choices: object) -> list[Task]:
+    """The same task on each set; one task on all of them where the statistic pools."""
+    names = tuple(sets)
+    known = {field.name for field in fields(Task)}
+    for choice in choices:
+        if choice not in known:
+            raise UnknownNameError("choice", choice, known)
+    if statistic in STATISTICS and STATISTICS[statistic].pools:
+        return [Task(sets=names, statistic=statistic, **choices)]  # type: ignore[arg-type]
+    return [Task(sets=(name,), statistic=statistic, **choices) for name in names]  # type: ignore[arg-type]
