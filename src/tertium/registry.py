@@ -24,6 +24,7 @@ from tertium.errors import UnknownNameError, UsageError
 METRICS: Mapping[str, str] = {
     "bleu": "tertium.metrics.bleu:BLEU",
     "chrf": "tertium.metrics.chrf:ChrF",
+    "meteor": "tertium.metrics.meteor:METEOR",
     "nist": "tertium.metrics.nist:NIST",
     "ter": "tertium.metrics.ter:TER",
 }

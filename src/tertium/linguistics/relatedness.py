@@ -18,7 +18,6 @@ that largest value needs the smallest of each per word and ancestor only, not al
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -157,8 +156,7 @@ def _wu_palmer(row: int, a: _Below, b: _Below) -> float:
 
 
 def _resnik(row: int, a: _Below, b: _Below) -> float:
-    common = 0.0 if _is_flat(row) else _information(row)
-    return common if common < math.inf else 0.0
+    return 0.0 if _is_flat(row) else _information(row)
 
 
 def _lin(row: int, a: _Below, b: _Below) -> float:
@@ -167,7 +165,7 @@ def _lin(row: int, a: _Below, b: _Below) -> float:
     if a.distance == b.distance == 0:
         return 1.0
     both = a.information + b.information
-    return 2 * _information(row) / both if 0 < both < math.inf else 0.0
+    return 2 * _information(row) / both if both > 0 else 0.0
 
 
 _MEASURES: Mapping[str, Callable[[int, _Below, _Below], float]] = {

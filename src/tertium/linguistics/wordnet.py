@@ -120,6 +120,10 @@ class WordNet:
             row, self.pos_of(row), self._offset[row], self._topic[row], self.lemmas(row)
         )
 
+    def offset(self, row: int) -> int:
+        """Where WordNet's own data file has a row."""
+        return self._offset[row]
+
     def pos_of(self, row: int) -> Pos:
         """The part of speech of a row."""
         return POS[self._pos[row]]
@@ -213,7 +217,7 @@ class WordNet:
     def information(self, corpus: str = "brown") -> NDArray[np.float64]:
         """-log of the share of a corpus that falls under each synset, (synsets,), in nats.
 
-        Infinite where none was seen; defined for nouns and verbs (NaN for others).
+        A synset that was not seen counts as seen once. NaN but for nouns and verbs.
         """
         if corpus not in INFORMATION:
             raise UnknownNameError("corpus of information content", corpus, INFORMATION)
@@ -235,8 +239,7 @@ class WordNet:
         result = np.full(len(self), np.nan)
         for code in (POS.index("n"), POS.index("v")):
             total = counts[is_top & (pos == code)].sum()
-            with np.errstate(divide="ignore"):
-                result[pos == code] = -np.log(counts[pos == code] / total)
+            result[pos == code] = -np.log(np.maximum(counts[pos == code], 1) / total)
         return result
 
     def _targets(self, source: int, relation: Relation) -> list[int]:

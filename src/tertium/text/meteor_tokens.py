@@ -8,14 +8,18 @@ word unless it is an abbreviation, dots leave U.S., hyphenated words come apart,
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
 
 from tertium.text.abbreviations import ALWAYS, BEFORE_NUMBER
 
-# Letters of the languages METEOR normalises; characters of any other script stand alone there.
-_ALPHA = "A-Za-zŠŽšžŸÀ-ÖØ-öø-žЀ-ӿԀ-ԧꙀ-ꙮ꙾-ꚗᴀ-ᵿ"
+# The languages METEOR normalises and their letters; characters of other scripts stand alone there.
 _KNOWN = frozenset({"en", "cs", "de", "es", "fr", "ru"})
+_LETTERS = "A-Za-zŠŽšžŸÀ-ÖØ-öø-žЀ-ӿԀ-ԧꙀ-ꙮ꙾-ꚗᴀ-ᵿ"
+_IDEOGRAPH = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _DOT = "\ue000"  # stands for each dot of an ellipsis until the end; private use, in no text
 
 _ELLIPSIS = re.compile(r"\.{2,}")
@@ -29,31 +33,54 @@ _DOUBLE_QUOTE = re.compile("[“”]|''")
 _LOWER = re.compile("[a-z]")
 _FIGURE = re.compile("[0-9]")
 
+Substitution = tuple[re.Pattern[str], str]
 
+
+@dataclass(frozen=True)
 class _Rules:
-    """The patterns of one set of letters."""
+    """What is done to the texts of a language."""
 
-    def __init__(self, letters: str) -> None:
-        self.letter = re.compile(f"[{letters}]")
-        self.apart = re.compile(rf"([^0-9{letters}\s.'`,\-‘’])", re.ASCII)
-        self.hyphen = re.compile(f"([0-9{letters}.])-([0-9{letters}])")
-        outside = re.compile(f"([^{letters}])'([^{letters}])"), r"\1 ' \2"
-        opening = re.compile(f"([^{letters}0-9])'([{letters}])"), r"\1 ' \2"
-        closing = re.compile(f"([{letters}])'([^{letters}])"), r"\1 ' \2"
-        french_opening = re.compile(f"([^{letters}])'([{letters}])"), r"\1 ' \2"
-        inside = re.compile(f"([{letters}])'([{letters}])")
-        self.apostrophes = {
-            "en": (outside, opening, closing, (inside, r"\1 '\2"), (re.compile("([0-9])'(s)"), r"\1 '\2")),
-            "fr": (outside, french_opening, closing, (inside, r"\1' \2")),
-        }  # fmt: skip
+    letter: re.Pattern[str]
+    apart: re.Pattern[str]  # a character that is a token of its own
+    hyphen: re.Pattern[str]
+    apostrophes: tuple[Substitution, ...]
 
 
-_EUROPEAN = _Rules(_ALPHA)
-# Elsewhere a word is any run of letters and their marks; ideographs and kana stand alone.
-_ANY = _Rules(r"\w\u0300-\u036f\u0900-\u0dff\u0e00-\u0eff\u0600-\u06ff".replace(r"\w", "".join(
-    f"{a}-{b}" for a, b in (("A", "Z"), ("a", "z"), ("ª", "\u02ff"), ("\u0370", "\u2fff"),
-                            ("\uac00", "\ud7af"), ("\ufb00", "\ufdff"), ("\ufe70", "\ufefc"))
-)))  # fmt: skip
+@cache
+def _rules(language: str) -> _Rules:
+    if language in _KNOWN:
+        inside, letter, alone = f"0-9{_LETTERS}", f"[{_LETTERS}]", ""
+    else:
+        # Any run of letters and their marks is a word; ideographs and kana stand alone.
+        inside, letter, alone = rf"\w{_marks()}", r"[^\W\d_]", f"|[{_IDEOGRAPH}]"
+    return _Rules(
+        letter=re.compile(letter),
+        apart=re.compile(rf"([^{inside} \t\n\v\f\r.'`,\-‘’]{alone})"),
+        hyphen=re.compile(f"([{inside}.])-([{inside}])"),
+        apostrophes=_apostrophes(language),
+    )
+
+
+def _apostrophes(language: str) -> tuple[Substitution, ...]:
+    """How apostrophes leave words: English takes the right part along, French the left."""
+    if language not in ("en", "fr"):
+        return ((re.compile("'"), " ' "),)
+    a, z, digits = f"[{_LETTERS}]", f"[^{_LETTERS}]", "0-9" if language == "en" else ""
+    rules = [
+        (f"({z})'({z})", r"\1 ' \2"),
+        (f"([^{_LETTERS}{digits}])'({a})", r"\1 ' \2"),
+        (f"({a})'({z})", r"\1 ' \2"),
+        (f"({a})'({a})", r"\1 '\2" if language == "en" else r"\1' \2"),
+    ]
+    if language == "en":
+        rules.append(("([0-9])'(s)", r"\1 '\2"))
+    return tuple((re.compile(pattern), replacement) for pattern, replacement in rules)
+
+
+def _marks() -> str:
+    """Every combining mark, as the inside of a character class: they are part of their letter."""
+    marks = (chr(code) for code in range(0x300, 0x20000))
+    return "".join(mark for mark in marks if unicodedata.category(mark).startswith("M"))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -61,20 +88,17 @@ def meteor_tokens(text: str, language: str = "en") -> tuple[str, ...]:
     """The tokens of a text.
 
     >>> " ".join(meteor_tokens("Mr. Smith's U.S.-based co-owners didn't pay 1,500 euros..."))
-    "mr. smith 's u.s. based co owners didn 't pay 1,500 euros ..."
+    "mr. smith 's us based co owners didn 't pay 1,500 euros ..."
     """
-    rules = _EUROPEAN if language in _KNOWN else _ANY
+    rules = _rules(language)
     text = rules.apart.sub(r" \1 ", f" {text} ")
     text = _ELLIPSIS.sub(lambda dots: f" {_DOT * len(dots.group())} ", text)
     for comma in _COMMAS:
         text = comma.sub(r"\1 , \2", text)
     text = _DOUBLE_QUOTE.sub(' " ', _SINGLE_QUOTE.sub("'", text))
     text = rules.hyphen.sub(r"\1 \2", text.replace("–", "-").replace("--", "-"))
-    if language in rules.apostrophes:
-        for pattern, replacement in rules.apostrophes[language]:
-            text = pattern.sub(replacement, text)
-    else:
-        text = text.replace("'", " ' ")
+    for apostrophe, replacement in rules.apostrophes:
+        text = apostrophe.sub(replacement, text)
     text = " ".join(_full_stops(text.split(), language, rules))
     return tuple(text.replace(_DOT, ".").lower().split())
 
@@ -83,7 +107,7 @@ def _full_stops(words: list[str], language: str, rules: _Rules) -> Iterator[str]
     """Take the full stop off each word that does not own it."""
     always = ALWAYS.get(language, frozenset[str]())
     before_number = BEFORE_NUMBER.get(language, frozenset[str]())
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in pairwise((*words, "")):
         stem = word[:-1]
         if not stem or word[-1] != ".":
             yield word
