@@ -85,37 +85,58 @@ def align_both(left: Sentence, right: Sentence) -> tuple[Alignment, Alignment]:
 
 
 def candidates(hypothesis: Sentence, premise: Sentence) -> list[list[Candidate]]:
-    """For each hypothesis node the premise nodes it has any likeness to."""
+    """For each hypothesis node the premise nodes it has any likeness to.
+
+    Content words are compared with content words, words of grammar with words of grammar; only
+    those that can stand for content (pronouns, connectives) are compared across.
+    """
+    found: list[list[Candidate]] = [[] for _ in hypothesis.nodes]
     cosines = (hypothesis.vectors @ premise.vectors.T).tolist()
-    found: list[list[Candidate]] = []
-    for i, node in enumerate(hypothesis.nodes):
-        options: list[Candidate] = []
-        row = cosines[i]
-        for j, other in enumerate(premise.nodes):
-            strength, relation = compare(hypothesis, i, node, premise, j, other, row[j])
+    h, p = hypothesis.nodes, premise.nodes
+    for i in hypothesis.contents:
+        node, row, options = h[i], cosines[i], found[i]
+        for j in premise.contents:
+            strength, relation = compare_contents(hypothesis, node, premise, p[j], row[j])
             if strength > 0.0:
                 options.append((j, strength, relation))
-        found.append(options)
+    for i in hypothesis.grammar:
+        node, options = h[i], found[i]
+        for j in premise.grammar:
+            strength, relation = compare_grammar(node, p[j])
+            if strength > 0.0:
+                options.append((j, strength, relation))
+    _compare_across(found, hypothesis, premise)
     return found
 
 
-def compare(
-    left: Sentence, i: int, a: Node, right: Sentence, j: int, b: Node, cosine: float
+def _compare_across(
+    found: list[list[Candidate]], hypothesis: Sentence, premise: Sentence
+) -> None:
+    """Add the likenesses of words of grammar to content words."""
+    for ours, theirs in (
+        (hypothesis.bridges, premise.contents),
+        (hypothesis.contents, premise.bridges),
+    ):
+        for i in ours:
+            a = hypothesis.nodes[i]
+            for j in theirs:
+                b = premise.nodes[j]
+                strength, relation = relate_mixed(a.lemma, a.kind, b.lemma, b.kind)
+                if strength > 0.0:
+                    found[i].append((j, strength, relation))
+
+
+def compare_contents(
+    left: Sentence, a: Node, right: Sentence, b: Node, cosine: float
 ) -> Likeness:
-    """How alike two nodes are, by the strongest of all sources."""
-    if a.lemma == b.lemma and a.content == b.content and a.quantity is None:
-        if a.text == b.text:
-            return _SAME
-        return _SAME if a.text.lower() == b.text.lower() else _LEMMA
-    if not a.content and not b.content:
-        return relate_function_words(a.lemma, a.kind, b.lemma, b.kind)
-    if not (a.content and b.content):
-        return relate_mixed(a.lemma, a.kind, b.lemma, b.kind)
+    """How alike two content nodes are, by the strongest of all sources."""
     if a.quantity is not None or b.quantity is not None:
         return _compare_quantities(a, b)
-    likeness = relate(left.profiles[i], right.profiles[j])
+    if a.lemma == b.lemma:
+        return _SAME if a.text.lower() == b.text.lower() else _LEMMA
+    likeness = relate(left.profiles[a.index], right.profiles[b.index])
     if likeness.relation == "none" and (
-        left.initials.get(b.lemma) == i or right.initials.get(a.lemma) == j
+        left.initials.get(b.lemma) == a.index or right.initials.get(a.lemma) == b.index
     ):
         return _ACRONYM
     if cosine > 0.55:
@@ -125,6 +146,13 @@ def compare(
         if strength > likeness.strength:
             return Likeness(strength, likeness.relation)
     return likeness
+
+
+def compare_grammar(a: Node, b: Node) -> Likeness:
+    """How alike two words of grammar are."""
+    if a.lemma == b.lemma and a.text.lower() == b.text.lower():
+        return _SAME
+    return relate_function_words(a.lemma, a.kind, b.lemma, b.kind)
 
 
 _SAME = Likeness(STRENGTHS["same"], "same")
@@ -160,8 +188,13 @@ def solve(
             score += max(totals[i])
             continue
         above = totals[node.parent]
-        for k, (b, _, _, _) in enumerate(options[node.parent]):
-            best, choice = _best(options[i], totals[i], b, node.role, parents, roles)
+        if len(options[i]) == 1:
+            choices[i] = [0] * len(above)
+            if totals[i][0]:
+                above[:] = [value + totals[i][0] for value in above]
+            continue
+        for k, state in enumerate(options[node.parent]):
+            best, choice = _best(options[i], totals[i], state[0], node.role, parents, roles)
             above[k] += best
             choices[i].append(choice)
     return _trace(hypothesis, options, totals, choices, reversed(order), parents, roles, score)
@@ -197,11 +230,22 @@ def _best(
     roles: list[str],
 ) -> tuple[float, int]:
     """The best total of a child, and its option, when its parent goes to premise node b."""
+    if b == NOTHING:
+        best = max(totals)
+        return best, totals.index(best)
     best, choice = totals[0], 0
     for k in range(1, len(options)):
-        value = totals[k]
-        if b != NOTHING:
-            value += edge_score(options[k][0], b, role, parents, roles)
+        # edge_score, written out: this is the innermost loop of the search
+        a = options[k][0]
+        above = parents[a]
+        if above == b:
+            value = totals[k] + (SAME_EDGE if roles[a] == role else SAME_HEAD)
+        elif a == b:
+            value = totals[k] + MERGED
+        elif above != ROOT and parents[above] == b:
+            value = totals[k] + NEAR
+        else:
+            value = totals[k] + (REVERSED if parents[b] == a else FAR)
         if value > best:
             best, choice = value, k
     return best, choice

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tertium.linguistics.analysis import Analysis
 from tertium.linguistics.graph import Graph, Node, build_graph
 from tertium.linguistics.meaning import Marks, interpret
-from tertium.linguistics.similarity import Profile, profile
+from tertium.linguistics.similarity import BRIDGES, Profile, profile
 
 Vectors = NDArray[np.float32]
 
@@ -31,7 +31,8 @@ class Sentence:
 
     `marks[i]` and `profiles[i]` belong to `graph.nodes[i]`; row i of `vectors` (nodes, dim) is the
     unit vector of its word, zeros where it has none; `initials` leads from the first letters of
-    each name of several words to the node at its head.
+    each name of several words to the node at its head. `contents` and `grammar` number the nodes of
+    either sort; `bridges` are those of grammar that can stand for content.
     """
 
     graph: Graph
@@ -39,6 +40,9 @@ class Sentence:
     profiles: tuple[Profile, ...]
     vectors: Vectors
     initials: dict[str, int]
+    contents: tuple[int, ...]
+    grammar: tuple[int, ...]
+    bridges: tuple[int, ...]
 
     @property
     def text(self) -> str:
@@ -60,6 +64,9 @@ def build_sentence(analysis: Analysis, vectors: WordVectors | None = None) -> Se
         tuple(profile(node.lemma, node.kind) for node in graph.nodes),
         rows,
         _initials(graph),
+        tuple(n.index for n in graph.nodes if n.content),
+        tuple(n.index for n in graph.nodes if not n.content),
+        tuple(n.index for n in graph.nodes if not n.content and n.lemma in BRIDGES),
     )
 
 

@@ -54,6 +54,7 @@ class Profile:
     senses: frozenset[int] = NOTHING
     parents: frozenset[int] = NOTHING
     above: frozenset[int] = NOTHING
+    reach: frozenset[int] = NOTHING
     caused: frozenset[int] = NOTHING
     opposites: frozenset[str] = NO_WORDS
     derived: frozenset[str] = NO_WORDS
@@ -71,14 +72,14 @@ def profile(lemma: str, kind: str) -> Profile:
     pieces = frozenset(lemma[i : i + 3] for i in range(len(lemma) - 2))
     if not rows or pos is None:
         return Profile(lemma=lemma, known=False, pieces=pieces, parts=parts)
+    above = frozenset(a for r in rows for a, d in wordnet.ancestors(r).items() if 0 < d <= CLIMB)
     return Profile(
         lemma=lemma,
         known=True,
         senses=frozenset(rows),
         parents=frozenset(h for row in rows for h in wordnet.hypernym_rows(row)),
-        above=frozenset(
-            a for r in rows for a, d in wordnet.ancestors(r).items() if 0 < d <= CLIMB
-        ),
+        above=above,
+        reach=above.union(rows),
         caused=_targets(wordnet, rows, "entailment", "cause") if pos == "v" else NOTHING,
         opposites=wordnet.related_words(lemma, "antonym", pos),
         derived=frozenset().union(
@@ -122,19 +123,19 @@ def relate(a: Profile, b: Profile) -> Likeness:
 def _dictionary_relation(a: Profile, b: Profile) -> str:
     if b.lemma in a.opposites or a.lemma in b.opposites:
         return "antonym"
+    derived = b.lemma in a.derived or a.lemma in b.derived
+    if a.reach.isdisjoint(b.reach) and not derived:  # most pairs of words end here
+        entailed = not (a.caused.isdisjoint(b.senses) and b.caused.isdisjoint(a.senses))
+        return "entailment" if entailed else ""
     if not a.senses.isdisjoint(b.senses):
         return "synonym"
-    if b.lemma in a.derived or a.lemma in b.derived:
+    if derived:
         return "derivation"
     if not b.senses.isdisjoint(a.above):
         return "hypernym"
     if not a.senses.isdisjoint(b.above):
         return "hyponym"
-    if not a.caused.isdisjoint(b.senses) or not b.caused.isdisjoint(a.senses):
-        return "entailment"
-    if not a.parents.isdisjoint(b.parents):
-        return "sibling"
-    return ""
+    return "" if a.parents.isdisjoint(b.parents) else "sibling"
 
 
 def _spelling(a: Profile, b: Profile) -> Likeness:
@@ -196,6 +197,16 @@ def _by_sense(a: str, b: str) -> Likeness:
             return Likeness(STRENGTHS["pronoun"], "pronoun")
     return UNLIKE
 
+
+BRIDGES = frozenset(
+    {
+        *lexicons.MARKER_SENSES,
+        *lexicons.NEGATIONS,
+        *lexicons.INDEFINITE_PEOPLE,
+        *lexicons.INDEFINITE_THINGS,
+        *(word for word, features in lexicons.PRONOUNS.items() if features[0] == "3"),
+    }
+)  # words of grammar that `relate_mixed` can relate to a content word
 
 FLIPPED: Mapping[str, str] = {"hypernym": "hyponym", "hyponym": "hypernym"}
 
