@@ -12,7 +12,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -32,19 +32,19 @@ class Runtime:
     """The choices of a run that leave its scores alone.
 
     `device`: cpu, cuda, cuda:N, mps, or auto (cuda, mps, cpu: the first there is);
-    `token_budget`: tokens in one forward pass, padding included; `batch_size`: texts in one forward
-    pass at most (None: as many as the budget allows); `threads`: CPU threads (None: as torch says);
-    `memory`: bytes of vectors kept between chunks and metrics; `cache`: use the store on disk;
-    `progress`: show a progress bar on stderr.
+    `token_budget`: tokens in one forward pass, padding included (None: what suits the device);
+    `batch_size`: texts in one forward pass at most (None: as many as the budget allows); `threads`:
+    CPU threads (None: as torch says); `memory`: bytes of vectors kept between chunks and metrics;
+    `cache`: use the store on disk; `progress`: called with the comparisons done and their number.
     """
 
     device: str = "auto"
-    token_budget: int = 4096
+    token_budget: int | None = None
     batch_size: int | None = None
     threads: int | None = None
     memory: int = 384 * MEGABYTE
     cache: bool = True
-    progress: bool = False
+    progress: Callable[[int, int], None] | None = None
 
     def __post_init__(self) -> None:
         if self.device.partition(":")[0] not in DEVICES:

@@ -105,6 +105,7 @@ def chunks(
     order = np.argsort(right_ids, kind="stable")
     plan = list(_cut(order, left_ids, right_ids, _sizes(encoder, texts, tokens)))
     uses = [np.unique(np.concatenate([left_ids[p], right_ids[p]])) for p in plan]
+    done, report = 0, current_runtime().progress
     for pairs, used, parts in zip(
         plan, uses, _gather_all(encoder, texts, uses, tokens, sentences), strict=True
     ):
@@ -114,6 +115,9 @@ def chunks(
             right=np.searchsorted(used, right_ids[pairs]),
             texts=parts,
         )
+        done += len(pairs)
+        if report:
+            report(done, len(left))
 
 
 def stream(

@@ -1,0 +1,227 @@
+"""A Hugging Face encoder run only as deep as it is asked to.
+
+The layers are found as the list of modules whose outputs are the model's own hidden states (tried
+on a short input when the model is loaded). Hooks on them keep what is wanted and stop the forward
+pass behind the deepest layer that is needed. A model whose layers cannot be found runs whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tertium.encoders.embeddings import BoolArray, IntArray
+from tertium.encoders.pooling import Pooling
+from tertium.encoders.precision import DTYPES, arithmetic, check_precision, lower_precision
+from tertium.errors import ModelError, UsageError
+
+
+class _DeepEnough(Exception):
+    """Raised by a hook to end a forward pass; never leaves this module."""
+
+
+class Network:
+    """The model of a folder on a device: numbers of pieces in, states out.
+
+    `depth` is its number of layers; states of layer 0 are the embeddings, of layer `depth` the
+    model's output.
+    """
+
+    def __init__(self, folder: Path, *, device: str, precision: str) -> None:
+        check_precision(precision, device)
+        self.device, self.precision = device, precision
+        model = _load_model(folder)
+        self.depth = int(model.config.num_hidden_layers)
+        self.padding = int(getattr(model.config, "pad_token_id", None) or 0)
+        self._model = model
+        self._lock = threading.Lock()
+        self._kept: dict[int, Tensor] = {}
+        self._wanted: frozenset[int] = frozenset()
+        self._stop: int | None = None
+        self._calls = 0
+        self._hooked = self._hook_layers()
+        lower_precision(model, precision, device)
+        model.to(device)
+
+    def __call__(
+        self, rows: Sequence[Sequence[int]], layers: Sequence[int], pooling: Pooling | None
+    ) -> tuple[list[Tensor], Tensor | None]:
+        """States of the layers, each (texts, positions, d), and pooled vectors where asked for.
+
+        `rows` holds the numbers of each text's pieces, special tokens among them.
+        """
+        ids, mask = pad(rows, self.padding)
+        numbers = torch.from_numpy(ids).to(self.device)
+        masks = None if mask is None else torch.from_numpy(mask).to(self.device)
+        wanted = frozenset(layers) | ({self.depth} if pooling else set())
+        with torch.inference_mode(), arithmetic(self.precision, self.device), self._lock:
+            states = self._run(numbers, masks, wanted)
+        with torch.inference_mode():
+            pooled = None
+            if pooling:
+                full = masks if masks is not None else torch.ones_like(numbers)
+                pooled = pooling(states[self.depth].float(), full)
+            return [self._round(states[layer]) for layer in layers], pooled
+
+    def use_threads(self, threads: int | None) -> None:
+        """Set the CPU threads of the process where a run asks for a number of them."""
+        if threads and threads != torch.get_num_threads():
+            torch.set_num_threads(threads)
+
+    def _round(self, states: Tensor) -> Tensor:
+        """Values that the precision can hold, as fp32, so that storing them loses nothing."""
+        return states.to(DTYPES[self.precision]).float()
+
+    def _run(self, ids: Tensor, mask: Tensor | None, wanted: frozenset[int]) -> dict[int, Tensor]:
+        arguments: dict[str, Any] = {"return_dict": True, "output_hidden_states": not self._hooked}
+        if mask is not None:
+            arguments["attention_mask"] = mask.long()
+        deepest = max(wanted)
+        self._kept, self._calls, self._wanted = {}, 0, wanted
+        self._stop = deepest if self._hooked and deepest < self.depth else None
+        try:
+            output = self._model(input_ids=ids, **arguments)
+        except _DeepEnough:
+            return self._kept
+        finally:
+            self._wanted, self._stop = frozenset(), None
+        if not self._hooked:
+            return {layer: output.hidden_states[layer] for layer in wanted}
+        return {**self._kept, self.depth: output.last_hidden_state}
+
+    def _hook_layers(self) -> bool:
+        """Hook the first list of modules that yields the model's own hidden states."""
+        ids = torch.tensor([[3, 4, 5, 6]]) % int(self._model.config.vocab_size)
+        with torch.inference_mode():
+            truth = self._model(
+                input_ids=ids, return_dict=True, output_hidden_states=True
+            ).hidden_states
+        lists = [m for m in self._model.modules() if isinstance(m, nn.ModuleList) and len(m)]
+        self._hooked = True
+        for layers in lists:
+            handles = self._attach(layers)
+            with torch.inference_mode(), contextlib.suppress(TypeError, AttributeError):
+                found = self._run(ids, None, frozenset(range(self.depth + 1)))
+                if self._calls == self.depth and _same_states(found, truth):
+                    return True
+            for handle in handles:
+                handle.remove()
+        return False
+
+    def _attach(self, layers: nn.ModuleList) -> list[Any]:
+        def enter(_: nn.Module, args: Any, kwargs: Any) -> None:
+            if self._calls == 0 and 0 in self._wanted:
+                self._kept[0] = args[0] if args else kwargs["hidden_states"]
+                if self._stop == 0:
+                    raise _DeepEnough
+
+        def leave(_: nn.Module, args: Any, output: Any) -> None:
+            self._calls += 1
+            if self._calls in self._wanted:
+                self._kept[self._calls] = output[0] if isinstance(output, tuple) else output
+            if self._stop == self._calls:
+                raise _DeepEnough
+
+        handles: list[Any] = []
+        for layer in layers:
+            handles.append(layer.register_forward_pre_hook(enter, with_kwargs=True))
+            handles.append(layer.register_forward_hook(leave))
+        return handles
+
+
+def _same_states(found: dict[int, Tensor], truth: Sequence[Tensor]) -> bool:
+    return len(found) == len(truth) and all(
+        found[i].shape == state.shape and torch.allclose(found[i], state, atol=1e-5)
+        for i, state in enumerate(truth)
+    )
+
+
+def check_device(device: str, precision: str) -> None:
+    """Refuse a device that is not there, or one that cannot compute in this precision."""
+    check_precision(precision, choose_device(device))
+
+
+def choose_device(device: str) -> str:
+    """The device a runtime's choice stands for; refuses one that is not there."""
+    if device == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    family, _, number = device.partition(":")
+    there = {
+        "cuda": torch.cuda.is_available() and int(number or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    if not there[family]:
+        raise UsageError(f"device {device} is not available here: choose cpu or auto")
+    return device
+
+
+def pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[IntArray, BoolArray | None]:
+    """Rows of numbers as one matrix, with a mask where their lengths differ.
+
+    >>> pad([[5, 6, 7], [8]], 0)
+    (array([[5, 6, 7],
+           [8, 0, 0]]), array([[ True,  True,  True],
+           [ True, False, False]]))
+    """
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    width = int(lengths.max())
+    if int(lengths.min()) == width:
+        return np.array(rows, dtype=np.int64), None
+    ids = np.full((len(rows), width), padding, dtype=np.int64)
+    mask = np.arange(width) < lengths[:, None]
+    ids[mask] = np.concatenate([np.asarray(row, dtype=np.int64) for row in rows])
+    return ids, mask
+
+
+def _load_model(folder: Path) -> Any:
+    """The encoder of a model folder in fp32; refuses weights that do not fit its architecture."""
+    from transformers import AutoModel
+
+    with _quiet():
+        try:
+            model, report = AutoModel.from_pretrained(
+                folder,
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+            )
+        except (OSError, ValueError, ImportError, RuntimeError) as error:
+            raise ModelError(f"the model in {folder} cannot be loaded: {error}") from None
+    missing = [k for k in report["missing_keys"] if "pooler" not in k and "position_ids" not in k]
+    if missing:
+        raise ModelError(
+            f"the weights in {folder} do not fit its config.json: {len(missing)} tensors are "
+            f"missing, such as {sorted(missing)[0]}"
+        )
+    if model.config.is_encoder_decoder:
+        model = model.get_encoder()
+    return model.float().eval().requires_grad_(False)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the library's progress bars and advice off stderr while a model loads."""
+    import transformers
+
+    logging: Any = transformers.utils.logging
+    level = logging.get_verbosity()
+    bars = logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

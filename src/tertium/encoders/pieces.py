@@ -1,0 +1,133 @@
+"""Text to pieces: what the model's tokenizer makes of a text, without its special tokens.
+
+Special tokens ([CLS], </s> ...) are put around a text only for the forward pass, so that truncation
+and windows are decided here and are the same for every model.
+"""
+
+from __future__ import annotations
+
+import copy
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tertium.errors import ModelError
+
+MOST_SPECIALS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A text's pieces, as text and as the model's numbers, without special tokens."""
+
+    pieces: tuple[str, ...]
+    ids: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def first(self, count: int) -> Pieces:
+        """The first pieces, at most so many."""
+        return self if len(self) <= count else Pieces(self.pieces[:count], self.ids[:count])
+
+
+class Tokenizer:
+    """A model's own tokenizer, with its truncation and padding switched off."""
+
+    def __init__(self, folder: Path, *, lower: bool = False) -> None:
+        backend = _load(folder)
+        backend.no_truncation()
+        backend.no_padding()
+        self._backend = backend
+        self._lower = lower
+        self._names = {number: piece for piece, number in backend.get_vocab().items()}
+        self.prefix, self.suffix = _specials(backend, folder)
+
+    @property
+    def specials(self) -> int:
+        """How many special tokens are put around a text."""
+        return len(self.prefix) + len(self.suffix)
+
+    def __call__(self, texts: Sequence[str]) -> list[Pieces]:
+        plain = [text.lower() for text in texts] if self._lower else list(texts)
+        encodings = self._backend.encode_batch_fast(plain, add_special_tokens=False)
+        return [self._pieces(encoding.ids) for encoding in encodings]
+
+    def _pieces(self, ids: Sequence[int]) -> Pieces:
+        return Pieces(tuple(self._names[number] for number in ids), tuple(ids))
+
+
+def surely_fits(text: str, max_length: int) -> bool:
+    """Whether a text can be known, without tokenizing it, to have at most max_length pieces.
+
+    Every piece stands for at least one byte of the decomposed text, but for a marker of the
+    beginning and the special tokens.
+
+    >>> surely_fits("a short text", 512), surely_fits("a " * 300, 512)
+    (True, False)
+    """
+    room = max_length - MOST_SPECIALS - 1
+    if len(text) > room:
+        return False
+    if text.isascii():
+        return True
+    return len(unicodedata.normalize("NFKD", text).encode(errors="replace")) <= room
+
+
+class Window(NamedTuple):
+    """Pieces start:stop of a text, of which the vectors of first:last are kept."""
+
+    start: int
+    stop: int
+    first: int
+    last: int
+
+
+def windows(length: int, room: int) -> list[Window]:
+    """Overlapping windows over a long text, or one window where it fits.
+
+    Neighbours overlap by half a window; each piece keeps the vector of the window in which it has
+    the most context on its poorer side.
+
+    >>> [tuple(window) for window in windows(10, 4)]
+    [(0, 4, 0, 3), (2, 6, 3, 5), (4, 8, 5, 7), (6, 10, 7, 10)]
+    """
+    if length <= room:
+        return [Window(0, length, 0, length)]
+    stride = max(1, room // 2)
+    starts = [*range(0, length - room, stride), length - room]
+    result = []
+    for number, start in enumerate(starts):
+        stop = start + room
+        first = 0 if number == 0 else (start + starts[number - 1] + room) // 2
+        final = number == len(starts) - 1
+        last = length if final else (starts[number + 1] + stop) // 2
+        result.append(Window(start, stop, first, last))
+    return result
+
+
+def _load(folder: Path) -> Any:
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, use_fast=True, local_files_only=True, trust_remote_code=False
+        )
+    except (OSError, ValueError, ImportError) as error:
+        raise ModelError(f"the tokenizer of {folder} cannot be loaded: {error}") from None
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise ModelError(f"{folder} has no fast tokenizer (tokenizer.json): convert it first")
+    return copy.deepcopy(backend)
+
+
+def _specials(backend: Any, folder: Path) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The special tokens the tokenizer puts before and after a text."""
+    plain = backend.encode("a", add_special_tokens=False).ids
+    full = backend.encode("a", add_special_tokens=True).ids
+    for start in range(len(full) - len(plain) + 1):
+        if full[start : start + len(plain)] == plain:
+            return tuple(full[:start]), tuple(full[start + len(plain) :])
+    raise ModelError(f"the tokenizer of {folder} changes a text when it adds special tokens")

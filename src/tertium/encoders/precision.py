@@ -1,0 +1,131 @@
+"""Matrix products in half precision, everything between them in single.
+
+Linear layers hold most of a transformer's arithmetic and stand rounding best; the residual stream,
+layer norms and softmax stay in fp32, where rounding would add up. On a CPU with bf16 instructions
+(AMX, AVX512-BF16) the weights are packed once into the layout its matrix units want, which halves
+the time of a plain bf16 product. On a CPU without them the same roundings are applied to fp32
+products, so that a bf16 score means the same everywhere; it is then no faster than fp32.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tertium.errors import UsageError
+
+log = logging.getLogger(__name__)
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+PACKED_ROWS = 1024
+
+
+class HalfLinear(nn.Module):
+    """x W' + b with x and W rounded to half precision, summed in fp32, rounded once at the end."""
+
+    def __init__(self, linear: nn.Linear, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype = dtype
+        self.weight = nn.Parameter(linear.weight.detach().to(dtype), requires_grad=False)
+        self.bias = (
+            None
+            if linear.bias is None
+            else nn.Parameter(linear.bias.detach().to(dtype), requires_grad=False)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return nn.functional.linear(x.to(self.dtype), self.weight, self.bias)
+
+
+class PackedLinear(HalfLinear):
+    """The same through oneDNN, with weights laid out for its matrix units."""
+
+    def __init__(self, linear: nn.Linear, dtype: torch.dtype) -> None:
+        super().__init__(linear, dtype)
+        self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach(), PACKED_ROWS)
+
+    def forward(self, x: Tensor) -> Tensor:
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(
+            x.to(self.dtype), self.packed, self.bias, "none", [], ""
+        )
+        return product
+
+
+class RoundedLinear(HalfLinear):
+    """The same values in fp32 arithmetic, for CPUs without bf16 instructions."""
+
+    def __init__(self, linear: nn.Linear, dtype: torch.dtype) -> None:
+        super().__init__(linear, dtype)
+        self.weight.data = self.weight.data.float()
+        if self.bias is not None:
+            self.bias.data = self.bias.data.float()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._round(nn.functional.linear(self._round(x), self.weight, self.bias))
+
+    def _round(self, x: Tensor) -> Tensor:
+        return x.to(self.dtype).float()
+
+
+def check_precision(precision: str, device: str) -> None:
+    """Refuse fp16 on a CPU, where it is slow and overflows."""
+    if precision == "fp16" and device == "cpu":
+        raise UsageError(
+            "precision fp16 is for GPUs only: on a CPU use bf16 (fast where the CPU has AMX or "
+            "AVX512-BF16) or fp32"
+        )
+
+
+def lower_precision(model: nn.Module, precision: str, device: str) -> None:
+    """Replace the model's linear layers in place by ones of this precision."""
+    if precision == "fp32":
+        return
+    kind = _linear_class(device)
+    if kind is RoundedLinear:
+        log.warning("this CPU has no bf16 instructions: precision=bf16 is no faster than fp32")
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if type(child) is nn.Linear:
+                setattr(module, name, kind(child, DTYPES[precision]))
+
+
+def arithmetic(precision: str, device: str) -> Any:
+    """The context a forward pass runs in, so that attention follows the linear layers' type."""
+    import contextlib
+
+    family = device.partition(":")[0]
+    if precision == "fp32" or (family == "cpu" and not cpu_has_bf16()):
+        return contextlib.nullcontext()
+    return torch.autocast(family, dtype=DTYPES[precision])
+
+
+def cpu_has_bf16() -> bool:
+    """Whether this CPU multiplies bf16 matrices in hardware."""
+    probes = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
+    if any(getattr(torch.cpu, probe, bool)() for probe in probes):
+        return True
+    try:
+        return _is_arm() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    except (AttributeError, RuntimeError):
+        return False
+
+
+def _is_arm() -> bool:
+    import platform
+
+    return platform.machine().lower() in ("arm64", "aarch64")
+
+
+def _linear_class(device: str) -> type[HalfLinear]:
+    if device != "cpu":
+        return HalfLinear
+    if not cpu_has_bf16():
+        return RoundedLinear
+    try:
+        PackedLinear(nn.Linear(8, 8), torch.bfloat16)(torch.zeros(2, 8))
+    except (AttributeError, RuntimeError):
+        return HalfLinear
+    return PackedLinear

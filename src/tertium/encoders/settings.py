@@ -1,0 +1,104 @@
+"""What a model folder says of itself in its settings, read without loading the model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tertium.encoders.pooling import Pooling, read_pooling
+from tertium.encoders.weights import file_hash
+from tertium.errors import ModelError, UsageError
+
+HIDDEN = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
+DEPTH = ("num_hidden_layers", "num_layers", "encoder_layers", "n_layers", "n_layer")
+POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len")
+# These families number positions from one past the padding token's number.
+SHIFTED = ("roberta", "mpnet", "camembert", "longformer", "esm", "data2vec-text")
+DECIDING = ("*.json", "*.txt", "*.model", "*/config.json", "*/model.safetensors")
+DEFAULT_LENGTH = 512
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """The shape of a model.
+
+    `hidden` is the width of a state, `depth` the number of layers, `max_length` the positions it
+    has, special tokens included; `hash` changes with every file that decides pieces or pooling.
+    """
+
+    hidden: int
+    depth: int
+    max_length: int
+    pooling: Pooling
+    hash: str
+
+
+def read_settings(folder: Path) -> ModelSettings:
+    """The settings of a model folder."""
+    config = _read(folder / "config.json")
+    if not config:
+        raise ModelError(f"{folder} has no config.json that can be read: not a model folder")
+    config = {**config, **config.get("text_config", {})}
+    return ModelSettings(
+        hidden=_number(config, HIDDEN, folder),
+        depth=_number(config, DEPTH, folder),
+        max_length=_max_length(config, _read(folder / "tokenizer_config.json")),
+        pooling=read_pooling(folder),
+        hash=_hash(folder),
+    )
+
+
+def parse_layers(layer: str, depth: int, name: str) -> tuple[int, ...]:
+    """The layers a choice stands for, checked against the depth of the model.
+
+    >>> parse_layers("4", 6, "minilm"), parse_layers("2-4", 6, "minilm"), parse_layers("all", 2, "")
+    ((4,), (2, 3, 4), (0, 1, 2))
+    """
+    if layer == "all":
+        return tuple(range(depth + 1))
+    first, _, last = layer.partition("-")
+    chosen = tuple(range(int(first), int(last or first) + 1))
+    if not chosen or chosen[-1] > depth:
+        raise UsageError(f"encoder {name} has layers 0 to {depth}: there is no layer {layer}")
+    return chosen
+
+
+def _max_length(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> int:
+    positions = next((config[key] for key in POSITIONS if config.get(key)), None)
+    if positions is not None and any(f in config.get("model_type", "") for f in SHIFTED):
+        padding = config.get("pad_token_id")
+        positions -= (1 if padding is None else int(padding)) + 1
+    limits = [positions, tokenizer.get("model_max_length")]
+    known = [int(limit) for limit in limits if limit is not None and 0 < limit < 10**9]
+    return min(known, default=DEFAULT_LENGTH)
+
+
+def _number(config: Mapping[str, Any], keys: tuple[str, ...], folder: Path) -> int:
+    for key in keys:
+        if isinstance(config.get(key), int):
+            return int(config[key])
+    raise ModelError(f"{folder / 'config.json'} has none of {', '.join(keys)}: not an encoder")
+
+
+def _hash(folder: Path) -> str:
+    files = sorted({file for pattern in DECIDING for file in folder.glob(pattern)})
+    lines = [
+        f"{file.relative_to(folder).as_posix()} {file_hash(file)}"
+        for file in files
+        if file.is_file()
+    ]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{file} cannot be read: {error}") from None
+    return value if isinstance(value, dict) else {}
