@@ -96,15 +96,15 @@ def count_groups(
     return counts
 
 
-def pair_blocks(n: int, groups: int = 1, limit: int = BLOCK) -> Iterator[tuple[IntArray, IntArray]]:
-    """The index pairs i < j of n points, in blocks of at most about `limit` pairs over all groups.
+def pair_blocks(n: int, groups: int = 1) -> Iterator[tuple[IntArray, IntArray]]:
+    """The index pairs i < j of n points, in blocks of about BLOCK pairs over all groups.
 
     >>> [(i.tolist(), j.tolist()) for i, j in pair_blocks(3)]
     [([0, 0, 1], [1, 2, 2])]
     """
     rows = np.arange(n - 1)
     ends = np.cumsum(n - 1 - rows)  # pairs up to and with each row
-    size = max(1, limit // max(1, groups))
+    size = max(1, BLOCK // max(1, groups))
     start = 0
     while start < n - 1:
         done = ends[start - 1] if start else 0

@@ -87,7 +87,7 @@ def p_value_gaps(
     used = (~np.isnan(human)).any(axis=0)
     people, stack = human[:, used], metrics[:, :, used]
     signs: FloatArray = rng.choice([-1.0, 1.0], size=(permutations, people.shape[1]))
-    complete = not np.isnan(people).any()
+    complete = used.any() and not np.isnan(people).any()
     asked = pair_p_values(people, signs) if complete else None
     gaps = np.empty((len(stack), len(people) * (len(people) - 1) // 2))
     for number, scores in enumerate(stack):

@@ -1,0 +1,158 @@
+"""Every pairwise statistic as a plain loop over its definition: the oracle of the fast forms.
+
+Deutsch et al. 2023 (acc_eq and tie calibration), Bojar et al. 2017 and Ma et al. 2018 (DARR),
+Callison-Burch et al. 2011/2012, Machacek & Bojar 2013/2014 (the taus), Thompson et al. 2024 (SPA).
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+from scipy import stats
+
+
+def points(human, metric):
+    """The pairs of values that are there on both sides."""
+    return [(h, m) for h, m in zip(human, metric, strict=True) if not (math.isnan(h + m))]
+
+
+def groups(human, metric, by):
+    """(human, metric) vectors of each group, missing values dropped."""
+    human, metric = np.asarray(human, float), np.asarray(metric, float)
+    if by == "none":
+        return [points(human.ravel(), metric.ravel())]
+    if by == "item":
+        human, metric = human.T, metric.T
+    return [points(h, m) for h, m in zip(human, metric, strict=True)]
+
+
+def count(group, epsilon=0.0):
+    """C, D, T_h, T_m, T_hm of all pairs of a group."""
+    counts = [0, 0, 0, 0, 0]
+    for (h1, m1), (h2, m2) in combinations(group, 2):
+        counts[outcome(h1 - h2, m1 - m2, epsilon)] += 1
+    return counts
+
+
+def outcome(human, metric, epsilon=0.0):
+    tied = abs(metric) <= epsilon
+    if human == 0:
+        return 4 if tied else 2
+    if tied:
+        return 3
+    return 0 if (human > 0) == (metric > 0) else 1
+
+
+def mean(values):
+    known = [v for v in values if not math.isnan(v)]
+    return sum(known) / len(known) if known else math.nan
+
+
+def correlation(human, metric, by, function):
+    """A scipy correlation in each group, averaged over those where it is defined."""
+    values = []
+    for group in groups(human, metric, by):
+        constant = len({h for h, _ in group}) < 2 or len({m for _, m in group}) < 2
+        values.append(math.nan if constant else float(function(*zip(*group, strict=True))[0]))
+    return mean(values)
+
+
+def pearson(human, metric, by="none"):
+    return correlation(human, metric, by, stats.pearsonr)
+
+
+def spearman(human, metric, by="none"):
+    return correlation(human, metric, by, stats.spearmanr)
+
+
+def kendall_b(human, metric, by="none"):
+    values = []
+    for group in groups(human, metric, by):
+        c, d, h, m, _ = count(group)
+        below = math.sqrt((c + d + h) * (c + d + m))
+        values.append((c - d) / below if below else math.nan)
+    return mean(values)
+
+
+def acc_eq(human, metric, by="item", epsilon=0.0):
+    values = []
+    for group in groups(human, metric, by):
+        c, d, h, m, both = count(group, epsilon)
+        total = c + d + h + m + both
+        values.append((c + both) / total if total else math.nan)
+    return mean(values)
+
+
+def acc_eq_calibrated(human, metric, by="item"):
+    """(the best value, the smallest epsilon that gives it) over every candidate."""
+    candidates = {0.0}
+    for group in groups(human, metric, by):
+        candidates |= {abs(a[1] - b[1]) for a, b in combinations(group, 2)}
+    scored = [(acc_eq(human, metric, by, e), e) for e in sorted(candidates)]
+    best = max(value for value, _ in scored)
+    return best, next((e for value, e in scored if value >= best - 1e-12), 0.0)
+
+
+def taus(verdicts, left, right):
+    """strict, WMT13, WMT14, consistency."""
+    counts = [0, 0, 0, 0, 0]
+    for v, a, b in zip(verdicts, left, right, strict=True):
+        if not math.isnan(v + a + b):
+            counts[outcome(v - 0.5, a - b)] += 1
+    c, d, h, m, both = counts
+
+    def share(top, below):
+        return top / below if below else math.nan
+
+    return (
+        share(c - d - m, c + d + m),
+        share(c - d, c + d),
+        share(c - d, c + d + m),
+        share(c + both, c + d + h + m + both),
+    )
+
+
+def darr(human, metric, year, threshold=25.0):
+    c = d = t = 0
+    for group in groups(human, metric, "item"):
+        for (h1, m1), (h2, m2) in combinations(group, 2):
+            if abs(h1 - h2) >= threshold:
+                kind = outcome(h1 - h2, m1 - m2)
+                c, d, t = c + (kind == 0), d + (kind == 1), t + (kind == 3)
+    if not c + d + t:
+        return math.nan
+    return (c - d - t) / (c + d + t) if year == 2018 else (c - d) / (c + d + t)
+
+
+def system_accuracy(human, metrics):
+    right = total = 0
+    for people, scores in zip(human, metrics, strict=True):
+        for (h1, m1), (h2, m2) in combinations(points(people, scores), 2):
+            right += np.sign(h1 - h2) == np.sign(m1 - m2)
+            total += 1
+    return right / total if total else math.nan
+
+
+def soft_pairwise_accuracy(human, metric, signs):
+    gaps = []
+    for i, j in combinations(range(len(human)), 2):
+        people, scores = human[i] - human[j], metric[i] - metric[j]
+        both = ~np.isnan(people) & ~np.isnan(scores)
+        if both.any():
+            ps = [
+                np.mean([(row[both] * d[both]).sum() >= d[both].sum() - 1e-9 for row in signs])
+                for d in (people, scores)
+            ]
+            gaps.append(abs(ps[0] - ps[1]))
+    return 1 - sum(gaps) / len(gaps) if gaps else math.nan
+
+
+def best_shares(scores, epsilon):
+    shares = []
+    for row in scores:
+        judged = [n for n, value in enumerate(row) if not math.isnan(value)]
+        near = sum(np.nanmax(scores[:, n]) - row[n] <= epsilon for n in judged)
+        shares.append(near / len(judged) if judged else math.nan)
+    return shares

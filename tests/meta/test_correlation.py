@@ -1,0 +1,116 @@
+"""Correlations equal scipy's and the definitions, missing values and ties included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import slow_loops
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose
+
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.meta import kendall_b, pearson, spearman
+from tertium.meta.correlation import ranks
+
+few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
+matrices = arrays(float, (3, 5, 7), elements=few_values)  # people and two metrics
+
+
+@pytest.mark.parametrize("by", ["none", "item", "system"])
+@pytest.mark.parametrize(
+    ("fast", "slow"),
+    [
+        (pearson, slow_loops.pearson),
+        (spearman, slow_loops.spearman),
+        (kendall_b, slow_loops.kendall_b),
+    ],
+)
+@settings(max_examples=60, deadline=None)
+@given(matrices)
+def test_equals_the_loop_with_ties_and_missing_values(fast, slow, by, stack):
+    human, metrics = stack[0], stack[1:]
+    result = fast(human, metrics, by=by)
+    assert_allclose(result.value, [slow(human, m, by) for m in metrics], atol=1e-12)
+    present = ~np.isnan(human) & ~np.isnan(metrics)
+    assert result.used.tolist() == present.sum(axis=(1, 2)).tolist()
+    assert result.judged == (~np.isnan(human)).sum()
+    assert (result.left_out == result.judged - result.used).all()
+
+
+def test_equals_scipy_on_long_vectors():
+    from scipy import stats
+
+    rng = np.random.default_rng(1)
+    human = rng.integers(0, 101, 500).astype(float)
+    metric = human + rng.normal(0, 30, 500).round()
+    assert_allclose(float(pearson(human, metric)), stats.pearsonr(human, metric)[0])
+    assert_allclose(float(spearman(human, metric)), stats.spearmanr(human, metric)[0])
+    assert_allclose(float(kendall_b(human, metric)), stats.kendalltau(human, metric)[0])
+    assert_allclose(float(kendall_b(human, metric)), slow_loops.kendall_b(human, metric))
+
+
+def test_by_hand():
+    # Deviations (-1, 0, 1) and (-2, 1, 1): 3 / sqrt(2 * 6).
+    assert_allclose(float(pearson([1, 2, 3], [0, 3, 3])), 3 / np.sqrt(12))
+    # Of three pairs two are concordant and one is tied by the metric: 2 / sqrt(3 * 2).
+    assert_allclose(float(kendall_b([1, 2, 3], [0, 3, 3])), 2 / np.sqrt(6))
+
+
+def test_constant_and_short_vectors_are_undefined_and_counted():
+    human = np.array([[1.0, 2, 3], [3, 2, 1], [5, 5, 5]])
+    result = pearson(human, human, by="system")
+    assert float(result) == pytest.approx(1.0)
+    assert (result.groups, int(result.undefined)) == (3, 1)
+    # 0.1 has no exact binary form: a constant must not leave a spread made of rounding.
+    assert np.isnan(float(pearson(np.arange(10), np.full(10, 0.1))))
+    for statistic in (pearson, spearman, kendall_b):
+        assert np.isnan(float(statistic([1.0], [2.0])))
+        assert np.isnan(float(statistic([1.0, 2.0], [np.nan, 2.0])))
+
+
+def test_no_points_at_all():
+    result = pearson(np.full((2, 3), np.nan), np.ones((4, 2, 3)))
+    assert np.isnan(result.value).all()
+    assert result.judged == 0
+    assert result.used.tolist() == [0] * 4
+    assert np.isnan(float(spearman([], [])))
+
+
+def test_a_lone_system_by_item_has_no_value():
+    result = pearson([[1.0, 2.0, 3.0]], [[1.0, 2.0, 4.0]], by="item")
+    assert np.isnan(float(result))
+    assert (result.groups, int(result.undefined)) == (3, 3)
+
+
+def test_many_metrics_keep_their_axes():
+    metrics = np.random.default_rng(0).normal(size=(2, 3, 4, 5))
+    human = metrics[0, 0]
+    result = pearson(human, metrics)
+    assert result.value.shape == (2, 3)
+    assert result.value[0, 0] == pytest.approx(1.0)
+    with pytest.raises(UsageError, match=r"6 metrics .* use \.value"):
+        float(result)
+
+
+def test_faults_are_named():
+    with pytest.raises(LengthError, match=r"\(4,\) do not end in the human \(3,\)"):
+        pearson([1, 2, 3], [1, 2, 3, 4])
+    with pytest.raises(LengthError, match="do not end"):
+        pearson([[1, 2], [3, 4]], [1, 2])
+    with pytest.raises(DataError, match="1 infinite values"):
+        pearson([1, 2, 3], [1, 2, np.inf])
+    with pytest.raises(UsageError, match="by item needs matrices"):
+        pearson([1, 2, 3], [1, 2, 3], by="item")
+    with pytest.raises(UnknownNameError, match="did you mean 'item'"):
+        pearson([[1, 2]], [[1, 2]], by="items")
+    with pytest.raises(DataError, match="not \\(1, 1, 2\\)"):
+        pearson([[[1, 2]]], [[[1, 2]]])
+
+
+@given(arrays(float, (4, 6), elements=st.sampled_from([0.0, 1.0, 2.0, 3.0])))
+def test_ranks_are_scipys(values):
+    from scipy.stats import rankdata
+
+    assert_allclose(ranks(values), rankdata(values, axis=-1))

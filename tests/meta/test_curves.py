@@ -1,0 +1,95 @@
+"""Learning curves and ablations: nested, seeded, and summed up over seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tertium.errors import DataError, UsageError
+from tertium.meta.curves import Curve, Run, ablation, draw, learning_curve
+
+
+def test_subsets_are_nested_and_seeded():
+    for seed in range(5):
+        small, large = draw(100, 10, seed), draw(100, 40, seed)
+        assert set(small) < set(large)
+        assert small == draw(100, 10, seed)
+        assert len(small) == 10
+    assert draw(100, 10, 0) != draw(100, 10, 1)
+
+
+def test_more_data_fits_a_line_better():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    data = list(zip(x, 2 * x + rng.normal(0, 2, 200), strict=True))
+
+    def train(subset, seed):
+        xs, ys = np.array(subset).T
+        return float(xs @ ys / (xs @ xs))
+
+    curve = learning_curve(
+        train, lambda slope: {"error": abs(slope - 2)}, data, [5, 0.25, 1.0], seeds=range(8)
+    )
+    points = curve.points()
+    assert [p.setting for p in points] == ["5", "50", "200"]
+    assert points[0].mean > points[2].mean
+    assert points[0].deviation > points[1].deviation > points[2].deviation == 0.0
+    assert all(p.runs == 8 for p in points)
+    assert len(curve.records()) == 24
+    assert curve.records()[0] == {
+        "setting": "5", "size": 5, "seed": 0, "test": "error", "value": curve.runs[0].value
+    }  # fmt: skip
+
+
+def test_training_gets_the_subset_and_the_seed():
+    seen = []
+    learning_curve(
+        lambda subset, seed: seen.append((tuple(subset), seed)), lambda scorer: {"t": 1.0},
+        "abcdef", [2, 6], seeds=[7],
+    )  # fmt: skip
+    assert seen[0] == (tuple("abcdef"[n] for n in draw(6, 2, 7)), 7)
+    assert seen[1] == (tuple("abcdef"), 7)
+
+
+def test_ablation_leaves_out_each_part():
+    worth = {"lexical": 0.5, "syntax": 0.2, "entities": 0.1}
+    curve = ablation(
+        lambda parts, seed: sum(worth[p] for p in parts),
+        lambda total: {"de": total, "fi": total / 2},
+        list(worth), alone=True, seeds=[0, 1],
+    )  # fmt: skip
+    means = {(p.setting, p.test): p.mean for p in curve.points()}
+    assert means["all", "de"] == pytest.approx(0.8)
+    assert means["without lexical", "de"] == pytest.approx(0.3)
+    assert means["only syntax", "fi"] == pytest.approx(0.1)
+    assert len(curve.runs) == 7 * 2 * 2
+
+
+def test_undefined_runs_are_counted():
+    runs = tuple(
+        Run(setting="5", size=5, seed=s, test="t", value=v)
+        for s, v in enumerate([0.2, float("nan"), 0.4])
+    )
+    (point,) = Curve(runs=runs).points()
+    assert (point.mean, point.runs, point.undefined) == (pytest.approx(0.3), 3, 1)
+    assert (point.low, point.high) == (0.2, 0.4)
+    (single,) = Curve(runs=runs[:1]).points()
+    assert np.isnan(single.deviation)
+
+
+def test_faults():
+    def train(subset, seed):
+        return 0
+
+    with pytest.raises(DataError, match="size 4 cannot be drawn from 3"):
+        learning_curve(train, lambda s: {"t": 0.0}, [1, 2, 3], [4])
+    with pytest.raises(DataError, match="size 0 cannot"):
+        learning_curve(train, lambda s: {"t": 0.0}, [1, 2, 3], [0])
+    with pytest.raises(UsageError, match="one size and one seed"):
+        learning_curve(train, lambda s: {"t": 0.0}, [1, 2, 3], [])
+    with pytest.raises(DataError, match="no value"):
+        learning_curve(train, lambda s: {}, [1, 2, 3], [1])
+    with pytest.raises(UsageError, match="two or more distinct parts"):
+        ablation(train, lambda s: {"t": 0.0}, ["a", "a"])
+    with pytest.raises(UsageError, match="at least one seed"):
+        ablation(train, lambda s: {"t": 0.0}, ["a", "b"], seeds=[])

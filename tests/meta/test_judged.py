@@ -1,0 +1,94 @@
+"""Metrics are matched to judgements by name; what does not match is counted, never dropped."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tertium.data.preferences import Comparison, gather
+from tertium.errors import DataError, LengthError
+from tertium.meta.judged import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, JudgedSet
+from tertium.scores import ScoreMatrix
+
+PEOPLE = ScoreMatrix(
+    "da", ("A", "B", "C"), np.array([[1.0, 2, 3], [4, np.nan, 6], [7, 8, 9]]), ("7", "9", "12")
+)
+
+
+def test_rows_and_columns_are_matched_by_name():
+    metric = ScoreMatrix("m", ("C", "A"), np.array([[10.0, 20, 30], [40, 50, 60]]), ("9", "7", "8"))
+    judged = JudgedSet.align("x", [metric], human=PEOPLE)
+    assert_allclose(judged.scores[0], [[50, 40, np.nan], [np.nan] * 3, [20, 10, np.nan]])
+    assert judged.left_out == {"m": {NO_SYSTEM_SCORE: 1}}
+    assert judged.judged == 8
+
+
+def test_systems_nobody_judged_are_counted():
+    metric = ScoreMatrix("m", ("A", "D", "E"), np.ones((3, 3)), PEOPLE.items)
+    judged = JudgedSet.align("x", [metric], human=PEOPLE)
+    assert judged.left_out["m"] == {UNJUDGED_SYSTEM: 2, NO_SYSTEM_SCORE: 2}
+
+
+def test_a_metric_that_matches_nothing_is_an_error():
+    stranger = ScoreMatrix("m", ("X", "Y"), np.ones((2, 3)), PEOPLE.items)
+    with pytest.raises(DataError, match=r"none of the systems that m scored \(X, Y\).*\(A, B, C\)"):
+        JudgedSet.align("x", [stranger], human=PEOPLE)
+    elsewhere = ScoreMatrix("m", ("A", "B"), np.ones((2, 2)), ("100", "101"))
+    with pytest.raises(DataError, match="none of the segments that m scored"):
+        JudgedSet.align("x", [elsewhere], human=PEOPLE)
+
+
+def test_lines_without_names_are_items_from_one():
+    metric = ScoreMatrix("m", ("A",), np.arange(1.0, 13)[None])
+    judged = JudgedSet.align("x", [metric], human=PEOPLE)
+    assert_allclose(judged.scores[0, 0], [7, 9, 12])
+
+
+def test_system_scores_are_given_or_means_of_all_segments():
+    metric = ScoreMatrix("m", ("A", "B", "C"), np.arange(15.0).reshape(3, 5),
+                         ("7", "9", "12", "13", "14"))  # fmt: skip
+    judged = JudgedSet.align("x", [metric], human=PEOPLE)
+    assert_allclose(judged.system_scores, [[2, 7, 12]])
+    assert_allclose(judged.human_systems, [2, 5, 8])
+    given = JudgedSet.align(
+        "x", [metric], human=PEOPLE, system_scores={"m": {"A": 3.0, "C": 1.0}, "sys": {"B": 2.0}},
+        human_systems={"A": 1.0, "B": 2.0},
+    )  # fmt: skip
+    assert given.metrics == ("m", "sys")
+    assert_allclose(given.system_scores, [[3, np.nan, 1], [np.nan, 2, np.nan]])
+    assert np.isnan(given.scores[1]).all()
+    assert_allclose(given.human_systems, [1, 2, np.nan])
+
+
+def test_comparisons_become_indices():
+    rankings = gather(
+        [Comparison("1", "A", "B", 1.0), Comparison("1", "B", "C", 0.5),
+         Comparison("2", "C", "A", 0.0)],
+        name="r",
+    )  # fmt: skip
+    metric = ScoreMatrix("m", ("A", "B", "C"), np.array([[3.0, 6], [2, 5], [1, 4]]), ("1", "2"))
+    judged = JudgedSet.align("x", [metric], comparisons=rankings)
+    compared = judged.comparisons
+    assert compared is not None
+    difference = (judged.scores[0, compared.left, compared.item]
+                  - judged.scores[0, compared.right, compared.item])  # fmt: skip
+    assert difference.tolist() == [1, 1, -2]
+    assert judged.judged == 3
+    # A beat B and C, who never beat anyone: expected wins 1, 0, 0.
+    assert_allclose(judged.human_systems, [1, 0, 0])
+
+
+def test_faults():
+    with pytest.raises(DataError, match="no human judgements"):
+        JudgedSet.align("x", [])
+    twice = ScoreMatrix("m", ("A",), np.ones((1, 3)), PEOPLE.items)
+    with pytest.raises(DataError, match="two metrics have the same name"):
+        JudgedSet.align("x", [twice, twice], human=PEOPLE)
+    repeated = ScoreMatrix("m", ("A", "A"), np.ones((2, 3)), PEOPLE.items)
+    with pytest.raises(DataError, match="'A' is there 2 times"):
+        JudgedSet.align("x", [repeated], human=PEOPLE)
+    with pytest.raises(LengthError, match=r"x: human scores are \(1, 1\), expected \(2, 1\)"):
+        JudgedSet(name="x", systems=("A", "B"), items=("1",), metrics=(), human=np.ones((1, 1)),
+                  scores=np.ones((0, 2, 1)), human_systems=np.ones(2),
+                  system_scores=np.ones((0, 2)))  # fmt: skip

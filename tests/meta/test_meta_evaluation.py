@@ -1,0 +1,264 @@
+"""Tasks end to end: figures equal the statistics, marks and averages follow from them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tertium.data.preferences import Comparison, gather
+from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.meta import acc_eq_calibrated, kendall_strict, pearson, system_accuracy
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import STATISTICS, Task, tasks_for
+from tertium.scores import ScoreMatrix
+
+SYSTEMS = ("A", "B", "C", "D", "E")
+
+
+def make_set(name, seed=0, systems=SYSTEMS, items=60, noise=(0.3, 0.35, 30.0)):
+    """People on a grid of 0-100, and metrics of falling quality."""
+    rng = np.random.default_rng(seed)
+    quality = np.linspace(1, 0, len(systems))[:, None]
+    truth = quality + rng.normal(0, 0.6, (len(systems), items))
+    human = ScoreMatrix("da", systems, (50 + 20 * truth).round())
+    metrics = [
+        ScoreMatrix(f"m{n}", systems, truth + rng.normal(0, s, truth.shape))
+        for n, s in enumerate(noise)
+    ]
+    return JudgedSet.align(name, metrics, human=human)
+
+
+def make_ranking(name="r"):
+    rng = np.random.default_rng(5)
+    rows = []
+    for item in range(40):
+        for left, right in (("A", "B"), ("B", "C"), ("A", "C")):
+            verdict = rng.choice([1.0, 0.5, 0.0], p=[0.6, 0.2, 0.2])
+            rows.append(Comparison(str(item), left, right, verdict))
+    rankings = gather(rows, name=name)
+    good = np.array([[3.0], [2], [1]]) + rng.normal(0, 0.3, (3, 40))
+    bad = rng.normal(size=(3, 40))
+    metrics = [ScoreMatrix(n, rankings.systems, v, rankings.items)
+               for n, v in (("good", good), ("bad", bad))]  # fmt: skip
+    return JudgedSet.align(name, metrics, comparisons=rankings)
+
+
+@pytest.fixture(scope="module")
+def results():
+    return MetaEvaluation([make_set("de-en", 1), make_set("fi-en", 2)]).run(
+        tasks_for(["de-en", "fi-en"], "pearson", samples=200)
+    )
+
+
+def test_values_and_counts_are_those_of_the_statistic(results):
+    judged = make_set("de-en", 1)
+    task = results.tasks[0]
+    assert_allclose(task.values, pearson(judged.human, judged.scores).value)
+    assert task.agreement.judged == 300
+    assert task.agreement.left_out.tolist() == [0, 0, 0]
+    assert (task.low < task.values).all()
+    assert (task.values < task.high).all()
+
+
+def test_best_and_not_worse(results):
+    task = results.tasks[0]
+    assert task.best == 0
+    assert task.not_worse.tolist() == [True, task.p_values[0, 1] >= 0.05, False]
+    assert task.ranks[2] > task.ranks[0] == 1
+
+
+def test_average_and_ranks(results):
+    mean = np.mean([t.values for t in results.tasks], axis=0)
+    assert_allclose(results.average.values, mean)
+    assert (results.average.low < mean).all()
+    # Two sets tell more than one: the interval of the average is narrower than either's.
+    widths = [t.high - t.low for t in results.tasks]
+    assert ((results.average.high - results.average.low) < np.max(widths, axis=0)).all()
+    assert_allclose(results.average_rank, np.mean([t.ranks for t in results.tasks], axis=0))
+
+
+def test_records_are_plain_and_complete(results):
+    records = results.records()
+    assert json.loads(json.dumps(records)) == records
+    first = records["tasks"][0]
+    assert first["metric"] == "m0"
+    assert first["sets"] == ["de-en"]
+    assert (first["judged"], first["used"], first["left_out"]) == (300, 300, 0)
+    assert records["average"][0]["best"]
+    assert first["p_better_than"]["m2"] < 0.05
+
+
+def test_a_figure_does_not_depend_on_its_neighbours(results):
+    alone = MetaEvaluation([make_set("fi-en", 2)]).run([results.tasks[1].task])
+    assert_allclose(alone.tasks[0].p_values, results.tasks[1].p_values)
+    assert_allclose(alone.tasks[0].low, results.tasks[1].low)
+    other = MetaEvaluation([make_set("fi-en", 2)], seed=1).run([results.tasks[1].task])
+    assert not np.array_equal(other.tasks[0].low, results.tasks[1].low)
+
+
+SCORE_TASKS = [
+    ("pearson", {}), ("pearson", {"test": "williams"}), ("pearson", {"test": "bootstrap"}),
+    ("pearson", {"by": "item"}), ("pearson", {"by": "system"}), ("pearson", {"level": "system"}),
+    ("pearson", {"over": "systems"}), ("pearson", {"by": "item", "over": "systems"}),
+    ("spearman", {}), ("spearman", {"by": "system"}), ("spearman", {"level": "system"}),
+    ("kendall", {}), ("kendall", {"by": "item"}), ("kendall", {"by": "system"}),
+    ("kendall", {"by": "item", "test": "perm-both", "samples": 20}),
+    ("acc-eq", {}), ("acc-eq", {"by": "none"}), ("acc-eq", {"by": "system", "test": "bootstrap"}),
+    ("acc-eq*", {}), ("acc-eq*", {"over": "systems", "test": "bootstrap"}),
+    ("acc-eq*", {"test": "perm-both", "samples": 10}),
+    ("darr", {}), ("darr17", {}), ("darr", {"test": "perm-both", "samples": 20}),
+    ("accuracy", {}), ("accuracy", {"test": "bootstrap"}),
+    ("spa", {}), ("tie-aware", {"tie_rate": 0.4}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statistic", "choices"), SCORE_TASKS)
+def test_every_statistic_tells_the_useless_metric_from_the_good_one(statistic, choices):
+    # Enough systems that even the tests over systems can tell.
+    judged = make_set("x", 3, systems=tuple("ABCDEFGHIJKL"), items=40)
+    task = Task(sets=("x",), statistic=statistic, **{"samples": 100, **choices})
+    result = MetaEvaluation([judged]).run([task]).tasks[0]
+    assert result.best in (0, 1)
+    assert result.values[0] > result.values[2]
+    assert result.p_values[0, 2] < 0.05
+    assert not result.not_worse[2]
+    assert (result.low <= result.values + 1e-9).all()
+    assert (result.values <= result.high + 0.05).all()  # resampled systems repeat themselves
+    assert result.agreement.judged > 0
+
+
+@pytest.mark.parametrize("statistic", ["tau-strict", "tau13", "tau14", "consistency"])
+def test_every_statistic_of_comparisons(statistic):
+    result = MetaEvaluation([make_ranking()]).run([Task(sets=("r",), statistic=statistic)])
+    figures = result.tasks[0]
+    assert figures.values[0] > figures.values[1]
+    assert figures.p_values[0, 1] < 0.05
+    assert (figures.low < figures.values).all()
+
+
+def test_comparisons_give_the_tau_of_the_definition():
+    judged = make_ranking()
+    compared = judged.comparisons
+    expected = kendall_strict(
+        compared.verdicts,
+        judged.scores[:, compared.left, compared.item],
+        judged.scores[:, compared.right, compared.item],
+    )
+    result = MetaEvaluation([judged]).run([Task(sets=("r",), statistic="tau-strict")])
+    assert_allclose(result.tasks[0].values, expected.value)
+    assert result.tasks[0].agreement.judged == expected.judged < 120
+
+
+def test_calibrated_accuracy_reports_its_epsilon():
+    judged = make_set("x", 4)
+    result = MetaEvaluation([judged]).run([Task(sets=("x",), statistic="acc-eq*", samples=10)])
+    expected = acc_eq_calibrated(judged.human, judged.scores)
+    assert_allclose(result.tasks[0].values, expected.value)
+    assert result.tasks[0].records()[0]["epsilon"] == expected.epsilon[0]
+
+
+def test_accuracy_pools_sets():
+    sets = [make_set("a", 1), make_set("b", 2, systems=("A", "B", "C"))]
+    tasks = tasks_for(["a", "b"], "accuracy", samples=50)
+    assert len(tasks) == 1
+    result = MetaEvaluation(sets).run(tasks).tasks[0]
+    expected = system_accuracy([s.human_systems for s in sets], [s.system_scores for s in sets])
+    assert_allclose(result.values, expected.value)
+    assert result.agreement.judged == 10 + 3
+
+
+def test_missing_scores_are_counted_and_a_missing_metric_has_no_figure():
+    first, second = make_set("a", 1), make_set("b", 2, noise=(0.3,))
+    first.scores[1, :, :10] = np.nan
+    results = MetaEvaluation([first, second]).run(tasks_for(["a", "b"], "pearson", samples=50))
+    assert results.tasks[0].agreement.left_out.tolist() == [0, 50, 0]
+    assert np.isnan(results.tasks[1].values[1:]).all()
+    assert results.tasks[1].not_worse.tolist() == [True, False, False]
+    assert np.isnan(results.average.values[1:]).all()
+    assert results.tasks[1].ranks == (1, 2, 2)
+
+
+def test_constant_scores_have_no_figure():
+    judged = make_set("a", 1)
+    judged.scores[1] = 0.5
+    result = MetaEvaluation([judged]).run([Task(sets=("a",), samples=50)]).tasks[0]
+    assert np.isnan(result.values[1])
+    assert np.isnan(result.p_values[0, 1])
+    assert result.not_worse.tolist() == [True, False, False]
+
+
+def test_one_system_only():
+    judged = make_set("a", 1, systems=("A",))
+    pooled = MetaEvaluation([judged]).run([Task(sets=("a",), samples=20)]).tasks[0]
+    assert pooled.values[0] > 0.5
+    grouped = MetaEvaluation([judged]).run([Task(sets=("a",), by="item", samples=20)]).tasks[0]
+    assert np.isnan(grouped.values).all()
+    assert grouped.agreement.undefined.tolist() == [60] * 3
+    assert grouped.best is None
+    assert not grouped.not_worse.any()
+    with pytest.raises(DataError, match="two systems"):
+        MetaEvaluation([judged]).run([Task(sets=("a",), statistic="spa")])
+    with pytest.raises(DataError, match="no pair"):
+        MetaEvaluation([judged]).run([Task(sets=("a",), statistic="acc-eq")])
+
+
+def test_without_samples_there_are_values_only():
+    result = MetaEvaluation([make_set("a")]).run([Task(sets=("a",), samples=0)])
+    figures = result.tasks[0]
+    assert np.isnan(figures.low).all()
+    assert np.isnan(figures.p_values).all()
+    assert figures.ranks == (1, 2, 3)
+    assert figures.not_worse.tolist() == [True, False, False]
+    assert_allclose(result.average.values, figures.values)
+
+
+def test_faults_of_an_evaluation():
+    judged = make_set("a")
+    with pytest.raises(DataError, match="no judged set"):
+        MetaEvaluation([])
+    with pytest.raises(DataError, match="two judged sets are named 'a'"):
+        MetaEvaluation([judged, judged])
+    with pytest.raises(UsageError, match="no metric"):
+        MetaEvaluation([make_set("a", noise=())])
+    with pytest.raises(UsageError, match="no task"):
+        MetaEvaluation([judged]).run([])
+    with pytest.raises(UnknownNameError, match="unknown judged set 'b'"):
+        MetaEvaluation([judged]).run([Task(sets=("b",))])
+    with pytest.raises(DataError, match="needs human comparisons"):
+        MetaEvaluation([judged]).run([Task(sets=("a",), statistic="tau-strict")])
+    with pytest.raises(DataError, match="no scores that this statistic could use"):
+        MetaEvaluation([make_ranking()]).run([Task(sets=("r",))])
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"statistic": "spearmen"}, "did you mean 'spearman'"),
+        ({"statistic": "darr", "level": "system"}, "does not go with level=system"),
+        ({"statistic": "darr", "by": "none"}, "does not go with by=none: choose item"),
+        ({"statistic": "spearman", "test": "williams"}, "does not go with test=williams"),
+        ({"by": "item", "test": "williams"}, "does not go with test=williams"),
+        ({"level": "system", "over": "segments"}, "does not go with over=segments"),
+        ({"sets": ("a", "b")}, "one set at a time"),
+        ({"sets": ()}, "at least one judged set"),
+        ({"samples": -1}, "zero or more"),
+        ({"alpha": 5}, "between 0 and 1"),
+        ({"statistic": "tie-aware"}, "needs tie_rate"),
+    ],
+)
+def test_a_task_that_makes_no_sense_is_refused(choices, message):
+    with pytest.raises(UsageError, match=message):
+        Task(**{"sets": ("a",), **choices})
+
+
+def test_every_statistic_has_a_default_task():
+    for name in STATISTICS:
+        task = Task(sets=("a",), statistic=name, tie_rate=0.5)
+        assert task.test in task.kind.tests
+        assert task.name.startswith(f"a {name}")
+    with pytest.raises(UnknownNameError, match="unknown choice 'sample'"):
+        tasks_for(["a"], "pearson", sample=3)

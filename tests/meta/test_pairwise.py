@@ -1,0 +1,157 @@
+"""Pairwise statistics equal the loops that spell out their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import slow_loops
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose
+
+from tertium.errors import LengthError, UsageError
+from tertium.meta import (
+    acc_eq,
+    acc_eq_calibrated,
+    consistency,
+    darr,
+    kendall_strict,
+    kendall_wmt13,
+    kendall_wmt14,
+    pairs,
+)
+
+few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
+matrices = arrays(float, (3, 5, 4), elements=few_values)
+raw_scores = arrays(float, (4, 5), elements=st.sampled_from([np.nan, 0.0, 20.0, 25.0, 50.0, 99.0]))
+comparisons = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.5, 1.0]), few_values, few_values), min_size=0, max_size=20
+)
+
+
+@given(comparisons)
+def test_taus_and_consistency_equal_the_loop(rows):
+    verdicts, left, right = np.array(rows, float).reshape(-1, 3).T
+    functions = (kendall_strict, kendall_wmt13, kendall_wmt14, consistency)
+    for function, expected in zip(functions, slow_loops.taus(verdicts, left, right), strict=True):
+        assert_allclose(float(function(verdicts, left, right)), expected)
+
+
+def test_taus_by_hand():
+    # people: left left left right right tie; the metric: C, C, tie, C, D, and one that is dropped.
+    verdicts = [1, 1, 1, 0, 0, 0.5]
+    left, right = [5, 4, 3, 1, 7, 2], [1, 2, 3, 6, 1, 2]
+    assert float(kendall_strict(verdicts, left, right)) == pytest.approx((3 - 1 - 1) / 5)
+    assert float(kendall_wmt13(verdicts, left, right)) == pytest.approx((3 - 1) / 4)
+    assert float(kendall_wmt14(verdicts, left, right)) == pytest.approx((3 - 1) / 5)
+    assert float(consistency(verdicts, left, right)) == pytest.approx((3 + 1) / 6)
+
+
+def test_counts_of_comparisons():
+    result = kendall_strict([1, 0, 0.5, 1], [3, np.nan, 1, 2], [1, 1, 1, 1])
+    assert (result.judged, int(result.used), int(result.left_out)) == (3, 2, 1)
+    tied = consistency([1, 0, 0.5, 1], [3, np.nan, 1, 2], [1, 1, 1, 1])
+    assert (tied.judged, int(tied.used), int(tied.left_out)) == (4, 3, 1)
+
+
+def test_only_ties_have_no_tau():
+    assert np.isnan(float(kendall_strict([0.5, 0.5], [1, 2], [2, 1])))
+    assert float(consistency([0.5, 0.5], [1, 2], [2, 2])) == 0.5
+
+
+def test_consistency_within_epsilon():
+    assert float(consistency([0.5], [1.0], [1.2])) == 0.0
+    assert float(consistency([0.5], [1.0], [1.2], epsilon=0.25)) == 1.0
+
+
+def test_verdicts_of_another_length_are_refused():
+    with pytest.raises(LengthError, match="verdicts"):
+        kendall_strict([1, 0], [1, 2, 3], [1, 2, 3])
+
+
+@pytest.mark.parametrize("year", [2017, 2018])
+@given(raw_scores, arrays(float, (4, 5), elements=few_values))
+def test_darr_equals_the_loop(year, human, metric):
+    result = darr(human, metric, year=year)
+    assert_allclose(float(result), slow_loops.darr(human, metric, year))
+
+
+def test_darr_by_hand():
+    # Pairs with a difference of 25 or more: 90-60 C, 90-30 C, 60-30 tied by the metric.
+    human, metric = [[90], [60], [30]], [[3], [2], [2]]
+    assert float(darr(human, metric)) == pytest.approx((2 - 1) / 3)
+    assert float(darr(human, metric, year=2017)) == pytest.approx(2 / 3)
+    assert darr(human, metric).judged == 3
+    missing = darr(human, [[3], [np.nan], [2]])
+    assert (missing.judged, int(missing.used)) == (3, 1)
+
+
+def test_darr_refuses_what_it_is_not_defined_for():
+    with pytest.raises(UsageError, match="2019"):
+        darr([[1.0]], [[1.0]], year=2019)
+    with pytest.raises(UsageError, match="above zero"):
+        darr([[1.0]], [[1.0]], threshold=0)
+
+
+@pytest.mark.parametrize("by", ["none", "item", "system"])
+@settings(max_examples=60, deadline=None)
+@given(matrices)
+def test_acc_eq_equals_the_loop(by, stack):
+    human, metrics = stack[0], stack[1:]
+    for epsilon in (0.0, 0.5, 1.0):
+        result = acc_eq(human, metrics, by=by, epsilon=epsilon)
+        expected = [slow_loops.acc_eq(human, m, by, epsilon) for m in metrics]
+        assert_allclose(result.value, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("by", ["none", "item", "system"])
+@settings(max_examples=40, deadline=None)
+@given(matrices)
+def test_calibration_equals_trying_every_epsilon(by, stack):
+    human, metrics = stack[0], stack[1:]
+    result = acc_eq_calibrated(human, metrics, by=by)
+    for n, metric in enumerate(metrics):
+        value, epsilon = slow_loops.acc_eq_calibrated(human, metric, by)
+        assert_allclose(result.value[n], value, atol=1e-12)
+        if not np.isnan(value):
+            assert result.epsilon[n] == epsilon
+
+
+def test_calibration_on_fine_scores():
+    rng = np.random.default_rng(7)
+    human = rng.integers(-5, 1, (6, 30)).astype(float)
+    metric = human + rng.normal(0, 1.5, human.shape)
+    metric[rng.random(metric.shape) < 0.1] = np.nan
+    value, epsilon = slow_loops.acc_eq_calibrated(human, metric)
+    result = acc_eq_calibrated(human, metric)
+    assert float(result) == pytest.approx(value, abs=1e-12)
+    assert float(result.epsilon) == epsilon
+    assert float(result) >= float(acc_eq(human, metric))
+
+
+def test_acc_eq_counts_pairs_and_groups():
+    human = [[1, 1, np.nan], [2, np.nan, np.nan], [2, 3, 4]]
+    metric = [[1, 1, 1], [2, 2, 2], [3, np.nan, 3]]
+    result = acc_eq(human, metric)
+    # Three pairs of the first item, one of the second (a metric score is missing), none after.
+    assert (result.judged, int(result.used), int(result.left_out)) == (4, 3, 1)
+    assert (result.groups, int(result.undefined)) == (2, 1)
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 10_000])
+def test_blocks_hold_every_pair_once(block, monkeypatch):
+    monkeypatch.setattr(pairs, "BLOCK", block)
+    for n in range(20):
+        found = [(i, j) for a, b in pairs.pair_blocks(n) for i, j in zip(a, b, strict=True)]
+        assert found == [(i, j) for i in range(n) for j in range(i + 1, n)]
+
+
+def test_blocks_do_not_change_a_value(monkeypatch):
+    rng = np.random.default_rng(3)
+    human, metric = rng.integers(0, 5, (2, 4, 15)).astype(float)
+    whole = [acc_eq_calibrated(human, metric, by=by) for by in ("none", "item", "system")]
+    monkeypatch.setattr(pairs, "BLOCK", 16)
+    for by, expected in zip(("none", "item", "system"), whole, strict=True):
+        result = acc_eq_calibrated(human, metric, by=by)
+        assert (float(result), result.epsilon) == (float(expected), expected.epsilon)

@@ -1,0 +1,147 @@
+"""A replicate under weights is the statistic of the sample that the weights describe."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tertium.errors import DataError, UsageError
+from tertium.meta import acc_eq, kendall_b, pearson, replicates, spearman
+from tertium.meta.replicates import (
+    averaged,
+    bootstrap,
+    of_accuracy,
+    of_kendall_b,
+    of_matrix,
+    of_pearson,
+    of_spearman,
+    of_sums,
+    of_values,
+    quadratic,
+)
+
+PAIRED = [(of_pearson, pearson), (of_spearman, spearman), (of_kendall_b, kendall_b)]
+
+
+@pytest.fixture
+def scored():
+    """People and three metrics with ties, on 4 systems x 12 segments with holes."""
+    rng = np.random.default_rng(11)
+    human = rng.integers(0, 6, (4, 12)).astype(float)
+    metrics = human + rng.integers(-3, 4, (3, 4, 12))
+    human[rng.random(human.shape) < 0.2] = np.nan
+    metrics[0][rng.random(human.shape) < 0.2] = np.nan
+    return human, metrics
+
+
+@pytest.mark.parametrize(("form", "statistic"), PAIRED)
+def test_weights_of_one_give_the_statistic(form, statistic, scored):
+    human, metrics = scored
+    assert_allclose(form(human, metrics)(np.ones((1, 12)))[0], statistic(human, metrics).value)
+
+
+@pytest.mark.parametrize(("form", "statistic"), PAIRED)
+def test_weights_give_the_statistic_of_the_sample(form, statistic, scored):
+    human, metrics = scored
+    weights = np.random.default_rng(2).multinomial(12, [1 / 12] * 12, size=5).astype(float)
+    values = form(human, metrics)(weights)
+    for row, value in zip(weights.astype(int), values, strict=True):
+        drawn = np.repeat(np.arange(12), row)
+        assert_allclose(value, statistic(human[:, drawn], metrics[:, :, drawn]).value)
+
+
+def test_pooled_accuracy_weighs_pairs_of_distinct_cells(scored):
+    human, metrics = scored
+    epsilon = np.array([0.0, 1.0, 2.0])
+    replicate = of_accuracy(human, metrics, epsilon)
+    for n, e in enumerate(epsilon):
+        expected = acc_eq(human, metrics[n], by="none", epsilon=e)
+        assert_allclose(replicate(np.ones((1, 12)))[0, n], float(expected))
+    # Without a segment is the statistic of the others.
+    weights = np.ones((1, 12))
+    weights[0, 3] = 0
+    left = np.delete(human, 3, axis=1), np.delete(metrics, 3, axis=2)
+    expected = acc_eq(left[0], left[1][1], by="none", epsilon=1.0)
+    assert_allclose(replicate(weights)[0, 1], float(expected))
+
+
+def test_pearson_of_scores_far_from_zero_keeps_its_digits():
+    rng = np.random.default_rng(4)
+    human = rng.normal(size=(1, 50))
+    metrics = (human + rng.normal(size=(1, 50)))[None] + 1e6
+    value = of_pearson(human, metrics)(np.ones((1, 50)))[0, 0]
+    assert_allclose(value, float(pearson(human, metrics[0] - 1e6)), rtol=1e-6)
+
+
+def test_a_sample_of_one_unit_is_undefined():
+    human, metrics = np.array([[1.0, 2.1, 3.3]]), np.array([[[1.7, 2.2, 3.1]]])
+    weights = np.array([[3.0, 0, 0]])
+    for form in (of_pearson, of_spearman, of_kendall_b):
+        assert np.isnan(form(human, metrics)(weights)).all()
+
+
+def test_a_metric_without_scores_stays_undefined():
+    human = np.array([[1.0, 2, 3]])
+    metrics = np.array([[[np.nan] * 3], [[1.0, 2, 3]]])
+    for form in (of_pearson, of_spearman, of_kendall_b):
+        assert_allclose(form(human, metrics)(np.ones((2, 3))), [[np.nan, 1], [np.nan, 1]])
+
+
+def test_sums_values_and_averages():
+    counts = np.array([[[1.0, 2], [3, 4]]])  # one metric, two units
+    share = of_sums(counts, lambda sums: sums[..., 0] / sums[..., 1])
+    assert_allclose(share(np.array([[1.0, 1], [2, 0]])), [[4 / 6], [0.5]])
+    mean = of_values(np.array([[0.2, np.nan, 0.8]]))
+    assert_allclose(mean(np.array([[1.0, 5, 2], [0, 1, 0]])), [[1.8 / 3], [np.nan]])
+    both = averaged([share, of_values(np.array([[np.nan, 1.0]]))])
+    assert_allclose(both(np.array([[1.0, 1], [2, 0]])), [[(4 / 6 + 1) / 2], [0.5]])
+
+
+def test_quadratic_forms_in_blocks(monkeypatch):
+    rng = np.random.default_rng(6)
+    matrix = rng.integers(-1, 2, (9, 9)).astype(float)
+    weights = rng.integers(0, 4, (3, 9)).astype(float)
+    expected = np.einsum("di,ij,dj->d", weights, matrix, weights)
+    monkeypatch.setattr(replicates, "BLOCK", 20)
+    assert_allclose(quadratic(lambda rows: matrix[rows].astype(np.float32), weights), expected)
+    eligible = np.ones((1, 9, 9)) - np.eye(9)
+    value = of_matrix(np.abs(matrix)[None] * eligible, eligible)(np.ones((1, 9)))
+    assert_allclose(value, (np.abs(matrix) * eligible[0]).sum() / 72)
+
+
+def test_bootstrap_is_deterministic_and_blocks_do_not_change_it(scored, monkeypatch):
+    human, metrics = scored
+    replicate = of_pearson(human, metrics)
+    first = bootstrap(replicate, [12], samples=40, rng=np.random.default_rng(1))
+    assert first.shape == (40, 3)
+    monkeypatch.setattr(replicates, "BLOCK", 12 * 7)
+    again = bootstrap(replicate, [12], samples=40, rng=np.random.default_rng(1))
+    assert_allclose(first, again)
+    assert len(np.unique(first[:, 1])) > 30
+
+
+def test_strata_are_drawn_apart():
+    seen = []
+
+    def note(weights):
+        seen.append(weights)
+        return weights[:, :1]
+
+    bootstrap(note, [3, 5], samples=20, rng=np.random.default_rng(0))
+    assert (seen[0][:, :3].sum(axis=1) == 3).all()
+    assert (seen[0][:, 3:].sum(axis=1) == 5).all()
+
+
+def test_bootstrap_spread_is_that_of_theory():
+    # The standard error of a mean of n values is their deviation over sqrt(n).
+    values = np.random.default_rng(3).normal(size=(1, 400))
+    drawn = bootstrap(of_values(values), [400], samples=2000, rng=np.random.default_rng(5))
+    assert drawn.std() == pytest.approx(values.std() / 20, rel=0.1)
+
+
+def test_bootstrap_faults():
+    with pytest.raises(UsageError, match="at least one bootstrap sample"):
+        bootstrap(of_values(np.ones((1, 2))), [2], samples=0, rng=np.random.default_rng(0))
+    with pytest.raises(DataError, match="nothing to draw"):
+        bootstrap(of_values(np.ones((1, 0))), [0], samples=3, rng=np.random.default_rng(0))

@@ -1,0 +1,229 @@
+"""Tests between metrics: equal to loops, exact enumeration and published formulas."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from tertium.errors import DataError, UsageError
+from tertium.meta import acc_eq, kendall_b, pearson
+from tertium.meta.agreement import lay_out
+from tertium.meta.significance import (
+    bootstrap_p_values,
+    clusters,
+    coin_p_values,
+    count_wins,
+    flip_p_values,
+    interval,
+    pair_test,
+    perm_both,
+    perm_both_any,
+    williams,
+    williams_t,
+)
+
+
+@pytest.fixture
+def scored():
+    rng = np.random.default_rng(21)
+    human = rng.normal(size=60)
+    metrics = np.stack([human + rng.normal(0, s, 60) for s in (0.6, 0.8, 3.0)])
+    return human, metrics
+
+
+def swaps(seed, samples, n):
+    """The masks that a generator gives to perm_both."""
+    width = -(-n // 8)
+    bits = np.frombuffer(np.random.default_rng(seed).bytes(samples * width), np.uint8)
+    return np.unpackbits(bits.reshape(samples, width), axis=1, count=n)
+
+
+def test_perm_both_equals_the_loop(scored):
+    human, metrics = scored
+    p = perm_both(human, metrics, samples=300, rng=np.random.default_rng(9))
+    x, y = stats.zscore(metrics[0]), stats.zscore(metrics[1])
+    observed = stats.pearsonr(human, x)[0] - stats.pearsonr(human, y)[0]
+    null = []
+    for mask in swaps(9, 300, 60):
+        first, second = np.where(mask, x, y), np.where(mask, y, x)
+        null.append(stats.pearsonr(human, first)[0] - stats.pearsonr(human, second)[0])
+    assert p[0, 1] == np.mean(np.array(null) >= observed)
+    assert p[1, 0] == np.mean(np.array(null) <= observed)
+
+
+def test_perm_both_finds_differences_and_spares_equals(scored):
+    human, metrics = scored
+    p = perm_both(human, metrics, samples=500, rng=np.random.default_rng(1))
+    assert p[0, 2] < 0.01 < 0.9 < p[2, 0]
+    same = perm_both(
+        human, np.stack([metrics[0], 2 * metrics[0] + 7]), samples=50,
+        rng=np.random.default_rng(1),
+    )  # fmt: skip
+    assert same.tolist() == [[1, 1], [1, 1]]
+
+
+def test_perm_both_holds_its_level():
+    # Two metrics that are equally good: p < .1 in about one data set of ten.
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(200):
+        human = rng.normal(size=40)
+        metrics = human + rng.normal(size=(2, 40))
+        hits += perm_both(human, metrics, samples=100, rng=rng)[0, 1] < 0.1
+    assert 0.04 < hits / 200 < 0.17
+
+
+def test_perm_both_of_metrics_with_different_holes(scored):
+    human, metrics = scored
+    metrics = metrics.copy()
+    metrics[0, :5] = np.nan
+    metrics[1, 5:9] = np.nan
+    p = perm_both(human, metrics, samples=200, rng=np.random.default_rng(3))
+    both = slice(9, None)
+    pair = perm_both(
+        human[both], metrics[:2, both], samples=200, rng=np.random.default_rng(3)
+    )
+    assert p[0, 1] == pair[0, 1]
+    assert p[1, 0] == pair[1, 0]
+
+
+def test_perm_both_of_a_constant_metric_is_undefined(scored):
+    human, metrics = scored
+    p = perm_both(
+        human, np.stack([metrics[0], np.ones(60)]), samples=20, rng=np.random.default_rng(0)
+    )
+    assert np.isnan(p[0, 1])
+    assert p[0, 0] == 1.0
+    with pytest.raises(UsageError, match="at least one permutation"):
+        perm_both(human, metrics, samples=0, rng=np.random.default_rng(0))
+
+
+def test_perm_both_of_any_statistic_agrees_with_that_of_pearson(scored):
+    human, metrics = scored
+    fast = perm_both(human, metrics, samples=2000, rng=np.random.default_rng(4))
+    slow = perm_both_any(human, metrics, pearson, samples=2000, rng=np.random.default_rng(5))
+    assert_allclose(fast, slow, atol=0.04)
+    ranked = perm_both_any(human, metrics, kendall_b, samples=200, rng=np.random.default_rng(5))
+    assert ranked[0, 2] < 0.02
+    assert np.isnan(
+        perm_both_any(human, metrics * [[1], [0], [1]], pearson, samples=5,
+                      rng=np.random.default_rng(5))[0, 1]
+    )  # fmt: skip
+
+
+def test_williams_by_hand():
+    # r12 = .6, r13 = .4, r23 = .5, n = 103 worked through the formula term by term:
+    # K = 1 - .36 - .16 - .25 + .24 = .47; below = 2 * .47 * 102 / 100 + .25 * .125 = .99005;
+    # t = .2 * sqrt(102 * 1.5) / sqrt(.99005) = 2.48628...
+    t = williams_t(0.6, 0.4, 0.5, 103)
+    assert_allclose(t, 0.2 * np.sqrt(153) / np.sqrt(0.99005), rtol=1e-12)
+    assert_allclose(t, 2.48628, atol=1e-4)
+
+
+def test_williams_reads_the_scores(scored):
+    human, metrics = scored
+    p = williams(human, metrics)
+    r = [stats.pearsonr(human, m)[0] for m in metrics]
+    between = stats.pearsonr(metrics[0], metrics[2])[0]
+    expected = stats.t.sf(williams_t(r[0], r[2], between, 60), 57)
+    assert_allclose(p[0, 2], expected)
+    assert_allclose(p[2, 0], 1 - expected)
+    assert p.diagonal().tolist() == [1, 1, 1]
+
+
+def test_williams_undefined():
+    assert np.isnan(williams([1, 2, 3], [[1, 2, 3], [3, 1, 2]])[0, 1])
+    constant = williams(np.arange(9.0), [np.arange(9.0) ** 2, np.ones(9)])
+    assert np.isnan(constant[0, 1])
+
+
+def test_williams_and_perm_both_agree_on_normal_data(scored):
+    human, metrics = scored
+    permuted = perm_both(human, metrics, samples=4000, rng=np.random.default_rng(2))
+    assert_allclose(williams(human, metrics)[0, 1], permuted[0, 1], atol=0.05)
+
+
+def test_coins_equal_full_enumeration():
+    # Six decided pairs, metric 0 wins five: P(heads >= 5) over all 2^6 outcomes.
+    heads = [sum(flips) for flips in product([0, 1], repeat=6)]
+    expected = np.mean([h >= 5 for h in heads])
+    wins = np.array([[[0.0, 5], [1, 0]]])
+    p = coin_p_values(wins, np.ones(1), rng=np.random.default_rng(0))
+    assert_allclose(p[0, 1], expected)
+    assert_allclose(p[1, 0], np.mean([h >= 1 for h in heads]))
+
+
+def test_weighted_coins_equal_full_enumeration():
+    # Weights 1 (3 pairs, won 2) and 1/3 (4 pairs, won 3): 2^7 outcomes.
+    wins = np.array([[[0.0, 2], [1, 0]], [[0.0, 3], [1, 0]]])
+    outcomes = [sum(f[:3]) + sum(f[3:]) / 3 for f in product([0, 1], repeat=7)]
+    expected = np.mean([o >= 2 + 1 - 1e-9 for o in outcomes])
+    p = coin_p_values(
+        wins, np.array([1.0, 1 / 3]), samples=40_000, rng=np.random.default_rng(0)
+    )
+    assert_allclose(p[0, 1], expected, atol=0.01)
+
+
+@pytest.mark.parametrize("by", ["none", "item", "system"])
+def test_wins_tell_the_difference_of_accuracies(by):
+    rng = np.random.default_rng(13)
+    human = rng.integers(0, 4, (5, 8)).astype(float)
+    metrics = human + rng.integers(-2, 3, (2, 5, 8))
+    layout = lay_out(human, metrics, by)
+    wins, weights = count_wins(layout, [0.0, 1.0])
+    values = [float(acc_eq(human, metrics[n], by=by, epsilon=n)) for n in (0, 1)]
+    difference = weights @ (wins[:, 0, 1] - wins[:, 1, 0]) / len(layout.human)
+    assert_allclose(difference, values[0] - values[1], atol=1e-12)
+
+
+def test_pair_test_is_the_binomial_of_disagreements():
+    rng = np.random.default_rng(14)
+    human = rng.normal(size=(4, 30))
+    metrics = np.stack([human + rng.normal(size=(4, 30)) * s for s in (0.5, 2.0)])
+    layout = lay_out(human, metrics, "item")
+    p = pair_test(layout, rng=np.random.default_rng(0))
+    wins = count_wins(layout)[0][0]
+    test = stats.binomtest(int(wins[0, 1]), int(wins[0, 1] + wins[1, 0]), alternative="greater")
+    assert_allclose(p[0, 1], test.pvalue)
+    assert p[0, 1] < 0.05
+
+
+def test_pair_test_without_pairs():
+    with pytest.raises(DataError, match="no pair"):
+        pair_test(lay_out([[1.0, 2.0]], [[[1.0, 2.0]]], "item"), rng=np.random.default_rng(0))
+
+
+def test_flips_equal_full_enumeration():
+    errors = np.array([[0.1, 0.2, 0.05, 0.3], [0.3, 0.25, 0.1, 0.2]])
+    difference = errors[1] - errors[0]
+    sums = [np.dot(s, difference) for s in product([-1, 1], repeat=4)]
+    expected = np.mean([s >= difference.sum() - 1e-9 for s in sums])
+    p = flip_p_values(errors, samples=20_000, rng=np.random.default_rng(0))
+    assert_allclose(p[0, 1], expected, atol=0.01)
+    assert p[0, 0] == 1.0
+
+
+def test_bootstrap_p_values_and_interval():
+    drawn = np.array([[0.5, 0.4, np.nan], [0.6, 0.7, 0.1], [0.4, 0.3, 0.2], [0.8, 0.8, np.nan]])
+    p = bootstrap_p_values(drawn)
+    assert p[0, 1] == 2 / 4  # not better in the second and in the (tied) last sample
+    assert p[1, 0] == 3 / 4
+    assert p[0, 2] == 0.0  # of the two samples in which both are defined
+    low, high = interval(drawn, 0.5)
+    assert_allclose([low[2], high[2]], [0.125, 0.175])
+    assert np.isnan(interval(np.full((3, 1), np.nan))[0]).all()
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        interval(drawn, 95)
+
+
+def test_clusters_by_hand():
+    values = np.array([0.1, 0.9, 0.8, np.nan, 0.7])
+    p = np.ones((5, 5))
+    p[1, 4] = p[1, 0] = p[2, 0] = 0.01  # the best beats the third, which is level with the second
+    # Order 1, 2, 4, 0: metric 4 is beaten by metric 1 and opens rank 2; 0 is not beaten by 4.
+    assert clusters(values, p) == [2, 1, 1, 3, 2]
+    assert clusters(np.array([np.nan]), np.ones((1, 1))) == [1]

@@ -1,0 +1,124 @@
+"""Statistics over whole systems equal the loops over their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import slow_loops
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose
+
+from tertium.errors import DataError, LengthError, UsageError
+from tertium.meta import soft_pairwise_accuracy, system_accuracy, tie_aware_spearman
+from tertium.meta.systems import best_shares, first_place_ties, permutation_p_values, tie_epsilon
+
+few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
+vectors = arrays(float, (3, 6), elements=few_values)
+
+
+@given(vectors, vectors)
+def test_system_accuracy_pools_language_pairs(first, second):
+    human = [first[0], second[0]]
+    metrics = [first[1:], second[1:]]
+    result = system_accuracy(human, metrics)
+    expected = [slow_loops.system_accuracy(human, [m[k] for m in metrics]) for k in range(2)]
+    assert_allclose(result.value, expected)
+    assert result.groups == 2
+
+
+def test_system_accuracy_by_hand():
+    # Three pairs of the first set, one wrong; one pair of the second, right.
+    assert float(system_accuracy([[3, 2, 1], [1, 2]], [[3, 1, 2], [5, 9]])) == pytest.approx(3 / 4)
+
+
+def test_one_system_has_no_accuracy():
+    result = system_accuracy([[1.0]], [[2.0]])
+    assert np.isnan(float(result))
+    assert result.judged == 0
+
+
+def test_system_accuracy_faults():
+    with pytest.raises(LengthError, match="2 test sets of people, 1"):
+        system_accuracy([[1, 2], [1, 2]], [[1, 2]])
+    with pytest.raises(LengthError, match="metrics differ"):
+        system_accuracy([[1, 2], [1, 2]], [np.ones((2, 2)), np.ones((3, 2))])
+    with pytest.raises(DataError, match="at least one"):
+        system_accuracy([], [])
+
+
+@settings(max_examples=40, deadline=None)
+@given(arrays(float, (3, 4, 6), elements=few_values))
+def test_spa_equals_the_loop(stack):
+    human, metrics = stack[0], stack[1:]
+    result = soft_pairwise_accuracy(
+        human, metrics, rng=np.random.default_rng(5), permutations=50
+    )
+    judged = (~np.isnan(human)).any(axis=0)
+    signs = np.random.default_rng(5).choice([-1.0, 1.0], size=(50, judged.sum()))
+    for n, metric in enumerate(metrics):
+        expected = slow_loops.soft_pairwise_accuracy(human[:, judged], metric[:, judged], signs)
+        assert_allclose(result.value[n], expected, atol=1e-12)
+
+
+def test_spa_of_complete_scores_equals_the_loop():
+    rng = np.random.default_rng(8)
+    human = rng.normal(size=(5, 30)) + np.arange(5)[:, None] * 0.2
+    metric = human + rng.normal(size=(5, 30))
+    value = float(soft_pairwise_accuracy(human, metric, rng=np.random.default_rng(2)))
+    signs = np.random.default_rng(2).choice([-1.0, 1.0], size=(1000, 30))
+    assert value == pytest.approx(slow_loops.soft_pairwise_accuracy(human, metric, signs))
+    same = soft_pairwise_accuracy(human, human, rng=np.random.default_rng(2))
+    assert float(same) == 1.0
+    assert same.judged == int(same.used) == 10
+
+
+def test_permutation_p_values_equal_the_exact_ones():
+    # All 2^3 sign flips of (1, 2, 3): sums at least 6, 4 and 0 occur 1, 2 and 5 times of 8.
+    signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
+    rows = np.array([[1.0, 2, 3], [-1, 2, 3], [1, 2, -3]])
+    assert permutation_p_values(rows, signs).tolist() == [1 / 8, 2 / 8, 5 / 8]
+
+
+def test_first_places_and_epsilon_by_hand():
+    scores = np.array([[5.0, 4, 3, 9], [5, 3, 3, 1], [1, 4, 2, 8]])
+    assert first_place_ties(scores) == 3 / 4
+    # Leads over the second are 0, 0, 0, 1.
+    assert tie_epsilon(scores, 0.75) == 0.0
+    assert tie_epsilon(scores, 0.76) == 1.0
+    assert tie_epsilon(scores, 0.0) == 0.0
+    # Within 1 of the best: A everywhere; B on items 1, 2 and 3; C on 2, 3 and 4.
+    assert best_shares(scores, 1.0).tolist() == [1.0, 3 / 4, 3 / 4]
+    assert best_shares(scores, 0.0).tolist() == [1.0, 2 / 4, 1 / 4]
+
+
+@given(arrays(float, (4, 6), elements=few_values), st.sampled_from([0.0, 0.5, 1.0, 5.0]))
+def test_best_shares_equal_the_loop(scores, epsilon):
+    assert_allclose(best_shares(scores, epsilon), slow_loops.best_shares(scores, epsilon))
+
+
+@given(arrays(float, (4, 9), elements=st.floats(0, 1)), st.floats(0, 1))
+def test_epsilon_is_the_smallest_that_reaches_the_rate(scores, rate):
+    epsilon = tie_epsilon(scores, rate)
+    ordered = np.sort(scores, axis=0)
+    leads = ordered[-1] - ordered[-2]
+    assert np.mean(leads <= epsilon) >= rate - 1e-9
+    if epsilon > 0:
+        assert np.mean(leads < epsilon) < rate
+
+
+def test_tie_aware_spearman_by_hand():
+    metric = np.array([[0.9, 0.9, 0.9], [0.8, 0.8, 0.1], [0.1, 0.1, 0.85]])
+    # Epsilon .1 ties A with B twice and with C once: shares 1, 2/3, 1/3.
+    result = tie_aware_spearman([3, 2, 1], metric, tie_rate=1.0)
+    assert float(result) == pytest.approx(1.0)
+    assert float(result.epsilon) == pytest.approx(0.1)
+    assert float(tie_aware_spearman([1, 2, 3], metric, tie_rate=1.0)) == pytest.approx(-1.0)
+
+
+def test_tie_aware_faults():
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        tie_epsilon([[1, 2], [2, 1]], 1.5)
+    with pytest.raises(DataError, match="two scored systems"):
+        tie_epsilon([[1.0, 2.0]], 0.5)
