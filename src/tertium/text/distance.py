@@ -1,9 +1,9 @@
 """Word edit distance, kept as a table of which a part can be computed anew when words move.
 
-Two tables with one interface. `BitTable` holds a row of the distance matrix in two integers, one
-bit for each reference word (Myers 1999, as simplified by Hyyrö 2003), so that a row costs a dozen
-integer operations; it knows unit costs and the whole matrix only. `CostTable` fills the matrix cell
-by cell, under any costs and within TER's beam around the diagonal.
+Tables with one interface. `BitTable` holds a row of the distance matrix in two integers, one bit
+for each reference word (Myers 1999, as simplified by Hyyrö 2003), so that a row costs a dozen
+integer operations; it knows unit costs only. `BeamTable` does the same within TER's beam around the
+diagonal. `CostTable` fills the matrix cell by cell, under any costs and within the beam.
 
 Row i is the hypothesis up to word i, column j the reference up to word j. A path from (0, 0) to the
 end is a string of operations that turn the hypothesis into the reference; where several are equally
@@ -41,12 +41,15 @@ class Table(Protocol):
         """The operations that turn the hypothesis into the reference."""
 
 
+_Row = tuple[int, int, int, int, int, int]
+
+
 class BitTable:
     """Unit costs, no beam: differences between neighbouring cells as bits of integers.
 
     `_rows[i]` holds, one bit for each j, where D[i][j] - D[i][j-1] is +1 and where it is -1, and
     what a path needs: where the words are equal, where D[i][j] = D[i-1][j-1], and where
-    D[i][j] - D[i-1][j] is +1.
+    D[i][j] - D[i-1][j] is +1. The last number is for tables with a beam.
 
     >>> table = BitTable([1, 2, 3, 4], [1, 3, 5, 4])
     >>> table.distance, table.path()
@@ -63,13 +66,20 @@ class BitTable:
             self._positions[word] = self._positions.get(word, 0) | 1 << column
         self._width = len(reference)
         self._full = (1 << self._width) - 1
-        self._rows = [(self._full, 0, 0, 0, 0)]
+        self._rows: list[_Row] = [(self._full, 0, 0, 0, 0, self._width)]
         self.update(hypothesis, 0)
 
     def update(self, words: Sequence[int], start: int) -> None:
-        rows, full, positions = self._rows, self._full, self._positions
-        del rows[start + 1 :]
-        plus, minus = rows[start][:2]
+        del self._rows[start + 1 :]
+        self.distance = self._fill(words, start, self._rows)
+
+    def distance_to(self, words: Sequence[int], start: int) -> int:
+        return self._fill(words, start, None)
+
+    def _fill(self, words: Sequence[int], start: int, rows: list[_Row] | None) -> int:
+        """The distance, from the row at `start` on; the rows after it are kept in `rows`."""
+        full, positions = self._full, self._positions
+        plus, minus = self._rows[start][:2]
         for word in words[start:]:
             matches = positions.get(word, 0)
             diagonal = ((((matches & plus) + plus) ^ plus) | matches | minus) & full
@@ -77,25 +87,15 @@ class BitTable:
             shifted = (down << 1) | 1
             minus = shifted & diagonal
             plus = (((diagonal & plus) << 1) | ~(shifted | diagonal)) & full
-            rows.append((plus, minus, matches, diagonal, down))
-        self.distance = len(words) + plus.bit_count() - minus.bit_count()
-
-    def distance_to(self, words: Sequence[int], start: int) -> int:
-        full, positions = self._full, self._positions
-        plus, minus = self._rows[start][:2]
-        for word in words[start:]:
-            matches = positions.get(word, 0)
-            diagonal = ((((matches & plus) + plus) ^ plus) | matches | minus) & full
-            shifted = ((minus | (full ^ (diagonal | plus))) << 1) | 1
-            minus = shifted & diagonal
-            plus = (((diagonal & plus) << 1) | ~(shifted | diagonal)) & full
+            if rows is not None:
+                rows.append((plus, minus, matches, diagonal, down, 0))
         return len(words) + plus.bit_count() - minus.bit_count()
 
     def path(self) -> str:
         row, column = len(self._rows) - 1, self._width
         steps: list[str] = []
         while row and column:
-            _, _, matches, diagonal, down = self._rows[row]
+            _, _, matches, diagonal, down, _ = self._rows[row]
             bit = 1 << (column - 1)
             if matches & bit or not diagonal & bit:
                 steps.append(MATCH if matches & bit else SUBSTITUTION)
@@ -108,6 +108,59 @@ class BitTable:
                 steps.append(INSERTION)
                 column -= 1
         return DELETION * row + INSERTION * column + "".join(reversed(steps))
+
+
+class BeamTable(BitTable):
+    """Unit costs within a beam: cells outside it are made so dear that no path gains by them.
+
+    To the left of the beam a cell is worse by one than its right neighbour, to the right by one
+    than its left neighbour, and there no words are equal. The last number of a row is D[i][j] at
+    the last column under this rule.
+
+    >>> reference, hypothesis = [*range(-30, 60)], [*range(60), *range(90, 120)]
+    >>> BitTable(reference, hypothesis).distance, BeamTable(reference, hypothesis).distance
+    (60, 90)
+    """
+
+    bounded = False
+
+    def __init__(self, reference: Sequence[int], hypothesis: Sequence[int]) -> None:
+        self._masks = _masks(len(hypothesis), len(reference))
+        super().__init__(reference, hypothesis)
+
+    def _fill(self, words: Sequence[int], start: int, rows: list[_Row] | None) -> int:
+        full, positions, last = self._full, self._positions, 1 << self._width >> 1
+        plus, minus, value = self._rows[start][0], self._rows[start][1], self._rows[start][5]
+        for word, (left, right, span, beyond) in zip(
+            words[start:], self._masks[start:], strict=True
+        ):
+            matches = positions.get(word, 0) & span
+            plus, minus = plus & ~left, minus | left
+            diagonal = ((((matches & plus) + plus) ^ plus) | matches | minus) & full
+            down, up = minus | (full ^ (diagonal | plus)), diagonal & plus
+            value += bool(down & last) - bool(up & last)
+            shifted = (down << 1) | 1
+            minus, plus = shifted & diagonal, ((up << 1) | ~(shifted | diagonal)) & full
+            value += (right & ~plus).bit_count() + (right & minus).bit_count()
+            plus, minus = plus | right, minus & ~right
+            if rows is not None:
+                rows.append((plus, minus, matches, diagonal | beyond, down, value))
+        return value
+
+
+def _masks(rows: int, columns: int) -> list[tuple[int, int, int, int]]:
+    """For each row the columns left and right of its beam, those that a diagonal step from the row
+    above can reach, and those beyond it; column j is bit j - 1."""
+    full = (1 << columns) - 1
+    masks = []
+    low, high = 0, columns + 1
+    for next_low, next_high in beam(rows, columns):
+        left = (1 << max(next_low - 1, low)) - 1
+        right = full & ~((1 << (next_high - 1)) - 1)
+        reached = full & ((1 << high) - 1)
+        masks.append((left, right, reached & ~((1 << low) - 1), full & ~reached))
+        low, high = next_low, next_high
+    return masks
 
 
 class CostTable:

@@ -24,6 +24,7 @@ from tertium.text.distance import (
     INSERTION,
     MATCH,
     SUBSTITUTION,
+    BeamTable,
     BitTable,
     CostTable,
     Table,
@@ -121,12 +122,13 @@ def _whole(costs: Costs) -> _Prices:
 
 
 def _table(words: list[int], target: list[int], prices: _Prices) -> Table:
-    """The quicker of the two tables wherever it is exact."""
-    if prices == (1, 1, 1, 1):
-        table = BitTable(target, words)
-        if beam_is_inert(len(words), len(target), table.distance):
-            return table
-    return CostTable(target, words, prices[:3])
+    """The quickest of the tables that are exact."""
+    if prices != (1, 1, 1, 1):
+        return CostTable(target, words, prices[:3])
+    table = BitTable(target, words)
+    if beam_is_inert(len(words), len(target), table.distance):
+        return table
+    return BeamTable(target, words)
 
 
 def _shift_until_best(table: Table, words: list[int], target: list[int], prices: _Prices) -> int:

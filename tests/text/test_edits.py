@@ -1,0 +1,160 @@
+"""TER's edits: sacrebleu's number of them on any words, and what other costs do."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sacrebleu.metrics.lib_ter import translation_edit_rate
+
+from tertium.errors import UsageError
+from tertium.text.edits import UNIT_COSTS, Costs, Edits, count_edits
+
+
+def vocabulary(size: int) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from([chr(97 + n) for n in range(size)]), max_size=14)
+
+
+@st.composite
+def rearranged(draw: st.DrawFn) -> tuple[list[str], list[str]]:
+    """A reference and a hypothesis made of it by moving, dropping and adding words."""
+    reference = draw(st.lists(st.sampled_from("abcdefghijkl"), min_size=1, max_size=25))
+    words = list(reference)
+    for _ in range(draw(st.integers(0, 5))):
+        start, length = draw(st.integers(0, len(words))), draw(st.integers(1, 12))
+        block, rest = words[start : start + length], words[:start] + words[start + length :]
+        place = draw(st.integers(0, len(rest)))
+        kept = block if draw(st.booleans()) else block[1:]
+        words = [*rest[:place], *kept, *rest[place:]]
+    return words, reference
+
+
+def expected(hypothesis: list[str], reference: list[str]) -> int:
+    edits, _ = translation_edit_rate(hypothesis, reference)
+    return int(edits)
+
+
+def check(hypothesis: list[str], reference: list[str]) -> None:
+    edits = count_edits(hypothesis, reference)
+    assert edits.total == expected(hypothesis, reference)
+    assert min(edits) >= 0
+    assert len(hypothesis) + edits.insertions - edits.deletions == len(reference)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_edits_are_sacrebleus_on_few_words(size: int, data: st.DataObject) -> None:
+    check(data.draw(vocabulary(size)), data.draw(vocabulary(size)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(rearranged())
+def test_edits_are_sacrebleus_on_moved_blocks(pair: tuple[list[str], list[str]]) -> None:
+    check(*pair)
+
+
+# Rows and columns where the beam cuts paths or is widened, and where the search meets its limits:
+# blocks of 10 words, shifts over 50 words, 1,000 candidates.
+@pytest.mark.parametrize(
+    ("rows", "columns", "size"),
+    [
+        (1, 1, 2),
+        (1, 130, 5),
+        (130, 1, 5),
+        (2, 160, 3),
+        (3, 300, 40),
+        (300, 3, 40),
+        (60, 61, 400),
+        (80, 40, 60),
+        (90, 95, 900),
+        (300, 290, 3000),
+    ],
+)
+def test_edits_are_sacrebleus_on_long_texts(rows: int, columns: int, size: int) -> None:
+    rng = random.Random(rows * columns)
+    reference = [str(rng.randrange(size)) for _ in range(columns)]
+    check([str(rng.randrange(size)) for _ in range(rows)], reference)
+
+
+def test_the_search_stops_at_a_thousand_candidates_as_sacrebleu_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reference = list("abcdefghijklmnopqrstuvwxyzABCDEFGHIJ")
+    hypothesis = reference[18:] + reference[:18]
+    limited = count_edits(hypothesis, reference)
+    assert limited.total == expected(hypothesis, reference)
+    monkeypatch.setattr("tertium.text.edits.MAX_CANDIDATES", 10**9)
+    assert count_edits(hypothesis, reference).total < limited.total
+
+
+def test_edits_by_kind() -> None:
+    # By hand; the last is the example of Snover et al. (2006): one shift, two substitutions and one
+    # insertion, for "this week" out of place, "the saudis" and the missing "american".
+    assert count_edits([], []) == Edits()
+    assert count_edits([], ["a", "b"]) == Edits(insertions=2)
+    assert count_edits(["a", "b"], []) == Edits(deletions=2)
+    assert count_edits(list("abcd"), list("dabc")) == Edits(shifts=1)
+    assert count_edits(list("abc"), list("axcd")) == Edits(insertions=1, substitutions=1)
+    reference = "saudi arabia denied this week information published in the american new york times"
+    hypothesis = "this week the saudis denied information published in the new york times"
+    edits = count_edits(hypothesis.split(), reference.split())
+    assert edits == Edits(insertions=1, deletions=0, substitutions=2, shifts=1)
+
+
+@settings(deadline=None)
+@given(vocabulary(4), vocabulary(4), st.sampled_from([0.5, 2.0, 7.25]))
+def test_equal_costs_change_nothing(left: list[str], right: list[str], cost: float) -> None:
+    equal = Costs(insertion=cost, deletion=cost, substitution=cost, shift=cost)
+    edits = count_edits(left, right, equal)
+    assert edits == count_edits(left, right)
+    assert edits.cost(equal) == cost * edits.total
+
+
+prices = st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
+
+
+@settings(deadline=None)
+@given(
+    vocabulary(4),
+    vocabulary(4),
+    st.builds(Costs, insertion=prices, deletion=prices, substitution=prices, shift=prices),
+)
+def test_shifts_never_cost_more_than_they_save(
+    left: list[str], right: list[str], costs: Costs
+) -> None:
+    edits = count_edits(left, right, costs)
+    assert len(left) + edits.insertions - edits.deletions == len(right)
+    assert edits.cost(costs) <= plain_cost(left, right, costs) + 1e-9
+
+
+def plain_cost(left: list[str], right: list[str], costs: Costs) -> float:
+    """The weighted edit distance without shifts, by the textbook recurrence."""
+    row = [j * costs.insertion for j in range(len(right) + 1)]
+    for word in left:
+        above, row = row, [row[0] + costs.deletion]
+        for j, expected_word in enumerate(right):
+            keep = above[j] + (0.0 if word == expected_word else costs.substitution)
+            row.append(min(keep, above[j + 1] + costs.deletion, row[j] + costs.insertion))
+    return row[-1]
+
+
+def test_costs_decide_between_edits() -> None:
+    left, right = list("xab"), list("aby")
+    # A substitution at each place costs 3; deleting x and inserting y costs 2.
+    assert count_edits(left, right) == Edits(insertions=1, deletions=1)
+    # Deleting and inserting for 0.51 together is cheaper than a shift.
+    moved, order = list("ba"), list("ab")
+    assert count_edits(moved, order) == Edits(shifts=1)
+    assert count_edits(moved, order, Costs(insertion=0.01, deletion=0.5)) == Edits(1, 1, 0, 0)
+    assert count_edits(moved, order, Costs(shift=5.0)).shifts == 0
+
+
+def test_costs_are_checked() -> None:
+    with pytest.raises(UsageError, match="from 0 up"):
+        Costs(deletion=-1.0)
+    with pytest.raises(UsageError, match="from 0 up"):
+        Costs(shift=float("nan"))
+    assert Costs() == UNIT_COSTS

@@ -1,0 +1,80 @@
+"""N-grams by number against n-grams as tuples in dictionaries."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tertium.text.ngrams import ABSENT, NgramIndex, clipped
+
+texts = st.lists(st.lists(st.sampled_from("abc"), max_size=7), max_size=5)
+some_texts = texts.filter(lambda drawn: any(drawn))
+
+
+def tuples(text: list[str], n: int) -> list[tuple[str, ...]]:
+    return [tuple(text[p : p + n]) for p in range(len(text) - n + 1)]
+
+
+@settings(deadline=None)
+@given(some_texts, texts)
+def test_equal_ngrams_have_equal_numbers(indexed: list[list[str]], others: list[list[str]]) -> None:
+    index = NgramIndex.of(indexed, order=4)
+    located = index.locate(others)
+    for n in range(1, 5):
+        known = {gram for text in indexed for gram in tuples(text, n)}
+        names: dict[int, tuple[str, ...]] = {}
+        position = 0
+        for text in others:
+            grams = tuples(text, n)
+            for p in range(len(text)):
+                number = int(located.numbers[n - 1][position])
+                if p < len(grams) and grams[p] in known:
+                    assert names.setdefault(number, grams[p]) == grams[p]
+                else:
+                    assert number == ABSENT
+                position += 1
+        assert len(set(names.values())) == len(names)
+
+
+@settings(deadline=None)
+@given(some_texts)
+def test_counts_and_parents(indexed: list[list[str]]) -> None:
+    index = NgramIndex.of(indexed, order=3)
+    located = index.locate(indexed)
+    counts = index.counts(located)
+    for n in range(1, 4):
+        expected = Counter(gram for text in indexed for gram in tuples(text, n))
+        assert sorted(counts[n - 1].tolist()) == sorted(expected.values())
+    for n in (2, 3):
+        longer, shorter = located.numbers[n - 1], located.numbers[n - 2]
+        present = longer != ABSENT
+        assert (index.parents(n)[longer[present]] == shorter[present]).all()
+
+
+@settings(deadline=None)
+@given(texts.filter(bool), st.data())
+def test_clipping_is_that_of_bleu(hypotheses: list[list[str]], data: st.DataObject) -> None:
+    size = len(hypotheses)
+    references = data.draw(st.lists(texts.filter(bool), min_size=size, max_size=size))
+    flat = [text for group in references for text in group]
+    groups = np.repeat(np.arange(size), [len(group) for group in references])
+    index = NgramIndex.of(flat, order=3)
+    left, right = index.locate(hypotheses), index.locate(flat)
+    for n in range(1, 4):
+        mask = clipped(left.numbers[n - 1], left.owner, right.numbers[n - 1], right.owner, groups)
+        found = np.bincount(left.owner[mask], minlength=size)
+        for row, (text, group) in enumerate(zip(hypotheses, references, strict=True)):
+            ceiling: Counter[tuple[str, ...]] = Counter()
+            for reference in group:
+                ceiling |= Counter(tuples(reference, n))
+            assert found[row] == (Counter(tuples(text, n)) & ceiling).total()
+
+
+def test_no_words_at_all() -> None:
+    index = NgramIndex.of([[], []], order=3)
+    located = index.locate([["a", "b"], []])
+    assert [numbers.tolist() for numbers in located.numbers] == [[ABSENT, ABSENT]] * 3
+    assert [count.tolist() for count in index.counts(located)] == [[], [], []]
