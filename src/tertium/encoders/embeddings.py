@@ -17,7 +17,7 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Embeddings:
-    """The vectors of n texts. Special tokens ([CLS], </s> ...) are left out of every field.
+    """The vectors of n texts, without special tokens ([CLS], </s> ...) unless they were asked for.
 
     `vectors` (total_tokens, dim) holds the token vectors of all texts one after the other, text i
     at rows `offsets[i]:offsets[i + 1]`; `offsets` (n + 1,); `pieces` the tokens themselves;

@@ -117,23 +117,28 @@ class EncoderName:
         return f"{stem}@{self.layer}" if self.layer else stem
 
 
-def load_encoder(name: str, *, precision: Precision = "fp32", long: Long = "truncate") -> Encoder:
+def load_encoder(
+    name: str, *, precision: Precision = "fp32", long: Long = "truncate", special: bool = False
+) -> Encoder:
     """The encoder of a name, on the device of the current runtime; loaded once a process.
 
     `precision` is what the forward pass computes in: fp32 (exact), bf16 (CPU or GPU), fp16 (GPU
     only). `long="window"` slides over a text that is too long instead of cutting it. Both change
-    scores, so they are fields of metrics and stand in signatures.
+    scores, so they are fields of metrics and stand in signatures. `special` keeps the vectors of
+    the special tokens around a text that is not empty; their pieces are empty strings.
     """
     if precision not in ("fp32", "bf16", "fp16"):
         raise UsageError(f"unknown precision {precision!r}: expected fp32, bf16 or fp16")
     if long not in ("truncate", "window"):
         raise UsageError(f"unknown long={long!r}: expected truncate or window")
-    return _load(name, precision, long, current_runtime().device)
+    return _load(name, precision, long, special, current_runtime().device)
 
 
 @lru_cache(maxsize=8)
-def _load(name: str, precision: Precision, long: Long, device: str) -> Encoder:
+def _load(name: str, precision: Precision, long: Long, special: bool, device: str) -> Encoder:
     parsed = EncoderName.parse(name)
     loader = resolve(ENCODERS, parsed.family, "encoder")
-    encoder: Encoder = loader(parsed, precision=precision, long=long, device=device)
+    encoder: Encoder = loader(
+        parsed, precision=precision, long=long, special=special, device=device
+    )
     return encoder

@@ -46,7 +46,8 @@ class Transformer:
     """The encoder of a model folder at a layer.
 
     `layer` is a number (0: the embeddings), a range such as 3-6 (their mean) or `all` (side by
-    side, for learners that weigh them). Sentence vectors do not depend on it.
+    side, for learners that weigh them). Sentence vectors do not depend on it. `special` keeps the
+    special tokens around a text as rows of their own, with empty pieces.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Transformer:
     layer: str
     precision: Precision = "fp32"
     long: Long = "truncate"
+    special: bool = False
     device: str = "auto"
     _known: dict[str, bool] = field(default_factory=dict, repr=False)
 
@@ -112,7 +114,7 @@ class Transformer:
         return {**fields, "long": "window"} if self.long == "window" else fields
 
     def fingerprint(self, part: str) -> str:
-        layer = self.layer if part == "tokens" else "pooled"
+        layer = self.layer + "+special" * self.special if part == "tokens" else "pooled"
         choices = (self.settings.hash, layer, self.precision, str(self.max_length), self.long)
         return ":".join(["transformer-1", self.weights_hash, part, *choices])
 
@@ -136,11 +138,11 @@ class Transformer:
         cut = [len(p) > room and self.long == "truncate" for p in pieces]
         if self.long == "truncate":
             pieces = [p.first(room) for p in pieces]
-        offsets = offsets_of([len(p) if tokens else 0 for p in pieces])
+        offsets = offsets_of([self._rows(p) if tokens else 0 for p in pieces])
         result = Embeddings(
             vectors=np.zeros((int(offsets[-1]), self.dim), dtype=np.float32),
             offsets=offsets,
-            pieces=tuple(p.pieces if tokens else () for p in pieces),
+            pieces=tuple(self._names(p) if tokens else () for p in pieces),
             sentences=np.zeros((len(texts), self.sentence_dim * sentences), dtype=np.float32),
             truncated=np.array(cut, dtype=np.bool_),
         )
@@ -150,6 +152,19 @@ class Transformer:
             if sentences:
                 self._settle(result.sentences, jobs)
         return result
+
+    @property
+    def _around(self) -> tuple[int, int]:
+        """How many special tokens before and after a text have rows in the result."""
+        kept = self._tokenizer if self.special else None
+        return (len(kept.prefix), len(kept.suffix)) if kept else (0, 0)
+
+    def _rows(self, text: Pieces) -> int:
+        return len(text) + sum(self._around) if len(text) else 0
+
+    def _names(self, text: Pieces) -> tuple[str, ...]:
+        before, after = self._around if len(text) else (0, 0)
+        return ("",) * before + text.pieces + ("",) * after
 
     def _jobs(self, pieces: Sequence[Pieces], sentences: bool) -> list[Job]:
         """The windows to compute; an empty text has a sentence vector only."""
@@ -197,16 +212,23 @@ class Transformer:
             joined = torch.cat(list(states), dim=-1)
         else:
             joined = states[0] if len(states) == 1 else torch.stack(list(states)).mean(dim=0)
-        shift = len(self._tokenizer.prefix)
         keep = np.zeros(joined.shape[:2], dtype=np.bool_)
-        for row, (_, window, _) in enumerate(jobs):
-            begin = shift - window.start
-            keep[row, begin + window.first : begin + window.last] = True
-        places = [
-            np.arange(window.first, window.last) + result.offsets[text] for text, window, _ in jobs
-        ]
+        places = []
+        for row, job in enumerate(jobs):
+            first, last, place = self._span(result, job)
+            keep[row, first:last] = True
+            places.append(np.arange(place, place + last - first))
         kept = joined[torch.from_numpy(keep).to(joined.device)]
         result.vectors[np.concatenate(places)] = kept.cpu().numpy()
+
+    def _span(self, result: Embeddings, job: Job) -> tuple[int, int, int]:
+        """The positions first:last of a job whose vectors are kept, and the first one's row."""
+        (before, after), (start, _, first, last) = self._around, job.window
+        begin, end = result.offsets[job.text], result.offsets[job.text + 1]
+        shift = len(self._tokenizer.prefix) - start
+        opening = before if first == 0 else 0
+        closing = after if begin + before + last + after == end else 0
+        return shift + first - opening, shift + last + closing, begin + before + first - opening
 
     def _settle(self, sentences: Float32Array, jobs: Sequence[Job]) -> None:
         """Turn the sum over a text's windows into their mean, of length 1 where asked for."""
@@ -217,7 +239,9 @@ class Transformer:
             sentences[many] /= np.linalg.norm(sentences[many], axis=1, keepdims=True)
 
 
-def load(name: EncoderName, *, precision: Precision, long: Long, device: str) -> Transformer:
+def load(
+    name: EncoderName, *, precision: Precision, long: Long, special: bool, device: str
+) -> Transformer:
     """The transformer of a name such as minilm@4, hf/NAME@9 or dir/PATH."""
     if precision == "fp16" or device not in ("auto", "cpu"):
         from tertium.encoders.network import check_device
@@ -235,5 +259,6 @@ def load(name: EncoderName, *, precision: Precision, long: Long, device: str) ->
         layer=layer,
         precision=precision,
         long=long,
+        special=special,
         device=device,
     )
