@@ -20,6 +20,7 @@ from tertium.version import __version__
 COMMANDS = (
     "score",
     "compare",
+    "meta",
     "list",
     "data",
     "reproduce",

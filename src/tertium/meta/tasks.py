@@ -60,25 +60,17 @@ STATISTICS: Mapping[str, StatisticKind] = {
         tests=("pairs", "bootstrap", "perm-both"),
     ),
     "darr": StatisticKind(
-        title="DARR tau (2018)", levels=("segment",), reads="scores", groupings=("item",),
+        title="DARR tau (2018)", levels=("segment",), reads="scores",
         tests=("bootstrap", "perm-both"),
     ),
     "darr17": StatisticKind(
-        title="DARR tau (2017)", levels=("segment",), reads="scores", groupings=("item",),
+        title="DARR tau (2017)", levels=("segment",), reads="scores",
         tests=("bootstrap", "perm-both"),
     ),
-    "tau-strict": StatisticKind(
-        title="tau (WMT11, 12)", levels=("segment",), reads="comparisons", groupings=("item",)
-    ),
-    "tau13": StatisticKind(
-        title="tau (WMT13)", levels=("segment",), reads="comparisons", groupings=("item",)
-    ),
-    "tau14": StatisticKind(
-        title="tau (WMT14)", levels=("segment",), reads="comparisons", groupings=("item",)
-    ),
-    "consistency": StatisticKind(
-        title="consistency", levels=("segment",), reads="comparisons", groupings=("item",)
-    ),
+    "tau-strict": StatisticKind(title="tau (WMT11, 12)", levels=("segment",), reads="comparisons"),
+    "tau13": StatisticKind(title="tau (WMT13)", levels=("segment",), reads="comparisons"),
+    "tau14": StatisticKind(title="tau (WMT14)", levels=("segment",), reads="comparisons"),
+    "consistency": StatisticKind(title="consistency", levels=("segment",), reads="comparisons"),
     "accuracy": StatisticKind(
         title="system accuracy", levels=("system",), reads="systems", tests=("pairs", "bootstrap"),
         pools=True,

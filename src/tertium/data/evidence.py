@@ -1,0 +1,250 @@
+"""Whatever people said, in whichever file: one reader that looks at what it is given.
+
+    a CSV, TSV or JSONL of scores         judgements, one set for each language pair in it
+    one of comparisons                    with texts from its own columns, or `X.texts.jsonl` beside
+                                          `X.judgements.tsv`
+    a ranking CSV of WMT                  comparisons of up to five systems a row
+    an MQM table                          error marks, raters averaged
+    NAME.seg.score, NAME.sys.score        mt-metrics-eval's human scores
+    a folder                              of mt-metrics-eval, a metrics task, or score files
+    the name of a set                     in a collection of human judgements
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tertium.data.collection import Collection, read_texts
+from tertium.data.formats import PathLike, read_records
+from tertium.data.judgements import JudgementSet, read_judgements
+from tertium.data.mqm import read_mqm
+from tertium.data.mtme import EvalSet, eval_sets, read_score_file
+from tertium.data.preferences import (
+    LEFT_NAMES,
+    VERDICT_NAMES,
+    ItemTexts,
+    RankingSet,
+    read_preferences,
+)
+from tertium.data.ratings import average
+from tertium.data.testset import TestSet
+from tertium.data.wmt import MetricsTask, is_metrics_task
+from tertium.data.wmt_rankings import read_rankings
+from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.scores import ScoreMatrix
+
+LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evidence:
+    """What people said about one language pair of one test set.
+
+    One of `judgements` (scores with their texts), `comparisons`, `matrix` (scores without texts)
+    is there, or only `systems`, scores of whole systems. `testset` holds the outputs where scores
+    of systems come with them; `files` are metrics' score files that lie beside the human ones.
+    """
+
+    name: str
+    lp: str = ""
+    judgements: JudgementSet | None = None
+    comparisons: RankingSet | None = None
+    matrix: ScoreMatrix | None = None
+    systems: Mapping[str, float] = field(default_factory=dict)
+    testset: TestSet | None = None
+    files: tuple[Path, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+def read_evidence(
+    source: PathLike,
+    *,
+    level: str = "segment",
+    lps: Sequence[str] = (),
+    gold: str = "",
+    data: PathLike | None = None,
+) -> list[Evidence]:
+    """Everything people said in one file, folder or named set, by language pair.
+
+    `lps` keeps some language pairs only; `gold` chooses among several kinds of human scores in a
+    folder of mt-metrics-eval; `data` is the collection that a name is looked up in.
+    """
+    path = Path(source)
+    if path.is_file():
+        found = list(_from_file(path, level))
+    elif path.is_dir():
+        found = list(_from_folder(path, level, gold, lps))
+    else:
+        found = list(_from_collection(str(source), level, gold, data, lps))
+    kept = [entry for entry in found if not lps or entry.lp in lps]
+    if not kept:
+        there = ", ".join(sorted({entry.lp or entry.name for entry in found})) or "nothing"
+        raise DataError(f"{source}: no judgements of {', '.join(lps) or 'any kind'}; found {there}")
+    return kept
+
+
+def pair_in(path: PathLike) -> str:
+    """The language pair that a path names, in its file name or its folder; empty where none.
+
+    >>> pair_in("metric-scores/en-de/BLEU-refA.seg.score"), pair_in("out/chrf.zh-en.tsv")
+    ('en-de', 'zh-en')
+    """
+    file = Path(path)
+    words = [*file.name.split("."), file.parent.name]
+    return next((word for word in words if LANGUAGE_PAIR.fullmatch(word)), "")
+
+
+def _from_file(path: Path, level: str) -> Iterator[Evidence]:
+    lp = pair_in(path)
+    if ".score" in path.suffixes:
+        yield _from_matrix(read_score_file(path), path.name.split(".score")[0], lp)
+        return
+    columns = _columns(path)
+    if columns & set(VERDICT_NAMES) and columns & set(LEFT_NAMES):
+        yield _compared(read_preferences(path, texts=_texts_beside(path), lp=lp))
+    elif "system1rank" in columns:
+        for rankings in read_rankings(path).values():
+            yield _compared(rankings)
+    elif {"severity", "category"} <= columns:
+        yield _judged(average(read_mqm(path, lp=lp)))
+    elif level == "system" and columns <= {"system", "score", "lp"}:
+        yield from _system_table(path)
+    else:
+        judged = read_judgements(path)
+        left_out = judged.left_out  # of the whole file: counted once, with its first pair
+        for pair, part in judged.by_lp().items():
+            yield _judged(part, pair or lp, left_out)
+            left_out = {}
+
+
+def _columns(path: Path) -> set[str]:
+    """The names that the first record has, in lower case."""
+    first = next(iter(read_records(path)), None)
+    if first is None:
+        raise DataError(f"{path} holds no judgements")
+    return {str(name).lower() for name in first[1]}
+
+
+def _texts_beside(path: Path) -> Mapping[str, ItemTexts] | None:
+    """The texts that lie beside `X.judgements.tsv`, as `X.texts.jsonl`."""
+    stem = path.name.split(".judgements.")[0]
+    beside = [path.with_name(f"{stem}.texts.jsonl{end}") for end in ("", ".gz")]
+    file = next((f for f in beside if f.is_file() and stem != path.name), None)
+    return read_texts(file) if file else None
+
+
+def _from_matrix(matrix: ScoreMatrix, name: str, lp: str) -> Evidence:
+    if matrix.values.shape[1] > 1:
+        return Evidence(name=name, lp=lp, matrix=matrix)
+    scores = zip(matrix.systems, matrix.values[:, 0].tolist(), strict=True)
+    return Evidence(name=name, lp=lp, systems={s: v for s, v in scores if v == v})
+
+
+def _system_table(path: Path) -> Iterator[Evidence]:
+    pairs: dict[str, dict[str, float]] = {}
+    for number, record in read_records(path):
+        row = {str(key).lower(): value for key, value in record.items()}
+        scores = pairs.setdefault(str(row.get("lp") or pair_in(path)), {})
+        system = str(row["system"])
+        if system in scores:
+            raise DataError(f"{path}, line {number}: a second score of system {system!r}")
+        try:
+            scores[system] = float(row["score"])
+        except (TypeError, ValueError):
+            raise DataError(f"{path}, line {number}: {row['score']!r} is not a number") from None
+    for lp, found in pairs.items():
+        yield Evidence(name=path.name.split(".")[0], lp=lp, systems=found)
+
+
+def _judged(
+    judged: JudgementSet, lp: str = "", left_out: Mapping[str, int] | None = None
+) -> Evidence:
+    counts = judged.left_out if left_out is None else left_out
+    return Evidence(name=judged.name, lp=lp or judged.lp, judgements=judged, left_out=counts)
+
+
+def _compared(rankings: RankingSet, systems: Mapping[str, float] | None = None) -> Evidence:
+    return Evidence(
+        name=rankings.name, lp=rankings.lp, comparisons=rankings, systems=systems or {},
+        left_out=rankings.left_out,
+    )  # fmt: skip
+
+
+def _from_folder(path: Path, level: str, gold: str, lps: Sequence[str]) -> Iterator[Evidence]:
+    if is_metrics_task(path):
+        yield from _from_task(MetricsTask.open(path), level, lps)
+        return
+    sets = [entry for entry in eval_sets(path) if not lps or entry.lp in lps]
+    if sets:
+        for entry in sets:
+            yield from _from_eval_set(entry, level, gold)
+        return
+    raise DataError(
+        f"{path} is neither a folder of mt-metrics-eval nor a metrics task; name its files"
+    )
+
+
+def _from_task(task: MetricsTask, level: str, lps: Sequence[str]) -> Iterator[Evidence]:
+    pairs = task.system_level if level == "system" else task.segment_level
+    for lp in pairs:
+        if (lps and lp not in lps) or lp not in task.with_outputs:
+            continue
+        testset = task.testset(lp)
+        if level == "system":
+            human = task.system_scores(lp)
+            yield Evidence(name=task.name, lp=lp, systems=human.scores, testset=testset,
+                           left_out=human.left_out)  # fmt: skip
+        else:
+            yield _judged(task.judgements(lp, testset), lp)
+
+
+def _from_eval_set(entry: EvalSet, level: str, gold: str) -> Iterator[Evidence]:
+    wanted = f"{gold}.{'sys' if level == 'system' else 'seg'}"
+    ending = wanted.rpartition(".")[2]
+    kinds = [kind for kind in entry.human_scores if kind.endswith(f".{ending}")]
+    if not gold and len(kinds) > 1:
+        names = ", ".join(kind.rpartition(".")[0] for kind in kinds)
+        raise UsageError(f"{entry.folder}, {entry.lp}: several human scores ({names}); choose one "
+                         "with --gold")  # fmt: skip
+    if gold and wanted not in kinds:
+        raise UnknownNameError(f"human scores of {entry.lp}", gold, [k[:-4] for k in kinds])
+    if not kinds:
+        return
+    kind = wanted if gold else kinds[0]
+    files = sorted((entry.folder / "metric-scores" / entry.lp).glob("*.score"))
+    human = _from_matrix(entry.human(kind), entry.folder.name, entry.lp)
+    yield Evidence(
+        name=human.name, lp=entry.lp, matrix=human.matrix, systems=human.systems,
+        testset=entry.testset(), files=tuple(files),
+    )  # fmt: skip
+
+
+def _from_collection(
+    name: str, level: str, gold: str, data: PathLike | None, lps: Sequence[str]
+) -> Iterator[Evidence]:
+    try:
+        collection = Collection.at(data)
+    except UsageError:
+        raise DataError(f"{name}: no such file or folder, nor any --data to find it in") from None
+    entry = collection.find(name)
+    if entry.kind == "metrics task":
+        yield from _from_task(collection.metrics_task(name), level, lps)
+        return
+    if entry.kind == "mt-metrics-eval":
+        yield from _from_folder(entry.path, level, gold, lps)
+        return
+    if entry.kind == "sentence pairs":
+        raise UsageError(f"{name} holds sentence pairs, not judged translations")
+    for lp in entry.lps:
+        if lps and lp not in lps:
+            continue
+        if entry.kind == "rankings":
+            given = (lp, "systems") in entry.files
+            systems = collection.system_scores(name, lp).scores if given else {}
+            yield _compared(collection.rankings(name, lp), systems)
+        else:
+            part = "test" if "test" in entry.parts else ""
+            yield _judged(collection.judgements(name, lp, part), lp)

@@ -1,0 +1,155 @@
+"""Scores that metrics gave: mt-metrics-eval and WMT score files, tables, JSON of `tertium score`.
+
+    NAME.seg.score, NAME.sys.score    SYSTEM SCORE, or METRIC LP TESTSET SYSTEM [SEGMENT] SCORE
+    .tsv .csv .jsonl                  system, score, and item for segment scores; metric and lp
+                                      where a file holds several
+    .json                             what `tertium score -f json` and `--to-json` write
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tertium.data.evidence import pair_in
+from tertium.data.formats import SYSTEM_NAMES, PathLike, read_lines, read_records, read_text
+from tertium.data.judgements import ITEM_NAMES, LP_NAMES, read_score, text_of
+from tertium.data.mtme import metric_name, read_score_file
+from tertium.data.wmt import read_submission
+from tertium.errors import DataError
+from tertium.scores import ScoreMatrix
+
+METRIC_NAMES = ("metric", "spec", "name")
+TABLES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson"})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MetricScores:
+    """One metric on one language pair: scores of segments, of systems, or both.
+
+    `lp` is empty where neither the file nor its path says; `higher_is_better` is False only where
+    the file says so.
+    """
+
+    metric: str
+    lp: str = ""
+    segments: ScoreMatrix | None = None
+    systems: Mapping[str, float] = field(default_factory=dict)
+    higher_is_better: bool = True
+
+
+def read_metric_scores(path: PathLike) -> list[MetricScores]:
+    """All metrics and language pairs of one file."""
+    suffixes = set(Path(path).suffixes)
+    if ".json" in suffixes:
+        return _from_json(path)
+    if TABLES & suffixes:
+        return _from_table(path)
+    fields = next((len(line.split()) for line in read_lines(path) if line.strip()), 0)
+    if fields <= 2:
+        return [_from_matrix(read_score_file(path), metric_name(path), pair_in(path))]
+    found = read_submission(path)
+    return [_from_matrix(matrix, metric, lp) for (metric, lp), matrix in found.items()]
+
+
+def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:
+    """Segment and system scores of one metric that lie in different files, put together."""
+    merged: dict[tuple[str, str], MetricScores] = {}
+    for entry in scores:
+        key = (entry.metric, entry.lp)
+        if key not in merged:
+            merged[key] = entry
+            continue
+        before = merged[key]
+        if (before.segments and entry.segments) or (before.systems and entry.systems):
+            where = f" on {entry.lp}" if entry.lp else ""
+            raise DataError(f"scores of {entry.metric}{where} are given twice; keep one file")
+        merged[key] = replace(
+            before, segments=before.segments or entry.segments,
+            systems=before.systems or entry.systems,
+        )  # fmt: skip
+    return list(merged.values())
+
+
+def _from_matrix(matrix: ScoreMatrix, metric: str, lp: str) -> MetricScores:
+    named = replace(matrix, name=metric)
+    if matrix.values.shape[1] > 1:
+        return MetricScores(metric=metric, lp=lp, segments=named)
+    pairs = zip(matrix.systems, matrix.values[:, 0].tolist(), strict=True)
+    return MetricScores(metric=metric, lp=lp, systems={s: v for s, v in pairs if v == v})
+
+
+def _from_table(path: PathLike) -> list[MetricScores]:
+    cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+    for number, record in read_records(path):
+        where = f"{path}, line {number}"
+        row = {str(key).lower(): value for key, value in record.items()}
+        system, item = text_of(row, SYSTEM_NAMES), text_of(row, ITEM_NAMES)
+        if not system or "score" not in row:
+            raise DataError(f"{where}: system and score are needed, found {', '.join(row)}")
+        metric = text_of(row, METRIC_NAMES) or metric_name(Path(path).with_suffix(""))
+        group = cells.setdefault((metric, text_of(row, LP_NAMES) or pair_in(path)), {})
+        if (system, item) in group:
+            raise DataError(f"{where}: a second score of {system} {item} by {metric}".rstrip())
+        group[system, item] = read_score(row["score"], where)
+    if not cells:
+        raise DataError(f"{path} holds no scores")
+    return [_from_cells(metric, lp, group, path) for (metric, lp), group in cells.items()]
+
+
+def _from_cells(
+    metric: str, lp: str, cells: Mapping[tuple[str, str], float], path: PathLike
+) -> MetricScores:
+    items = list(dict.fromkeys(item for _, item in cells if item))
+    whole = {system: score for (system, item), score in cells.items() if not item}
+    if not items:
+        return MetricScores(metric=metric, lp=lp, systems=whole)
+    if whole:
+        raise DataError(f"{path}: {len(whole)} of {metric}'s scores name no item, others do")
+    systems = list(dict.fromkeys(system for system, _ in cells))
+    row, column = ({name: n for n, name in enumerate(names)} for names in (systems, items))
+    values = np.full((len(systems), len(items)), np.nan)
+    for (system, item), score in cells.items():
+        values[row[system], column[item]] = score
+    return MetricScores(
+        metric=metric, lp=lp, segments=ScoreMatrix(metric, tuple(systems), values, tuple(items))
+    )
+
+
+def _from_json(path: PathLike) -> list[MetricScores]:
+    try:
+        content = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path}: not JSON ({error.msg}, line {error.lineno})") from None
+    records = content if isinstance(content, list) else [content]
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, dict) or not {"system", "score"} <= set(record):
+            raise DataError(f"{path}, record {number}: not what `tertium score -f json` writes")
+        groups.setdefault(text_of(record, ("spec", "name")), []).append(record)
+    return [_from_records(metric, group, path) for metric, group in groups.items()]
+
+
+def _from_records(metric: str, records: list[dict[str, Any]], path: PathLike) -> MetricScores:
+    systems = tuple(str(record["system"]) for record in records)
+    where = f"{path}, {metric}"
+    if len(set(systems)) != len(systems):
+        raise DataError(f"{where}: a system occurs twice")
+    rows = [record.get("segments") or [] for record in records]
+    if len({len(row) for row in rows}) != 1:
+        raise DataError(f"{where}: systems have different numbers of segments")
+    segments = None
+    if rows[0]:
+        values = np.array([[read_score(v, where) for v in row] for row in rows])
+        items = tuple(str(n) for n in range(1, len(rows[0]) + 1))
+        segments = ScoreMatrix(metric, systems, values, items)
+    return MetricScores(
+        metric=metric, lp=pair_in(path), segments=segments,
+        systems={s: read_score(r["score"], where) for s, r in zip(systems, records, strict=True)},
+        higher_is_better=bool(records[0].get("higher_is_better", True)),
+    )  # fmt: skip

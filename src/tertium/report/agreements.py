@@ -1,0 +1,147 @@
+"""Tables of meta-evaluation: metrics x judged sets, marked where the best is not clearly better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tertium.meta.evaluation import Figures, Results, TaskResult
+from tertium.report.tables import Cell, Table, number
+from tertium.scores import FloatArray
+
+BEST, NOT_WORSE = "** ", "* "
+
+
+def agreement_table(
+    results: Results, tasks: Sequence[TaskResult], decimals: int | None = None, *,
+    intervals: bool = False,
+) -> Table:  # fmt: skip
+    """One row for each metric, best average first; one column for each task of one statistic.
+
+    With more than one task there are an average and an average rank; the last rows count what
+    people judged and what a metric had no score for.
+    """
+    part = Results(metrics=results.metrics, tasks=tuple(tasks), seed=results.seed)
+    columns: list[Figures] = [*tasks, *([part.average] if len(tasks) > 1 else [])]
+    places = 3 if decimals is None else decimals
+    rows: list[list[Cell | str]] = []
+    for metric in _order(part):
+        row: list[Cell | str] = [part.metrics[metric]]
+        row += [_cell(figures, metric, places, intervals) for figures in columns]
+        row.append(number(float(part.average_rank[metric]), 2 if len(tasks) > 1 else 0))
+        rows.append(row)
+    first = tasks[0].task
+    header = ["metric", *(t.task.label for t in tasks), *(["average"] if len(tasks) > 1 else [])]
+    where = "" if first.level == "system" or first.by == "none" else f", averaged by {first.by}"
+    return Table(
+        [*header, "rank"],
+        rows + _counts(tasks, len(columns)),
+        title=f"{first.kind.title}, {first.level} level{where}",
+        notes=_notes(part),
+    )
+
+
+def rank_table(results: Results) -> Table:
+    """The average rank of each metric over all tasks, of whichever statistic."""
+    order = np.argsort(results.average_rank, kind="stable")
+    rows = [[results.metrics[m], number(float(results.average_rank[m]), 2)] for m in order]
+    title = f"average rank over {len(results.tasks)} tasks"
+    return Table(["metric", "rank"], rows, title=title)
+
+
+def p_value_table(result: TaskResult) -> Table:
+    """The p-values of all pairs of metrics: is that of the row better than that of the column?"""
+    order = _descending(result.values)
+    names = [result.metrics[m] for m in order]
+    rows: list[list[Cell | str]] = []
+    for row, name in zip(order, names, strict=True):
+        rows.append([name, *(_p_cell(result, row, column) for column in order)])
+    title = f"p-values ({result.task.test}), {result.task.label}: is the row better?"
+    return Table(["", *names], rows, title=title)
+
+
+def _p_cell(result: TaskResult, row: int, column: int) -> Cell:
+    if row == column:
+        return Cell("", "")
+    p = float(result.p_values[row, column])
+    return number(p, 3, "best" if p < result.alpha else "")
+
+
+def _order(results: Results) -> list[int]:
+    return _descending(results.average.values)
+
+
+def _descending(values: FloatArray) -> list[int]:
+    """Indices from the highest value down, undefined ones last."""
+    return [int(n) for n in np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable")]
+
+
+def _cell(figures: Figures, metric: int, decimals: int, intervals: bool) -> Cell:
+    value = float(figures.values[metric])
+    if value != value:
+        return number(value, decimals)
+    text = f"{value:.{decimals}f}"
+    if intervals:
+        low, high = float(figures.low[metric]), float(figures.high[metric])
+        text += f" [{low:.{decimals}f}, {high:.{decimals}f}]"
+    best = metric == figures.best
+    mark = BEST if best else NOT_WORSE if figures.not_worse[metric] else ""
+    return Cell(mark + text, value, "best" if best else "")
+
+
+def _counts(tasks: Sequence[TaskResult], columns: int) -> list[list[Cell | str]]:
+    """Rows that say how much was judged, and the most that any metric left out."""
+
+    def row(name: str, values: Sequence[int]) -> list[Cell | str]:
+        cells = [Cell(f"{v:,}", v, "dim") for v in values]
+        blank = [Cell("", "") for _ in range(columns - len(values) + 1)]
+        return [Cell(name, name, "dim"), *cells, *blank]
+
+    rows = [row("judged", [t.agreement.judged for t in tasks])]
+    missing = [int(t.agreement.left_out.max(initial=0)) for t in tasks]
+    if any(missing):
+        rows.append(row("without score (at most)", missing))
+    return rows
+
+
+def _notes(results: Results) -> list[str]:
+    first = results.tasks[0].task
+    notes = ["** best"]
+    if first.samples and first.test != "none":
+        how = f"{first.test}, p < {first.alpha:g} one-sided, {first.samples} samples"
+        notes = [f"** best, * not significantly worse ({how}, seed {results.seed})"]
+        mean = "; the mean over columns" if len(results.tasks) > 1 else ""
+        notes.append(f"rank: metrics of one rank cannot be told apart{mean}")
+    if first.samples:
+        notes.append(f"intervals: {first.confidence * 100:g} % bootstrap over {first.over}")
+    notes += [_undefined(result) for result in results.tasks if result.agreement.undefined.any()]
+    return notes
+
+
+def _undefined(result: TaskResult) -> str:
+    counts = result.agreement.undefined
+    listed = [f"{m} {int(c)}" for m, c in zip(result.metrics, counts, strict=True) if c]
+    shown = ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")
+    return f"{result.task.label}: of {result.agreement.groups} groups undefined: {shown}"
+
+
+def left_out_lines(
+    results: Results, judgements: Mapping[str, Mapping[str, int]]
+) -> list[str]:
+    """One line for each thing that was read and not used: judgements, then scores of metrics."""
+    lines = [
+        f"{name}: left out: {reason}: {count:,}"
+        for name, counts in judgements.items()
+        for reason, count in counts.items()
+    ]
+    for name, by_metric in results.left_out.items():
+        reasons: dict[tuple[str, int], list[str]] = {}
+        for metric, counts in by_metric.items():
+            for reason, count in counts.items():
+                reasons.setdefault((reason, count), []).append(metric)
+        lines += [
+            f"{name}: {reason}: {count:,} ({', '.join(metrics)})"
+            for (reason, count), metrics in reasons.items()
+        ]
+    return lines
