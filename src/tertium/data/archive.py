@@ -24,16 +24,20 @@ MOST_BYTES = 4 << 30
 
 
 class Folder:
-    """A folder to read from; one unpacked from a tar file goes when this object does."""
+    """A folder to read from; one unpacked from a tar file goes when this object does.
+
+    `path` is the folder, or the single one inside the tar file; `top` is what encloses it all.
+    """
 
     def __init__(self, path: PathLike) -> None:
         self.origin = Path(path)
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         if self.origin.is_dir():
-            self.path = self.origin
+            self.path = self.top = self.origin
         elif is_tar(self.origin) and self.origin.is_file():
             self._temporary = tempfile.TemporaryDirectory(prefix="tertium-")
-            self.path = unpack(self.origin, Path(self._temporary.name))
+            self.top = Path(self._temporary.name)
+            self.path = unpack(self.origin, self.top)
         else:
             raise DataError(f"{self.origin}: expected a folder or a file {', '.join(TAR_ENDINGS)}")
 

@@ -117,7 +117,7 @@ class MetricsTask:
         if not found and not self._packed:
             packed = sorted(p for p in self.folder.path.glob("system-outputs*") if is_tar(p))
             self._packed.extend(Folder(path) for path in packed)
-        return found or {k: v for f in self._packed for k, v in _output_files(f.path, lp).items()}
+        return found or {k: v for f in self._packed for k, v in _output_files(f.top, lp).items()}
 
     def _text(self, folders: tuple[str, ...], pattern: str) -> Path:
         files = sorted(f for name in folders for f in (self.folder.path / name).glob(pattern))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -82,13 +82,19 @@ class Comparisons:
 class Systems:
     """Correlation of a metric's system scores with human scores of systems.
 
-    `set` is a metrics task, or rankings that come with system scores.
+    `set` is a metrics task, or rankings that come with system scores. A system's score is the
+    metric's own (`corpus`), or the mean of its segment scores (`mean`), as some tools have it.
     """
 
     set: str
     columns: tuple[str, ...]
+    aggregate: Literal["corpus", "mean"] = "corpus"
     correlate: Correlate = pearson
-    statistic: str = "Pearson's r with human scores of systems"
+
+    @property
+    def statistic(self) -> str:
+        mean = ", each the mean of its segment scores" if self.aggregate == "mean" else ""
+        return f"Pearson's r with human scores of systems{mean}"
 
     @property
     def data(self) -> str:
@@ -100,11 +106,14 @@ class Systems:
         if len(systems) < 2:
             raise DataError(f"{self.set} {column}: {len(systems)} judged system with outputs")
         scored = [model.score(outputs[system]) for system in systems]
-        sign = 1.0 if scored[0].higher_is_better else -1.0
-        values = sign * np.array([scores.system for scores in scored])
+        values = np.array([self._system_score(scores) for scores in scored])
         missing = {"no output": len(human) - len(systems)} if len(human) > len(systems) else {}
         agreement = self.correlate(human.of(systems), values)
         return _figure(agreement, scored[0].signature, {**human.left_out, **missing})
+
+    def _system_score(self, scores: Scores) -> float:
+        value = scores.system if self.aggregate == "corpus" else float(scores.segments.mean())
+        return value if scores.higher_is_better else -value
 
     def _read(
         self, collection: Collection, column: str

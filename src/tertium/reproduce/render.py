@@ -34,6 +34,8 @@ def notes(outcome: Outcome) -> list[str]:
         lines += [f"{row.row.label}: {signature}" for signature in row.signatures]
         left_out = sum((Counter(figure.left_out) for figure in row.figures), Counter[str]())
         lines += [f"{row.row.label}, left out: {k}: {n}" for k, n in left_out.items()]
+        if row.figures and row.row.experiment is not None:
+            lines.append(f"{row.row.label}, statistic: {row.row.experiment.statistic}")
         lines += [f"{row.row.label}: {row.row.note}"] if row.row.note else []
         lines += [f"{row.row.label}: not available: {row.unavailable}"] if row.unavailable else []
     lines += [table.note] if table.note else []
@@ -55,6 +57,7 @@ def as_record(outcome: Outcome) -> dict[str, Any]:
         "rows": [
             {
                 "label": row.row.label,
+                "statistic": (row.row.experiment or table.experiment).statistic,
                 "published": dict(zip(columns, row.row.published, strict=False)),
                 "published_average": row.published_average,
                 "measured": dict(zip(columns, row.measured, strict=False)),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tertium.data.collection import Collection
-from tertium.errors import LengthError, MissingResourceError
+from tertium.errors import LengthError, MissingResourceError, UsageError
 from tertium.metrics import load_metric
 from tertium.progress import task
 
@@ -54,7 +54,8 @@ class Row:
     `published` follows the experiment's columns, NaN where the paper has none; `average` is the
     paper's own. `model` is a spec, or a function of collection and column for what must be trained;
     None where the row is only quoted. `specs` gives columns a spec of their own (a tokeniser for
-    Chinese). `note` says what a reader should know.
+    Chinese); `experiment` measures this row in another way than the table's. `note` says what a
+    reader should know.
     """
 
     label: str
@@ -62,6 +63,7 @@ class Row:
     average: float = math.nan
     model: Model | None = None
     specs: Mapping[str, str] = field(default_factory=dict)
+    experiment: Experiment | None = None
     note: str = ""
 
 
@@ -79,6 +81,9 @@ class PaperTable:
 
     def __post_init__(self) -> None:
         for row in self.rows:
+            if row.experiment and row.experiment.columns != self.experiment.columns:
+                where = f"{self.paper} table {self.number}"
+                raise UsageError(f"{where}: {row.label!r} has columns of its own")
             if row.published and len(row.published) != len(self.experiment.columns):
                 raise LengthError(
                     f"{self.paper} table {self.number}: {len(row.published)} figures of "
@@ -136,7 +141,10 @@ def measure(table: PaperTable, collection: Collection) -> Outcome:
     wanted = sum(row.model is not None for row in table.rows)
     total = wanted * len(table.experiment.columns)
     with task(f"{table.paper} table {table.number}", total=total) as advance:
-        rows = tuple(_measure_row(table.experiment, row, collection, advance) for row in table.rows)
+        rows = tuple(
+            _measure_row(row.experiment or table.experiment, row, collection, advance)
+            for row in table.rows
+        )
     return Outcome(table=table, rows=rows)
 
 

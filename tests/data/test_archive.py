@@ -1,0 +1,63 @@
+"""Tar files are unpacked inside their folder and nowhere else."""
+
+from __future__ import annotations
+
+import io
+import logging
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tertium.data.archive import Folder
+from tertium.errors import DataError
+
+
+def pack(path: Path, members: dict[str, bytes], link: str = "") -> Path:
+    with tarfile.open(path, "w:xz") as tar:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+        if link:
+            info = tarfile.TarInfo(link)
+            info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            tar.addfile(info)
+    return path
+
+
+def test_the_single_folder_inside_is_opened_and_goes_with_the_object(tmp_path: Path) -> None:
+    folder = Folder(pack(tmp_path / "a.tar.xz", {"task/x.txt": b"x", "task/sub/y.txt": b"y"}))
+    unpacked = folder.path
+    assert (unpacked / "sub" / "y.txt").read_text() == "y"
+    assert unpacked.name == "task"
+    del folder
+    assert not unpacked.exists()
+
+
+@pytest.mark.parametrize("name", ["../evil.txt", "/evil.txt", "a/../../evil.txt", "a\\..\\evil"])
+def test_a_member_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match="it leaves the folder"):
+        Folder(pack(tmp_path / "a.tar.xz", {name: b"x"}))
+    assert not list(tmp_path.glob("**/evil*"))
+
+
+def test_links_are_passed_over_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        folder = Folder(pack(tmp_path / "a.tar.xz", {"x.txt": b"x", "y.txt": b"y"}, link="z.txt"))
+    assert sorted(p.name for p in folder.path.iterdir()) == ["x.txt", "y.txt"]
+    assert "z.txt" in caplog.text
+
+
+def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    file = pack(tmp_path / "a.tar.xz", {"x.txt": b"x" * 9999})
+    file.write_bytes(file.read_bytes()[:60])
+    with pytest.raises(DataError, match=r"a\.tar\.xz: cannot be unpacked"):
+        Folder(file)
+
+
+def test_neither_folder_nor_tar(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="expected a folder or a file"):
+        Folder(tmp_path / "nothing")

@@ -1,0 +1,132 @@
+"""A folder of judgements is found by its layout."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tertium.data.collection import Collection
+from tertium.data.similarity import SentencePair
+from tertium.data.summary import describe, summarise
+from tertium.errors import DataError, UnknownNameError, UsageError
+
+
+def write(path: Path, *records: dict[str, object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Collection:
+    scored = {"system": "A", "segment": "1", "hypothesis": "x", "reference": "r", "score": 1.5}
+    write(tmp_path / "da" / "mine" / "cs-en.jsonl", scored, {**scored, "system": "B", "score": 2})
+    write(tmp_path / "qe" / "mine" / "ro-en.dev.jsonl", {"source": "s", "mt": "h", "score": 1})
+    write(tmp_path / "qe" / "mine" / "ro-en.test.jsonl", {"source": "s", "mt": "h", "score": 2})
+    texts = {"segment": "1", "source": "s", "reference": "r", "outputs": {"A": "x", "B": "y"}}
+    ranked = tmp_path / "rankings" / "mine"
+    write(ranked / "cs-en.texts.jsonl", texts)
+    header = "segment\tjudge\tsystem_a\tsystem_b\tpreference\n"
+    (ranked / "cs-en.judgements.tsv").write_text(header + "1\tj\tA\tB\ttie\n1\tj\tA\tB\ta\n")
+    (ranked / "cs-en.systems.tsv").write_text("system\tscore\nA\t0.5\nB\t-0.5\n")
+    pair = {"a": "x", "b": "y", "score": 3, "label": "NEUTRAL"}
+    write(tmp_path / "sts" / "part.train.jsonl", pair)
+    (tmp_path / "README.md").write_text("not a set\n")
+    return Collection.at(tmp_path)
+
+
+def test_sets_are_found_by_their_layout(collection: Collection) -> None:
+    assert [(s.name, s.kind, s.lps) for s in collection.sets] == [
+        ("da/mine", "scores", ("cs-en",)),
+        ("qe/mine", "scores", ("ro-en",)),
+        ("rankings/mine", "rankings", ("cs-en",)),
+        ("sts", "sentence pairs", ()),
+    ]
+
+
+def test_sets_are_read_by_name(collection: Collection) -> None:
+    assert collection.judgements("da/mine", "cs-en").scores.tolist() == [1.5, 2.0]
+    assert collection.judgements("qe/mine", "ro-en", "test").scores.tolist() == [2.0]
+    assert collection.rankings("rankings/mine", "cs-en").verdicts.tolist() == [0.5, 1.0]
+    assert collection.system_scores("rankings/mine", "cs-en").scores == {"A": 0.5, "B": -0.5}
+    assert collection.pairs("sts", "part.train") == [SentencePair("x", "y", 3.0, "NEUTRAL")]
+
+
+def test_names_that_are_not_there_are_refused(collection: Collection) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
+        collection.judgements("da/min", "cs-en")
+    with pytest.raises(UnknownNameError, match="language pair of da/mine 'de-en'"):
+        collection.judgements("da/mine", "de-en")
+    with pytest.raises(UnknownNameError, match=r"part of qe/mine ro-en ''.*known: dev, test"):
+        collection.judgements("qe/mine", "ro-en")
+    with pytest.raises(UnknownNameError, match="set of rankings"):
+        collection.rankings("da/mine", "cs-en")
+
+
+def test_the_folder_comes_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERTIUM_DATA", str(tmp_path))
+    assert Collection.at().root == tmp_path
+    monkeypatch.delenv("TERTIUM_DATA")
+    with pytest.raises(UsageError, match="--data DIR or set TERTIUM_DATA"):
+        Collection.at()
+    with pytest.raises(DataError, match="no such folder"):
+        Collection.at(tmp_path / "nowhere")
+
+
+def test_texts_that_repeat_or_lack_something_are_refused(collection: Collection) -> None:
+    file = collection.root / "rankings" / "mine" / "cs-en.texts.jsonl"
+    text = file.read_text()
+    file.write_text(text * 2)
+    with pytest.raises(DataError, match="line 2: segment '1' occurs a second time"):
+        collection.rankings("rankings/mine", "cs-en")
+    file.write_text('{"segment": "1"}\n')
+    with pytest.raises(DataError, match="line 1: segment and outputs"):
+        collection.rankings("rankings/mine", "cs-en")
+
+
+def test_summaries_count(collection: Collection) -> None:
+    counts = {s.name: summarise(collection, s) for s in collection.sets}
+    assert {name: (s.rows, s.systems) for name, s in counts.items()} == {
+        "da/mine": (2, 2),
+        "qe/mine": (2, 0),
+        "rankings/mine": (2, 2),
+        "sts": (1, 0),
+    }
+    (ranked,) = describe(collection, collection.find("rankings/mine"))
+    assert (ranked["rows"], ranked["ties"], ranked["judges"]) == (2, 1, 1)
+    assert [r["part"] for r in describe(collection, collection.find("qe/mine"))] == ["dev", "test"]
+
+
+def test_every_file_has_the_rows_its_list_says(human_data: Path) -> None:
+    """COUNTS.tsv came with the data; every row is read or counted as left out."""
+    collection = Collection(human_data)
+    with (human_data / "COUNTS.tsv").open() as lines:
+        counts = {row["file"]: int(row["rows"]) for row in csv.DictReader(lines, delimiter="\t")}
+    seen = 0
+    for entry in collection.sets:
+        if entry.kind != "scores" or entry.name.startswith("qe"):
+            continue
+        for (lp, part), path in entry.files.items():
+            found = collection.judgements(entry.name, lp, part)
+            rows = len(found) + sum(found.left_out.values())
+            assert rows == counts[str(path.relative_to(human_data))]
+            seen += 1
+    assert seen >= 20
+
+
+@pytest.mark.parametrize("name", ["wmt08", "wmt11", "wmt12"])
+def test_every_comparison_of_the_rankings_is_used(human_data: Path, name: str) -> None:
+    collection = Collection(human_data)
+    for lp in collection.find(f"rankings/{name}").lps:
+        assert collection.rankings(f"rankings/{name}", lp).left_out == {}
+
+
+def test_wmt13_came_without_ties_and_judges(human_data: Path) -> None:
+    found = Collection(human_data).rankings("rankings/wmt13", "es-en")
+    assert len(found) == 67832
+    assert found.ties == 0
+    assert found.judges == ()

@@ -1,0 +1,160 @@
+"""Human scores: what is read, what is left out and counted, what is refused."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.data.judgements import JudgementSet, SystemScores, read_judgements
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, LengthError
+from tertium.segment import Judgement, Segment
+
+
+def judgement(system: str, item: str, score: float, **more: str) -> Judgement:
+    return Judgement(Segment(f"{system} {item}"), score, item, system, **more)
+
+
+def test_a_csv_with_quotes_newlines_bom_and_crlf(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    text = 'system,id,mt,ref,score\r\nA,1,"He said ""no"",\r\nand left",He left,72.5\r\n'
+    file.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    (row,) = read_judgements(file).judgements
+    assert row.segment.hypothesis == 'He said "no",\r\nand left'
+    assert (row.system, row.item, row.score) == ("A", "1", 72.5)
+
+
+def test_jsonl_tsv_and_gzip_mean_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"system": "A", "segment": 7, "mt": "x", "score": 1}\n')
+    packed = gzip.compress(b"System\tSegment\tMT\tScore\nA\t7\tx\t1.0\n")
+    (tmp_path / "b.tsv.gz").write_bytes(packed)
+    one, two = (read_judgements(tmp_path / name) for name in ("a.jsonl", "b.tsv.gz"))
+    assert one.judgements == two.judgements
+
+
+def test_absent_scores_and_duplicates_are_left_out_and_counted(tmp_path: Path) -> None:
+    file = tmp_path / "mine.tsv"
+    rows = ["A\t1\tx\t3", "A\t1\tx\t3", "A\t2\ty\tNone", "A\t3\tz\tnan", "A\t4\tw\t", "B\t1\tv\t4"]
+    file.write_text("\n".join(["system\titem\tmt\tscore", *rows]) + "\n")
+    found = read_judgements(file)
+    assert len(found) == 2
+    assert found.left_out == {"duplicate row": 1, "no score": 3}
+    assert len(read_judgements(file, repeats=True)) == 3
+
+
+def test_two_annotators_with_the_same_score_are_no_duplicates(tmp_path: Path) -> None:
+    file = tmp_path / "mine.tsv"
+    file.write_text("system\titem\tmt\tscore\trater\nA\t1\tx\t3\tann\nA\t1\tx\t3\tbob\n")
+    assert len(read_judgements(file)) == 2
+
+
+@pytest.mark.parametrize("bad", ["good", "inf", "3,5", "1e999"])
+def test_a_score_that_is_no_number_names_file_and_line(tmp_path: Path, bad: str) -> None:
+    file = tmp_path / "mine.tsv"
+    file.write_text(f"system\titem\tmt\tscore\nA\t1\tx\t3\nA\t2\ty\t{bad}\n")
+    with pytest.raises(DataError, match=r"mine\.tsv, line 3: the score"):
+        read_judgements(file)
+
+
+def test_a_ragged_row_names_file_and_line(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text("system,item,mt,score\nA,1,x,3\nA,2,5\n")
+    with pytest.raises(DataError, match=r"mine\.csv, line 3: 3 fields where the header has 4"):
+        read_judgements(file)
+
+
+def test_no_score_column_is_an_error_that_lists_what_is_there(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text("system,item,mt\nA,1,x\n")
+    with pytest.raises(DataError, match=r"no score .*found system, item, mt"):
+        read_judgements(file)
+
+
+def test_the_score_column_can_be_named_and_is_looked_up_in_order(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text("mt,score,raw\nx,0.5,81\n")
+    assert read_judgements(file).scores.tolist() == [0.5]
+    assert read_judgements(file, score="raw").scores.tolist() == [81.0]
+
+
+def test_texts_come_from_a_test_set_and_what_has_none_is_counted(tmp_path: Path) -> None:
+    texts = TestSet(systems={"A": ("x", "y"), "B": ("v", "w")}, references=(("r",), ("s",)))
+    file = tmp_path / "mine.tsv"
+    rows = ["A\t2\t1", "A+B\t1\t2", "C\t1\t3", "A\t3\t4", "A\t0\t5", "A\tlast\t6"]
+    file.write_text("\n".join(["system\titem\tscore", *rows]) + "\n")
+    found = read_judgements(file, testset=texts)
+    assert [s.hypothesis for s in found.segments] == ["y", "x"]
+    assert found.left_out == {"unknown system": 1, "no matching segment": 3}
+
+
+def test_nothing_usable_is_an_error_that_says_why(tmp_path: Path) -> None:
+    texts = TestSet(systems={"A": ("x",)})
+    file = tmp_path / "mine.tsv"
+    file.write_text("system\titem\tscore\nB\t1\t3\n")
+    with pytest.raises(DataError, match=r"no usable judgement \(1 left out; unknown system: 1\)"):
+        read_judgements(file, testset=texts)
+
+
+def test_without_texts_a_row_must_say_whose_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "mine.tsv"
+    file.write_text("system\tscore\nA\t3\n")
+    with pytest.raises(DataError, match=r"neither a translation .* nor both an item and a system"):
+        read_judgements(file)
+
+
+def test_a_matrix_averages_repeated_judgements_and_has_nan_elsewhere() -> None:
+    rows = (judgement("A", "1", 2.0), judgement("A", "1", 4.0), judgement("B", "2", 1.0))
+    matrix = JudgementSet(name="x", judgements=rows).matrix()
+    assert matrix.systems == ("A", "B")
+    assert matrix.items == ("1", "2")
+    np.testing.assert_array_equal(matrix.values, [[3.0, np.nan], [np.nan, 1.0]])
+
+
+def test_a_joint_system_is_one_row_for_segments_and_counts_for_both_systems() -> None:
+    rows = (judgement("A", "1", 1.0), judgement("B", "2", 3.0), judgement("A+B", "3", 5.0))
+    found = JudgementSet(name="x", judgements=rows)
+    assert found.systems == ("A", "B")
+    assert found.matrix().systems == ("A", "B", "A+B")
+    assert int((~np.isnan(found.matrix().values)).sum()) == 3
+    split = found.matrix(split_joint=True)
+    assert split.systems == ("A", "B")
+    np.testing.assert_array_equal(split.system_scores, [3.0, 4.0])
+
+
+def test_a_name_with_a_plus_sign_stays_whole() -> None:
+    rows = (judgement("A", "1", 1.0), judgement("C++", "1", 3.0))
+    assert JudgementSet(name="x", judgements=rows).systems == ("A", "C++")
+
+
+def test_one_system_only_gives_a_matrix_of_one_row() -> None:
+    rows = (judgement("A", "1", 1.0), judgement("A", "2", 3.0))
+    assert JudgementSet(name="x", judgements=rows).matrix().values.shape == (1, 2)
+
+
+def test_unpublished_systems_give_one_row_with_a_column_for_each_judgement() -> None:
+    rows = (judgement("", "1", 1.0), judgement("", "1", 3.0), judgement("", "2", 2.0))
+    matrix = JudgementSet(name="x", judgements=rows).matrix()
+    assert matrix.values.tolist() == [[1.0, 3.0, 2.0]]
+    assert matrix.items == ("1", "1#2", "2")
+
+
+def test_values_of_another_length_are_refused() -> None:
+    found = JudgementSet(name="x", judgements=(judgement("A", "1", 1.0),))
+    with pytest.raises(LengthError, match="2 values for 1 judgements"):
+        found.arrange(np.zeros(2), "metric")
+
+
+def test_language_pairs_come_apart(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text("lp,mt,score\nde-en,x,1\ncs-en,y,2\nde-en,z,3\n")
+    found = read_judgements(file)
+    assert found.lp == ""
+    assert {lp: len(part) for lp, part in found.by_lp().items()} == {"de-en": 2, "cs-en": 1}
+
+
+def test_scores_of_systems_are_nan_where_people_gave_none() -> None:
+    human = SystemScores(name="x", scores={"A": 1.0})
+    np.testing.assert_array_equal(human.of(["B", "A"]), [np.nan, 1.0])

@@ -1,0 +1,74 @@
+"""MQM: weights from Freitag et al. 2021, table 5 of the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tertium.data.mqm import read_mqm
+from tertium.data.ratings import average
+from tertium.errors import DataError
+
+HEADER = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"
+
+
+def write(tmp_path: Path, *rows: tuple[str, str, str, str]) -> Path:
+    """Rows of (system, rater, category, severity) on segment 12."""
+    lines = [
+        f"{system}\td\t1\t12\t{rater}\tQuelle\tthe <v>bad</v> \"word\"\t{category}\t{severity}"
+        for system, rater, category, severity in rows
+    ]
+    file = tmp_path / "mqm_test.tsv"
+    file.write_text("\n".join([HEADER, *lines]) + "\n")
+    return file
+
+
+def test_errors_weigh_and_raters_average(tmp_path: Path) -> None:
+    file = write(
+        tmp_path,
+        ("A", "r1", "Accuracy/Mistranslation", "Major"),
+        ("A", "r1", "Fluency/Punctuation", "Minor"),
+        ("A", "r2", "Fluency/Grammar", "Minor"),
+        ("B", "r1", "Non-translation!", "Major"),
+        ("B", "r2", "No-error", "no-error"),
+        ("B", "r2", "Style/Awkward", "Neutral"),
+    )
+    ratings = read_mqm(file, references={"12": "the good word"}, lp="de-en")
+    assert [(j.system, j.annotator, j.score) for j in ratings.judgements] == [
+        ("A", "r1", pytest.approx(-5.1)),
+        ("A", "r2", -1.0),
+        ("B", "r1", -25.0),
+        ("B", "r2", 0.0),
+    ]
+    assert average(ratings).scores.tolist() == [pytest.approx(-3.05), -12.5]
+
+
+def test_marks_are_taken_out_and_quotes_stay(tmp_path: Path) -> None:
+    (row,) = read_mqm(write(tmp_path, ("A", "r1", "x", "Minor"))).judgements
+    assert row.segment.hypothesis == 'the bad "word"'
+    assert row.segment.source == "Quelle"
+    assert (row.item, row.segment.references) == ("12", ())
+
+
+def test_planted_errors_are_left_out_and_counted(tmp_path: Path) -> None:
+    rows = [("A", "r1", "x", "Minor"), ("A", "r1", "Found", "HOTW-test")]
+    assert read_mqm(write(tmp_path, *rows)).left_out == {"quality-control row": 1}
+
+
+def test_an_unknown_severity_names_file_and_line(tmp_path: Path) -> None:
+    file = write(tmp_path, ("A", "r1", "x", "Minor"), ("A", "r1", "x", "Terrible"))
+    with pytest.raises(DataError, match=r"mqm_test\.tsv, line 3: no weight for .*'Terrible'"):
+        read_mqm(file)
+
+
+def test_other_weights_can_be_given(tmp_path: Path) -> None:
+    file = write(tmp_path, ("A", "r1", "x", "Minor"))
+    assert read_mqm(file, weights={"minor": 7.0}).scores.tolist() == [-7.0]
+
+
+def test_missing_columns_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "mqm.tsv"
+    file.write_text("system\tseg_id\tseverity\nA\t1\tMinor\n")
+    with pytest.raises(DataError, match="system, seg_id, rater and severity are needed"):
+        read_mqm(file)

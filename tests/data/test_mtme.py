@@ -1,0 +1,99 @@
+"""mt-metrics-eval's folders and score files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.data.mtme import EvalSet, eval_sets, read_score_file, write_score_file
+from tertium.errors import DataError, LengthError, UnknownNameError
+from tertium.segment import Segment
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def evalset(tmp_path: Path) -> EvalSet:
+    root = tmp_path / "wmt99"
+    write(root / "sources" / "en-de.txt", "one\ntwo\n")
+    write(root / "references" / "en-de.refA.txt", "eins\nzwei\n")
+    write(root / "references" / "en-de.refB.txt", "Eins!\nZwei!\n")
+    write(root / "documents" / "en-de.docs", "news\tdoc1\nnews\tdoc1\n")
+    for system in ("sysX", "sysY", "refB"):
+        write(root / "system-outputs" / "en-de" / f"{system}.txt", f"{system} 1\n{system} 2\n")
+    scores = "sysX\t-1\nsysX\tNone\nsysY\t-5\nsysY\t0\nrefB\t0\nrefB\t0\n"
+    write(root / "human-scores" / "en-de.mqm.seg.score", scores)
+    write(root / "human-scores" / "en-de.wmt-z.sys.score", "sysX\t0.1\nsysY\tNone\n")
+    write(root / "metric-scores" / "en-de" / "BLEU-refA.seg.score", "sysX\t1\nsysX\t2\n")
+    (found,) = eval_sets(root)
+    return found
+
+
+def test_names_are_listed(evalset: EvalSet) -> None:
+    assert evalset.lp == "en-de"
+    assert evalset.systems == ("refB", "sysX", "sysY")
+    assert evalset.references == ("refA", "refB")
+    assert evalset.human_scores == ("mqm.seg", "wmt-z.sys")
+    assert evalset.metric_scores == ("BLEU-refA.seg",)
+
+
+def test_scores_are_matrices_with_nan_for_none(evalset: EvalSet) -> None:
+    matrix = evalset.human("mqm.seg")
+    assert matrix.systems == ("sysX", "sysY", "refB")
+    np.testing.assert_array_equal(matrix.values, [[-1, np.nan], [-5, 0], [0, 0]])
+    assert evalset.metric("BLEU-refA.seg")["sysX"].tolist() == [1.0, 2.0]
+    system = evalset.system_scores("wmt-z.sys")
+    assert dict(system.scores) == {"sysX": 0.1}
+    assert system.left_out == {"no score": 1}
+
+
+def test_a_reference_that_is_used_is_no_system(evalset: EvalSet) -> None:
+    assert list(evalset.testset("refA").systems) == ["refB", "sysX", "sysY"]
+    assert evalset.testset("refA").segments("sysX")[0] == Segment("sysX 1", "one", ("eins",))
+    both = evalset.testset()
+    assert list(both.systems) == ["sysX", "sysY"]
+    assert both.references[1] == ("zwei", "Zwei!")
+
+
+def test_judgements_carry_texts_and_count_what_has_none(evalset: EvalSet) -> None:
+    found = evalset.judgements("mqm.seg", "refB")
+    assert [(j.system, j.item, j.score) for j in found.judgements] == [
+        ("sysX", "1", -1.0),
+        ("sysY", "1", -5.0),
+        ("sysY", "2", 0.0),
+    ]
+    assert found.left_out == {"no score": 1, "unknown system": 2}
+
+
+def test_unknown_names_are_refused(evalset: EvalSet) -> None:
+    with pytest.raises(UnknownNameError, match=r"did you mean 'mqm\.seg'"):
+        evalset.human("mqm")
+    with pytest.raises(UnknownNameError, match="reference"):
+        evalset.testset("refZ")
+
+
+def test_ragged_and_faulty_score_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(LengthError, match="1 scores of 'B', but 2 of 'A'"):
+        read_score_file(write(tmp_path / "x.seg.score", "A\t1\nA\t2\nB\t1\n"))
+    with pytest.raises(DataError, match=r"line 2: expected SYSTEM and SCORE, got 1 fields"):
+        read_score_file(write(tmp_path / "y.seg.score", "A\t1\nA\n"))
+    with pytest.raises(DataError, match=r"line 1: the score 'good' is not a number"):
+        read_score_file(write(tmp_path / "z.seg.score", "A\tgood\n"))
+
+
+def test_a_written_file_reads_back(tmp_path: Path, evalset: EvalSet) -> None:
+    matrix = evalset.human("mqm.seg")
+    write_score_file(tmp_path / "mqm.seg.score", matrix)
+    again = read_score_file(tmp_path / "mqm.seg.score")
+    assert (again.name, again.systems) == ("mqm", matrix.systems)
+    np.testing.assert_array_equal(again.values, matrix.values)
+
+
+def test_another_folder_is_no_eval_set(tmp_path: Path) -> None:
+    assert eval_sets(tmp_path) == ()

@@ -1,0 +1,130 @@
+"""Human comparisons: index arrays over shared texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.data.preferences import Comparison, ItemTexts, gather, read_preferences
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, LengthError
+from tertium.segment import Segment
+
+TEXTS = {
+    "1": ItemTexts({"A": "a1", "B": "b1", "C": "c1"}, "s1", ("r1",)),
+    "2": ItemTexts({"A": "a2", "B": "b2"}, "s2", ("r2",)),
+}
+
+
+def write(tmp_path: Path, *rows: str) -> Path:
+    file = tmp_path / "mine.tsv"
+    file.write_text("\n".join(["segment\tjudge\tsystem_a\tsystem_b\tpreference", *rows]) + "\n")
+    return file
+
+
+def test_comparisons_are_rows_of_shared_segments(tmp_path: Path) -> None:
+    file = write(tmp_path, "1\tann\tA\tB\ta", "1\tbob\tB\tA\ttie", "2\t\tA\tB\tb")
+    found = read_preferences(file, texts=TEXTS, lp="cs-en")
+    assert len(found.segments) == 5
+    assert found.verdicts.tolist() == [1.0, 0.5, 0.0]
+    assert found.left.tolist() == [0, 1, 3]
+    assert found.right.tolist() == [1, 0, 4]
+    assert found.judges == ("ann", "bob")
+    assert found.judge_of.tolist() == [0, 1, -1]
+    assert found.compared.tolist() == [True, True, False, True, True]
+
+
+def test_preferences_share_their_segments(tmp_path: Path) -> None:
+    found = read_preferences(write(tmp_path, "1\tann\tA\tB\ta", "1\tbob\tA\tC\tb"), texts=TEXTS)
+    first, second = found
+    assert first.left is second.left
+    assert first.left == Segment("a1", "s1", ("r1",))
+    assert (second.left_system, second.right_system, second.judge) == ("A", "C", "bob")
+    assert second.verdict == 0.0
+
+
+def test_unknown_systems_items_and_self_comparisons_are_counted(tmp_path: Path) -> None:
+    file = write(tmp_path, "1\t\tA\tB\ta", "2\t\tA\tC\ta", "9\t\tA\tB\ta", "1\t\tB\tB\ttie")
+    found = read_preferences(file, texts=TEXTS)
+    assert len(found) == 1
+    assert found.left_out == {
+        "unknown system": 1,
+        "no matching segment": 1,
+        "a system compared with itself": 1,
+    }
+
+
+def test_one_system_only_leaves_nothing_to_compare(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no usable comparison .*compared with itself: 1"):
+        read_preferences(write(tmp_path, "1\t\tA\tA\ttie"), texts=TEXTS)
+
+
+def test_a_comparison_made_twice_counts_twice(tmp_path: Path) -> None:
+    found = read_preferences(write(tmp_path, *["1\tann\tA\tB\ta"] * 2), texts=TEXTS)
+    assert len(found) == 2
+
+
+def test_a_verdict_may_name_the_better_system(tmp_path: Path) -> None:
+    file = write(tmp_path, "1\t\tA\tB\tB", "1\t\tA\tB\tA", "1\t\tA\tB\tequal")
+    assert read_preferences(file, texts=TEXTS).verdicts.tolist() == [0.0, 1.0, 0.5]
+
+
+def test_a_system_called_a_is_told_from_the_mark_a(tmp_path: Path) -> None:
+    texts = {"1": ItemTexts({"b": "x", "a": "y"})}
+    file = write(tmp_path, "1\t\tb\ta\ta")
+    assert read_preferences(file, texts=texts).verdicts.tolist() == [0.0]
+
+
+def test_an_unknown_verdict_names_file_and_line(tmp_path: Path) -> None:
+    file = write(tmp_path, "1\t\tA\tB\ta", "1\t\tA\tB\tmaybe")
+    with pytest.raises(DataError, match=r"mine\.tsv, line 3: preference 'maybe'"):
+        read_preferences(file, texts=TEXTS)
+
+
+def test_a_missing_column_is_an_error_that_says_what_is_needed(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text("segment,system_a,preference\n1,A,a\n")
+    with pytest.raises(DataError, match=r"a comparison needs an item .*found segment, system_a"):
+        read_preferences(file)
+
+
+def test_texts_may_stand_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    header = "item,system_a,system_b,winner,hypothesis_a,hypothesis_b,source,reference\n"
+    file.write_text(header + '1,A,B,A,"x, y",z,s,r\n1,A,C,C,"x, y",w,s,r\n')
+    found = read_preferences(file)
+    assert [s.hypothesis for s in found.segments] == ["x, y", "z", "w"]
+    assert found.segments[2].references == ("r",)
+    file.write_text(header + "1,A,B,A,x,z,s,r\n1,A,C,C,changed,w,s,r\n")
+    with pytest.raises(DataError, match=r"line 3: another text for system 'A'"):
+        read_preferences(file)
+
+
+def test_a_test_set_gives_texts_by_line_number(tmp_path: Path) -> None:
+    testset = TestSet(systems={"A": ("x", "y"), "B": ("v", "w")}, references=(("r",), ("s",)))
+    found = read_preferences(write(tmp_path, "2\t\tA\tB\ta"), texts=testset)
+    (only,) = found
+    assert (only.left.hypothesis, only.right.hypothesis) == ("y", "w")
+
+
+def test_without_texts_a_set_still_serves_for_systems(tmp_path: Path) -> None:
+    found = read_preferences(write(tmp_path, "1\t\tA\tB\ta", "1\t\tB\tC\ta"))
+    assert not found.has_texts
+    assert found.systems == ("A", "B", "C")
+
+
+def test_ties_leave_and_are_counted() -> None:
+    pairs = [Comparison("1", "A", "B", v) for v in (1.0, 0.5, 0.0, 0.5)]
+    found = gather(pairs, TEXTS, name="x").without_ties()
+    assert found.verdicts.tolist() == [1.0, 0.0]
+    assert found.left_out == {"tie": 2}
+
+
+def test_scores_of_segments_become_a_matrix() -> None:
+    found = gather([Comparison("1", "A", "B", 1.0)], TEXTS, name="x")
+    matrix = found.arrange(np.arange(5.0), "metric")
+    np.testing.assert_array_equal(matrix.values, [[0, 3], [1, 4], [2, np.nan]])
+    with pytest.raises(LengthError, match="4 scores for 5 segments"):
+        found.arrange(np.arange(4.0), "metric")

@@ -1,0 +1,77 @@
+"""Raw ratings: evened out by annotator, averaged, turned into relative rankings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tertium.data.judgements import JudgementSet
+from tertium.data.ratings import average, relative_rankings, standardise
+from tertium.errors import DataError, UsageError
+from tertium.segment import Judgement, Segment
+
+
+def ratings(*rows: tuple[str, str, str, float]) -> JudgementSet:
+    made = (
+        Judgement(Segment(f"{system}{item}", references=("r",)), score, item, system, annotator)
+        for annotator, system, item, score in rows
+    )
+    return JudgementSet(name="x", judgements=tuple(made))
+
+
+def test_z_scores_use_each_annotators_mean_and_sample_deviation() -> None:
+    rows = [("ann", "A", "1", 10.0), ("ann", "B", "1", 20.0), ("ann", "A", "2", 30.0)]
+    rows += [("bob", "A", "1", 90.0), ("bob", "B", "1", 100.0)]
+    found = standardise(ratings(*rows))
+    # ann: mean 20, sd sqrt((100 + 0 + 100) / 2) = 10; bob: mean 95, sd sqrt(50)
+    expected = [-1.0, 0.0, 1.0, -5 / np.sqrt(50), 5 / np.sqrt(50)]
+    np.testing.assert_allclose(found.scores, expected)
+
+
+def test_annotators_without_spread_or_name_are_left_out_and_counted() -> None:
+    rows = [("ann", "A", "1", 1.0), ("ann", "B", "1", 2.0), ("bob", "A", "1", 50.0)]
+    rows += [("cy", "A", "1", 3.0), ("cy", "B", "1", 3.0), ("", "A", "1", 9.0)]
+    found = standardise(ratings(*rows))
+    assert len(found) == 2
+    assert found.left_out == {
+        "annotator with fewer than two different ratings": 3,
+        "no annotator": 1,
+    }
+
+
+def test_averages_are_over_all_ratings_of_one_translation() -> None:
+    rows = [("ann", "A", "1", 10.0), ("bob", "A", "1", 40.0), ("ann", "B", "1", 5.0)]
+    found = average(ratings(*rows))
+    assert [(j.system, j.score, j.annotator) for j in found.judgements] == [
+        ("A", 25.0, ""),
+        ("B", 5.0, ""),
+    ]
+
+
+def test_too_few_ratings_are_left_out_and_counted() -> None:
+    rows = [("ann", "A", "1", 10.0), ("bob", "A", "1", 40.0), ("ann", "B", "1", 5.0)]
+    found = average(ratings(*rows), minimum=2)
+    assert len(found) == 1
+    assert found.left_out == {"fewer ratings than asked for": 1}
+
+
+def test_pairs_that_differ_by_25_or_more_become_preferences() -> None:
+    rows = [("", "A", "1", 80.0), ("", "B", "1", 55.0), ("", "C", "1", 54.0), ("", "A", "2", 10.0)]
+    found = relative_rankings(ratings(*rows))
+    pairs = [(p.left_system, p.right_system, p.verdict) for p in found]
+    assert pairs == [("A", "B", 1.0), ("A", "C", 1.0)]
+    assert found.left_out == {"difference under 25": 1}
+    assert next(iter(found)).left.references == ("r",)
+
+
+def test_the_better_translation_is_on_the_left() -> None:
+    (only,) = relative_rankings(ratings(("", "A", "1", 10.0), ("", "B", "1", 90.0)))
+    assert (only.left_system, only.right_system) == ("B", "A")
+
+
+def test_unaveraged_ratings_are_refused() -> None:
+    rows = [("ann", "A", "1", 10.0), ("bob", "A", "1", 90.0), ("ann", "B", "1", 5.0)]
+    with pytest.raises(DataError, match="average the ratings first"):
+        relative_rankings(ratings(*rows))
+    with pytest.raises(UsageError, match="every tie a preference"):
+        relative_rankings(ratings(*rows), difference=0)
