@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from tertium.encoders.embeddings import Float32Array
+from tertium.encoders.cache import open_store
+from tertium.encoders.record import Part
 from tertium.encoders.runtime import current_runtime
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """One text's token vectors (tokens, dim) with their pieces, or its sentence vector (dim,)."""
-
-    matrix: Float32Array
-    pieces: tuple[str, ...]
-    truncated: bool
-
-    @property
-    def nbytes(self) -> int:
-        return self.matrix.nbytes + 64 * len(self.pieces) + 256
 
 
 class Memory:
@@ -40,7 +27,7 @@ class Memory:
         old = self._parts.pop((fingerprint, text), None)
         self._bytes += part.nbytes - (old.nbytes if old else 0)
         self._parts[fingerprint, text] = part
-        while self._bytes > limit:
+        while self._bytes > limit and self._parts:
             _, dropped = self._parts.popitem(last=False)
             self._bytes -= dropped.nbytes
 
@@ -54,21 +41,34 @@ _memory = Memory()
 
 def recall(fingerprint: str, texts: Sequence[str]) -> dict[str, Part]:
     """The parts that memory or disk hold for these texts."""
-    if not fingerprint:
+    if not fingerprint or not texts:
         return {}
     found = {text: _memory.get(fingerprint, text) for text in texts}
-    return {text: part for text, part in found.items() if part is not None}
+    known = {text: part for text, part in found.items() if part is not None}
+    store = open_store()
+    if store is None or len(known) == len(found):
+        return known
+    stored = store.read(fingerprint, [text for text in found if text not in known])
+    _keep(fingerprint, stored)
+    return known | stored
 
 
 def remember(fingerprint: str, parts: Mapping[str, Part]) -> None:
-    """Keep freshly computed parts."""
+    """Keep freshly computed parts in memory and on disk."""
     if not fingerprint:
         return
-    limit = current_runtime().memory
-    for text, part in parts.items():
-        _memory.put(fingerprint, text, part, limit)
+    _keep(fingerprint, parts)
+    store = open_store()
+    if store is not None:
+        store.write(fingerprint, parts)
 
 
 def forget() -> None:
     """Drop what memory holds; the store on disk keeps its own."""
     _memory.clear()
+
+
+def _keep(fingerprint: str, parts: Mapping[str, Part]) -> None:
+    limit = current_runtime().memory
+    for text, part in parts.items():
+        _memory.put(fingerprint, text, part, limit)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from tertium.encoders.embeddings import Embeddings, IntArray, from_parts
 from tertium.encoders.encoder import Encoder
-from tertium.encoders.memory import Part, recall, remember
+from tertium.encoders.memory import recall, remember
+from tertium.encoders.record import Part
 from tertium.encoders.runtime import MEGABYTE, current_runtime
 from tertium.errors import LengthError
 from tertium.scores import FloatArray
