@@ -52,7 +52,7 @@ def cached_arrays(
 
     `version` names the layout of the arrays: raise it when `build` changes.
     """
-    path = cache_folder() / f"{name}-{fingerprint(files, version)}.npz"
+    path = cache_folder() / "indexes" / f"{name}-{fingerprint(files, version)}.npz"
     kept = _load(path)
     if kept is not None:
         return kept

@@ -75,8 +75,8 @@ def align(
             candidates += synonym_matches(hypothesis, reference, senses)
         if paraphrases is not None:
             candidates += paraphrases(hypothesis, reference)
-    matches, chunks = choose(candidates, len(hypothesis), len(reference), beam)
-    return Alignment(hypothesis, reference, matches, chunks)
+    matches = choose(candidates, len(hypothesis), len(reference), beam)
+    return Alignment(hypothesis, reference, matches, count_chunks(matches))
 
 
 def exact_matches(hypothesis: Sequence[str], reference: Sequence[str]) -> list[Match]:
@@ -121,12 +121,25 @@ def _places(words: Sequence[str]) -> dict[str, list[int]]:
     return places
 
 
+# Rank of a partial alignment, smaller is better, in one integer that grows by addition:
+# minus the covered words, then chunks, then distance, with room for 2^24 chunks and 2^32 distance.
+_WORD = 1 << 56
+_CHUNK = 1 << 32
+
+# A partial alignment, as a plain tuple since tens of thousands are made: its rank; the bits of the
+# hypothesis' words in use; the first undecided word of the reference; where the last match ended in
+# the hypothesis (-1 after a word without a match); the contested matches so far, linked backwards.
+_Link = tuple[Match, Any] | None
+_Path = tuple[int, int, int, int, _Link]
+_rank = itemgetter(0)
+
+
 class _Candidate(NamedTuple):
     """A match as the search needs it."""
 
     match: Match
     words: int  # a bit for each word of the hypothesis it takes
-    gain: int
+    cost: int  # what it adds to the rank
     start: int  # in the hypothesis, as `end`
     end: int
     reference_end: int
@@ -140,45 +153,41 @@ class _Run(NamedTuple):
     """
 
     start: int  # where the match of its first word starts in the hypothesis; -1 if it has none
-    gain: int
-    breaks: int  # chunks that end within it
-    distance: int
+    cost: int
     end: int  # where the match of its last word ends in the hypothesis; -1 if it has none
     reference_end: int
 
 
-# A partial alignment, as a plain tuple since tens of thousands are made: minus the covered words,
-# chunks, distance (these three rank it); the bits of the hypothesis' words in use; the first
-# undecided word of the reference; where the last match ended in the hypothesis (-1 after a word
-# without a match); the contested matches so far, linked backwards.
-_Link = tuple[Match, Any] | None
-_Path = tuple[int, int, int, int, int, int, _Link]
-_rank = itemgetter(0, 1, 2)
-_reference_start = attrgetter("reference_start")
-
-
 def choose(
     candidates: Sequence[Match], hypothesis_length: int, reference_length: int, beam: int = BEAM
-) -> tuple[tuple[Match, ...], int]:
-    """The best matches that do not overlap, in the order of the reference, and their chunks.
+) -> tuple[Match, ...]:
+    """The best matches that do not overlap, in the order of the reference.
 
     Where the search is indifferent the order of `candidates` decides.
     """
     settled, contested, covered = _settle(candidates, hypothesis_length, reference_length)
-    paths: list[_Path] = [(0, 0, 0, 0, 0, -1, None)]
+    paths: list[_Path] = [(0, 0, 0, -1, None)]
     for step in _steps(settled, covered):
         if len(paths) > 1:
             paths.sort(key=_rank)
             del paths[beam:]
         if isinstance(step, _Run):
-            paths = [_run(path, step) for path in paths]
+            paths = _follow(paths, step)
         else:
             paths = _extend(paths, contested.get(step, ()), step)
     paths.sort(key=_rank)
-    ends = [(u, chunks + (end >= 0), d, last) for u, chunks, d, _, _, end, last in paths[:beam]]
-    _, chunks, _, last = min(ends, key=_rank)
-    chosen = [*(candidate.match for candidate in settled.values()), *_unlink(last)]
-    return tuple(sorted(chosen, key=_reference_start)), chunks
+    best = min(paths[:beam], key=lambda path: path[0] + _CHUNK * (path[3] >= 0))
+    chosen = [*(candidate.match for candidate in settled.values()), *_unlink(best[4])]
+    return tuple(sorted(chosen, key=attrgetter("reference_start")))
+
+
+def count_chunks(matches: Sequence[Match]) -> int:
+    """The number of runs of matches that are contiguous and in the same order on both sides."""
+    chunks, end = 0, (-1, -1)
+    for _, start, length, at, extent in matches:
+        chunks += (start, at) != end
+        end = start + length, at + extent
+    return chunks
 
 
 def _steps(settled: Mapping[int, _Candidate], covered: Sequence[int]) -> Iterator[int | _Run]:
@@ -198,30 +207,29 @@ def _steps(settled: Mapping[int, _Candidate], covered: Sequence[int]) -> Iterato
 
 
 def _gather(settled: Mapping[int, _Candidate], covered: Sequence[int], position: int) -> _Run:
-    first = settled.get(position)
-    start = first.start if first is not None else -1
-    gain = breaks = distance = 0
-    end = start
+    """The run that begins at a word of the reference."""
+    start = settled[position].start if position in settled else -1
+    cost, end = 0, start
     while position < len(covered):
         only = settled.get(position)
         if only is not None:
-            breaks += end >= 0 and only.start != end
-            gain, distance, end = gain + only.gain, distance + only.distance, only.end
-            position = only.reference_end
+            cost += only.cost + only.distance + _CHUNK * (end >= 0 and only.start != end)
+            end, position = only.end, only.reference_end
         elif not covered[position]:
-            breaks += end >= 0
-            end = -1
-            position += 1
+            cost += _CHUNK * (end >= 0)
+            end, position = -1, position + 1
         else:
             break
-    return _Run(start, gain, breaks, distance, end, position)
+    return _Run(start, cost, end, position)
 
 
-def _run(path: _Path, run: _Run) -> _Path:
-    uncovered, chunks, distance, words, _, end, last = path
-    start, gain, breaks, away, stop, reference_end = run
-    chunks += breaks + (end >= 0 and start != end)
-    return uncovered - gain, chunks, distance + away, words, reference_end, stop, last
+def _follow(paths: list[_Path], run: _Run) -> list[_Path]:
+    start, cost, stop, reference_end = run
+    broken = cost + _CHUNK
+    return [
+        (rank + (cost if end < 0 or end == start else broken), words, reference_end, stop, last)
+        for rank, words, _, end, last in paths
+    ]
 
 
 def _extend(paths: list[_Path], candidates: Sequence[_Candidate], position: int) -> list[_Path]:
@@ -229,19 +237,17 @@ def _extend(paths: list[_Path], candidates: Sequence[_Candidate], position: int)
     extended: list[_Path] = []
     append, following = extended.append, position + 1
     for path in paths:
-        uncovered, chunks, distance, words, undecided, end, last = path
+        rank, words, undecided, end, last = path
         if undecided > position:  # inside a match of several words
             append(path)
             continue
-        broken = chunks + (end >= 0)
-        for match, taken, gain, start, stop, reference_end, away in candidates:
+        chunk = _CHUNK if end >= 0 else 0
+        for match, taken, cost, start, stop, reference_end, distance in candidates:
             if not words & taken:
-                append(
-                    (uncovered - gain, chunks if start == end else broken, distance,
-                     words | taken, reference_end, stop, (match, last))
-                )  # fmt: skip
-                distance += away
-        append((uncovered, broken, distance, words, following, -1, last))
+                own = rank + cost if start == end else rank + cost + chunk
+                append((own, words | taken, reference_end, stop, (match, last)))
+                rank += distance
+        append((rank + chunk, words, following, -1, last))
     return extended
 
 
@@ -273,8 +279,9 @@ def _settle(
 def _candidate(match: Match) -> _Candidate:
     stage, start, length, at, extent = match
     gain = length + extent if stage == EXACT else length // 2 + extent // 2
-    taken = ((1 << length) - 1) << start
-    return _Candidate(match, taken, gain, start, start + length, at + extent, abs(start - at))
+    words = ((1 << length) - 1) << start
+    end, reference_end = start + length, at + extent
+    return _Candidate(match, words, -gain * _WORD, start, end, reference_end, abs(start - at))
 
 
 def _unlink(last: _Link) -> Iterator[Match]:

@@ -1,0 +1,81 @@
+"""Paraphrase tables: phrases are found, pairs looked up both ways, faults named."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tertium.errors import DataError, MissingResourceError
+from tertium.linguistics.paraphrase import ParaphraseTable, load_paraphrases, read_table
+from tertium.text.meteor_alignment import Match
+
+
+def write(path: Path, entries: list[tuple[str, str]], zipped: bool = True) -> Path:
+    data = "".join(f"0.1\n{a}\n{b}\n" for a, b in entries).encode()
+    path.write_bytes(gzip.compress(data) if zipped else data)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> ParaphraseTable:
+    entries = [("took part", "participated"), ("a b", "c"), ("c", "a b")]
+    entries.append(("took part", "joined in"))
+    return ParaphraseTable(read_table(write(tmp_path / "t.gz", entries)))
+
+
+def test_phrases_are_found_by_start_then_length(table: ParaphraseTable) -> None:
+    found = table.phrases(["he", "took", "part", "and", "c", "a", "b"])
+    assert [(p.start, p.length) for p in found] == [(1, 2), (4, 1), (5, 2)]
+    assert table.phrases([]) == ()
+    assert len(table) == 4
+
+
+def test_pairs_are_looked_up_both_ways(table: ParaphraseTable) -> None:
+    expected = [Match("paraphrase", 1, 2, 1, 1)]
+    assert table.matches(["he", "took", "part"], ["he", "participated"]) == expected
+    expected = [Match("paraphrase", 1, 1, 1, 2)]
+    assert table.matches(["he", "participated"], ["he", "took", "part"]) == expected
+
+
+def test_a_pair_listed_both_ways_is_found_twice(table: ParaphraseTable) -> None:
+    assert table.matches(["c"], ["a", "b"]) == [Match("paraphrase", 0, 1, 0, 2)] * 2
+
+
+def test_paraphrases_keep_the_order_of_the_file(table: ParaphraseTable) -> None:
+    found = table.matches(["joined", "in", "participated"], ["took", "part"])
+    assert [m.hypothesis_start for m in found] == [2, 0]
+
+
+def test_plain_and_zipped_files_read_the_same(tmp_path: Path) -> None:
+    entries = [("über uns", "von uns")]
+    zipped = read_table(write(tmp_path / "a.gz", entries))
+    plain = read_table(write(tmp_path / "b.txt", entries, zipped=False))
+    assert (zipped["hashes"] == plain["hashes"]).all()
+    assert zipped["digest"].tobytes() != plain["digest"].tobytes()
+
+
+def test_the_index_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
+    file = write(tmp_path / "t.gz", [("a", "b")])
+    assert load_paraphrases(str(file)).matches(["a"], ["b"])
+    load_paraphrases.cache_clear()
+    assert list((tmp_path / "cache" / "indexes").glob("paraphrases-*.npz"))
+    assert load_paraphrases(str(file)).matches(["b"], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [(b"", "empty"), (b"0.5\nphrase\n", "not complete"), (b"0.5\n\xff\xfe\nx\n", "cannot be read")],
+)
+def test_faulty_files_are_refused(tmp_path: Path, data: bytes, message: str) -> None:
+    file = tmp_path / "table"
+    file.write_bytes(data)
+    with pytest.raises(DataError, match=message):
+        read_table(file)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MissingResourceError, match=r"none\.gz"):
+        load_paraphrases(str(tmp_path / "none.gz"))

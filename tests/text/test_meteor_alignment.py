@@ -1,0 +1,118 @@
+"""The alignment: what it prefers, and that it never uses a word twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tertium.text.meteor_alignment import (
+    Alignment,
+    Match,
+    align,
+    choose,
+    count_chunks,
+    exact_matches,
+)
+
+WORDS = st.lists(st.sampled_from(["a", "b", "as", "bs", "c"]), max_size=8)
+
+
+def stem(word: str) -> str:
+    return word.rstrip("s")
+
+
+def places(alignment: Alignment) -> list[tuple[int, int]]:
+    return [(m.hypothesis_start, m.reference_start) for m in alignment.matches]
+
+
+def test_identical_texts_are_one_chunk() -> None:
+    alignment = align(list("abcab"), list("abcab"))
+    assert places(alignment) == [(n, n) for n in range(5)]
+    assert alignment.chunks == 1
+
+
+def test_more_words_win_over_fewer_chunks() -> None:
+    alignment = align(["b", "a"], ["a", "b"])
+    assert len(alignment.matches) == 2
+    assert alignment.chunks == 2
+
+
+def test_fewer_chunks_win_among_equal_cover() -> None:
+    # The second "the" of the hypothesis continues the chunk; the first would break it.
+    alignment = align(["the", "big", "the", "cat"], ["the", "cat"])
+    assert places(alignment) == [(2, 0), (3, 1)]
+    assert alignment.chunks == 1
+
+
+def test_a_contested_stem_alone_is_not_worth_a_chunk() -> None:
+    """As METEOR 1.5: half a word rounds to none, so a match that only adds a chunk is left out."""
+    free = align(["x", "cats"], ["cat", "y"], stem=stem)
+    contested = align(["cats", "x", "cats"], ["cat", "y"], stem=stem)
+    assert len(free.matches) == 1
+    assert contested.matches == ()
+
+
+def test_exact_is_preferred_to_stem() -> None:
+    alignment = align(["cats", "cat"], ["cat"], stem=stem)
+    assert alignment.matches == (Match("exact", 1, 1, 0, 1),)
+
+
+def test_stages_can_be_left_out() -> None:
+    senses = {"car": frozenset({1}), "auto": frozenset({1, 2})}
+    words = ["cars", "auto"], ["car", "car"]
+    assert align(*words).matches == ()
+    assert [m.stage for m in align(["cars"], ["car"], stem=stem).matches] == ["stem"]
+    found = align(["auto"], ["car"], senses=lambda w: senses.get(w, frozenset())).matches
+    assert [m.stage for m in found] == ["synonym"]
+
+
+def test_paraphrases_take_several_words() -> None:
+    def table(hypothesis: Sequence[str], reference: Sequence[str]) -> list[Match]:
+        return [Match("paraphrase", 1, 2, 1, 1)]
+
+    words = ["he", "took", "part", "today"], ["he", "participated", "today"]
+    alignment = align(*words, paraphrases=table)
+    assert [m.stage for m in alignment.matches] == ["exact", "paraphrase", "exact"]
+    assert alignment.chunks == 1
+
+
+def test_chunks_by_hand() -> None:
+    matches = [Match("exact", 2, 1, 0, 1), Match("exact", 3, 2, 1, 1), Match("exact", 0, 1, 2, 1)]
+    assert count_chunks(matches) == 2
+    assert count_chunks([]) == 0
+
+
+@given(WORDS, WORDS)
+def test_no_word_is_used_twice(hypothesis: list[str], reference: list[str]) -> None:
+    alignment = align(hypothesis, reference, stem=stem)
+    starts = places(alignment)
+    assert len({j for j, _ in starts}) == len({i for _, i in starts}) == len(starts)
+    for match in alignment.matches:
+        left, right = hypothesis[match.hypothesis_start], reference[match.reference_start]
+        assert (left == right) == (match.stage == "exact")
+        assert stem(left) == stem(right)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from("ab"), max_size=5), st.lists(st.sampled_from("ab"), max_size=5))
+def test_the_search_finds_the_best(hypothesis: list[str], reference: list[str]) -> None:
+    """Against all alignments of exact matches, by cover and chunks."""
+    candidates = exact_matches(hypothesis, reference)
+    found = choose(candidates, len(hypothesis), len(reference), beam=10_000)
+    best = min(
+        (-len(chosen), count_chunks(chosen)) for chosen in _all_alignments(candidates, 0, 0)
+    )
+    assert (-len(found), count_chunks(found)) == best
+
+
+def _all_alignments(matches: list[Match], left: int, right: int) -> list[tuple[Match, ...]]:
+    if not matches:
+        return [()]
+    first, *rest = matches
+    without = _all_alignments(rest, left, right)
+    j, i = 1 << first.hypothesis_start, 1 << first.reference_start
+    if left & j or right & i:
+        return without
+    return without + [(first, *more) for more in _all_alignments(rest, left | j, right | i)]

@@ -1,0 +1,71 @@
+"""METEOR's tokens; expected ones are those of METEOR 1.5's normaliser unless said otherwise."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertium.text.meteor_tokens import meteor_tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Mr. Smith left.", "mr. smith left ."),
+        ("the U.S. and the E.U.", "the us and the eu"),
+        ("It isn't Anna's; it's the boys' house", "it isn 't anna 's ; it 's the boys ' house"),
+        ("in the 1990's and '90s", "in the 1990 's and ' 90s"),
+        ("1,500 or 3,x, y,4", "1,500 or 3 , x , y , 4"),
+        ("a,b,c", "a , b,c"),
+        ("No. 7, No. That", "no. 7 , no . that"),
+        ("wait... what.. Ok.", "wait ... what .. ok ."),
+        ("“quoted” ''twice'' `once’", "\" quoted \" \" twice \" ' once '"),
+        ("well-known -- a–b — c", "well known - a - b — c"),
+        ("approx. five etc. Then", "approx. five etc . then"),
+        ("5% of $10 (x/y)", "5 % of $ 10 ( x / y )"),
+    ],
+)
+def test_english(text: str, expected: str) -> None:
+    assert meteor_tokens(text) == tuple(expected.split())
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("de", "z.B. Dr. Maier bzw. Co. am 3. Mai", "zb dr. maier bzw. co. am 3. mai"),
+        ("de", "Er hat's gewusst.", "er hat ' s gewusst ."),
+        ("fr", "L'homme qu'il vit aujourd'hui.", "l' homme qu' il vit aujourd' hui ."),
+        ("es", "El Sr. García vive aquí.", "el sr. garcía vive aquí ."),
+        ("ru", "в 5кг. и т.д. Конец.", "в 5кг. и тд конец ."),
+        ("cs", "Ano, prof. Novák.", "ano , prof . novák ."),
+    ],
+)
+def test_other_languages(language: str, text: str, expected: str) -> None:
+    assert meteor_tokens(text, language) == tuple(expected.split())
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("zh", "这是，测试3次", "这 是 ， 测 试 3 次"),
+        ("hi", "यह परीक्षा है।", "यह परीक्षा है ।"),
+        ("el", "Αυτό είναι ένα τεστ.", "αυτό είναι ένα τεστ ."),
+        ("ar", "هذا اختبار، نعم؟", "هذا اختبار ، نعم ؟"),
+    ],
+)
+def test_languages_meteor_does_not_normalise(language: str, text: str, expected: str) -> None:
+    """Chosen by us: runs of letters are words, ideographs stand alone."""
+    assert meteor_tokens(text, language) == tuple(expected.split())
+
+
+def test_spaces_of_any_kind_separate() -> None:
+    assert meteor_tokens("a\u00a0b\u2009c\td\u3000e") == ("a", "b", "c", "d", "e")
+
+
+@given(st.text(max_size=60), st.sampled_from(["en", "fr", "de", "zh", "ar"]))
+def test_tokens_keep_every_letter_and_hold_no_space(text: str, language: str) -> None:
+    tokens = meteor_tokens(text, language)
+    assert all(token and not any(c.isspace() for c in token) for token in tokens)
+    letters = "".join(c for c in text.lower() if c.isascii() and c.isalnum())
+    assert "".join(c for t in tokens for c in t if c.isascii() and c.isalnum()) == letters

@@ -1,0 +1,49 @@
+"""Stems by language, and the word lists of METEOR."""
+
+from __future__ import annotations
+
+import pytest
+
+from tertium.text.abbreviations import ALWAYS, BEFORE_NUMBER
+from tertium.text.function_words import function_words
+from tertium.text.stems import SNOWBALL, has_stemmer, stemmer
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "expected"),
+    [  # snowballstem.org, vocabularies with stems
+        ("en", "consistently", "consist"),
+        ("de", "aufeinanderfolgenden", "aufeinanderfolg"),
+        ("fr", "continuellement", "continuel"),
+        ("es", "chicharrones", "chicharron"),
+    ],
+)
+def test_stems_are_those_of_snowball(language: str, word: str, expected: str) -> None:
+    assert stemmer(language)(word) == expected
+
+
+@pytest.mark.parametrize("language", SNOWBALL)
+def test_every_listed_language_has_its_stemmer(language: str) -> None:
+    assert has_stemmer(language)
+    assert stemmer(language)("x1") == "x1"
+    assert stemmer(language)("") == ""
+
+
+def test_other_languages_keep_their_words() -> None:
+    assert not has_stemmer("zh")
+    assert stemmer("zh")("words") == "words"
+
+
+def test_function_words_are_frequent_words_in_lower_case() -> None:
+    for language in ("en", "cs", "de", "es", "fr", "ru"):
+        words = function_words(language)
+        assert 60 < len(words) < 130
+        assert all(word == word.lower() for word in words)
+    assert {"the", ",", "'s"} <= function_words("en")
+    assert "cat" not in function_words("en")
+
+
+def test_abbreviations_come_without_their_stop() -> None:
+    assert {"Mr", "vs", "i.e"} <= ALWAYS["en"]
+    assert "No" in BEFORE_NUMBER["en"] - ALWAYS["en"]
+    assert not any(word.endswith(".") for words in ALWAYS.values() for word in words)
