@@ -91,10 +91,13 @@ class METEOR(Metric):
     separated by white space. `alpha`, `beta`, `gamma` and `delta` override the published ones;
     `beam` is the width of the search for the alignment.
 
-    It is METEOR 1.5's `-l en -norm` (with `-m 'exact stem synonym'` where no table is given) but
-    for: stems, which are today's Snowball (two words in a thousand differ, `organization` is no
-    longer stemmed to `organ`); Unicode spaces, which separate words everywhere; languages that it
-    refuses to normalise, whose words are runs of letters of any script, ideographs standing alone.
+    Segment and corpus scores are METEOR 1.5's of `-l en -norm` (with `-m 'exact stem synonym'`
+    where no table is given) but for: stems, which are today's Snowball (of a thousand words two get
+    another; `organization` is no longer stemmed to `organ`); words, which it compares by a 32-bit
+    hash that takes a few different ones for equal; Unicode spaces, which separate words everywhere;
+    function words of other languages than English, where it takes the English ones unless told by
+    `-s`; languages that it refuses to normalise, whose words here are runs of letters of any
+    script, ideographs standing alone.
 
     Relatives: chrF and BLEU count surface strings only; BERTScore aligns by vectors.
 
