@@ -124,7 +124,7 @@ class Collection:
         """The set of a name (and kind)."""
         named = {entry.name: entry for entry in self.sets if kind in (None, entry.kind)}
         if name not in named:
-            raise UnknownNameError(f"set of {kind or 'data'} in {self.root}", name, named)
+            raise UnknownNameError(f"set of {kind}" if kind else "set", name, named)
         return named[name]
 
     def judgements(self, name: str, lp: str, part: str = "") -> JudgementSet:

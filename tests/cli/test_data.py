@@ -1,0 +1,50 @@
+"""`tertium data` lists and describes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tertium.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    file = tmp_path / "da" / "mine" / "cs-en.jsonl"
+    file.parent.mkdir(parents=True)
+    record = {"system": "A", "segment": "1", "mt": "x", "ref": "y", "score": 0.25}
+    file.write_text(json.dumps(record) + "\n" + json.dumps({**record, "score": None}) + "\n")
+    return tmp_path
+
+
+def test_sets_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "--data", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "da/mine" in out
+    assert "cs-en" in out
+
+
+def test_one_set_is_described_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "da/mine", "--data", str(folder), "-f", "json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert [record[key] for key in ("lp", "rows", "mean", "left out")] == ["cs-en", 1, 0.25, 1]
+
+
+def test_the_environment_names_the_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERTIUM_DATA", str(folder))
+    assert main(["data", "-f", "tsv"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split("\t")[0] == "name"
+
+
+def test_no_folder_and_unknown_sets_exit_2(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("TERTIUM_DATA", raising=False)
+    assert main(["data"]) == 2
+    assert "set TERTIUM_DATA" in capsys.readouterr().err
+    assert main(["data", "da/min", "--data", str(folder)]) == 2
+    assert "did you mean 'da/mine'" in capsys.readouterr().err

@@ -1,0 +1,62 @@
+"""`tertium reproduce` lists papers and prints published beside measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tertium.cli import main
+
+
+def test_papers_are_listed_without_data(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("TERTIUM_DATA", raising=False)
+    assert main(["reproduce", "--list", "-f", "json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert ("mathur2019", "1") in {(r["paper"], r["table"]) for r in records}
+
+
+def test_no_paper_or_an_unknown_one_exits_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce"]) == 2
+    assert "which paper?" in capsys.readouterr().err
+    assert main(["reproduce", "mathur", "--data", str(tmp_path)]) == 2
+    assert "did you mean 'mathur2019'" in capsys.readouterr().err
+
+
+@pytest.fixture
+def wmt17(tmp_path: Path) -> Path:
+    """A set of the right name and layout, with five made-up judgements."""
+    folder = tmp_path / "da" / "wmt17"
+    folder.mkdir(parents=True)
+    for lp in ("en-ru", "en-zh"):
+        rows = [
+            {"system": "A", "segment": str(n), "mt": f"one two three {n}", "ref": "one two three 4",
+             "score": score}
+            for n, score in enumerate((0.1, 0.2, 0.3, 0.15, 0.9))
+        ]  # fmt: skip
+        (folder / f"{lp}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+@pytest.mark.parametrize("style", ["text", "md", "latex"])
+def test_a_table_is_printed(wmt17: Path, style: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["reproduce", "mathur2019", "--table", "2", "--data", str(wmt17), "-f", style]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "0.605" in out
+    assert "difference" in out
+
+
+def test_json_has_the_full_numbers(wmt17: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["--data", str(wmt17), "-f", "json"]
+    assert main(["reproduce", "mathur2019", "--table", "2", *where]) == 0
+    record = json.loads(capsys.readouterr().out)
+    rows = {row["label"]: row for row in record["rows"]}
+    assert rows["chrF"]["published"] == {"en-ru": 0.605, "en-zh": 0.608}
+    assert rows["chrF"]["judged"] == {"en-ru": 5, "en-zh": 5}
+    assert rows["MEANT 2.0"]["published"]["en-ru"] is None
