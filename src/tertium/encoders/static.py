@@ -1,0 +1,138 @@
+"""Word vectors that know no context: GloVe, and any word2vec or GloVe file of one's own.
+
+`glove` is GloVe 6B (50 d) from an installed package, `file/PATH` any file `word_vectors` reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from tertium.encoders.embeddings import Embeddings, Float32Array, IntArray, offsets_of
+from tertium.encoders.encoder import EncoderName
+from tertium.encoders.weights import file_hash, locate
+from tertium.encoders.word_vectors import Table, files_of, read_table, width_of
+from tertium.errors import MissingResourceError, UsageError
+
+_WORD = re.compile(
+    r"(?:[^\W\d_]\.){2,}|n't(?!\w)|'(?:s|re|ve|ll|d|m)(?!\w)|\d+(?:[.,:]\d+)*|[^\W\d_]+?(?=n't(?!\w))"
+    r"|[^\W\d_]+(?:[-.][^\W\d_]+)*|[^\W_]+|\S"
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StaticEncoder:
+    """The same vector for a word wherever it stands; unknown words are skipped.
+
+    Texts are split into words, numbers and marks. A word is looked up as written, then in lower
+    case, then (where it has a hyphen or stop inside) by its parts. A sentence vector is the mean of
+    its word vectors, zero where there is none. `unknown` counts the words that were skipped.
+    """
+
+    name: str
+    dim: int
+    weights_hash: str
+    files: tuple[Path, ...]
+    languages: frozenset[str] | None = None
+
+    @property
+    def sentence_dim(self) -> int:
+        return self.dim
+
+    @property
+    def layers(self) -> int:
+        return 1
+
+    @property
+    def max_length(self) -> int | None:
+        return None
+
+    def encode(
+        self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
+    ) -> Embeddings:
+        rows = self._table.rows
+        words = [[w for w in self._look_up(text) if w in rows] for text in texts]
+        places = np.array([rows[w] for found in words for w in found], dtype=np.int64)
+        vectors = np.asarray(self._table.matrix[places], dtype=np.float32)
+        offsets = offsets_of([len(found) for found in words])
+        return Embeddings(
+            vectors=vectors if tokens else np.zeros((0, 0), dtype=np.float32),
+            offsets=offsets if tokens else np.zeros_like(offsets),
+            pieces=tuple(tuple(found) if tokens else () for found in words),
+            sentences=_means(vectors, offsets)[:, : self.dim * sentences],
+            truncated=np.zeros(len(texts), dtype=np.bool_),
+        )
+
+    def unknown(self, texts: Sequence[str]) -> int:
+        """How many words of these texts have no vector."""
+        rows = self._table.rows
+        return sum(word not in rows for text in texts for word in self._look_up(text))
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        return 0
+
+    def signature_fields(self) -> Mapping[str, str]:
+        stem = self.name.replace(":", "_").replace("|", "_")
+        return {"model": f"{stem}@{self.weights_hash[:8]}", "prec": "fp32"}
+
+    def fingerprint(self, part: str) -> str:
+        return ""
+
+    def _look_up(self, text: str) -> Iterator[str]:
+        """The words of a text in the form the table knows, or as written where it knows none."""
+        rows = self._table.rows
+        for word in _WORD.findall(text):
+            form = word if word in rows else word.lower()
+            parts = re.split("[-.]", form) if form not in rows else [form]
+            yield from (parts if len(parts) > 1 and all(parts) else [form])
+
+    @cached_property
+    def _table(self) -> Table:
+        return read_table(self.files, self.weights_hash)
+
+
+def _means(vectors: Float32Array, offsets: IntArray) -> Float32Array:
+    """The mean of each text's rows, (n, dim); zero for a text without."""
+    lengths = np.diff(offsets)
+    result = np.zeros((len(lengths), vectors.shape[1]), dtype=np.float32)
+    full = np.flatnonzero(lengths)
+    if len(full):
+        result[full] = np.add.reduceat(vectors, offsets[full]) / lengths[full, None]
+    return result
+
+
+def load(
+    name: EncoderName, *, precision: str, long: str, special: bool, device: str
+) -> StaticEncoder:
+    """The encoder of `glove` or `file/PATH`; word vectors have no layers and no special tokens."""
+    if precision != "fp32":
+        raise UsageError(f"encoder {name} holds its vectors in fp32 only, not {precision}")
+    if name.layer:
+        raise UsageError(f"encoder {name}: word vectors have no layers; leave out @{name.layer}")
+    if name.family == "glove":
+        weights = locate(name)
+        files = tuple(weights.folder / file for file in weights.card.files) if weights.card else ()
+        digest, languages = weights.hash, weights.card.languages if weights.card else None
+    else:
+        files = files_of(Path(name.rest).expanduser())
+        missing = [str(file) for file in files if not file.is_file()]
+        if missing:
+            raise MissingResourceError(f"encoder {name}: there is no file {missing[0]}")
+        digest, languages = _joint_hash(files), None
+    return StaticEncoder(
+        name=str(name),
+        dim=width_of(files[0]),
+        weights_hash=digest,
+        files=files,
+        languages=languages,
+    )
+
+
+def _joint_hash(files: Sequence[Path]) -> str:
+    return hashlib.sha256("".join(file_hash(file) for file in files).encode()).hexdigest()
