@@ -89,6 +89,20 @@ class Encoder(Protocol):
         ...
 
 
+@runtime_checkable
+class KeepsSpecial(Protocol):
+    """An encoder that can keep special tokens, as rows whose pieces are empty.
+
+    What it computes is kept in memory and on disk with them, so that metrics that want them and
+    metrics that do not share one computation.
+    """
+
+    @property
+    def special(self) -> bool: ...
+
+    def with_special(self) -> Encoder: ...
+
+
 @dataclass(frozen=True)
 class EncoderName:
     """An encoder's name taken apart.

@@ -9,6 +9,9 @@ from tertium.encoders.cache import open_store
 from tertium.encoders.record import Part
 from tertium.encoders.runtime import current_runtime
 
+# All layers of a model side by side would push everything else out of the store.
+WIDEST_STORED = 2048
+
 
 class Memory:
     """The parts used last, oldest dropped first."""
@@ -59,8 +62,9 @@ def remember(fingerprint: str, parts: Mapping[str, Part]) -> None:
         return
     _keep(fingerprint, parts)
     store = open_store()
+    narrow = {text: p for text, p in parts.items() if p.matrix.shape[-1] <= WIDEST_STORED}
     if store is not None:
-        store.write(fingerprint, parts)
+        store.write(fingerprint, narrow)
 
 
 def forget() -> None:

@@ -12,7 +12,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class Runtime:
     `token_budget`: tokens in one forward pass, padding included (None: what suits the device);
     `batch_size`: texts in one forward pass at most (None: as many as the budget allows); `threads`:
     CPU threads (None: as torch says); `memory`: bytes of vectors kept between chunks and metrics;
-    `cache`: use the store on disk; `progress`: called with the comparisons done and their number.
+    `cache`: use the store on disk.
     """
 
     device: str = "auto"
@@ -44,7 +44,6 @@ class Runtime:
     threads: int | None = None
     memory: int = 384 * MEGABYTE
     cache: bool = True
-    progress: Callable[[int, int], None] | None = None
 
     def __post_init__(self) -> None:
         if self.device.partition(":")[0] not in DEVICES:

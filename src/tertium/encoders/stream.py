@@ -11,22 +11,25 @@ Vectors are looked for in memory, then on disk, and computed for what is left.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tertium.encoders.embeddings import Embeddings, IntArray, from_parts
-from tertium.encoders.encoder import Encoder
+from tertium.encoders.encoder import Encoder, KeepsSpecial
 from tertium.encoders.memory import recall, remember
 from tertium.encoders.record import Part
 from tertium.encoders.runtime import MEGABYTE, current_runtime
 from tertium.errors import LengthError
+from tertium.progress import task
 from tertium.scores import FloatArray
 
 CHUNK_BYTES = 96 * MEGABYTE
 CHUNK_TEXTS = 8192
+
+Held = dict[tuple[str, int], Part]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,19 +109,16 @@ def chunks(
     order = np.argsort(right_ids, kind="stable")
     plan = list(_cut(order, left_ids, right_ids, _sizes(encoder, texts, tokens)))
     uses = [np.unique(np.concatenate([left_ids[p], right_ids[p]])) for p in plan]
-    done, report = 0, current_runtime().progress
-    for pairs, used, parts in zip(
-        plan, uses, _gather_all(encoder, texts, uses, tokens, sentences), strict=True
-    ):
-        yield Chunk(
-            pairs=pairs,
-            left=np.searchsorted(used, left_ids[pairs]),
-            right=np.searchsorted(used, right_ids[pairs]),
-            texts=parts,
-        )
-        done += len(pairs)
-        if report:
-            report(done, len(left))
+    gathered = _gather_all(encoder, texts, uses, tokens, sentences)
+    with task(f"comparing by {encoder.name}", total=len(left)) as advance:
+        for pairs, used, found in zip(plan, uses, gathered, strict=True):
+            yield Chunk(
+                pairs=pairs,
+                left=np.searchsorted(used, left_ids[pairs]),
+                right=np.searchsorted(used, right_ids[pairs]),
+                texts=found,
+            )
+            advance(len(pairs))
 
 
 def stream(
@@ -196,27 +196,26 @@ def _gather_all(
     last = np.full(len(texts), -1)
     for number, used in enumerate(uses):
         last[used] = number
-    held: dict[tuple[str, int], Part] = {}
+    whole = encoder.with_special() if isinstance(encoder, KeepsSpecial) else encoder
+    wanted = [name for name, on in (("tokens", tokens), ("sentences", sentences)) if on]
+    held: Held = {}
     for number, used in enumerate(uses):
         words = [texts[i] for i in used]
-        columns: dict[str, list[Part]] = {}
-        wanted = [name for name, on in (("tokens", tokens), ("sentences", sentences)) if on]
         found = {
             name: {texts[i]: held[name, i] for i in used.tolist() if (name, i) in held}
             for name in wanted
         }
-        _fill(encoder, words, found)
+        _fill(whole, words, found)
         columns = {name: [found[name][word] for word in words] for name in wanted}
-        held = dict(_keep(held, columns, used, last > number))
+        held = _keep(held, columns, used, last > number)
+        if whole is not encoder and tokens:
+            columns["tokens"] = [without_special(part) for part in columns["tokens"]]
         yield _assemble(encoder, columns, len(words))
 
 
 def _keep(
-    held: dict[tuple[str, int], Part],
-    columns: dict[str, list[Part]],
-    used: IntArray,
-    needed: NDArray[np.bool_],
-) -> Iterable[tuple[tuple[str, int], Part]]:
+    held: Held, columns: Mapping[str, list[Part]], used: IntArray, needed: NDArray[np.bool_]
+) -> Held:
     """What a later chunk needs again, as far as the memory of the runtime goes."""
     fresh = {
         (name, i): part
@@ -224,10 +223,12 @@ def _keep(
         for i, part in zip(used.tolist(), column, strict=True)
     }
     room = current_runtime().memory
+    kept: Held = {}
     for key, part in {**held, **fresh}.items():
         if needed[key[1]] and room >= part.nbytes:
             room -= part.nbytes
-            yield key, part
+            kept[key] = part
+    return kept
 
 
 def _fill(encoder: Encoder, texts: Sequence[str], found: dict[str, dict[str, Part]]) -> None:
@@ -235,10 +236,9 @@ def _fill(encoder: Encoder, texts: Sequence[str], found: dict[str, dict[str, Par
     for name, parts in found.items():
         missing = [text for text in texts if text not in parts]
         parts.update(recall(encoder.fingerprint(name), missing))
-    missing_of = {name: {t for t in texts if t not in p} for name, p in found.items()}
     jobs: dict[tuple[str, ...], list[str]] = {}
     for text in texts:
-        names = tuple(name for name in found if text in missing_of[name])
+        names = tuple(name for name, parts in found.items() if text not in parts)
         if names:
             jobs.setdefault(names, []).append(text)
     for names, group in jobs.items():
@@ -250,6 +250,7 @@ def _fill(encoder: Encoder, texts: Sequence[str], found: dict[str, dict[str, Par
 
 
 def _parts_of(result: Embeddings, name: str) -> Iterator[Part]:
+    """Each text's part, copied, so that keeping one does not keep its whole chunk alive."""
     for i in range(len(result)):
         cut = bool(result.truncated[i])
         if name == "tokens":
@@ -258,17 +259,26 @@ def _parts_of(result: Embeddings, name: str) -> Iterator[Part]:
             yield Part(result.sentences[i].copy(), (), cut)
 
 
-def _assemble(encoder: Encoder, columns: dict[str, list[Part]], n: int) -> Embeddings:
-    tokens = columns.get("tokens")
-    sentences = columns.get("sentences")
-    first = tokens if tokens is not None else sentences
-    empty = np.zeros((0, encoder.dim), dtype=np.float32)
+def without_special(part: Part) -> Part:
+    """A text's token vectors without those of special tokens, which stand around the others.
+
+    >>> part = Part(np.eye(3, dtype=np.float32), ("", "cat", ""), False)
+    >>> without_special(part).matrix
+    array([[0., 1., 0.]], dtype=float32)
+    """
+    real = [place for place, piece in enumerate(part.pieces) if piece]
+    first, last = (real[0], real[-1] + 1) if real else (0, 0)
+    return Part(part.matrix[first:last], part.pieces[first:last], part.truncated)
+
+
+def _assemble(encoder: Encoder, columns: Mapping[str, list[Part]], n: int) -> Embeddings:
+    empty = Part(np.zeros((0, encoder.dim), dtype=np.float32), (), False)
+    tokens = columns.get("tokens", [empty] * n)
+    sentences = columns.get("sentences", [])
     return from_parts(
-        [p.matrix for p in tokens] if tokens is not None else [empty] * n,
-        [p.pieces for p in tokens] if tokens is not None else [()] * n,
-        np.stack([p.matrix for p in sentences])
-        if sentences
-        else np.zeros((n, 0), dtype=np.float32),
-        [p.truncated for p in first] if first is not None else [False] * n,
+        [part.matrix for part in tokens],
+        [part.pieces for part in tokens],
+        np.stack([p.matrix for p in sentences]) if sentences else np.zeros((n, 0), np.float32),
+        [part.truncated for part in (tokens if "tokens" in columns else sentences or tokens)],
         encoder.dim,
     )

@@ -8,8 +8,9 @@ gives both token and sentence vectors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -113,25 +114,26 @@ class Transformer:
         }
         return {**fields, "long": "window"} if self.long == "window" else fields
 
-    def fingerprint(self, part: str) -> str:
-        layer = self.layer + "+special" * self.special if part == "tokens" else "pooled"
-        choices = (self.settings.hash, layer, self.precision, str(self.max_length), self.long)
-        return ":".join(["transformer-1", self.weights_hash, part, *choices])
+    def with_special(self) -> Transformer:
+        """This encoder keeping special tokens: what memory and disk hold, whoever asks."""
+        return self if self.special else replace(self, special=True)
 
-    @cached_property
+    def fingerprint(self, part: str) -> str:
+        layer = self.layer if part == "tokens" else "pooled"
+        choices = (self.settings.hash, layer, self.precision, str(self.max_length), self.long)
+        return ":".join(["transformer-2", self.weights_hash, part, *choices])
+
+    @property
     def _tokenizer(self) -> Tokenizer:
-        return Tokenizer(self.weights.folder, lower=self.settings.pooling.lower)
+        return _tokenizer(self.weights.folder, self.settings.pooling.lower)
 
     @property
     def _room(self) -> int:
         return self.max_length - self._tokenizer.specials
 
-    @cached_property
+    @property
     def _network(self) -> Network:
-        from tertium.encoders.network import Network, choose_device
-
-        device = choose_device(self.device)
-        return Network(self.weights.folder, device=device, precision=self.precision)
+        return _network(self.weights.folder, self.device, self.precision)
 
     def _encode_distinct(self, texts: Sequence[str], tokens: bool, sentences: bool) -> Embeddings:
         pieces, room = self._tokenizer(texts), self._room
@@ -237,6 +239,19 @@ class Transformer:
         sentences[many] /= counts[many, None]
         if self.settings.pooling.normalise:
             sentences[many] /= np.linalg.norm(sentences[many], axis=1, keepdims=True)
+
+
+@lru_cache(maxsize=8)
+def _tokenizer(folder: Path, lower: bool) -> Tokenizer:
+    return Tokenizer(folder, lower=lower)
+
+
+@lru_cache(maxsize=4)
+def _network(folder: Path, device: str, precision: str) -> Network:
+    """One network for all layers and uses of a model."""
+    from tertium.encoders.network import Network, choose_device
+
+    return Network(folder, device=choose_device(device), precision=precision)
 
 
 def load(
