@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tertium.data.preferences import Comparison, gather
-from tertium.errors import DataError, LengthError
+from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.meta.judged import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, JudgedSet
 from tertium.scores import ScoreMatrix
 
@@ -77,6 +77,20 @@ def test_comparisons_become_indices():
     assert judged.judged == 3
     # A beat B and C, who never beat anyone: expected wins 1, 0, 0.
     assert_allclose(judged.human_systems, [1, 0, 0])
+
+
+def test_systems_can_be_taken_out():
+    metric = ScoreMatrix("m", ("A", "B", "C"), np.ones((3, 3)), PEOPLE.items)
+    judged = JudgedSet.align("x", [metric], human=PEOPLE).without(["A"])
+    assert judged.judged == 5
+    assert_allclose(judged.human_systems, [np.nan, 5, 8])
+    with pytest.raises(UnknownNameError, match="unknown system of x 'Q'"):
+        judged.without(["A", "Q"])
+    rankings = gather(
+        [Comparison("1", "A", "B", 1.0), Comparison("1", "B", "C", 0.5)], name="r"
+    )
+    compared = JudgedSet.align("x", [], comparisons=rankings).without(["A"])
+    assert compared.judged == 1
 
 
 def test_faults():

@@ -62,6 +62,9 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--data", metavar="DIR", help="where named sets are (or TERTIUM_DATA)")
     group.add_argument("--lps", nargs="+", default=[], metavar="LP", help="these language pairs")
+    group.add_argument(
+        "--exclude", nargs="+", default=[], metavar="SYSTEM", help="leave these systems out"
+    )
     group.add_argument("--gold", metavar="NAME", help="which human scores of a folder, e.g. mqm")
     group.add_argument(
         "--standardise", action="store_true", help="turn ratings into z-scores of each annotator"
@@ -134,16 +137,18 @@ def _level(args: argparse.Namespace) -> str:
 def _read(args: argparse.Namespace, level: str) -> tuple[list[Any], dict[str, dict[str, int]]]:
     from tertium.cli.meta_inputs import judged_sets, read_human, read_scores, score_now
 
-    human = read_human(args, level)
+    # Soft accuracy is about systems, but asks people segment by segment how sure the order is.
+    human = read_human(args, "segment" if "spa" in args.statistic else level)
     beside = [str(file) for people in human.values() for file in people.files]
     files = args.scores or ([] if args.metrics or args.model else beside)
     if not files and not (args.metrics or args.model):
         raise UsageError("nothing to compare with people: give --scores FILES or -m METRICS")
-    parts = [read_scores(files, human, args.lower_better)] if files else []
+    parts = [read_scores(args, files, human)] if files else []
     if args.metrics or args.model:
         parts.append(score_now(chosen_metrics(args, ""), human, level))
     left_out = {name: dict(people.left_out) for name, people in human.items() if people.left_out}
-    return judged_sets(human, parts, level), left_out
+    sets = judged_sets(human, parts, level)
+    return [judged.without(args.exclude) for judged in sets], left_out
 
 
 def _tasks(args: argparse.Namespace, statistic: str, sets: Sequence[str]) -> list[Any]:

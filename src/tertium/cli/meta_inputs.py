@@ -57,17 +57,19 @@ def _standardised(entry: Evidence) -> Evidence:
 
 
 def read_scores(
-    files: Sequence[str], human: Mapping[str, Evidence], lower_better: Sequence[str]
+    args: argparse.Namespace, files: Sequence[str], human: Mapping[str, Evidence]
 ) -> dict[str, Scored]:
     """Score files dealt to the judged sets they belong to, higher always better."""
     scores = [entry for file in files for entry in read_metric_scores(file)]
     known = {entry.metric for entry in scores}
-    for name in lower_better:
+    for name in args.lower_better:
         if name not in known:
             raise UsageError(f"--lower-better {name}: no such metric ({', '.join(sorted(known))})")
     dealt: dict[str, list[MetricScores]] = {name: [] for name in human}
     for entry in scores:
-        down = not entry.higher_is_better or entry.metric in lower_better
+        if args.lps and entry.lp and entry.lp not in args.lps:
+            continue
+        down = not entry.higher_is_better or entry.metric in args.lower_better
         dealt[_set_of(entry, human)].append(_turned(entry) if down else entry)
     return {name: _scored(merge_levels(entries)) for name, entries in dealt.items()}
 

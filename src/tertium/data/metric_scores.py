@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tertium.data.evidence import pair_in
+from tertium.data.evidence import LANGUAGE_PAIR, pair_in
 from tertium.data.formats import SYSTEM_NAMES, PathLike, read_lines, read_records, read_text
 from tertium.data.judgements import ITEM_NAMES, LP_NAMES, read_score, text_of
 from tertium.data.mtme import metric_name, read_score_file
@@ -26,6 +26,7 @@ from tertium.scores import ScoreMatrix
 
 METRIC_NAMES = ("metric", "spec", "name")
 TABLES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson"})
+ENDINGS = frozenset({"tsv", "csv", "jsonl", "ndjson", "seg", "sys"})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,9 +53,23 @@ def read_metric_scores(path: PathLike) -> list[MetricScores]:
         return _from_table(path)
     fields = next((len(line.split()) for line in read_lines(path) if line.strip()), 0)
     if fields <= 2:
-        return [_from_matrix(read_score_file(path), metric_name(path), pair_in(path))]
+        return [_from_matrix(read_score_file(path), metric_of(path), pair_in(path))]
     found = read_submission(path)
     return [_from_matrix(matrix, metric, lp) for (metric, lp), matrix in found.items()]
+
+
+def metric_of(path: PathLike) -> str:
+    """The metric that a score file is named after, without endings and language pair.
+
+    >>> metric_of("de-en/BLEU-refA.seg.score"), metric_of("chrf.de-en.tsv"), metric_of("m.csv.gz")
+    ('BLEU-refA', 'chrf', 'm')
+    """
+    words = metric_name(path).split(".")
+    while len(words) > 1 and (words[-1] in ENDINGS or LANGUAGE_PAIR.fullmatch(words[-1])):
+        words.pop()
+    if len(words) > 1 and LANGUAGE_PAIR.fullmatch(words[0]):
+        words = words[1:]
+    return ".".join(words)
 
 
 def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:
@@ -92,7 +107,7 @@ def _from_table(path: PathLike) -> list[MetricScores]:
         system, item = text_of(row, SYSTEM_NAMES), text_of(row, ITEM_NAMES)
         if not system or "score" not in row:
             raise DataError(f"{where}: system and score are needed, found {', '.join(row)}")
-        metric = text_of(row, METRIC_NAMES) or metric_name(Path(path).with_suffix(""))
+        metric = text_of(row, METRIC_NAMES) or metric_of(path)
         group = cells.setdefault((metric, text_of(row, LP_NAMES) or pair_in(path)), {})
         if (system, item) in group:
             raise DataError(f"{where}: a second score of {system} {item} by {metric}".rstrip())

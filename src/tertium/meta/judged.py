@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tertium.data.preferences import RankingSet
 from tertium.data.rankings import expected_wins
-from tertium.errors import DataError, LengthError
+from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.meta.agreement import IntArray
 from tertium.scores import FloatArray, ScoreMatrix
 
@@ -74,6 +74,25 @@ class JudgedSet:
         if self.comparisons is not None:
             return len(self.comparisons)
         return int((~np.isnan(self.human)).sum())
+
+    def without(self, systems: Sequence[str]) -> JudgedSet:
+        """As if people had not judged some systems; a name that no system has is an error."""
+        dropped = np.isin(self.systems, list(systems))
+        if len(set(systems)) > dropped.sum():
+            unknown = next(name for name in systems if name not in self.systems)
+            raise UnknownNameError(f"system of {self.name}", unknown, self.systems)
+        compared = self.comparisons
+        if compared is not None:
+            kept = ~(dropped[compared.left] | dropped[compared.right])
+            compared = Comparisons(item=compared.item[kept], left=compared.left[kept],
+                                   right=compared.right[kept],
+                                   verdicts=compared.verdicts[kept])  # fmt: skip
+        return replace(
+            self,
+            human=np.where(dropped[:, None], np.nan, self.human),
+            human_systems=np.where(dropped, np.nan, self.human_systems),
+            comparisons=compared,
+        )
 
     @classmethod
     def align(

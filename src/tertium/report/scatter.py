@@ -54,10 +54,13 @@ def scatter(sets: Sequence[JudgedSet], *, level: str = "segment") -> Figure:
 def write_scatter(path: str | Path, sets: Sequence[JudgedSet], *, level: str = "segment") -> None:
     """Draw and write; the suffix of the file says the format."""
     check_plot(path)
-    # Without a date, equal data give equal files.
+    from matplotlib import rc_context
+
+    # Without dates and random ids, equal data give equal files.
     metadata = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
     suffix = Path(path).suffix.lower()
-    scatter(sets, level=level).savefig(path, dpi=120, metadata=metadata.get(suffix))
+    with rc_context({"svg.hashsalt": "tertium"}):
+        scatter(sets, level=level).savefig(path, dpi=120, metadata=metadata.get(suffix))
 
 
 def _draw(panel: Any, judged: JudgedSet, metric: str, level: str) -> None:

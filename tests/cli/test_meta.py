@@ -1,0 +1,260 @@
+"""`tertium meta`: from files people have to the table they want."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tertium.cli import main
+
+SYSTEMS = ("A", "B", "C")
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def table(rows, header):
+    return "\n".join("\t".join(map(str, row)) for row in [header, *rows]) + "\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Human scores of two language pairs, a good and a bad metric on each."""
+    rng = np.random.default_rng(3)
+    human, paths = [], {}
+    for lp in ("de-en", "fi-en"):
+        truth = np.array([[1.0], [0.5], [0.0]]) + rng.normal(size=(3, 30))
+        noisy = {"good": truth + rng.normal(0, 0.3, truth.shape), "bad": rng.normal(size=(3, 30))}
+        cells = [(s, i) for s in range(3) for i in range(30)]
+        human += [(lp, i + 1, SYSTEMS[s], truth[s, i]) for s, i in cells]
+        for name, values in noisy.items():
+            rows = [(i + 1, SYSTEMS[s], values[s, i]) for s, i in cells]
+            text = table(rows, ("item", "system", "score"))
+            paths[name, lp] = write(tmp_path / f"{name}.{lp}.tsv", text)
+    paths["human"] = write(tmp_path / "human.tsv", table(human, ("lp", "item", "system", "score")))
+    return paths
+
+
+def read(path):
+    """The rows of a table, without its header."""
+    return [line.split("\t") for line in Path(path).read_text().splitlines()[1:]]
+
+
+def run_json(capsys, *argv):
+    assert main(["meta", *argv, "-f", "json", "--samples", "100"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def scores_of(files):
+    return [files[key] for key in files if key != "human"]
+
+
+def test_the_table_has_metrics_pairs_average_and_counts(files, capsys):
+    assert main(["meta", "--human", files["human"], "--scores", *scores_of(files)]) == 0
+    out = capsys.readouterr().out
+    rows = [line.split() for line in out.splitlines() if line.strip()]
+    assert ["metric", "de-en", "fi-en", "average", "rank"] in rows
+    good = next(row for row in rows if row[0] == "good")
+    assert good.count("**") == 3
+    assert good[-1] == "1.00"
+    assert ["judged", "90", "90"] in rows
+    assert next(row for row in rows if row[0] == "bad")[-1] == "2.00"
+
+
+def test_json_equals_scipy(files, capsys, tmp_path):
+    result = run_json(capsys, "--human", files["human"], "--scores", *scores_of(files))
+    x = [float(row[3]) for row in read(files["human"]) if row[0] == "fi-en"]
+    y = [float(row[2]) for row in read(files["good", "fi-en"])]
+    record = next(
+        r for r in result["tasks"] if (r["metric"], r["sets"]) == ("good", ["fi-en"])
+    )
+    assert record["value"] == pytest.approx(stats.pearsonr(x, y)[0])
+    assert record["interval"][0] < record["value"] < record["interval"][1]
+    assert (record["judged"], record["left_out"]) == (90, 0)
+    assert result["average"][0]["average_rank"] == 1.0
+
+
+@pytest.mark.parametrize("style", ["md", "latex", "tsv", "text"])
+def test_every_format(style, files, capsys):
+    argv = ["--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
+    assert main(["meta", *argv, "-f", style, "--intervals", "--p-values"]) == 0
+    out = capsys.readouterr().out
+    assert "good" in out
+    assert "de-en" in out
+    if style == "tsv":
+        cell = out.splitlines()[1].split("\t")[1]
+        assert len(cell) > 10  # full numbers
+        assert float(cell) > 0.8
+
+
+def test_several_statistics_and_the_average_rank(files, capsys):
+    argv = ["--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
+    assert main(["meta", *argv, "--statistic", "pearson", "acc-eq*", "--lps", "de-en"]) == 0
+    out = capsys.readouterr().out
+    assert "Pearson r" in out
+    assert "acc_eq*" in out
+    assert "average rank" in out
+    assert "fi-en" not in out
+
+
+def test_system_level(files, capsys):
+    result = run_json(
+        capsys, "--human", files["human"], "--scores", *scores_of(files), "--statistic", "accuracy"
+    )
+    assert result["tasks"][0]["sets"] == ["de-en", "fi-en"]
+    assert result["tasks"][0]["judged"] == 6
+    soft = run_json(
+        capsys, "--human", files["human"], "--scores", *scores_of(files), "--statistic", "spa",
+        "accuracy",
+    )  # fmt: skip
+    assert 0 < soft["tasks"][0]["value"] <= 1
+
+
+def test_metrics_are_scored_on_the_fly(capsys, tmp_path):
+    rows = [
+        {"lp": "de-en", "segment": n, "system": s, "hypothesis": h, "reference": "a b c d e f",
+         "score": z}
+        for n, (s, h, z) in enumerate(
+            [("A", "a b c d e f", 1.0), ("A", "a b c d", 0.6), ("B", "a b x y", 0.1),
+             ("B", "x y z", -1.0), ("A", "a b c d e", 0.9)]
+        )
+    ]  # fmt: skip
+    human = write(tmp_path / "da.jsonl", "\n".join(map(json.dumps, rows)))
+    result = run_json(capsys, "--human", human, "-m", "chrf", "ter")
+    values = {r["metric"]: r["value"] for r in result["tasks"]}
+    assert values["chrf"] > 0.9
+    assert values["ter"] > 0.9  # lower is better, and has been turned around
+    whole = run_json(capsys, "--human", human, "-m", "chrf", "--statistic", "accuracy")
+    assert whole["tasks"][0]["value"] == 1.0
+
+
+def test_comparisons_default_to_the_strict_tau(capsys, tmp_path):
+    rows = [
+        (1, "A", "B", "a", "the cat sat", "a dog", "the cat sat"),
+        (1, "B", "C", "tie", "a dog", "the dog", "the cat sat"),
+        (2, "A", "B", "b", "no", "yes indeed", "yes indeed"),
+    ]
+    header = ("item", "system_a", "system_b", "preference", "hypothesis_a", "hypothesis_b",
+              "reference")  # fmt: skip
+    human = write(tmp_path / "pairs.tsv", table(rows, header))
+    result = run_json(capsys, "--human", human, "-m", "chrf")
+    assert result["tasks"][0]["statistic"] == "tau-strict"
+    assert result["tasks"][0]["value"] == 1.0
+    assert result["tasks"][0]["judged"] == 2
+    assert run_json(capsys, "--human", human, "-m", "chrf", "--statistic", "tie-aware",
+                    "--tie-rate", "0.5")["tasks"][0]["level"] == "system"  # fmt: skip
+
+
+def test_lower_is_better_on_request(files, capsys):
+    argv = ["--human", files["human"], "--scores", files["good", "de-en"], "--lps", "de-en"]
+    up = run_json(capsys, *argv)["tasks"][0]["value"]
+    down = run_json(capsys, *argv, "--lower-better", "good")["tasks"][0]["value"]
+    assert down == pytest.approx(-up)
+
+
+def test_excluded_systems_are_not_judged(files, capsys):
+    argv = ["--human", files["human"], "--scores", files["good", "de-en"], "--lps", "de-en"]
+    assert run_json(capsys, *argv, "--exclude", "C")["tasks"][0]["judged"] == 60
+    assert main(["meta", *argv, "--exclude", "Z"]) == 2
+    assert "unknown system of de-en 'Z'" in capsys.readouterr().err
+
+
+def test_ratings_can_be_standardised(capsys, tmp_path):
+    # A strict and a lenient annotator of equal judgement: z-scores make them agree.
+    rows = [
+        (n + 1, "A", who, 20 * shift + 10 * value)
+        for n, value in enumerate([1, 2, 3, 4]) for who, shift in (("x", 0), ("y", n % 2 + 1))
+    ]  # fmt: skip
+    human = write(tmp_path / "raw.tsv", table(rows, ("item", "system", "annotator", "score")))
+    scores = write(
+        tmp_path / "m.tsv", table([(n, "A", n) for n in range(1, 5)], ("item", "system", "score"))
+    )
+    result = run_json(capsys, "--human", human, "--scores", scores, "--standardise")
+    assert result["tasks"][0]["used"] == 4
+    assert result["tasks"][0]["value"] > 0.9
+
+
+def test_plots(files, capsys, tmp_path):
+    argv = ["meta", "--human", files["human"], "--scores", *scores_of(files), "--samples", "0"]
+    target = tmp_path / "plot.png"
+    assert main([*argv, "--plot", str(target)]) == 0
+    assert target.read_bytes().startswith(b"\x89PNG")
+    assert main([*argv, "--plot", str(tmp_path / "plot.txt")]) == 2
+    assert "a plot is written to .png, .pdf, .svg" in capsys.readouterr().err
+
+
+def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
+    broken = table([(1, "A", 1.0), (2, "A", 2.0), (3, "A", 1.5), (1, "Q", 5)],
+                   ("item", "system", "score"))  # fmt: skip
+    scores = write(tmp_path / "part.de-en.tsv", broken)
+    target = tmp_path / "out.json"
+    argv = ["meta", "--human", files["human"], "--lps", "de-en", "--scores", scores]
+    assert main([*argv, "--to-json", str(target), "--samples", "20"]) == 0
+    captured = capsys.readouterr()
+    assert "without score (at most)" in captured.out
+    assert "de-en: scored system that nobody judged: 1 (part)" in captured.err
+    assert "de-en: judged system without a metric score: 2 (part)" in captured.err
+    written = json.loads(target.read_text())
+    assert written["tasks"][0]["left_out"] == 87
+    assert written["left_out"]["de-en"]["part"] == {
+        "scored system that nobody judged": 1,
+        "judged system without a metric score": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        ([], "nothing to compare with people"),
+        (["--scores", "{lost}"], "cannot tell which judgements the scores of lost"),
+        (["--scores", "{good}", "--statistic", "pearson", "accuracy"], "need a call each"),
+        (["--scores", "{good}", "--statistic", "tau-strict"], "needs human comparisons"),
+        (["--scores", "{good}", "--by", "item", "--test", "williams"], "does not go with test"),
+        (["--scores", "{good}", "--lower-better", "other"], "--lower-better other: no such metric"),
+        (["--scores", "{strange}"], "none of the systems that strange scored (X)"),
+        (["-m", "chrf"], "the judgements come without texts"),
+        (["--scores", "nowhere.tsv"], "nowhere.tsv: no such file"),
+    ],
+)
+def test_what_is_refused(extra, message, files, capsys, tmp_path):
+    rows = [(1, "X", 1.0)]
+    named = {
+        "good": files["good", "de-en"],
+        "lost": write(tmp_path / "lost.tsv", table(rows, ("item", "system", "score"))),
+        "strange": write(tmp_path / "strange.de-en.tsv", table(rows, ("item", "system", "score"))),
+    }
+    argv = [word.format(**named) for word in extra]
+    assert main(["meta", "--human", files["human"], *argv]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_published_figures_of_chrf(human_data, capsys):
+    # data/README.md: chrF on WMT17 at segment level, as published to .003.
+    result = run_json(
+        capsys, "--human", "da/wmt17", "--data", str(human_data), "-m", "chrf",
+        "--lps", "cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en",
+    )  # fmt: skip
+    values = {r["sets"][0]: r["value"] for r in result["tasks"]}
+    published = {"cs": 0.517, "de": 0.531, "fi": 0.671, "lv": 0.525, "ru": 0.599, "tr": 0.607,
+                 "zh": 0.591}  # fmt: skip
+    for lp, value in published.items():
+        assert values[f"{lp}-en"] == pytest.approx(value, abs=0.0006)
+    assert result["average"][0]["value"] == pytest.approx(0.577, abs=0.001)
+
+
+def test_published_figures_of_bleu(human_data, capsys):
+    # data/README.md: strict tau of sentence BLEU with effective order on WMT12.
+    result = run_json(
+        capsys, "--human", "rankings/wmt12", "--data", str(human_data), "-m", "bleu",
+        "--lps", "cs-en", "fr-en",
+    )  # fmt: skip
+    values = {r["sets"][0]: r["value"] for r in result["tasks"]}
+    for lp, value in {"cs": 0.157, "fr": 0.199}.items():
+        assert values[f"{lp}-en"] == pytest.approx(value, abs=0.0006)

@@ -1,0 +1,168 @@
+"""One reader for whatever people said."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from numpy.testing import assert_allclose
+
+from tertium.data.evidence import pair_in, read_evidence
+from tertium.errors import DataError, UnknownNameError, UsageError
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_judgements_by_language_pair(tmp_path):
+    file = write(
+        tmp_path / "da.tsv",
+        "lp\titem\tsystem\tscore\nde-en\t1\tA\t70\nde-en\t1\tB\t\nfi-en\t1\tA\t50\n"
+        "de-en\t1\tA\t70\n",
+    )
+    german, finnish = read_evidence(file)
+    assert (german.lp, finnish.lp) == ("de-en", "fi-en")
+    assert german.judgements is not None
+    assert german.judgements.scores.tolist() == [70.0]
+    assert german.left_out == {"no score": 1, "duplicate row": 1}
+    assert finnish.left_out == {}
+    (only,) = read_evidence(file, lps=["fi-en"])
+    assert only.lp == "fi-en"
+    with pytest.raises(DataError, match="no judgements of ru-en; found de-en, fi-en"):
+        read_evidence(file, lps=["ru-en"])
+
+
+def test_csv_with_quotes_and_newlines(tmp_path):
+    file = write(
+        tmp_path / "de-en.csv",
+        'item,system,hypothesis,reference,score\n1,A,"a ""big""\nhouse","a, b",80\n',
+    )
+    (entry,) = read_evidence(file)
+    assert entry.lp == "de-en"
+    assert entry.judgements is not None
+    assert entry.judgements.segments[0].hypothesis == 'a "big"\nhouse'
+
+
+def test_comparisons_with_texts_beside_them(tmp_path):
+    texts = {"segment": "1", "source": "s", "reference": "r", "outputs": {"A": "x", "B": "y"}}
+    write(tmp_path / "de-en.texts.jsonl", json.dumps(texts) + "\n")
+    file = write(
+        tmp_path / "de-en.judgements.tsv",
+        "segment\tjudge\tsystem_a\tsystem_b\tpreference\n1\tj\tA\tB\ta\n1\tj\tA\tC\tb\n",
+    )
+    (entry,) = read_evidence(file)
+    assert entry.lp == "de-en"
+    assert entry.comparisons is not None
+    assert len(entry.comparisons) == 1
+    assert entry.comparisons.has_texts
+    assert entry.left_out == {"unknown system": 1}
+
+
+def test_rankings_of_wmt(tmp_path):
+    file = write(
+        tmp_path / "ranks.csv",
+        "srclang,trglang,srcIndex,segmentId,judgeId,system1Id,system1rank,system2Id,system2rank\n"
+        "ces,eng,1,1,j,A,1,B,2\n",
+    )
+    (entry,) = read_evidence(file)
+    assert entry.lp == "cs-en"
+    assert entry.comparisons is not None
+    assert entry.comparisons.verdicts.tolist() == [1.0]
+
+
+def test_mqm_tables_average_their_raters(tmp_path):
+    rows = ["system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"]
+    rows += [f"A\td\t1\t1\t{rater}\ts\tt\tAccuracy/Omission\t{severity}"
+             for rater, severity in (("r1", "Major"), ("r2", "Minor"))]  # fmt: skip
+    (entry,) = read_evidence(write(tmp_path / "mqm.zh-en.tsv", "\n".join(rows) + "\n"))
+    assert entry.lp == "zh-en"
+    assert entry.judgements is not None
+    assert entry.judgements.scores.tolist() == [-3.0]
+
+
+def test_score_files(tmp_path):
+    (entry,) = read_evidence(write(tmp_path / "en-de.mqm.seg.score", "A\t1\nA\tNone\nB\t2\nB\t3\n"))
+    assert entry.lp == "en-de"
+    assert entry.matrix is not None
+    assert entry.matrix.values.shape == (2, 2)
+    (whole,) = read_evidence(write(tmp_path / "en-de.mqm.sys.score", "A\t1\nB\tNone\n"))
+    assert whole.systems == {"A": 1.0}
+
+
+def test_tables_of_systems(tmp_path):
+    file = write(tmp_path / "de-en.systems.tsv", "system\tscore\nA\t1\nB\t2\n")
+    (entry,) = read_evidence(file, level="system")
+    assert entry.systems == {"A": 1.0, "B": 2.0}
+    double = write(tmp_path / "x.tsv", "system\tscore\nA\t1\nA\t2\n")
+    with pytest.raises(DataError, match="line 3: a second score of system 'A'"):
+        read_evidence(double, level="system")
+    words = write(tmp_path / "y.tsv", "system\tscore\nA\tfine\n")
+    with pytest.raises(DataError, match="line 2: 'fine' is not a number"):
+        read_evidence(words, level="system")
+
+
+def folder(tmp_path):
+    root = tmp_path / "wmt99"
+    write(root / "sources" / "en-de.txt", "one\ntwo\n")
+    write(root / "references" / "en-de.refA.txt", "eins\nzwei\n")
+    for system in ("A", "B"):
+        write(root / "system-outputs" / "en-de" / f"{system}.txt", f"{system} eins\nzwei\n")
+    write(root / "human-scores" / "en-de.mqm.seg.score", "A\t1\nA\t2\nB\t3\nB\tNone\n")
+    write(root / "human-scores" / "en-de.wmt.seg.score", "A\t9\nA\t9\nB\t9\nB\t8\n")
+    write(root / "human-scores" / "en-de.mqm.sys.score", "A\t1.5\nB\t3\n")
+    write(root / "metric-scores" / "en-de" / "m-refA.seg.score", "A\t1\nA\t2\nB\t3\nB\t4\n")
+    return root
+
+
+def test_folders_of_mt_metrics_eval(tmp_path):
+    root = folder(tmp_path)
+    (entry,) = read_evidence(root, gold="mqm")
+    assert (entry.name, entry.lp) == ("wmt99", "en-de")
+    assert entry.matrix is not None
+    assert_allclose(entry.matrix["A"], [1, 2])
+    assert entry.testset is not None
+    assert [file.name for file in entry.files] == ["m-refA.seg.score"]
+    (systems,) = read_evidence(root, level="system")
+    assert systems.systems == {"A": 1.5, "B": 3.0}
+    with pytest.raises(UsageError, match=r"several human scores \(mqm, wmt\).*--gold"):
+        read_evidence(root)
+    with pytest.raises(UnknownNameError, match="unknown human scores of en-de 'mqn'"):
+        read_evidence(root, gold="mqn")
+
+
+def test_names_are_looked_up_in_a_collection(tmp_path):
+    rows = {"lp": "de-en", "segment": "1", "system": "A", "hypothesis": "h", "score": 0.5}
+    write(tmp_path / "da" / "mine" / "de-en.jsonl", json.dumps(rows) + "\n")
+    (entry,) = read_evidence("da/mine", data=tmp_path)
+    assert (entry.name, entry.lp) == ("da/mine", "de-en")
+    with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
+        read_evidence("da/mind", data=tmp_path)
+
+
+def test_nothing_there(tmp_path, monkeypatch):
+    monkeypatch.delenv("TERTIUM_DATA", raising=False)
+    with pytest.raises(DataError, match="no such file or folder"):
+        read_evidence("nowhere.tsv")
+    with pytest.raises(DataError, match="holds no judgements"):
+        read_evidence(write(tmp_path / "empty.tsv", "item\tscore\n"))
+    with pytest.raises(DataError, match="neither a folder of mt-metrics-eval nor"):
+        read_evidence(tmp_path)
+
+
+def test_language_pair_of_a_path():
+    assert pair_in("a/b/mine.tsv") == ""
+    assert pair_in("x/en-de/chrf.zh-en.tsv") == "zh-en"
+
+
+def test_sets_of_the_human_data(human_data):
+    (german,) = read_evidence("da/wmt17", lps=["de-en"], data=human_data)
+    assert german.judgements is not None
+    assert len(german.judgements) == 560  # COUNTS.tsv
+    (czech,) = read_evidence("rankings/wmt12", lps=["cs-en"], data=human_data)
+    assert czech.comparisons is not None
+    assert len(czech.comparisons) == 12_775  # COUNTS.tsv
+    with pytest.raises(UsageError, match="sentence pairs"):
+        read_evidence("sts", data=human_data)

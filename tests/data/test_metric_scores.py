@@ -1,0 +1,117 @@
+"""Scores of metrics from every kind of file people have them in."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tertium.data.metric_scores import merge_levels, read_metric_scores
+from tertium.errors import DataError
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_mt_metrics_eval_segment_and_system_files(tmp_path):
+    folder = tmp_path / "metric-scores" / "en-de"
+    segments = write(folder / "BLEU-refA.seg.score", "A\t1\nA\tNone\nB\t3\nB\t4.5\n")
+    systems = write(folder / "BLEU-refA.sys.score", "A\t10\nB\t20\n")
+    (scores,) = merge_levels(
+        [entry for file in (segments, systems) for entry in read_metric_scores(file)]
+    )
+    assert (scores.metric, scores.lp) == ("BLEU-refA", "en-de")
+    assert scores.segments is not None
+    assert scores.segments.systems == ("A", "B")
+    assert_allclose(scores.segments.values, [[1, np.nan], [3, 4.5]])
+    assert scores.systems == {"A": 10.0, "B": 20.0}
+    with pytest.raises(DataError, match="BLEU-refA on en-de are given twice"):
+        merge_levels(read_metric_scores(segments) * 2)
+
+
+def test_wmt_submissions(tmp_path):
+    file = write(
+        tmp_path / "mine.seg.score",
+        "mine\tde-en\tnewstest\tA\t1\t0.5\nmine\tde-en\tnewstest\tB\t1\t0.25\n"
+        "mine\tfi-en\tnewstest\tA\t1\t0.5\nmine\tfi-en\tnewstest\tA\t2\t0.6\n",
+    )
+    scores = read_metric_scores(file)
+    assert [(s.metric, s.lp) for s in scores] == [("mine", "de-en"), ("mine", "fi-en")]
+    assert scores[1].segments is not None
+    assert scores[1].segments.values.tolist() == [[0.5, 0.6]]
+
+
+def test_tables_of_segments_and_of_systems(tmp_path):
+    table = write(
+        tmp_path / "chrf.zh-en.tsv", "segment\tsystem\tscore\n7\tA\t0.5\n9\tA\t\n7\tB\t0.1\n"
+    )
+    (scores,) = read_metric_scores(table)
+    assert (scores.metric, scores.lp) == ("chrf", "zh-en")
+    assert scores.segments is not None
+    assert scores.segments.items == ("7", "9")
+    assert_allclose(scores.segments.values, [[0.5, np.nan], [0.1, np.nan]])
+    (whole,) = read_metric_scores(write(tmp_path / "ter.csv", "system,score\nA,0.5\nB,0.75\n"))
+    assert whole.segments is None
+    assert whole.systems == {"A": 0.5, "B": 0.75}
+
+
+def test_a_table_may_hold_several_metrics_and_language_pairs(tmp_path):
+    rows = [
+        {"item": 1, "system": "A", "score": 1.5, "metric": "x", "lp": "de-en"},
+        {"item": 1, "system": "A", "score": 2.5, "metric": "y", "lp": "de-en"},
+        {"item": 1, "system": "A", "score": 3.5, "metric": "x", "lp": "fi-en"},
+    ]
+    file = write(tmp_path / "all.jsonl", "\n".join(map(json.dumps, rows)))
+    found = {(s.metric, s.lp): s.segments.values[0, 0] for s in read_metric_scores(file)}
+    assert found == {("x", "de-en"): 1.5, ("y", "de-en"): 2.5, ("x", "fi-en"): 3.5}
+
+
+def test_json_of_tertium_score(tmp_path, example):
+    from tertium.scoring import score
+
+    evaluation = score(example, ["chrf", "bleu"])
+    file = write(tmp_path / "scores.json", json.dumps(evaluation.records()))
+    scores = {entry.metric: entry for entry in read_metric_scores(file)}
+    assert set(scores) == {"chrf", "bleu"}
+    chrf = scores["chrf"].segments
+    assert chrf is not None
+    assert chrf.systems == evaluation.systems
+    assert_allclose(chrf["fair"], evaluation.scores["fair"]["chrf"].segments)
+    assert scores["bleu"].systems["good"] == evaluation.scores["good"]["bleu"].system
+    assert scores["bleu"].higher_is_better
+
+
+def test_json_says_that_lower_is_better_and_may_be_one_object(tmp_path):
+    record = {"system": "A", "spec": "ter", "score": 40.0, "higher_is_better": False}
+    (scores,) = read_metric_scores(write(tmp_path / "one.json", json.dumps(record)))
+    assert not scores.higher_is_better
+    assert scores.segments is None
+    assert scores.systems == {"A": 40.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.tsv", "system\tvalue\nA\t1\n", "line 2: system and score are needed"),
+        ("a.tsv", "system\titem\tscore\nA\t1\t1\nA\t1\t2\n", "line 3: a second score of A 1 by a"),
+        ("a.tsv", "system\titem\tscore\nA\t1\t1\nA\t\t2\n", "name no item"),
+        ("a.tsv", "system\titem\tscore\nA\t1\tgood\n", "'good' is not a number"),
+        ("a.tsv", "system\titem\tscore\nA\t1\n", "2 fields where the header has 3"),
+        ("a.tsv", "system\titem\tscore\n", "holds no scores"),
+        ("a.seg.score", "A\t1\nA\t2\nB\t1\n", "1 scores of 'B', but 2 of 'A'"),
+        ("a.json", "{", "not JSON"),
+        ("a.json", '[{"system": "A"}]', "record 1: not what `tertium score -f json` writes"),
+        ("a.json", '[{"system": "A", "score": 1, "spec": "x"}, '
+                   '{"system": "A", "score": 1, "spec": "x"}]', "a system occurs twice"),
+        ("a.json", '[{"system": "A", "score": 1, "spec": "x", "segments": [1]}, '
+                   '{"system": "B", "score": 1, "spec": "x"}]', "different numbers of segments"),
+    ],
+)  # fmt: skip
+def test_faults_name_the_place(tmp_path, name, text, message):
+    with pytest.raises(DataError, match=message):
+        read_metric_scores(write(tmp_path / name, text))
