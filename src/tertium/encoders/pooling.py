@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 MODES = {
     "pooling_mode_cls_token": "cls",
-    "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
     "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
@@ -131,8 +131,10 @@ def _modes(settings: dict[str, Any]) -> tuple[str, ...]:
 def _dense(folder: Path) -> Dense:
     settings = _settings(folder / "config.json")
     activation = str(settings.get("activation_function", "Identity")).rpartition(".")[2]
-    if activation not in ACTIVATIONS:
-        raise ModelError(f"{folder}: unknown activation {activation} of a dense layer")
+    if activation not in ACTIVATIONS or settings.get("use_residual"):
+        raise ModelError(
+            f"{folder}: a dense layer with activation {activation} or a residual is not known"
+        )
     if not (folder / "model.safetensors").is_file():
         raise ModelError(
             f"{folder} has no model.safetensors (a pickle such as pytorch_model.bin is refused): "

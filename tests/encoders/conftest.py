@@ -1,0 +1,87 @@
+"""Tiny random transformers of several architectures, with tokenizers of their own, on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+VOCABULARY = "the a cat dog sat on mat barked loudly , . ! un ##seen ##s go went home house big"
+WORDS = tuple(VOCABULARY.split())
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A function from a model type to the folder of a random model, made once a session."""
+    pytest.importorskip("transformers")
+    made: dict[str, Path] = {}
+
+    def make(kind: str) -> Path:
+        if kind not in made:
+            made[kind] = tmp_path_factory.mktemp(kind)
+            save_model(kind, made[kind])
+        return made[kind]
+
+    return make
+
+
+def save_model(kind: str, folder: Path) -> None:
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    torch.manual_seed(7)
+    AutoModel.from_config(AutoConfig.for_model(kind, **_settings(kind))).save_pretrained(folder)
+    save_tokenizer(kind, folder)
+
+
+def _settings(kind: str) -> dict[str, object]:
+    size = len(WORDS) + 5
+    if kind == "distilbert":
+        return {"vocab_size": size, "dim": 16, "n_layers": 3, "n_heads": 2, "hidden_dim": 32,
+                "max_position_embeddings": 24, "pad_token_id": 1}  # fmt: skip
+    if kind == "t5":
+        return {"vocab_size": size, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 3,
+                "num_heads": 2, "pad_token_id": 1}  # fmt: skip
+    settings: dict[str, object] = {
+        "vocab_size": size, "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2,
+        "intermediate_size": 32, "max_position_embeddings": 24, "pad_token_id": 1,
+    }  # fmt: skip
+    return {**settings, "embedding_size": 8} if kind == "albert" else settings
+
+
+def save_tokenizer(kind: str, folder: Path) -> None:
+    """A WordPiece tokenizer that adds [CLS] and [SEP], or only the end for T5."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    names = ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    vocabulary = {word: number for number, word in enumerate(names)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    frame = "$A [SEP]" if kind == "t5" else "[CLS] $A [SEP]"
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=frame, special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]",
+        sep_token="[SEP]", mask_token="[MASK]", model_max_length=20,
+    ).save_pretrained(folder)  # fmt: skip
+    # from_pretrained would look for the architecture's own class, which reads other files
+    settings = folder / "tokenizer_config.json"
+    known = json.loads(settings.read_text())
+    known["tokenizer_class"] = "PreTrainedTokenizerFast"
+    settings.write_text(json.dumps(known))
+
+
+@pytest.fixture(scope="session")
+def minilm() -> str:
+    """The name of the small real model; the test is skipped where its package is missing."""
+    pytest.importorskip("torch")
+    from tertium.encoders.weights import find
+
+    if find("minilm") is None:
+        pytest.skip("the weights of minilm are not installed")
+    return "minilm"

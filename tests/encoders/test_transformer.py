@@ -1,0 +1,261 @@
+"""One class runs every architecture, as deep as asked, and pools as the model's settings say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.encoders import Encoder, load_encoder, runtime
+from tertium.encoders.transformer import Transformer
+from tertium.errors import ModelError, UsageError
+
+torch = pytest.importorskip("torch")
+
+ARCHITECTURES = ["bert", "roberta", "mpnet", "distilbert", "albert", "t5", "xlm-roberta"]
+TEXTS = [
+    "The cat sat on the mat.",
+    "a dog",
+    "",
+    "the unseens went home , the dog barked loudly !",
+    "A dog",
+    "xyzzy",
+]
+TinyModel = Callable[[str], Path]
+
+
+def hidden_states(folder: Path, text: str) -> tuple[list[np.ndarray], list[str]]:
+    """What transformers' AutoModel gives for one text, special tokens cut off, and its pieces."""
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModel.from_pretrained(folder).eval()
+    model = model.get_encoder() if model.config.is_encoder_decoder else model
+    given = tokenizer(text, return_tensors="pt", truncation=True, return_special_tokens_mask=True)
+    keep = given.pop("special_tokens_mask")[0].numpy() == 0
+    with torch.no_grad():
+        states = model(input_ids=given["input_ids"], output_hidden_states=True).hidden_states
+    pieces = tokenizer.convert_ids_to_tokens(given["input_ids"][0][keep].tolist())
+    return [state[0].numpy()[keep] for state in states], pieces
+
+
+@pytest.mark.parametrize("kind", ARCHITECTURES)
+def test_token_vectors_equal_automodel(kind: str, tiny_model: TinyModel) -> None:
+    folder = tiny_model(kind)
+    expected = [hidden_states(folder, text) for text in TEXTS]
+    for layer in range(4):
+        found = load_encoder(f"dir/{folder}@{layer}").encode(TEXTS)
+        for place, (states, pieces) in enumerate(expected):
+            assert list(found.pieces[place]) == pieces
+            np.testing.assert_allclose(found.tokens(place), states[layer], atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bert", "albert", "t5"])
+def test_all_layers_and_a_mean_of_layers(kind: str, tiny_model: TinyModel) -> None:
+    folder = tiny_model(kind)
+    single = [load_encoder(f"dir/{folder}@{layer}").encode(TEXTS).vectors for layer in range(4)]
+    everything = load_encoder(f"dir/{folder}@all")
+    assert (everything.layers, everything.dim) == (4, 64)
+    np.testing.assert_allclose(
+        everything.encode(TEXTS).vectors, np.concatenate(single, axis=1), atol=1e-6
+    )
+    mean = load_encoder(f"dir/{folder}@1-3").encode(TEXTS).vectors
+    np.testing.assert_allclose(mean, np.mean(single[1:], axis=0), atol=1e-6)
+
+
+def test_layers_below_the_one_asked_for_are_all_that_runs(tiny_model: TinyModel) -> None:
+    encoder = load_encoder(f"dir/{tiny_model('bert')}@1")
+    assert isinstance(encoder, Transformer)
+    calls: list[str] = []
+    for number, layer in enumerate(encoder._network._model.encoder.layer):
+        layer.register_forward_pre_hook(lambda *_, n=number: calls.append(f"layer {n}"))
+    encoder.encode(["the cat"], sentences=False)
+    assert calls == ["layer 0"]
+    calls.clear()
+    encoder.encode(["the cat"], tokens=False)
+    assert calls == ["layer 0", "layer 1", "layer 2"]
+
+
+def test_one_pass_gives_tokens_and_sentences(tiny_model: TinyModel) -> None:
+    encoder = load_encoder(f"dir/{tiny_model('mpnet')}@2")
+    both = encoder.encode(TEXTS)
+    np.testing.assert_allclose(
+        both.vectors, encoder.encode(TEXTS, sentences=False).vectors, atol=1e-6
+    )
+    alone = encoder.encode(TEXTS, tokens=False)
+    np.testing.assert_allclose(both.sentences, alone.sentences, atol=1e-6)
+    assert alone.vectors.shape == (0, 16)
+    assert alone.pieces == ((),) * len(TEXTS)
+
+
+POOLINGS = [["cls"], ["mean"], ["max"], ["mean", "max"], ["mean_sqrt_len_tokens"],
+            ["weightedmean"], ["lasttoken"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("modes", POOLINGS, ids="+".join)
+def test_sentence_vectors_equal_sentence_transformers(
+    modes: list[str], tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    parts = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
+    base = pytest.importorskip("sentence_transformers.base.modules")
+    folder = tmp_path / "model"
+    pooling = parts.Pooling(16, pooling_mode=modes)
+    dense = base.Dense(16 * len(modes), 6)
+    model = sentence_transformers.SentenceTransformer(
+        modules=[base.Transformer(str(tiny_model("bert"))), pooling, dense, base.Normalize()],
+        device="cpu",
+    )
+    model.save(str(folder))
+    texts = [text for text in TEXTS if text]
+    encoder = load_encoder(f"dir/{folder}")
+    assert encoder.sentence_dim == 6
+    np.testing.assert_allclose(
+        encoder.encode(texts).sentences, model.encode(texts), atol=1e-5
+    )
+
+
+def test_minilm_equals_automodel_and_sentence_transformers(minilm: str) -> None:
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    encoder = load_encoder(f"{minilm}@4")
+    assert isinstance(encoder, Transformer)
+    texts = ["The cat sat on the mat.", "Zürich's Café costs €5!", "", "漢字 and words"]
+    found = encoder.encode(texts)
+    reference = sentence_transformers.SentenceTransformer(
+        str(encoder.weights.folder), device="cpu"
+    )
+    np.testing.assert_allclose(found.sentences, reference.encode(texts), atol=1e-5)
+    for place, text in enumerate(texts):
+        states, pieces = hidden_states(encoder.weights.folder, text)
+        assert list(found.pieces[place]) == pieces
+        np.testing.assert_allclose(found.tokens(place), states[4], atol=1e-5)
+
+
+def test_minilm_describes_itself(minilm: str) -> None:
+    encoder = load_encoder(minilm)
+    assert (encoder.name, encoder.dim, encoder.sentence_dim) == ("minilm@4", 384, 384)
+    assert encoder.languages == {"en"}
+    assert dict(encoder.signature_fields()) == {
+        "model": "minilm@53aa5117", "layer": "4", "prec": "fp32", "maxlen": "512"
+    }  # fmt: skip
+    assert isinstance(encoder, Encoder)
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet", "t5"])
+def test_vectors_do_not_depend_on_batch_order_or_neighbours(
+    kind: str, tiny_model: TinyModel
+) -> None:
+    encoder = load_encoder(f"dir/{tiny_model(kind)}@2")
+    alone = [encoder.encode([text]) for text in TEXTS]
+    order = np.random.default_rng(3).permutation(len(TEXTS))
+    for choices in ({"batch_size": 1}, {"batch_size": 3}, {"token_budget": 8}, {}):
+        with runtime(**choices):
+            together = encoder.encode([TEXTS[i] for i in order])
+        for place, text in enumerate(order):
+            np.testing.assert_allclose(together.tokens(place), alone[text].vectors, atol=2e-6)
+            np.testing.assert_allclose(
+                together.sentences[place], alone[text].sentences[0], atol=2e-6
+            )
+
+
+def test_duplicates_are_equal_to_the_last_bit(tiny_model: TinyModel) -> None:
+    found = load_encoder(f"dir/{tiny_model('bert')}@2").encode(["a cat", "the dog sat", "a cat"])
+    assert np.array_equal(found.tokens(0), found.tokens(2))
+    assert np.array_equal(found.sentences[0], found.sentences[2])
+
+
+def test_a_long_text_is_cut_and_counted(tiny_model: TinyModel) -> None:
+    encoder = load_encoder(f"dir/{tiny_model('bert')}@2")
+    assert encoder.max_length == 20
+    fits, long = " ".join(["cat"] * 18), " ".join(["cat"] * 19)
+    found = encoder.encode([fits, long, "a dog"])
+    assert found.truncated.tolist() == [False, True, False]
+    assert found.lengths.tolist() == [18, 18, 2]
+    assert encoder.truncated([fits, long, "a dog", long]) == 2
+
+
+def test_windows_cover_a_long_text(tiny_model: TinyModel) -> None:
+    folder = tiny_model("bert")
+    text = "the cat sat on a mat , " * 9
+    windowed = load_encoder(f"dir/{folder}@2", long="window")
+    found = windowed.encode([text, "a dog"])
+    assert found.truncated.tolist() == [False, False]
+    assert windowed.truncated([text]) == 0
+    assert len(found.pieces[0]) == 63
+    cut = load_encoder(f"dir/{folder}@2").encode([text, "a dog"])
+    # Up to the middle of the overlap of the first two windows, the first window is what is kept.
+    np.testing.assert_allclose(found.tokens(0)[:13], cut.tokens(0)[:13], atol=1e-6)
+    np.testing.assert_allclose(found.tokens(1), cut.tokens(1), atol=1e-6)
+    assert np.abs(found.tokens(0)).sum(axis=1).min() > 0
+    assert windowed.signature_fields()["long"] == "window"
+
+
+def test_special_tokens_are_rows_with_empty_pieces(tiny_model: TinyModel) -> None:
+    folder = tiny_model("bert")
+    plain = load_encoder(f"dir/{folder}@2").encode(TEXTS)
+    special = load_encoder(f"dir/{folder}@2", special=True).encode(TEXTS)
+    assert special.pieces[1] == ("", "a", "dog", "")
+    assert special.pieces[2] == ()
+    np.testing.assert_allclose(special.tokens(1)[1:-1], plain.tokens(1), atol=1e-6)
+
+
+def test_bf16_is_close_and_holds_only_bf16_numbers(tiny_model: TinyModel) -> None:
+    folder = tiny_model("bert")
+    exact = load_encoder(f"dir/{folder}@2").encode(TEXTS).vectors
+    rounded = load_encoder(f"dir/{folder}@2", precision="bf16").encode(TEXTS).vectors
+    assert not (rounded.view(np.uint32) & 0xFFFF).any()
+    norms = np.linalg.norm(exact, axis=1) * np.linalg.norm(rounded, axis=1)
+    cosines = (exact * rounded).sum(axis=1) / norms
+    assert cosines.min() > 0.999
+    assert not np.array_equal(exact, rounded)
+
+
+def test_fp16_is_refused_on_a_cpu(tiny_model: TinyModel) -> None:
+    with runtime(device="cpu"), pytest.raises(UsageError, match="fp16 is for GPUs only"):
+        load_encoder(f"dir/{tiny_model('bert')}", precision="fp16")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_device_that_is_not_there_is_refused(tiny_model: TinyModel) -> None:
+    with runtime(device="cuda"), pytest.raises(UsageError, match="device cuda is not available"):
+        load_encoder(f"dir/{tiny_model('bert')}")
+
+
+def test_a_layer_that_is_not_there_is_refused(tiny_model: TinyModel) -> None:
+    with pytest.raises(UsageError, match="layers 0 to 3: there is no layer 7"):
+        load_encoder(f"dir/{tiny_model('bert')}@7")
+
+
+def test_weights_that_do_not_fit_are_refused(tiny_model: TinyModel, tmp_path: Path) -> None:
+    folder = tmp_path / "mixed"
+    shutil.copytree(tiny_model("bert"), folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 5}))
+    with pytest.raises(ModelError, match="do not fit its config"):
+        load_encoder(f"dir/{folder}").encode(["a cat"])
+
+
+def test_the_fingerprint_tells_apart_what_decides_vectors(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    folder = tiny_model("bert")
+    other = tmp_path / "other"
+    shutil.copytree(folder, other)
+    names = [f"dir/{folder}@1", f"dir/{folder}@2"]
+    prints = {load_encoder(name).fingerprint("tokens") for name in names}
+    prints.add(load_encoder(names[0], precision="bf16").fingerprint("tokens"))
+    prints.add(load_encoder(names[0], long="window").fingerprint("tokens"))
+    prints.add(load_encoder(names[0]).fingerprint("sentences"))
+    assert load_encoder(f"dir/{other}@1").fingerprint("tokens") in prints  # same files
+    settings = other / "tokenizer_config.json"
+    text = settings.read_text().replace('"model_max_length": 20', '"model_max_length": 9')
+    settings.write_text(text)
+    load_encoder.__globals__["_load"].cache_clear()
+    prints.add(load_encoder(f"dir/{other}@1").fingerprint("tokens"))
+    assert len(prints) == 6
+    sentences = [load_encoder(name).fingerprint("sentences") for name in names]
+    assert sentences[0] == sentences[1]
