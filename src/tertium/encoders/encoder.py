@@ -72,6 +72,10 @@ class Encoder(Protocol):
         """
         ...
 
+    def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """The tokens of texts, those `encode` has vectors for, without computing any vector."""
+        ...
+
     def truncated(self, texts: Sequence[str]) -> int:
         """How many of these texts are longer than the encoder sees."""
         ...

@@ -56,18 +56,21 @@ class StaticEncoder:
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        rows = self._table.rows
-        words = [[w for w in self._look_up(text) if w in rows] for text in texts]
+        rows, words = self._table.rows, self.pieces(texts)
         places = np.array([rows[w] for found in words for w in found], dtype=np.int64)
         vectors = np.asarray(self._table.matrix[places], dtype=np.float32)
         offsets = offsets_of([len(found) for found in words])
         return Embeddings(
             vectors=vectors if tokens else np.zeros((0, 0), dtype=np.float32),
             offsets=offsets if tokens else np.zeros_like(offsets),
-            pieces=tuple(tuple(found) if tokens else () for found in words),
+            pieces=tuple(found if tokens else () for found in words),
             sentences=_means(vectors, offsets)[:, : self.dim * sentences],
             truncated=np.zeros(len(texts), dtype=np.bool_),
         )
+
+    def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        rows = self._table.rows
+        return [tuple(w for w in self._look_up(text) if w in rows) for text in texts]
 
     def unknown(self, texts: Sequence[str]) -> int:
         """How many words of these texts have no vector."""

@@ -46,7 +46,7 @@ class ToyEncoder:
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        pieces = [tuple(text.lower().split())[: self.max_length] for text in texts]
+        pieces = self.pieces(texts)
         matrices = [self._matrix(words) for words in pieces]
         means = [m.mean(axis=0) if len(m) else np.zeros(self.dim) for m in matrices]
         return from_parts(
@@ -56,6 +56,9 @@ class ToyEncoder:
             [self.truncated([text]) > 0 for text in texts],
             self.dim,
         )
+
+    def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        return [tuple(text.lower().split())[: self.max_length] for text in texts]
 
     def truncated(self, texts: Sequence[str]) -> int:
         limit = self.max_length

@@ -94,6 +94,11 @@ class Transformer:
         result = self._encode_distinct(list(places), tokens, sentences)
         return result if len(places) == len(texts) else result.take(order)
 
+    def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        found = self._tokenizer(texts)
+        room = self._room if self.long == "truncate" else max(map(len, found), default=0)
+        return [self._names(text.first(room)) for text in found]
+
     def truncated(self, texts: Sequence[str]) -> int:
         if self.long == "window":
             return 0

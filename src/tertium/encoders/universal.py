@@ -73,6 +73,9 @@ class UniversalEncoder:
         result = self._encode_distinct(list(places), tokens, sentences)
         return result if len(places) == len(texts) else result.take(order)
 
+    def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        return [pieces for _, pieces in self._tokenizer.encode(texts)]
+
     def truncated(self, texts: Sequence[str]) -> int:
         return 0
 
