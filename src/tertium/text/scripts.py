@@ -1,0 +1,75 @@
+"""Which script a text is written in: a cheap first sign of its language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+# Blocks of letters; marks, digits and punctuation belong to no script.
+_BLOCKS: Mapping[str, str] = {
+    "Latin": "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff",
+    "Greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "Cyrillic": "\u0400-\u052f",
+    "Armenian": "\u0531-\u0587",
+    "Hebrew": "\u05d0-\u05ea",
+    "Arabic": "\u0620-\u064a\u066e-\u06d3\u0750-\u077f",
+    "Devanagari": "\u0900-\u097f",
+    "Bengali": "\u0980-\u09ff",
+    "Gurmukhi": "\u0a00-\u0a7f",
+    "Gujarati": "\u0a80-\u0aff",
+    "Tamil": "\u0b80-\u0bff",
+    "Telugu": "\u0c00-\u0c7f",
+    "Kannada": "\u0c80-\u0cff",
+    "Malayalam": "\u0d00-\u0d7f",
+    "Sinhala": "\u0d80-\u0dff",
+    "Thai": "\u0e00-\u0e7f",
+    "Lao": "\u0e80-\u0eff",
+    "Tibetan": "\u0f00-\u0fff",
+    "Burmese": "\u1000-\u109f",
+    "Georgian": "\u10a0-\u10ff",
+    "Hangul": "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af",
+    "Ethiopic": "\u1200-\u137f",
+    "Khmer": "\u1780-\u17ff",
+    "Kana": "\u3040-\u30ff",
+    "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
+}
+_PATTERNS = {script: re.compile(f"[{block}]") for script, block in _BLOCKS.items()}
+_LETTER = re.compile(r"[A-Za-z]")
+
+_OTHER_THAN_LATIN: Mapping[str, tuple[str, ...]] = {
+    "am": ("Ethiopic",), "ar": ("Arabic",), "be": ("Cyrillic",), "bg": ("Cyrillic",),
+    "bn": ("Bengali",), "el": ("Greek",), "fa": ("Arabic",), "gu": ("Gujarati",),
+    "he": ("Hebrew",), "hi": ("Devanagari",), "hy": ("Armenian",), "ja": ("Kana", "Han"),
+    "ka": ("Georgian",), "kk": ("Cyrillic",), "km": ("Khmer",), "kn": ("Kannada",),
+    "ko": ("Hangul", "Han"), "ky": ("Cyrillic",), "lo": ("Lao",), "mk": ("Cyrillic",),
+    "ml": ("Malayalam",), "mn": ("Cyrillic",), "mr": ("Devanagari",), "my": ("Burmese",),
+    "ne": ("Devanagari",), "pa": ("Gurmukhi",), "ps": ("Arabic",), "ru": ("Cyrillic",),
+    "si": ("Sinhala",), "sr": ("Cyrillic", "Latin"), "ta": ("Tamil",), "te": ("Telugu",),
+    "th": ("Thai",), "uk": ("Cyrillic",), "ur": ("Arabic",), "yi": ("Hebrew",), "zh": ("Han",),
+}  # fmt: skip
+
+
+def main_script(text: str) -> str:
+    """The script most letters of a text belong to; empty where it has no letter we know.
+
+    >>> main_script("The word Владивосток"), main_script("Привет, Bob!"), main_script("1, 2, 3!")
+    ('Cyrillic', 'Cyrillic', '')
+    """
+    if text.isascii():
+        return "Latin" if _LETTER.search(text) else ""
+    counts = {script: len(pattern.findall(text)) for script, pattern in _PATTERNS.items()}
+    best = max(counts, key=lambda script: counts[script])
+    return best if counts[best] else ""
+
+
+def scripts_of(languages: Iterable[str]) -> frozenset[str]:
+    """The scripts that some languages (ISO 639-1 codes) are written in.
+
+    >>> sorted(scripts_of(["de", "ja"]))
+    ['Han', 'Kana', 'Latin']
+    """
+    return frozenset(
+        script
+        for language in languages
+        for script in _OTHER_THAN_LATIN.get(language, ("Latin",))
+    )
