@@ -76,6 +76,7 @@ def pairwise(
     >>> pairwise(ToyEncoder(), ["a", "b", "a"], ["a", "a", "a"], cosine, sentences=True).round(3)
     array([1.   , 0.094, 1.   ])
     """
+    _check_lengths(left, right)
     places: dict[tuple[str, str], int] = {}
     rows = [places.setdefault(pair, len(places)) for pair in zip(left, right, strict=True)]
     distinct_left = [pair[0] for pair in places]
@@ -100,8 +101,7 @@ def chunks(
     sentences: bool = False,
 ) -> Iterator[Chunk]:
     """The comparisons left[i], right[i] in chunks of bounded size, grouped by right text."""
-    if len(left) != len(right):
-        raise LengthError(f"{len(left)} left texts for {len(right)} right texts")
+    _check_lengths(left, right)
     ids: dict[str, int] = {}
     right_ids = np.array([ids.setdefault(t, len(ids)) for t in right], dtype=np.int64)
     left_ids = np.array([ids.setdefault(t, len(ids)) for t in left], dtype=np.int64)
@@ -157,6 +157,11 @@ def embed(
         [bool(flag) for part in parts for flag in part.truncated],
         encoder.dim,
     )
+
+
+def _check_lengths(left: Sequence[str], right: Sequence[str]) -> None:
+    if len(left) != len(right):
+        raise LengthError(f"{len(left)} left texts for {len(right)} right texts")
 
 
 def _sizes(encoder: Encoder, texts: Sequence[str], tokens: bool) -> list[int]:

@@ -1,0 +1,191 @@
+"""Comparisons come back in order, in bounded chunks, and no distinct text is encoded twice."""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertium.encoders import Chunk, Embeddings, chunks, embed, load_encoder, pairwise, runtime
+from tertium.encoders.cache import open_store
+from tertium.encoders.memory import forget
+from tertium.encoders.stream import stream
+from tertium.encoders.toy import ToyEncoder
+from tertium.errors import LengthError
+
+stream_module = importlib.import_module("tertium.encoders.stream")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting(ToyEncoder):
+    """The toy encoder, counting what it is asked, with a fingerprint so that it is remembered."""
+
+    label: str = "counting"
+    seen: Counter[tuple[str, bool, bool]] = field(default_factory=Counter)
+
+    def encode(
+        self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
+    ) -> Embeddings:
+        self.seen.update((text, tokens, sentences) for text in texts)
+        return super().encode(texts, tokens=tokens, sentences=sentences)
+
+    def fingerprint(self, part: str) -> str:
+        return f"{self.label}:{part}"
+
+
+@pytest.fixture(autouse=True)
+def empty_memory() -> None:
+    forget()
+
+
+def overlap(chunk: Chunk) -> np.ndarray:
+    """The largest dot product between two texts' tokens, and the number of left tokens."""
+    rows = []
+    for a, b in zip(chunk.left, chunk.right, strict=True):
+        products = chunk.texts.tokens(int(a)) @ chunk.texts.tokens(int(b)).T
+        rows.append([products.max(initial=0.0), len(products)])
+    return np.array(rows)
+
+
+WORDS = st.sampled_from(["the cat", "a dog sat", "", "on a mat", "the cat sat"])
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), max_size=30), st.integers(1, 3000))
+def test_results_are_in_the_order_of_the_comparisons(
+    pairs: list[tuple[str, str]], chunk_bytes: int
+) -> None:
+    left, right = [a for a, _ in pairs], [b for _, b in pairs]
+    encoder = ToyEncoder()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stream_module, "CHUNK_BYTES", chunk_bytes)
+        found = pairwise(encoder, left, right, overlap)
+    for place, (a, b) in enumerate(pairs):
+        alone = encoder.encode([a, b])
+        products = alone.tokens(0) @ alone.tokens(1).T
+        np.testing.assert_allclose(found[place], [products.max(initial=0.0), len(alone.tokens(0))])
+
+
+def many_systems() -> tuple[list[str], list[str]]:
+    references = [f"reference number {i} of many" for i in range(40)]
+    systems = [[f"system {s} says {i}" if i % 4 else "yes" for i in range(40)] for s in range(5)]
+    return [h for system in systems for h in system], references * 5
+
+
+def test_each_distinct_text_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_module, "CHUNK_BYTES", 4000)
+    left, right = many_systems()
+    encoder = Counting()
+    with runtime(cache=False):
+        assert len(list(chunks(encoder, left, right))) > 5
+        assert set(encoder.seen) == {(text, True, False) for text in {*left, *right}}
+        assert set(encoder.seen.values()) == {1}
+        pairwise(encoder, left[:40], right[:40], overlap)
+    assert set(encoder.seen.values()) == {1}  # a second metric finds them in memory
+
+
+def test_texts_needed_again_are_held_even_without_other_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream_module, "CHUNK_BYTES", 4000)
+    left, right = many_systems()
+    encoder = Counting()
+    with runtime(cache=False, memory=3000):  # room for "yes", not for everything
+        pairwise(encoder, left, right, overlap)
+    assert encoder.seen["yes", True, False] == 1
+    assert max(encoder.seen.values()) == 1
+
+
+def test_what_memory_lacks_the_disk_has(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
+    left, right = many_systems()
+    first, second = Counting(), Counting()
+    cold = pairwise(first, left, right, overlap)
+    store = open_store()
+    assert store is not None
+    store.flush()
+    forget()
+    warm = pairwise(second, left, right, overlap)
+    assert not second.seen
+    assert np.array_equal(cold, warm)
+
+
+def test_only_the_missing_part_is_computed() -> None:
+    encoder = Counting()
+    with runtime(cache=False):
+        embed(encoder, ["a cat"], sentences=False)
+        embed(encoder, ["a cat", "a dog"])
+    assert dict(encoder.seen) == {
+        ("a cat", True, False): 1, ("a cat", False, True): 1, ("a dog", True, True): 1
+    }  # fmt: skip
+
+
+def test_chunks_stay_below_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_module, "CHUNK_BYTES", 20_000)
+    left, right = many_systems()
+    seen = []
+    for chunk in chunks(ToyEncoder(), left, right):
+        seen += chunk.pairs.tolist()
+        assert chunk.texts.vectors.nbytes <= 20_000
+    assert sorted(seen) == list(range(len(left)))
+
+
+def test_groups_are_the_comparisons_of_one_right_text() -> None:
+    (chunk,) = chunks(ToyEncoder(), ["a", "b", "c", "d"], ["x", "y", "x", "y"])
+    groups = [(chunk.texts.pieces[row], chunk.pairs[span].tolist()) for row, span in chunk.groups()]
+    assert groups == [(("x",), [0, 2]), (("y",), [1, 3])]
+
+
+def test_stream_keeps_order_and_duplicates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_module, "CHUNK_BYTES", 500)
+    texts = ["a cat", "a dog sat", "a cat", "", "on a mat", "a cat"]
+    parts = list(stream(ToyEncoder(), texts))
+    assert len(parts) > 1
+    assert [" ".join(p) for part in parts for p in part.pieces] == texts
+    whole = embed(ToyEncoder(), texts)
+    assert np.array_equal(whole.vectors, ToyEncoder().encode(texts).vectors)
+    assert np.array_equal(whole.sentences, ToyEncoder().encode(texts).sentences)
+
+
+def test_no_comparison_at_all() -> None:
+    assert pairwise(ToyEncoder(), [], [], overlap).shape == (0,)
+    assert len(embed(ToyEncoder(), [])) == 0
+
+
+def test_lists_of_different_length_are_refused() -> None:
+    with pytest.raises(LengthError, match="2 left texts for 1 right"):
+        list(chunks(ToyEncoder(), ["a", "b"], ["a"]))
+    with pytest.raises(LengthError, match="2 left texts for 1 right"):
+        pairwise(ToyEncoder(), ["a", "b"], ["a"], overlap)
+
+
+def test_metrics_with_and_without_special_tokens_share_one_computation(
+    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    from tertium.encoders.network import Network
+
+    calls: list[int] = []
+    run = Network.__call__
+
+    def count(self: Network, rows: Sequence[Sequence[int]], *rest: Any) -> Any:
+        calls.append(len(rows))
+        return run(self, rows, *rest)
+
+    monkeypatch.setattr(Network, "__call__", count)
+    name = f"dir/{tiny_model('bert')}@2"
+    texts = ["the cat sat", "", "a dog"]
+    with runtime(cache=False):
+        special = embed(load_encoder(name, special=True), texts, sentences=False)
+        plain = embed(load_encoder(name), texts, sentences=False)
+    assert sum(calls) == 2
+    assert special.pieces == (("", "the", "cat", "sat", ""), (), ("", "a", "dog", ""))
+    assert plain.pieces == (("the", "cat", "sat"), (), ("a", "dog"))
+    assert np.array_equal(plain.tokens(0), special.tokens(0)[1:-1])
