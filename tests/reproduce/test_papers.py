@@ -125,9 +125,10 @@ def test_system_level_on_the_it_task(collection: Collection) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", ["3", "4"])
 @pytest.mark.parametrize(("label", "tolerance"), [("BLEU", 0.0025), ("chrF", 0.0006)])
-def test_systems_of_wmt17_into_english(
-    collection: Collection, label: str, tolerance: float
+def test_systems_of_wmt17(
+    collection: Collection, number: str, label: str, tolerance: float
 ) -> None:
-    (row,) = measured(collection, "mathur2019", "3", label)
+    (row,) = measured(collection, "mathur2019", number, label)
     np.testing.assert_allclose(row.measured, row.row.published, atol=tolerance)
