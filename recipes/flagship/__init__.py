@@ -1,0 +1,1 @@
+"""tertium-small and tertium-base: preferences, direct assessment, distillation, packaging."""

@@ -1,0 +1,208 @@
+"""The two models the recipe trains: a cross-encoder and late interaction, on any encoder.
+
+Both score rows of a `Tokenised` corpus: pairs of text numbers. They run on whatever device holds
+them, in bfloat16 on a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from tertium.learning.late import LateInteraction, Tokens
+
+IntArray = NDArray[np.int64]
+MAX_PIECES = 160
+
+
+@dataclass(frozen=True)
+class Tokenised:
+    """The piece ids of many texts, without special tokens, on the device that computes.
+
+    `lengths` (texts,) are kept on the CPU as well: batches are planned there.
+    """
+
+    flat: Tensor  # (all pieces,)
+    offsets: Tensor  # (texts,)
+    device_lengths: Tensor  # (texts,)
+    lengths: IntArray  # (texts,)
+    start: int
+    end: int
+    pad: int
+    doubled_end: bool  # mpnet and roberta put two separators between two texts
+
+    @classmethod
+    def of(cls, texts: Sequence[str], folder: Path, device: str) -> Tokenised:
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        flat: list[NDArray[np.int32]] = []
+        lengths: list[int] = []
+        for n in range(0, len(texts), 20_000):
+            batch = tokenizer(list(texts[n : n + 20_000]), add_special_tokens=False,
+                              truncation=True, max_length=MAX_PIECES)["input_ids"]  # fmt: skip
+            flat.append(np.fromiter((i for row in batch for i in row), np.int32))
+            lengths += [len(row) for row in batch]
+        sizes = np.array(lengths)
+        # one piece of slack, so that reading past the last text stays inside
+        pieces = torch.tensor(np.concatenate([*flat, np.zeros(1, np.int32)]), device=device)
+        offsets = torch.tensor(np.cumsum(sizes) - sizes, device=device)
+        pair = tokenizer("a", "b")["input_ids"]
+        return cls(pieces, offsets, torch.tensor(sizes, device=device), sizes,
+                   tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id,
+                   doubled_end=len(pair) == 6)  # fmt: skip
+
+    def pieces(self, place: Tensor, texts: Tensor) -> tuple[Tensor, Tensor]:
+        """The piece of each text at each place, (texts, places), and whether there is one."""
+        there = (place >= 0) & (place < self.device_lengths[texts][:, None])
+        where = self.offsets[texts][:, None] + place.clamp(min=0)
+        return self.flat[where.clamp(max=len(self.flat) - 1)].long(), there
+
+    def single(self, texts: Tensor, width: int) -> tuple[Tensor, Tensor]:
+        """[start] text [end] padded to `width`; the mask of true pieces comes with it."""
+        place = torch.arange(width, device=texts.device)[None] - 1  # (1, width)
+        ids, inner = self.pieces(place, texts)
+        last = place == self.device_lengths[texts][:, None]
+        ids = torch.where(inner, ids, torch.where(last, self.end, self.pad))
+        ids[:, 0] = self.start
+        return ids, inner
+
+    def joined(self, first: Tensor, second: Tensor, width: int) -> tuple[Tensor, Tensor]:
+        """[start] first [end] ([end]) second [end] padded to `width`, and the token types."""
+        place = torch.arange(width, device=first.device)[None]
+        gap = 3 if self.doubled_end else 2
+        split = self.device_lengths[first][:, None] + gap  # where the second text begins
+        left, in_left = self.pieces(place - 1, first)
+        right, in_right = self.pieces(place - split, second)
+        finish = split + self.device_lengths[second][:, None]
+        ids = torch.where(place <= finish, self.end, self.pad)
+        ids = torch.where(in_left, left, torch.where(in_right, right, ids))
+        ids[:, 0] = self.start
+        types = ((place >= split) & (place <= finish)).long()
+        return ids, types
+
+
+class Encoder(nn.Module):
+    """A Hugging Face encoder that returns the states of some layers."""
+
+    def __init__(self, folder: Path, layers: Sequence[int]) -> None:
+        super().__init__()
+        from transformers import AutoModel
+
+        self.backbone: Any = AutoModel.from_pretrained(folder, dtype=torch.float32)
+        self.layers = tuple(layers)
+        self.dim: int = self.backbone.config.hidden_size
+
+    def forward(self, ids: Tensor, mask: Tensor, types: Tensor | None = None) -> Tensor:
+        """States (layers, texts, tokens, dim)."""
+        extra = {} if types is None else {"token_type_ids": types}
+        out = self.backbone(
+            input_ids=ids, attention_mask=mask, output_hidden_states=True, **extra
+        )
+        return torch.stack([out.hidden_states[layer] for layer in self.layers])
+
+
+class CrossEncoder(nn.Module):
+    """Reference and hypothesis read together; the first token's state is judged."""
+
+    needs_surface = False
+
+    def __init__(self, folder: Path, **_: Any) -> None:
+        super().__init__()
+        self.encoder = Encoder(folder, [-1])
+        dim = self.encoder.dim
+        self.head = nn.Sequential(
+            nn.Dropout(0.1), nn.Linear(dim, dim), nn.GELU(), nn.Dropout(0.1), nn.Linear(dim, 1)
+        )
+        self.typed = self.encoder.backbone.config.model_type == "bert"
+
+    def score(
+        self, corpus: Tokenised, h: IntArray, r: IntArray, surface: Tensor | None
+    ) -> Tensor:
+        device = corpus.flat.device
+        widths = corpus.lengths[h] + corpus.lengths[r] + (4 if corpus.doubled_end else 3)
+        parts, order = [], []
+        for rows, width in chunks(widths):
+            first = torch.as_tensor(r[rows], device=device)
+            ids, types = corpus.joined(first, torch.as_tensor(h[rows], device=device), width)
+            mask = ids != corpus.pad
+            states = self.encoder(ids, mask.long(), types if self.typed else None)[0]
+            weights = mask[..., None].to(states.dtype)
+            pooled = (states * weights).sum(1) / weights.sum(1)
+            parts.append(self.head(pooled).squeeze(-1).float())
+            order.append(rows)
+        return restore(parts, order)
+
+
+class LateEncoder(nn.Module):
+    """Both texts encoded apart, then `LateInteraction`; each distinct text of a batch once."""
+
+    needs_surface = True
+
+    def __init__(self, folder: Path, *, layers: Sequence[int], surface: int) -> None:
+        super().__init__()
+        self.encoder = Encoder(folder, layers)
+        self.head = LateInteraction(layers=len(layers), dim=self.encoder.dim, surface=surface)
+
+    def score(
+        self, corpus: Tokenised, h: IntArray, r: IntArray, surface: Tensor | None
+    ) -> Tensor:
+        assert surface is not None
+        device = surface.device
+        texts, place = np.unique(np.concatenate([h, r]), return_inverse=True)
+        tokens = self._encode(corpus, texts)
+        h_place, r_place = place[: len(h)], place[len(h) :]
+        parts, order = [], []
+        for rows, width in chunks(np.maximum(corpus.lengths[h], corpus.lengths[r]), 12_000):
+            left = tokens.take(torch.as_tensor(h_place[rows], device=device))
+            right = tokens.take(torch.as_tensor(r_place[rows], device=device))
+            chosen = surface[torch.as_tensor(rows, device=device)]
+            parts.append(self.head(narrow(left, width), narrow(right, width), chosen).float())
+            order.append(rows)
+        return restore(parts, order)
+
+    def _encode(self, corpus: Tokenised, texts: IntArray) -> Tokens:
+        """The states of texts, without the places of special tokens."""
+        device = corpus.flat.device
+        widest = max(1, int(corpus.lengths[texts].max(initial=1)))
+        states, masks, order = [], [], []
+        for rows, width in chunks(corpus.lengths[texts] + 2):
+            ids, inner = corpus.single(torch.as_tensor(texts[rows], device=device), width)
+            found = self.encoder(ids, (ids != corpus.pad).long())[:, :, 1:]
+            padding = widest - found.shape[2]
+            states.append(nn.functional.pad(found, (0, 0, 0, padding)))
+            masks.append(nn.functional.pad(inner[:, 1:], (0, padding)))
+            order.append(rows)
+        inverse = torch.as_tensor(np.argsort(np.concatenate(order)), device=device)
+        return Tokens(torch.cat(states, dim=1)[:, inverse], torch.cat(masks)[inverse])
+
+
+def chunks(widths: IntArray, budget: int = 16_384) -> list[tuple[IntArray, int]]:
+    """Rows of similar width, at most `budget` padded places together, and their common width."""
+    order = np.argsort(widths, kind="stable")
+    found, start = [], 0
+    for end in range(1, len(order) + 1):
+        wide = end < len(order) and (end - start + 1) * widths[order[end]] > budget
+        if wide or end == len(order):
+            rows = order[start:end]
+            found.append((rows, -(-max(1, int(widths[rows[-1]])) // 8) * 8))
+            start = end
+    return found
+
+
+def restore(parts: Sequence[Tensor], order: Sequence[IntArray]) -> Tensor:
+    """Scores of chunks in the order of their rows."""
+    inverse = np.argsort(np.concatenate(order))
+    return torch.cat(list(parts))[torch.as_tensor(inverse, device=parts[0].device)]
+
+
+def narrow(tokens: Tokens, width: int) -> Tokens:
+    """Without padding beyond `width`."""
+    return Tokens(tokens.states[:, :, :width], tokens.mask[:, :width])

@@ -1,0 +1,76 @@
+"""Stage 5: trained models as small files, and what the shrinking cost on da/wmt15.
+
+    python -m recipes.flagship.package student CORPUS student1/ -o OUT/
+    python -m recipes.flagship.package base CORPUS teacher1/ --rank 64 -o OUT/
+
+A file larger than 15 MB is written in parts, to be joined when it is put into the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from recipes.flagship.corpus import Corpus
+from recipes.flagship.train import Job
+from tertium.learning.compact import apply_difference, difference, quantise, restore
+
+PART_BYTES = 15_000_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=("student", "base"))
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--rank", type=int, default=64)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    args = parser.parse_args()
+    corpus = Corpus.load(args.corpus)
+    file = args.corpus / "surface.npy"
+    surface = np.load(file) if file.exists() else None
+    job = Job.load(corpus, args.model, surface)
+    before = job.agreement()
+    tuned = {k: v.detach().cpu() for k, v in job.net.state_dict().items()}
+    if args.what == "student":
+        compact = quantise(tuned)
+        shrunk = restore(compact)
+    else:
+        given = load_file(job.folder / "model.safetensors")
+        public = {f"encoder.backbone.{name}": value for name, value in given.items()}
+        public = {name: value for name, value in public.items() if name in tuned}
+        compact = difference(tuned, public, rank=args.rank)
+        shrunk = apply_difference(public, compact)
+        shrunk |= {k: v for k, v in tuned.items() if k not in shrunk}
+    job.net.load_state_dict(shrunk)
+    after = job.agreement()
+    metadata = {"scale": str(job.scale), "shift": str(job.shift), "model": job.model,
+                "da/wmt15": f"{after:.4f}"}  # fmt: skip
+    size = write_parts(compact, args.output, metadata)
+    print(f"{args.model}: da/wmt15 {before:.4f} -> {after:.4f}, {size / 1e6:.1f} MB")
+
+
+def write_parts(compact: dict[str, Tensor], folder: Path, metadata: dict[str, str]) -> int:
+    """Write weights in files of at most PART_BYTES; returns the bytes of all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts: list[dict[str, Tensor]] = [{}]
+    filled = total = 0
+    for name, value in sorted(compact.items()):
+        size = value.numel() * value.element_size()
+        if filled + size > PART_BYTES and parts[-1]:
+            parts.append({})
+            filled = 0
+        parts[-1][name] = value.contiguous()
+        filled += size
+        total += size
+    for n, part in enumerate(parts, start=1):
+        save_file(part, folder / f"weights-{n}.safetensors", metadata)
+    return total
+
+
+if __name__ == "__main__":
+    main()

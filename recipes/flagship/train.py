@@ -1,0 +1,337 @@
+"""Stages 2 to 4: teachers from preferences and judgements, their labels, and the student.
+
+    python -m recipes.flagship.train teacher CORPUS --model cross --encoder mpnet/ -o teacher1/
+    python -m recipes.flagship.train label CORPUS teacher1/ teacher2/ -o labels.npz
+    python -m recipes.flagship.train student CORPUS labels.npz --encoder minilm/ -o student1/
+
+The checkpoint that correlates best with da/wmt15 is kept; no other set is looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from recipes.flagship.corpus import ORIGINS, UNSEEN_BY_UNCASED, Corpus
+from recipes.flagship.models import CrossEncoder, IntArray, LateEncoder, Tokenised
+from tertium.features.surface import NAMES, surface_features
+from tertium.text.damage import KINDS
+
+FloatArray = NDArray[np.float64]
+LAYERS = {"minilm": (2, 4, 6), "mpnet": (4, 8, 12)}
+KIND_NAMES = tuple(KINDS)
+
+
+class Job:
+    """A model on its corpus: batches of scores, and agreement with da/wmt15."""
+
+    def __init__(
+        self, corpus: Corpus, folder: Path, model: str, surface: FloatArray | None
+    ) -> None:
+        self.corpus = corpus
+        self.folder, self.model = folder, model
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.tokens = Tokenised.of(corpus.texts, folder, self.device)
+        layers = LAYERS["mpnet" if "mpnet" in folder.name else "minilm"]
+        cls = CrossEncoder if model == "cross" else LateEncoder
+        self.net: Any = cls(folder, layers=layers, surface=len(NAMES)).to(self.device)
+        self.surface: Tensor | None = None
+        if self.net.needs_surface:
+            assert surface is not None
+            self.surface = torch.tensor(surface, dtype=torch.float32, device=self.device)
+            self.net.head.surface_mean.copy_(self.surface.mean(0))
+            self.net.head.surface_scale.copy_(self.surface.std(0).clamp(min=0.05))
+        self.scale, self.shift = 1.0, 0.0
+
+    def scores(self, pairs: IntArray) -> Tensor:
+        surface = None if self.surface is None else self.surface[torch.as_tensor(pairs)]
+        with torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.device == "cuda"):
+            raw: Tensor = self.net.score(
+                self.tokens, self.corpus.hypothesis[pairs], self.corpus.reference[pairs], surface
+            )
+        return raw * self.scale + self.shift
+
+    @torch.no_grad()
+    def predict(self, pairs: IntArray, size: int = 1024) -> FloatArray:
+        self.net.eval()
+        corpus = self.corpus
+        length = self.tokens.lengths[corpus.hypothesis[pairs]]
+        order = np.argsort(length, kind="stable")
+        out = np.zeros(len(pairs))
+        for rows in np.array_split(order, max(1, math.ceil(len(order) / size))):
+            out[rows] = self.scores(pairs[rows]).float().cpu().numpy()
+        return out
+
+    def agreement(self) -> float:
+        """The mean Pearson correlation with da/wmt15 over its language pairs."""
+        corpus = self.corpus
+        scores = self.predict(corpus.dev)
+        parts = [corpus.dev_lp == lp for lp in np.unique(corpus.dev_lp)]
+        return float(np.mean([np.corrcoef(scores[p], corpus.dev_scores[p])[0, 1] for p in parts]))
+
+    def save(self, folder: Path, figure: float) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        weights = {k: v.detach().to("cpu", torch.float16).contiguous()
+                   for k, v in self.net.state_dict().items()}  # fmt: skip
+        save_file(weights, folder / "weights.safetensors")
+        config = {"model": self.model, "encoder": str(self.folder), "scale": self.scale,
+                  "shift": self.shift, "da/wmt15": figure}  # fmt: skip
+        (folder / "config.json").write_text(json.dumps(config))
+
+    @classmethod
+    def load(cls, corpus: Corpus, folder: Path, surface: FloatArray | None) -> Job:
+        config = json.loads((folder / "config.json").read_text())
+        job = cls(corpus, Path(config["encoder"]), config["model"], surface)
+        job.net.load_state_dict(
+            {k: v.float() for k, v in load_file(folder / "weights.safetensors").items()},
+            strict=True,
+        )
+        job.scale, job.shift = config["scale"], config["shift"]
+        return job
+
+
+class Steps:
+    """AdamW with warm-up and linear decay, the head faster than the encoder."""
+
+    def __init__(self, net: nn.Module, rate: float, head_rate: float, total: int) -> None:
+        encoder = net.encoder
+        encoder_names = {id(p) for p in encoder.parameters()}
+        frozen = [p for n, p in encoder.named_parameters() if ".embeddings." in n]
+        for p in frozen if rate < 1e-4 else []:
+            p.requires_grad_(False)  # so that the difference to the public encoder stays small
+        self.net = net
+        groups = [
+            {"params": [p for p in encoder.parameters() if p.requires_grad], "lr": rate},
+            {
+                "params": [p for p in net.parameters() if id(p) not in encoder_names],
+                "lr": head_rate,
+            },
+        ]
+        self.optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
+        warm = max(1, int(0.05 * total))
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(
+            self.optimizer,
+            lambda n: min((n + 1) / warm, max(0.02, (total - n) / max(1, total - warm))),
+        )
+
+    def step(self, loss: Tensor) -> None:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+        self.optimizer.step()
+        self.schedule.step()
+
+
+def segment_batches(
+    corpus: Corpus, rows: IntArray, size: int, rng: np.random.Generator
+) -> Iterator[IntArray]:
+    """Rows grouped by the segment of `corpus.segment[rows]`, about `size` rows a batch."""
+    segments = corpus.segment[rows]
+    shuffled = rng.permutation(int(segments.max()) + 1)[segments]
+    order = np.argsort(shuffled, kind="stable")
+    bounds = np.flatnonzero(np.diff(shuffled[order], prepend=-1))
+    cuts, last = [], 0
+    for bound in bounds:
+        if bound - last >= size:
+            cuts.append(int(bound))
+            last = int(bound)
+    batches = np.split(order, cuts)
+    for n in rng.permutation(len(batches)):
+        yield rows[batches[n]]
+
+
+def train_preferences(job: Job, epochs: float, rate: float, size: int, seed: int) -> None:
+    """Logistic loss on which of two translations of a segment is better."""
+    corpus, rng = job.corpus, np.random.default_rng(seed)
+    usable = np.ones(len(corpus.better), dtype=bool)
+    for name in UNSEEN_BY_UNCASED:
+        if job.model == "cross":
+            usable &= corpus.kind[corpus.worse] != KIND_NAMES.index(name)
+    synthetic = np.isin(
+        corpus.origin[corpus.worse],
+        [ORIGINS.index(o) for o in ("damage", "source copy")],
+    ) | (corpus.origin[corpus.better] == ORIGINS.index("copy"))
+    left = corpus.better, corpus.worse
+    total = int(epochs * len(corpus.better) * 0.75 / size)
+    steps = Steps(job.net, rate, 5 * rate, total)
+    start, done = time.time(), 0
+    for epoch in range(math.ceil(epochs)):
+        kept = usable & (~synthetic | (rng.random(len(usable)) < 0.3))
+        for batch in comparison_batches(corpus, np.flatnonzero(kept), size, rng):
+            if done >= total:
+                break
+            job.net.train()
+            pairs, place = np.unique(
+                np.concatenate([left[0][batch], left[1][batch]]), return_inverse=True
+            )
+            scores = job.scores(pairs)
+            where = torch.as_tensor(place, device=scores.device)
+            gap = scores[where[: len(batch)]] - scores[where[len(batch) :]]
+            weight = torch.as_tensor(np.where(synthetic[batch], 0.5, 1.0), device=gap.device)
+            loss = (nn.functional.softplus(-gap) * weight).sum() / weight.sum()
+            steps.step(loss)
+            done += 1
+            if done % 200 == 0:
+                print(f"  {done}/{total} loss {float(loss.detach()):.3f} {time.time() - start:.0f} s",
+                      flush=True)  # fmt: skip
+        print(f"preferences epoch {epoch + 1}: da/wmt15 {job.agreement():.4f}, "
+              f"{time.time() - start:.0f} s", flush=True)  # fmt: skip
+
+
+def comparison_batches(
+    corpus: Corpus, rows: IntArray, size: int, rng: np.random.Generator
+) -> Iterator[IntArray]:
+    """Comparisons grouped by segment."""
+    segments = corpus.segment[corpus.better[rows]]
+    shuffled = rng.permutation(int(segments.max()) + 1)[segments]
+    order = np.argsort(shuffled, kind="stable")
+    # four comparisons share a pair on average, so a batch of `size` comparisons is cheap
+    for batch in np.array_split(order, max(1, len(order) // size)):
+        yield rows[batch]
+
+
+def train_judgements(job: Job, epochs: int, rate: float, seed: int, folder: Path) -> float:
+    """Squared error on direct assessments, after the scale was fitted to them."""
+    corpus, rng = job.corpus, np.random.default_rng(seed)
+    raw = job.predict(corpus.scored)
+    slope, intercept = np.polyfit(raw, corpus.scores, 1)
+    job.scale, job.shift = float(slope * job.scale), float(slope * job.shift + intercept)
+    best = job.agreement()
+    job.save(folder, best)
+    target = torch.tensor(corpus.scores, dtype=torch.float32, device=job.device)
+    total = epochs * math.ceil(len(corpus.scored) / 32)
+    steps = Steps(job.net, rate, rate, total)
+    for epoch in range(epochs):
+        order = rng.permutation(len(corpus.scored))
+        for rows in np.array_split(order, math.ceil(len(order) / 32)):
+            job.net.train()
+            loss = ((job.scores(corpus.scored[rows]) - target[torch.as_tensor(rows)]) ** 2).mean()
+            steps.step(loss)
+        figure = job.agreement()
+        print(f"judgements epoch {epoch + 1}: da/wmt15 {figure:.4f}", flush=True)
+        if figure > best:
+            best = figure
+            job.save(folder, best)
+    return best
+
+
+def distil(
+    job: Job, labels: FloatArray, epochs: int, rate: float, size: int, seed: int, folder: Path
+) -> float:
+    """Squared error on the teachers' scores; damage must cost at least a little."""
+    corpus, rng = job.corpus, np.random.default_rng(seed)
+    target = torch.tensor(labels, dtype=torch.float32, device=job.device)
+    rows = np.flatnonzero(~np.isin(np.arange(len(labels)), corpus.dev))
+    parent = torch.as_tensor(corpus.parent, device=job.device)
+    total = epochs * (len(rows) // size + 1)
+    steps = Steps(job.net, rate, 5 * rate, total)
+    best, start = -1.0, time.time()
+    place_of = torch.full((len(labels),), -1, dtype=torch.long, device=job.device)
+    for epoch in range(epochs):
+        for batch in segment_batches(corpus, rows, size, rng):
+            job.net.train()
+            index = torch.as_tensor(batch, device=job.device)
+            scores = job.scores(batch)
+            loss = nn.functional.smooth_l1_loss(scores, target[index], beta=1.0)
+            place_of[index] = torch.arange(len(batch), device=job.device)
+            origin = parent[index]
+            there = (origin >= 0) & (place_of[origin.clamp(min=0)] >= 0)
+            if bool(there.any()):
+                whole = scores[place_of[origin[there]]]
+                loss = loss + 0.5 * nn.functional.relu(0.15 - (whole - scores[there])).mean()
+            place_of[index] = -1
+            steps.step(loss)
+        figure = job.agreement()
+        print(f"distillation epoch {epoch + 1}: loss {float(loss.detach()):.3f}, da/wmt15 {figure:.4f}, "
+              f"{time.time() - start:.0f} s", flush=True)  # fmt: skip
+        if figure > best:
+            best = figure
+            job.save(folder, best)
+    return best
+
+
+def soften_labels(corpus: Corpus, teachers: list[FloatArray]) -> FloatArray:
+    """The mean of standardised teachers; damage never helps, unseen damage costs a fixed step."""
+    human = corpus.origin == ORIGINS.index("ranking")
+    labels = np.mean([(t - t[human].mean()) / t[human].std() for t in teachers], axis=0)
+    damaged = corpus.parent >= 0
+    whole = labels[np.where(damaged, corpus.parent, 0)]
+    unseen = np.isin(corpus.kind, [KIND_NAMES.index(name) for name in UNSEEN_BY_UNCASED])
+    labels = np.where(damaged, np.minimum(labels, whole - 0.1), labels)
+    return np.where(damaged & unseen, whole - 0.35, labels)
+
+
+def all_surface(corpus: Corpus, folder: Path, workers: int) -> FloatArray:
+    """Surface features of all pairs, computed once by several processes."""
+    file = folder / "surface.npy"
+    if file.exists():
+        found: FloatArray = np.load(file)
+        return found
+    hypotheses = [corpus.texts[n] for n in corpus.hypothesis]
+    references = [corpus.texts[n] for n in corpus.reference]
+    cuts = [slice(n, n + 5000) for n in range(0, len(hypotheses), 5000)]
+    with ProcessPoolExecutor(workers) as pool:
+        parts = pool.map(
+            surface_features, [hypotheses[c] for c in cuts], [references[c] for c in cuts]
+        )
+        rows = np.concatenate(list(parts))
+    np.save(file, rows.astype(np.float32))
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("stage", choices=("surface", "teacher", "label", "student"))
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("inputs", nargs="*", type=Path)
+    parser.add_argument("--encoder", type=Path)
+    parser.add_argument("--model", choices=("cross", "late"), default="late")
+    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--epochs", type=float, default=2)
+    parser.add_argument("--rate", type=float)
+    parser.add_argument("--size", type=int, default=512)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--limit", type=int, help="use only the first N comparisons or pairs")
+    args = parser.parse_args()
+    torch.manual_seed(args.seed)
+    corpus = Corpus.load(args.corpus)
+    blind = args.stage == "teacher" and args.model == "cross"
+    surface = None if blind else all_surface(corpus, args.corpus, args.workers)
+    if args.stage == "teacher":
+        if args.limit:
+            corpus = Corpus(**{**vars(corpus), "better": corpus.better[: args.limit],
+                               "worse": corpus.worse[: args.limit]})  # fmt: skip
+        job = Job(corpus, args.encoder, args.model, surface)
+        train_preferences(job, args.epochs, args.rate or 4e-5, args.size, args.seed)
+        best = train_judgements(job, 3, 1e-5, args.seed, args.output)
+        print(f"teacher {args.output}: da/wmt15 {best:.4f}")
+    elif args.stage == "label":
+        rows = np.arange(len(corpus.hypothesis))[: args.limit]
+        for folder in args.inputs:
+            job = Job.load(corpus, folder, surface)
+            print(f"{folder}: da/wmt15 {job.agreement():.4f}", flush=True)
+            np.savez(folder / "labels.npz", scores=job.predict(rows).astype(np.float32))
+    elif args.stage == "student":
+        teachers = [np.load(f / "labels.npz")["scores"].astype(np.float64) for f in args.inputs]
+        labels = soften_labels(corpus, teachers)
+        job = Job(corpus, args.encoder, "late", surface)
+        epochs, rate = int(args.epochs), args.rate or 2e-4
+        best = distil(job, labels, epochs, rate, args.size, args.seed, args.output)
+        print(f"student {args.output}: da/wmt15 {best:.4f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Networks, losses, the training loop and checkpoints. Knows nothing of metrics."""

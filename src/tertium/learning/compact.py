@@ -1,0 +1,86 @@
+"""Weights that fit in a package: matrices as int8 rows, or as low-rank differences.
+
+A row w becomes round(w / s) with s = max|w| / 127, so that an element is off by at most s / 2. A
+difference D to public weights becomes two thin matrices, the best of their rank in the
+least-squares sense (truncated singular value decomposition). Everything else is kept in half precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+SCALE = ".row_scale"
+LEFT, RIGHT = ".left", ".right"
+
+
+def quantise(weights: Mapping[str, Tensor], *, smallest: int = 4096) -> dict[str, Tensor]:
+    """Matrices of at least `smallest` elements as int8 rows and scales; the rest as float16."""
+    compact: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        if weight.ndim == 2 and weight.numel() >= smallest:
+            scale = weight.float().abs().amax(dim=1, keepdim=True).clamp(min=1e-8) / 127
+            compact[name] = (weight.float() / scale).round().to(torch.int8)
+            compact[name + SCALE] = scale.squeeze(1).to(torch.float32)
+        else:
+            compact[name] = weight.to(torch.float16).contiguous()
+    return compact
+
+
+def restore(compact: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Float32 weights from what `quantise` made.
+
+    >>> w = {"a": torch.randn(100, 64), "b": torch.randn(3)}
+    >>> bool((restore(quantise(w))["a"] - w["a"]).abs().max() < 0.03)
+    True
+    """
+    weights: dict[str, Tensor] = {}
+    for name, value in compact.items():
+        if name.endswith(SCALE):
+            continue
+        scale = compact.get(name + SCALE)
+        weights[name] = value.float() if scale is None else value.float() * scale[:, None]
+    return weights
+
+
+def difference(
+    tuned: Mapping[str, Tensor], public: Mapping[str, Tensor], *, rank: int
+) -> dict[str, Tensor]:
+    """What turns public weights into tuned ones: low-rank for matrices, in full for the rest.
+
+    Weights that did not change are left out; weights the public model lacks are kept in full.
+    """
+    compact: dict[str, Tensor] = {}
+    for name, weight in tuned.items():
+        base = public.get(name)
+        if base is None:
+            compact[name] = weight.to(torch.float16).contiguous()
+            continue
+        delta = weight.float() - base.float()
+        if not bool(delta.any()):
+            continue
+        if delta.ndim == 2 and min(delta.shape) > rank:
+            u, s, v = torch.linalg.svd(delta, full_matrices=False)
+            root = s[:rank].sqrt()
+            compact[name + LEFT] = (u[:, :rank] * root).to(torch.float16).contiguous()
+            compact[name + RIGHT] = (root[:, None] * v[:rank]).to(torch.float16).contiguous()
+        else:
+            compact[name] = delta.to(torch.float16).contiguous()
+    return compact
+
+
+def apply_difference(
+    public: Mapping[str, Tensor], compact: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Tuned weights from public ones and what `difference` made."""
+    weights = {name: value.float() for name, value in public.items()}
+    for name, value in compact.items():
+        if name.endswith(LEFT):
+            stem = name.removesuffix(LEFT)
+            weights[stem] = weights[stem] + value.float() @ compact[stem + RIGHT].float()
+        elif not name.endswith(RIGHT):
+            known = weights.get(name)
+            weights[name] = value.float() if known is None else known + value.float()
+    return weights
