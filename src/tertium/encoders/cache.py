@@ -42,6 +42,9 @@ READ_AT_ONCE = 500
 WRITTEN_AT_ONCE = 256
 STALE = 3600.0
 WRITER_PATIENCE = 10.0
+# What a damaged file makes sqlite3 raise: its own errors, and Python's for texts and types that
+# cannot be.
+FAULTS = (sqlite3.Error, OSError, ValueError, TypeError, OverflowError, MemoryError)
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -86,7 +89,7 @@ class Store:
                     found[text] = part
                     if used < self._started - STALE:
                         stale.append(key)
-        except (sqlite3.Error, OSError) as error:
+        except FAULTS as error:
             self._give_up(error)
         self._follow_up(damaged, stale)
         return found
@@ -123,7 +126,7 @@ class Store:
                         "SELECT fingerprint, count(*) FROM entries JOIN spaces USING (space) "
                         "GROUP BY space ORDER BY fingerprint"
                     ).fetchall()
-            except (sqlite3.Error, OSError) as error:
+            except FAULTS as error:
                 raise DataError(
                     f"{self.path} cannot be read: {error}; `tertium cache clear` removes it"
                 ) from None
@@ -177,7 +180,7 @@ class Store:
         try:
             with closing(connect(self.path, patience=WRITER_PATIENCE)) as database:
                 job(database, *arguments)
-        except (sqlite3.Error, OSError, MemoryError) as error:
+        except FAULTS as error:
             self._give_up(error)
 
     def _insert(
