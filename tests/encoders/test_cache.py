@@ -185,9 +185,7 @@ print(store.usable)
     store.close()
 
 
-def test_a_fork_opens_its_own_connection(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_fork_opens_its_own_connection(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
     store = open_store()
     assert store is not None

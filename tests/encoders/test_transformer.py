@@ -114,9 +114,7 @@ def test_sentence_vectors_equal_sentence_transformers(
     texts = [text for text in TEXTS if text]
     encoder = load_encoder(f"dir/{folder}")
     assert encoder.sentence_dim == 6
-    np.testing.assert_allclose(
-        encoder.encode(texts).sentences, model.encode(texts), atol=1e-5
-    )
+    np.testing.assert_allclose(encoder.encode(texts).sentences, model.encode(texts), atol=1e-5)
 
 
 def test_minilm_equals_automodel_and_sentence_transformers(minilm: str) -> None:
@@ -125,9 +123,7 @@ def test_minilm_equals_automodel_and_sentence_transformers(minilm: str) -> None:
     assert isinstance(encoder, Transformer)
     texts = ["The cat sat on the mat.", "Zürich's Café costs €5!", "", "漢字 and words"]
     found = encoder.encode(texts)
-    reference = sentence_transformers.SentenceTransformer(
-        str(encoder.weights.folder), device="cpu"
-    )
+    reference = sentence_transformers.SentenceTransformer(str(encoder.weights.folder), device="cpu")
     np.testing.assert_allclose(found.sentences, reference.encode(texts), atol=1e-5)
     for place, text in enumerate(texts):
         states, pieces = hidden_states(encoder.weights.folder, text)

@@ -207,7 +207,7 @@ class Store:
         goal = excess + int(self.limit * (1 - KEPT_AFTER_EVICTION))
         doomed: list[int] = []
         oldest = database.execute(
-            "SELECT key, size FROM entries WHERE used < ? ORDER BY used", (self._started,)
+            "SELECT key, size FROM entries WHERE used < ? ORDER BY used, vector", (self._started,)
         ).fetchall()
         for key, entry_size in oldest:
             doomed.append(key)

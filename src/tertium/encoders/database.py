@@ -15,7 +15,7 @@ SCHEMA = (
     "CREATE TABLE IF NOT EXISTS spaces (space INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS entries (key INTEGER PRIMARY KEY, space INTEGER NOT NULL, "
     "vector INTEGER NOT NULL, size INTEGER NOT NULL, used REAL NOT NULL)",
-    "CREATE INDEX IF NOT EXISTS entries_by_use ON entries (used)",
+    "CREATE INDEX IF NOT EXISTS entries_by_use ON entries (used, vector)",
     "CREATE TABLE IF NOT EXISTS vectors (vector INTEGER PRIMARY KEY, data BLOB NOT NULL)",
 )
 
