@@ -142,6 +142,16 @@ def test_names_are_looked_up_in_a_collection(tmp_path):
         read_evidence("da/mind", data=tmp_path)
 
 
+def test_a_set_in_parts_is_tested_on_its_test_part(tmp_path):
+    row = json.dumps({"segment": "1", "system": "A", "hypothesis": "h", "score": 0.5}) + "\n"
+    for part in ("train", "test"):
+        write(tmp_path / "qe" / "x" / f"de-en.{part}.jsonl", row)
+    for part in ("news", "talks"):
+        write(tmp_path / "mqm" / f"{part}.zh-en.jsonl", row)
+    assert [e.name for e in read_evidence("qe/x", data=tmp_path)] == ["qe/x test"]
+    assert [e.name for e in read_evidence("mqm", data=tmp_path)] == ["mqm news", "mqm talks"]
+
+
 def test_nothing_there(tmp_path, monkeypatch):
     monkeypatch.delenv("TERTIUM_DATA", raising=False)
     with pytest.raises(DataError, match="no such file or folder"):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tertium.data.collection import Collection, read_texts
@@ -245,6 +245,8 @@ def _from_collection(
             given = (lp, "systems") in entry.files
             systems = collection.system_scores(name, lp).scores if given else {}
             yield _compared(collection.rankings(name, lp), systems)
-        else:
-            part = "test" if "test" in entry.parts else ""
-            yield _judged(collection.judgements(name, lp, part), lp)
+            continue
+        parts = sorted(part for pair, part in entry.files if pair == lp)
+        for part in ["test"] if "test" in parts else parts:
+            judged = collection.judgements(name, lp, part)
+            yield replace(_judged(judged, lp), name=f"{name} {part}".rstrip())

@@ -2,6 +2,8 @@
 
 from tertium.meta.agreement import Agreement, Grouping
 from tertium.meta.correlation import kendall_b, pearson, spearman
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet
 from tertium.meta.pairwise import (
     acc_eq,
     acc_eq_calibrated,
@@ -12,10 +14,14 @@ from tertium.meta.pairwise import (
     kendall_wmt14,
 )
 from tertium.meta.systems import soft_pairwise_accuracy, system_accuracy, tie_aware_spearman
+from tertium.meta.tasks import Task, tasks_for
 
 __all__ = [
     "Agreement",
     "Grouping",
+    "JudgedSet",
+    "MetaEvaluation",
+    "Task",
     "acc_eq",
     "acc_eq_calibrated",
     "consistency",
@@ -28,5 +34,6 @@ __all__ = [
     "soft_pairwise_accuracy",
     "spearman",
     "system_accuracy",
+    "tasks_for",
     "tie_aware_spearman",
 ]

@@ -148,7 +148,7 @@ class Task:
     @property
     def label(self) -> str:
         """The sets, for the head of a column."""
-        return "+".join(self.sets)
+        return "+".join(self.sets) if len(self.sets) < 4 else f"{len(self.sets)} sets"
 
     @property
     def name(self) -> str:
