@@ -5,8 +5,9 @@
 Pairs of a hypothesis and a reference come from the rankings of wmt11, 13, 15 and 16, from
 da/wmt16, from expert MQM scores, from the outputs of WMT18's systems (unlabelled), from other
 systems' outputs taken as pseudo-references, from references taken as hypotheses, and from damage
-done to any of these. Comparisons say which of two pairs of a segment is better. da/wmt15 is kept apart for choosing.
-Segments whose reference occurs in da/wmt15, da/wmt17 or rankings/wmt12 are dropped.
+done to any of these. Comparisons say which of two pairs of a segment is better. da/wmt15 is kept
+apart for choosing. Segments whose reference occurs in da/wmt15, da/wmt17 or rankings/wmt12 are
+dropped.
 """
 
 from __future__ import annotations

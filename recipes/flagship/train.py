@@ -184,8 +184,8 @@ def train_preferences(job: Job, epochs: float, rate: float, size: int, seed: int
             steps.step(loss)
             done += 1
             if done % 200 == 0:
-                print(f"  {done}/{total} loss {float(loss.detach()):.3f} {time.time() - start:.0f} s",
-                      flush=True)  # fmt: skip
+                elapsed = time.time() - start
+                print(f"  {done}/{total} loss {loss.item():.3f} {elapsed:.0f} s", flush=True)
         print(f"preferences epoch {epoch + 1}: da/wmt15 {job.agreement():.4f}, "
               f"{time.time() - start:.0f} s", flush=True)  # fmt: skip
 
@@ -254,7 +254,7 @@ def distil(
             place_of[index] = -1
             steps.step(loss)
         figure = job.agreement()
-        print(f"distillation epoch {epoch + 1}: loss {float(loss.detach()):.3f}, da/wmt15 {figure:.4f}, "
+        print(f"distillation epoch {epoch + 1}: loss {loss.item():.3f}, da/wmt15 {figure:.4f}, "
               f"{time.time() - start:.0f} s", flush=True)  # fmt: skip
         if figure > best:
             best = figure

@@ -1,8 +1,8 @@
 """Weights that fit in a package: matrices as int8 rows, or as low-rank differences.
 
 A row w becomes round(w / s) with s = max|w| / 127, so that an element is off by at most s / 2. A
-difference D to public weights becomes two thin matrices, the best of their rank in the
-least-squares sense (truncated singular value decomposition). Everything else is kept in half precision.
+difference D to public weights becomes two thin matrices, the best of their rank in the least-
+squares sense (truncated singular value decomposition). Everything else is kept in half precision.
 """
 
 from __future__ import annotations
