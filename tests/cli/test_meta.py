@@ -152,6 +152,43 @@ def test_comparisons_default_to_the_strict_tau(capsys, tmp_path):
                     "--tie-rate", "0.5")["tasks"][0]["level"] == "system"  # fmt: skip
 
 
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of mt-metrics-eval: three systems, four segments, MQM, one metric's scores."""
+    root = tmp_path / "wmt99"
+    write(root / "sources" / "en-de.txt", "1\n2\n3\n4\n")
+    write(root / "references" / "en-de.refA.txt", "das ist gut\nein Haus\nzwei Hunde\nso ist es\n")
+    outputs = {
+        "A": "das ist gut\nein Haus\nzwei Hunde\nso ist es\n",
+        "B": "das ist gut\nein Hund\nzwei Hunde\nso ist er\n",
+        "C": "was nun\nkein Hund\ndrei\nso\n",
+    }
+    for system, text in outputs.items():
+        write(root / "system-outputs" / "en-de" / f"{system}.txt", text)
+    mqm = {"A": [0, 0, 0, 0], "B": [0, -5, 0, -1], "C": [-25, -6, -5, None]}
+    human = "".join(f"{s}\t{v}\n" for s, values in mqm.items() for v in values)
+    write(root / "human-scores" / "en-de.mqm.seg.score", human)
+    write(root / "human-scores" / "en-de.mqm.sys.score", "A\t0\nB\t-1.5\nC\t-12\n")
+    poor = "".join(f"{s}\t{n}\n" for s in "ABC" for n in (1, 2, 3, 4))
+    write(root / "metric-scores" / "en-de" / "poor-refA.seg.score", poor)
+    return str(root)
+
+
+def test_a_folder_of_mt_metrics_eval(folder, capsys):
+    beside = run_json(capsys, "--human", folder, "--statistic", "acc-eq")
+    assert [r["metric"] for r in beside["tasks"]] == ["poor-refA"]
+    assert (beside["tasks"][0]["judged"], beside["tasks"][0]["groups"]) == (10, 4)
+    # By hand: A and B tie on segments 1 and 3, which the constant metric gets right: 2 ties of
+    # 3 pairs each make 1/3, nothing on 2 and 4; the mean over four segments is 1/6.
+    assert beside["tasks"][0]["value"] == pytest.approx(1 / 6)
+    now = run_json(capsys, "--human", folder, "-m", "chrf", "--statistic", "acc-eq*")
+    assert now["tasks"][0]["value"] == 1.0
+    systems = run_json(capsys, "--human", folder, "-m", "chrf", "--statistic", "accuracy")
+    assert systems["tasks"][0]["value"] == 1.0
+    soft = run_json(capsys, "--human", folder, "-m", "chrf", "--statistic", "spa")
+    assert soft["tasks"][0]["judged"] == 3
+
+
 def test_lower_is_better_on_request(files, capsys):
     argv = ["--human", files["human"], "--scores", files["good", "de-en"], "--lps", "de-en"]
     up = run_json(capsys, *argv)["tasks"][0]["value"]
@@ -221,6 +258,7 @@ def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
         (["--scores", "{strange}"], "none of the systems that strange scored (X)"),
         (["-m", "chrf"], "the judgements come without texts"),
         (["--scores", "nowhere.tsv"], "nowhere.tsv: no such file"),
+        (["--scores", "{good}", "--lps", "de-en", "ru-en"], "no judgements of ru-en in"),
     ],
 )
 def test_what_is_refused(extra, message, files, capsys, tmp_path):

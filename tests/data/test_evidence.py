@@ -31,8 +31,7 @@ def test_judgements_by_language_pair(tmp_path):
     assert finnish.left_out == {}
     (only,) = read_evidence(file, lps=["fi-en"])
     assert only.lp == "fi-en"
-    with pytest.raises(DataError, match="no judgements of ru-en; found de-en, fi-en"):
-        read_evidence(file, lps=["ru-en"])
+    assert read_evidence(file, lps=["ru-en"]) == []
 
 
 def test_csv_with_quotes_and_newlines(tmp_path):
@@ -131,6 +130,26 @@ def test_folders_of_mt_metrics_eval(tmp_path):
         read_evidence(root)
     with pytest.raises(UnknownNameError, match="unknown human scores of en-de 'mqn'"):
         read_evidence(root, gold="mqn")
+
+
+def test_folders_of_a_metrics_task(tmp_path, caplog):
+    root = tmp_path / "task"
+    write(root / "DA-seglevel.csv",
+          "LP DATA SYSTEM SID HUMAN\ncs-en news A.1 1 0.5\nen-cs news A.1 1 0.5\n")  # fmt: skip
+    write(root / "DA-syslevel.csv", "LP HUMAN SYSTEM\ncs-en 0.3 A.1\nen-cs 1 A.1\n")
+    write(root / "references" / "news-csen-ref.en", "one\n")
+    write(root / "sources" / "news-csen-src.cs", "jedna\n")
+    write(root / "system-outputs" / "news" / "cs-en" / "news.A.1.cs-en", "a one\n")
+    (czech,) = read_evidence(root)
+    assert czech.judgements is not None
+    assert czech.judgements.scores.tolist() == [0.5]
+    assert "en-cs has no system outputs and is left out" in caplog.text
+    systems = {entry.lp: entry for entry in read_evidence(root, level="system")}
+    assert systems["cs-en"].testset is not None
+    assert systems["en-cs"].testset is None
+    assert systems["en-cs"].systems == {"A.1": 1.0}
+    (named,) = read_evidence("task", data=tmp_path, lps=["cs-en"])
+    assert named.name == "task"
 
 
 def test_names_are_looked_up_in_a_collection(tmp_path):

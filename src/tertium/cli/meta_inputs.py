@@ -36,6 +36,9 @@ def read_human(args: argparse.Namespace, level: str) -> dict[str, Evidence]:
         found += read_evidence(
             source, level=level, lps=args.lps, gold=args.gold or "", data=args.data
         )
+    missing = [lp for lp in args.lps if lp not in {entry.lp for entry in found}]
+    if missing:
+        raise DataError(f"no judgements of {', '.join(missing)} in {', '.join(args.human)}")
     if args.standardise:
         found = [_standardised(entry) for entry in found]
     pairs = [entry.lp for entry in found]

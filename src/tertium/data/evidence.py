@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,8 @@ from tertium.data.wmt import MetricsTask, is_metrics_task
 from tertium.data.wmt_rankings import read_rankings
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.scores import ScoreMatrix
+
+logger = logging.getLogger(__name__)
 
 LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
 
@@ -69,8 +72,9 @@ def read_evidence(
 ) -> list[Evidence]:
     """Everything people said in one file, folder or named set, by language pair.
 
-    `lps` keeps some language pairs only; `gold` chooses among several kinds of human scores in a
-    folder of mt-metrics-eval; `data` is the collection that a name is looked up in.
+    `lps` keeps some language pairs only (maybe none of this source's); `gold` chooses among
+    several kinds of human scores in a folder of mt-metrics-eval; `data` is the collection that a
+    name is looked up in.
     """
     path = Path(source)
     if path.is_file():
@@ -79,11 +83,9 @@ def read_evidence(
         found = list(_from_folder(path, level, gold, lps))
     else:
         found = list(_from_collection(str(source), level, gold, data, lps))
-    kept = [entry for entry in found if not lps or entry.lp in lps]
-    if not kept:
-        there = ", ".join(sorted({entry.lp or entry.name for entry in found})) or "nothing"
-        raise DataError(f"{source}: no judgements of {', '.join(lps) or 'any kind'}; found {there}")
-    return kept
+    if not found and not lps:
+        raise DataError(f"{source}: no judgements at {level} level")
+    return [entry for entry in found if not lps or entry.lp in lps]
 
 
 def pair_in(path: PathLike) -> str:
@@ -190,15 +192,17 @@ def _from_folder(path: Path, level: str, gold: str, lps: Sequence[str]) -> Itera
 def _from_task(task: MetricsTask, level: str, lps: Sequence[str]) -> Iterator[Evidence]:
     pairs = task.system_level if level == "system" else task.segment_level
     for lp in pairs:
-        if (lps and lp not in lps) or lp not in task.with_outputs:
+        if lps and lp not in lps:
             continue
-        testset = task.testset(lp)
+        testset = task.testset(lp) if lp in task.with_outputs else None
         if level == "system":
             human = task.system_scores(lp)
             yield Evidence(name=task.name, lp=lp, systems=human.scores, testset=testset,
                            left_out=human.left_out)  # fmt: skip
-        else:
+        elif testset is not None:
             yield _judged(task.judgements(lp, testset), lp)
+        else:
+            logger.warning("%s: %s has no system outputs and is left out", task.name, lp)
 
 
 def _from_eval_set(entry: EvalSet, level: str, gold: str) -> Iterator[Evidence]:
