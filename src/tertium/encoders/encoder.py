@@ -2,7 +2,8 @@
 
     name    :=  family ["/" rest] ["@" layer]
     family  :=  minilm | mpnet | use | glove | hf | dir | file | toy
-    layer   :=  N (one layer) | N-M (the mean of layers N to M) | all (every layer, side by side)
+    layer   :=  N (one layer) | N-M (the mean of layers N to M)
+              | N+M+... (these layers, side by side) | all (every layer, side by side)
 
 `minilm@4` is layer 4 of all-MiniLM-L6-v2 (0 is the embedding layer), `hf/xlm-roberta-base@9` a
 model of the Hugging Face hub or cache, `dir/models/mine@6` a folder,
@@ -34,7 +35,7 @@ ENCODERS: Mapping[str, str] = {
     "toy": "tertium.encoders.toy:load",
 }
 
-_LAYER = re.compile(r"@(all|\d+(?:-\d+)?)$")
+_LAYER = re.compile(r"@(all|\d+(?:-\d+|(?:\+\d+)+)?)$")
 
 
 @runtime_checkable

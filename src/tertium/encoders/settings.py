@@ -57,14 +57,24 @@ def parse_layers(layer: str, depth: int, name: str) -> tuple[int, ...]:
 
     >>> parse_layers("4", 6, "minilm"), parse_layers("2-4", 6, "minilm"), parse_layers("all", 2, "")
     ((4,), (2, 3, 4), (0, 1, 2))
+    >>> parse_layers("2+4", 6, "minilm"), side_by_side("2+4"), side_by_side("2-4")
+    ((2, 4), True, False)
     """
     if layer == "all":
         return tuple(range(depth + 1))
-    first, _, last = layer.partition("-")
-    chosen = tuple(range(int(first), int(last or first) + 1))
-    if not chosen or chosen[-1] > depth:
+    if "+" in layer:
+        chosen = tuple(int(part) for part in layer.split("+"))
+    else:
+        first, _, last = layer.partition("-")
+        chosen = tuple(range(int(first), int(last or first) + 1))
+    if not chosen or max(chosen) > depth:
         raise UsageError(f"encoder {name} has layers 0 to {depth}: there is no layer {layer}")
     return chosen
+
+
+def side_by_side(layer: str) -> bool:
+    """Whether the layers of a choice stay apart in a token vector; else their mean is taken."""
+    return layer == "all" or "+" in layer
 
 
 def _max_length(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> int:

@@ -20,7 +20,7 @@ from tertium.encoders.embeddings import Embeddings, Float32Array, offsets_of
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.pieces import Pieces, Tokenizer, Window, surely_fits, windows
 from tertium.encoders.runtime import Long, Precision, current_runtime
-from tertium.encoders.settings import ModelSettings, parse_layers, read_settings
+from tertium.encoders.settings import ModelSettings, parse_layers, read_settings, side_by_side
 from tertium.encoders.weights import Weights, locate
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ class Job(NamedTuple):
 class Transformer:
     """The encoder of a model folder at a layer.
 
-    `layer` is a number (0: the embeddings), a range such as 3-6 (their mean) or `all` (side by
-    side, for learners that weigh them). Sentence vectors do not depend on it. `special` keeps the
+    `layer` is a number (0: the embeddings), a range such as 3-6 (their mean), a list such as 2+4+6
+    or `all` (side by side, for learners that weigh them). Sentence vectors do not depend on it. `special` keeps the
     special tokens around a text as rows of their own, with empty pieces.
     """
 
@@ -71,7 +71,9 @@ class Transformer:
 
     @property
     def layers(self) -> int:
-        return self.settings.depth + 1 if self.layer == "all" else 1
+        if not side_by_side(self.layer):
+            return 1
+        return len(parse_layers(self.layer, self.settings.depth, self.name))
 
     @property
     def languages(self) -> frozenset[str] | None:
@@ -215,7 +217,7 @@ class Transformer:
         """Write the vectors each job keeps; states are (jobs, positions, d), one for each layer."""
         import torch
 
-        if self.layer == "all":
+        if side_by_side(self.layer):
             joined = torch.cat(list(states), dim=-1)
         else:
             joined = states[0] if len(states) == 1 else torch.stack(list(states)).mean(dim=0)
