@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from tertium.learning.cross import CrossHead, judge
 from tertium.learning.late import LateInteraction, Tokens
 
 IntArray = NDArray[np.int64]
@@ -110,17 +111,14 @@ class Encoder(nn.Module):
 
 
 class CrossEncoder(nn.Module):
-    """Reference and hypothesis read together; the first token's state is judged."""
+    """Reference and hypothesis read together by `CrossHead`."""
 
     needs_surface = False
 
     def __init__(self, folder: Path, **_: Any) -> None:
         super().__init__()
         self.encoder = Encoder(folder, [-1])
-        dim = self.encoder.dim
-        self.head = nn.Sequential(
-            nn.Dropout(0.1), nn.Linear(dim, dim), nn.GELU(), nn.Dropout(0.1), nn.Linear(dim, 1)
-        )
+        self.head = CrossHead(self.encoder.dim)
         self.typed = self.encoder.backbone.config.model_type == "bert"
 
     def score(
@@ -134,9 +132,7 @@ class CrossEncoder(nn.Module):
             ids, types = corpus.joined(first, torch.as_tensor(h[rows], device=device), width)
             mask = ids != corpus.pad
             states = self.encoder(ids, mask.long(), types if self.typed else None)[0]
-            weights = mask[..., None].to(states.dtype)
-            pooled = (states * weights).sum(1) / weights.sum(1)
-            parts.append(self.head(pooled).squeeze(-1).float())
+            parts.append(judge(self.head, states, mask))
             order.append(rows)
         return restore(parts, order)
 
