@@ -24,6 +24,8 @@ COMMANDS = (
     "list",
     "data",
     "reproduce",
+    "models",
+    "cache",
     "cite",
 )
 

@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +65,13 @@ def find(name: str) -> tuple[Path, str] | None:
     card = CARDS[name]
     places = _places(EncoderName(name), card)
     return next(((folder, origin) for folder, origin in places if _is_model(folder, card)), None)
+
+
+def in_hub_cache() -> list[str]:
+    """The models of the Hugging Face cache that could be loaded, as hf/NAME takes them."""
+    folders = sorted(hub_folder().glob("models--*")) if hub_folder().is_dir() else []
+    names = [folder.name.removeprefix("models--").replace("--", "/") for folder in folders]
+    return [name for name in names if _snapshot(name)]
 
 
 def _places(name: EncoderName, card: Card | None) -> Iterator[tuple[Path, str]]:
@@ -131,10 +138,14 @@ def _checked(folder: Path, origin: str, card: Card | None) -> Weights:
                 f"{hashes[name][:16]}..., expected {expected[:16]}...; it is damaged or another "
                 "version: remove it and install it again"
             )
-    if len(files) == 1:
-        return Weights(folder=folder, origin=origin, hash=hashes[files[0].name], card=card)
-    joined = hashlib.sha256("".join(hashes[file.name] for file in files).encode()).hexdigest()
-    return Weights(folder=folder, origin=origin, hash=joined, card=card)
+    return Weights(folder=folder, origin=origin, hash=joined_hash(hashes), card=card)
+
+
+def joined_hash(hashes: Mapping[str, str]) -> str:
+    """The hash of several files in the order of their names; a lone file's is its own."""
+    if len(hashes) == 1:
+        return next(iter(hashes.values()))
+    return hashlib.sha256("".join(hashes[name] for name in sorted(hashes)).encode()).hexdigest()
 
 
 def weight_files(folder: Path, card: Card | None = None) -> list[Path]:
@@ -167,10 +178,15 @@ def file_hash(file: Path) -> str:
     memo = cache_folder() / "hashes.json"
     known = _read_memo(memo)
     if key not in known:
-        with file.open("rb") as stream:
-            known[key] = hashlib.file_digest(stream, "sha256").hexdigest()
+        known[key] = hash_of(file)
         _write_memo(memo, known)
     return known[key]
+
+
+def hash_of(file: Path) -> str:
+    """The sha256 of a file, read now."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _read_memo(memo: Path) -> dict[str, str]:

