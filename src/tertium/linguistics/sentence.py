@@ -81,7 +81,8 @@ def _initials(graph: Graph) -> dict[str, int]:
     tokens = graph.analysis.tokens
     found: dict[str, int] = {}
     for span in graph.analysis.entities:
-        letters = [t.text[0] for t in tokens[span.start : span.end] if t.text[0].isupper()]
+        words = [t.text for t in tokens[span.start : span.end] if t.pos != "DET"]
+        letters = [word[0] for word in words if word[0].isupper()]
         if len(letters) > 1:
             inside = [n for n in graph.nodes if span.start <= n.head < span.end]
             if inside:

@@ -23,7 +23,7 @@ CLIMB = 3  # edges up the hierarchy
 STRENGTHS: Mapping[str, float] = {
     "same": 1.0, "lemma": 0.95, "number": 1.0, "synonym": 0.9, "derivation": 0.8,
     "marker": 0.8, "hypernym": 0.75, "hyponym": 0.75, "entailment": 0.65, "spelling": 0.7,
-    "sibling": 0.55, "antonym": 0.6, "other number": 0.5, "pronoun": 0.6, "coreference": 0.45,
+    "sibling": 0.55, "antonym": 0.6, "other number": 0.5, "pronoun": 0.6, "coreference": 0.28,
     "part": 0.65, "function": 0.45, "distributional": 0.0, "none": 0.0,
 }  # fmt: skip
 
@@ -44,7 +44,7 @@ UNLIKE = Likeness(0.0, "none")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profile:
-    """What one lemma brings to a comparison: its senses, what is above them, words tied to it.
+    """What one lemma brings to a comparison: its senses, what is above them, what is tied to them.
 
     One object for each lemma and kind (see `profile`), compared by identity.
     """
@@ -56,8 +56,8 @@ class Profile:
     above: frozenset[int] = NOTHING
     reach: frozenset[int] = NOTHING
     caused: frozenset[int] = NOTHING
-    opposites: frozenset[str] = NO_WORDS
-    derived: frozenset[str] = NO_WORDS
+    opposites: frozenset[int] = NOTHING
+    derived: frozenset[int] = NOTHING
     pieces: frozenset[str] = NO_WORDS
     parts: frozenset[str] = NO_WORDS
 
@@ -67,7 +67,7 @@ def profile(lemma: str, kind: str) -> Profile:
     """The profile of a lemma of a kind (noun, verb ...)."""
     pos = POS_OF.get(kind)
     wordnet = load_wordnet()
-    rows = wordnet.rows(lemma, pos)[:SENSES] if pos else ()
+    rows = (wordnet.senses(lemma, pos) or wordnet.rows(lemma, pos))[:SENSES] if pos else ()
     parts = frozenset(lemma.split("_")) if "_" in lemma else NO_WORDS
     pieces = frozenset(lemma[i : i + 3] for i in range(len(lemma) - 2))
     if not rows or pos is None:
@@ -81,10 +81,8 @@ def profile(lemma: str, kind: str) -> Profile:
         above=above,
         reach=above.union(rows),
         caused=_targets(wordnet, rows, "entailment", "cause") if pos == "v" else NOTHING,
-        opposites=wordnet.related_words(lemma, "antonym", pos),
-        derived=frozenset().union(
-            *(wordnet.related_words(lemma, r, pos) for r in ("derivation", "pertainym"))
-        ),
+        opposites=_targets(wordnet, rows, "antonym"),
+        derived=_targets(wordnet, rows, "derivation", "pertainym"),
         pieces=pieces,
         parts=parts,
     )
@@ -121,9 +119,9 @@ def relate(a: Profile, b: Profile) -> Likeness:
 
 
 def _dictionary_relation(a: Profile, b: Profile) -> str:
-    if b.lemma in a.opposites or a.lemma in b.opposites:
+    if not (a.opposites.isdisjoint(b.senses) and b.opposites.isdisjoint(a.senses)):
         return "antonym"
-    derived = b.lemma in a.derived or a.lemma in b.derived
+    derived = not (a.derived.isdisjoint(b.senses) and b.derived.isdisjoint(a.senses))
     if a.reach.isdisjoint(b.reach) and not derived:  # most pairs of words end here
         entailed = not (a.caused.isdisjoint(b.senses) and b.caused.isdisjoint(a.senses))
         return "entailment" if entailed else ""
@@ -221,7 +219,7 @@ def distributional(cosine: float) -> float:
 
     Fifty-dimensional vectors of frequent words have cosines of 0.3 to 0.5 by chance.
 
-    >>> distributional(0.5), round(distributional(0.8), 2), distributional(1.0)
-    (0.0, 0.47, 0.85)
+    >>> [round(distributional(cosine), 2) for cosine in (0.5, 0.8, 1.0)]
+    [0.0, 0.47, 0.85]
     """
     return max(0.0, min(1.0, (cosine - 0.55) / 0.45)) * 0.85

@@ -38,7 +38,8 @@ class AnalysisStore:
         """The analyses it holds of these texts."""
         keys = {_key(text): text for text in texts}
         found: dict[str, Analysis] = {}
-        with self._open() as connection:
+        with self._forgiving():
+            connection = self._open()
             for batch in _batches(list(keys)):
                 marks = ",".join("?" * len(batch))
                 query = f"SELECT key, value FROM analyses WHERE key IN ({marks})"
@@ -50,24 +51,30 @@ class AnalysisStore:
 
     def put(self, analyses: Iterable[Analysis]) -> None:
         """Keep analyses, dropping the oldest above `MOST_ROWS`."""
-        rows = [(_key(a.text), zlib.compress(pack(a).encode(), 1)) for a in analyses]
-        with self._open() as connection, connection:
-            connection.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?)", rows)
-            connection.execute(
-                "DELETE FROM analyses WHERE rowid <= (SELECT max(rowid) FROM analyses) - ?",
-                (MOST_ROWS,),
-            )
+        rows = [(_key(a.text), zlib.compress(_encoded(a), 1)) for a in analyses]
+        with self._forgiving():
+            connection = self._open()
+            with connection:
+                connection.executemany("INSERT OR REPLACE INTO analyses VALUES (?, ?)", rows)
+                connection.execute(
+                    "DELETE FROM analyses WHERE rowid <= (SELECT max(rowid) FROM analyses) - ?",
+                    (MOST_ROWS,),
+                )
 
     @contextlib.contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """A connection of this process; what goes wrong inside is logged and forgotten."""
+    def _forgiving(self) -> Iterator[None]:
+        """What goes wrong with the file inside the block is logged and forgotten."""
         try:
-            if self._connection is None or self._process != os.getpid():
-                self._connection = self._connect()
-                self._process = os.getpid()
-            yield self._connection
+            yield
         except (sqlite3.Error, OSError) as error:
             _log.info("the store of analyses %s is not used (%s)", self.path, error)
+
+    def _open(self) -> sqlite3.Connection:
+        """The connection of this process; a forked one does not inherit its parent's."""
+        if self._connection is None or self._process != os.getpid():
+            self._connection = self._connect()
+            self._process = os.getpid()
+        return self._connection
 
     def _connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,6 +87,10 @@ class AnalysisStore:
 
 def _key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).digest()[:16]
+
+
+def _encoded(analysis: Analysis) -> bytes:
+    return pack(analysis).encode("utf-8", errors="replace")
 
 
 def _batches(keys: list[bytes]) -> Iterator[list[bytes]]:

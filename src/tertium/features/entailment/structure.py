@@ -140,7 +140,7 @@ def _role_edges(roles: frozenset[str], *edges: str) -> Callable[[Pair], list[Mat
     return find
 
 
-_MODIFIERS = frozenset({"modifier", "number", "adverbial", "determiner"})
+_MODIFIERS = frozenset({"modifier", "number", "adverbial"})
 _ADJUNCTS = frozenset({"adjunct", "genitive", "recipient"})
 _EVERY = frozenset(
     {"subject", "object", "predicate", "genitive", "modifier", "adjunct", "conjunct", "apposition"}

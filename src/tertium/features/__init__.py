@@ -1,0 +1,1 @@
+"""Segments to named columns of numbers, for regressions and other learned metrics."""

@@ -1,0 +1,75 @@
+"""Work that Python does pair by pair, on all cores: chunks of segments in forked processes.
+
+Each process computes the rows of a chunk, so memory is bounded by the chunks in flight. Where a
+process cannot be forked, or for few segments, the work is done here.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+import numpy as np
+
+from tertium.encoders.runtime import current_runtime
+from tertium.features.featurizer import Featurizer
+from tertium.progress import task
+from tertium.scores import FloatArray
+from tertium.segment import Segment
+
+CHUNK = 128  # segments one process takes at a time
+WORTHWHILE = 4 * CHUNK
+
+
+def rows_of(featurizer: Featurizer, segments: Sequence[Segment], label: str = "") -> FloatArray:
+    """The rows of all segments in their order, each distinct segment computed once, (n, k).
+
+    Segments with one reference stay together, so that it is analysed in one process.
+    """
+    distinct = sorted(set(segments), key=lambda s: (s.references, s.hypothesis))
+    place = {segment: number for number, segment in enumerate(distinct)}
+    rows = np.zeros((len(distinct), len(featurizer.names)))
+    with task(label or "features", total=len(distinct)) as advance:
+        for start, part in _compute(featurizer, distinct):
+            rows[start : start + len(part)] = part
+            advance(len(part))
+    return rows[[place[segment] for segment in segments]]
+
+
+def _compute(
+    featurizer: Featurizer, segments: Sequence[Segment]
+) -> Iterator[tuple[int, FloatArray]]:
+    starts = range(0, len(segments), CHUNK)
+    chunks = (segments[start : start + CHUNK] for start in starts)
+    workers = min(cores(), len(starts))
+    if len(segments) < WORTHWHILE or workers < 2 or not _can_fork():
+        yield from zip(starts, map(featurizer, chunks), strict=True)
+        return
+    # What a process inherits it need not load: a first row loads parser, dictionary and vectors.
+    featurizer(segments[:1])
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        yield from zip(starts, pool.map(partial(_rows, featurizer), chunks), strict=True)
+
+
+def _rows(featurizer: Featurizer, segments: Sequence[Segment]) -> FloatArray:
+    return featurizer(segments)
+
+
+def cores() -> int:
+    """The cores this process may use, no more than the runtime's threads."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(usable or 1, current_runtime().threads or usable or 1)
+
+
+def _can_fork() -> bool:
+    """Forking is safe from the main thread of a main process only."""
+    return (
+        "fork" in multiprocessing.get_all_start_methods()
+        and threading.current_thread() is threading.main_thread()
+        and multiprocessing.parent_process() is None
+    )

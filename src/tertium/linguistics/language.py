@@ -1,0 +1,52 @@
+"""Is this English? A cheap answer, for a warning: common English words and letters of its script.
+
+A text is doubted only when it is long enough to tell: most of its letters are not Latin, or of its
+words hardly any is among the commonest of English and few are in WordNet.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from tertium.linguistics.wordnet import load_wordnet
+
+ENOUGH = 5  # words below which a text is not judged by its words
+
+_COMMON_WORDS = """the of and to in a is that for it as was with be by on not he i this are or his
+    from at which but have an had they you were their one all we can her has there been if more when
+    will would who so no said what up its about into than them only other new some could time these
+    two may then do first any my now such like our over man me even most made after also did many
+    before must through back years where much your way well down should because each just those
+    people mr how too little state good very make world still own see men work long get here between
+    both life being under never day same another know while last might us great old year off come
+    since against go came right used take three him told she does out i'm can't we're don't it's"""
+_COMMON = frozenset(_COMMON_WORDS.split())
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+
+
+@lru_cache(maxsize=1 << 13)
+def looks_english(text: str) -> bool:
+    """Whether nothing speaks against a text being English.
+
+    >>> looks_english("The cat sat on the mat."), looks_english("Die Katze sitzt auf der Matte.")
+    (True, False)
+    >>> looks_english("Кошка сидит"), looks_english("Angela Merkel"), looks_english("")
+    (False, True, True)
+    """
+    letters = [c for c in text if c.isalpha()]
+    if not letters:
+        return True
+    latin = sum(c.isascii() or "LATIN" in unicodedata.name(c, "") for c in letters)
+    if latin < 0.7 * len(letters):
+        return False
+    words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+    if len(words) < ENOUGH:
+        return True
+    common = sum(word in _COMMON for word in words) / len(words)
+    if common >= 0.2:
+        return True
+    wordnet = load_wordnet()
+    listed = sum(word in _COMMON or bool(wordnet.rows(word)) for word in words) / len(words)
+    return listed >= (0.5 if common >= 0.1 else 0.7)

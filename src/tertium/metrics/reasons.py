@@ -1,0 +1,176 @@
+"""Why a regression gave its score: the alignment, what fired, what each feature cost or gained.
+
+Contributions are measured from the score of the reference itself as its own translation, so that
+
+    score = perfect + sum of the contributions
+
+and a perfect translation has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tertium.features.entailment import GROUPS
+from tertium.features.entailment.featurizer import DIRECTIONS, EntailmentFeatures
+from tertium.features.entailment.pair import Pair
+from tertium.features.entailment.summary import remarks
+from tertium.linguistics.alignment import NOTHING
+from tertium.scores import FloatArray
+from tertium.segment import Segment
+
+if TYPE_CHECKING:
+    from tertium.metrics.regression import Regression
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordMatch:
+    """One word of the hypothesis (empty: none) with its partner in the reference (empty: none)."""
+
+    hypothesis: str
+    reference: str
+    relation: str
+    similarity: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contribution:
+    """What one feature adds to the score; `fired` are the sentences about what it found."""
+
+    feature: str
+    group: str
+    value: float
+    contribution: float
+    fired: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reasons:
+    """A score taken apart.
+
+    `perfect` is what the reference itself would score; `groups` sums the contributions of each
+    group of features; `contributions` are those that are not zero, the largest first; `faults` and
+    `merits` are sentences about what was found; `alignment` is empty where nothing is aligned.
+    """
+
+    metric: str
+    hypothesis: str
+    reference: str
+    score: float
+    perfect: float
+    groups: Mapping[str, float]
+    contributions: tuple[Contribution, ...]
+    alignment: tuple[WordMatch, ...] = ()
+    faults: tuple[str, ...] = ()
+    merits: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def explain(metric: Regression, segment: Segment) -> Reasons:
+    """Take a segment's score apart, against the reference that gives the best one."""
+    metric.check([segment])
+    trained = metric.trained
+    linear = trained.linear
+    options = [Segment(segment.hypothesis, segment.source, (r,)) for r in segment.references]
+    rows = metric.features(options, trained.information)
+    scores = linear.predict(rows)
+    best = int(np.argmax(scores))
+    chosen, reference = options[best], options[best].references[0]
+    perfect = metric.features([Segment(reference, None, (reference,))], trained.information)
+    difference = (linear.contributions(rows[[best]]) - linear.contributions(perfect))[0]
+    entailment: EntailmentFeatures | None = getattr(metric, "entailment", None)
+    pairs = entailment.pairs([chosen])[0] if entailment else None
+    parts = _contributions(linear.names, rows[best], difference, _fired(entailment, pairs))
+    said = remarks(pairs, entailment.features, DIRECTIONS) if entailment and pairs else []
+    return Reasons(
+        metric=metric.label,
+        hypothesis=segment.hypothesis,
+        reference=reference,
+        score=float(scores[best]),
+        perfect=float(linear.predict(perfect)[0]),
+        groups=_sum_groups(parts),
+        contributions=tuple(sorted(parts, key=lambda part: -abs(part.contribution))),
+        alignment=_matches(pairs) if pairs else (),
+        faults=tuple(remark.sentence for remark in said if not remark.good),
+        merits=tuple(remark.sentence for remark in said if remark.good),
+        warnings=tuple(metric.warnings([segment])),
+    )
+
+
+def _contributions(
+    names: Sequence[str],
+    values: FloatArray,
+    difference: FloatArray,
+    fired: Mapping[str, tuple[str, ...]],
+) -> list[Contribution]:
+    return [
+        Contribution(
+            feature=name,
+            group=group_of(name),
+            value=float(value),
+            contribution=float(part),
+            fired=fired.get(name, ()),
+        )
+        for name, value, part in zip(names, values, difference, strict=True)
+        if part != 0.0 or name in fired
+    ]
+
+
+def group_of(name: str) -> str:
+    """The group of a column: of entailment features, else the metric it comes from.
+
+    >>> group_of("backward.unaligned.agent"), group_of("log bleu.bleu-4"), group_of("minilm.f1")
+    ('insertions', 'bleu', 'minilm')
+    """
+    direction, _, rest = name.partition(".")
+    if direction in DIRECTIONS:
+        return next(g for g, features in GROUPS.items() if any(f.name == rest for f in features))
+    return name.removeprefix("log ").partition(".")[0]
+
+
+def _sum_groups(parts: Sequence[Contribution]) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    for part in parts:
+        totals[part.group] = totals.get(part.group, 0.0) + part.contribution
+    return totals
+
+
+def _fired(
+    entailment: EntailmentFeatures | None, pairs: tuple[Pair, Pair] | None
+) -> dict[str, tuple[str, ...]]:
+    """The sentences of every feature that fired, by column."""
+    if entailment is None or pairs is None:
+        return {}
+    return {
+        f"{direction}.{feature.name}": tuple(feature.sentences(pair, direction))
+        for direction, pair in zip(DIRECTIONS, pairs, strict=True)
+        for feature in entailment.features
+        if feature.find(pair)
+    }
+
+
+def _matches(pairs: tuple[Pair, Pair]) -> tuple[WordMatch, ...]:
+    """Each word of the hypothesis with its partner, then the reference's words without one."""
+    forward, backward = pairs
+    found = [
+        WordMatch(
+            hypothesis=node.text,
+            reference=forward.p[j].text if (j := forward.targets[node.index]) != NOTHING else "",
+            relation=forward.relations[node.index],
+            similarity=forward.similarity[node.index],
+        )
+        for node in forward.h
+    ]
+    missing = [
+        WordMatch(hypothesis="", reference=backward.h[i].text, relation="none", similarity=0.0)
+        for i in backward.unaligned
+    ]
+    return (*found, *missing)

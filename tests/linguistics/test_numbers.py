@@ -1,0 +1,104 @@
+"""Numbers, dates and amounts in every format come to one written form."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertium.linguistics.numbers import find_quantities, same_quantity
+from tertium.linguistics.numerals import read_numeral
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("1,000", "number", "1000"),
+        ("1.000", "number", "1000"),
+        ("1 000 000", "number", "1000000"),
+        ("1.000.000,50", "number", "1000000.5"),
+        ("1,5", "number", "1.5"),
+        ("a thousand", "number", "1000"),
+        ("two hundred and five thousand three hundred", "number", "205300"),
+        ("twenty-one", "number", "21"),
+        ("one and a half", "number", "1.5"),
+        ("3½", "number", "3.5"),
+        ("1/2", "number", "0.5"),
+        ("two dozen", "number", "24"),
+        ("1.5 million", "number", "1500000"),
+        ("10k", "number", "10000"),
+        ("٣٤", "number", "34"),
+        ("１２", "number", "12"),
+        ("21st", "ordinal", "21"),
+        ("twenty-first", "ordinal", "21"),
+        ("a hundred and first", "ordinal", "101"),
+        ("50%", "percent", "50"),
+        ("fifty per cent", "percent", "50"),
+        ("2.5 percent", "percent", "2.5"),
+        ("$1.5bn", "money", "USD 1500000000"),
+        ("5 euros", "money", "EUR 5"),
+        ("€5", "money", "EUR 5"),
+        ("USD 5 million", "money", "USD 5000000"),
+        ("15 November 2016", "date", "2016-11-15-?"),
+        ("November 15th, 2016", "date", "2016-11-15-?"),
+        ("Nov. 15", "date", "?-11-15-?"),
+        ("2016-11-15", "date", "2016-11-15-?"),
+        ("15/11/2016", "date", "2016-11-15-?"),
+        ("11/15/16", "date", "2016-11-15-?"),
+        ("15.11.2016", "date", "2016-11-15-?"),
+        ("Monday, 15 November", "date", "?-11-15-1"),
+        ("1990s", "date", "1990s-?-?-?"),
+        ("5:30 p.m.", "time", "17:30"),
+        ("17:00", "time", "17:00"),
+    ],
+)
+def test_a_format_is_read(text: str, kind: str, value: str) -> None:
+    [found] = find_quantities(f"so {text} then")
+    assert (found.kind, found.value) == (kind, value)
+    assert f"so {text} then"[found.start : found.end] == text
+
+
+@pytest.mark.parametrize("text", ["H5N1", "A320", "hundreds", "$", "a", "nineteenish", "x1"])
+def test_what_is_no_quantity_is_none(text: str) -> None:
+    assert find_quantities(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ("1,000", "a thousand", True),
+        ("1,000", "1,001", False),
+        ("5 May 2016", "May 5", True),
+        ("5 May 2016", "6 May", False),
+        ("2016", "May 2016", True),
+        ("Monday", "5 May", False),
+        ("5 euros", "5", True),
+        ("5 euros", "5 dollars", False),
+        ("fifty percent", "50%", True),
+        ("3", "third", False),
+        ("5 pm", "17:00", True),
+        ("1600", "1600 people", True),
+    ],
+)
+def test_quantities_are_compared(left: str, right: str, same: bool) -> None:
+    [a], [b] = find_quantities(left), find_quantities(right)
+    assert same_quantity(a, b) is same
+    assert same_quantity(b, a) is same
+
+
+@pytest.mark.parametrize("words", ["one two three", "first second", "twenty twenty", ""])
+def test_several_numbers_are_not_one(words: str) -> None:
+    assert read_numeral(words) is None
+
+
+@given(st.text(st.sampled_from("0123456789.,:/-% $€½abcdeflmnotuvwy'stndrh\0\n ٣５") , max_size=40))
+def test_no_text_makes_it_fail(text: str) -> None:
+    spans = [(q.start, q.end) for q in find_quantities(text)]
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+
+
+@given(st.integers(min_value=0, max_value=10**12))
+def test_integers_survive_their_separators(number: int) -> None:
+    [found] = find_quantities(f"{number:,} tanks")
+    assert found.value.removesuffix("-?-?-?") == str(number)
