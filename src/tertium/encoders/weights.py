@@ -119,7 +119,11 @@ def _download(hub: str) -> Path | None:
     try:
         return Path(
             snapshot_download(
-                hub, allow_patterns=list(WANTED), ignore_patterns=list(UNWANTED), etag_timeout=5
+                hub,
+                cache_dir=hub_folder(),
+                allow_patterns=list(WANTED),
+                ignore_patterns=list(UNWANTED),
+                etag_timeout=5,
             )
         )
     except Exception as error:  # the hub client raises a different type for each kind of failure

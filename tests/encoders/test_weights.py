@@ -1,0 +1,230 @@
+"""Weights are found in the promised order, checked, and never unpickled."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tertium.encoders import EncoderName, load_encoder
+from tertium.encoders import cards as cards_module
+from tertium.encoders import weights as weights_module
+from tertium.encoders.cards import CARDS, Card
+from tertium.encoders.weights import file_hash, find, in_hub_cache, locate
+from tertium.errors import MissingResourceError, ModelError, UnknownNameError, UsageError
+
+CONTENT = b"weights of a small model"
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """Empty folders for everything, a package path, and a card whose package is `smallmodel`."""
+    folders = {name: tmp_path / name for name in ("models", "hub", "packages", "cache")}
+    for folder in folders.values():
+        folder.mkdir()
+    monkeypatch.setenv("TERTIUM_MODELS", str(folders["models"]))
+    monkeypatch.setenv("HF_HUB_CACHE", str(folders["hub"]))
+    monkeypatch.setenv("TERTIUM_CACHE", str(folders["cache"]))
+    monkeypatch.setattr(sys, "path", [str(folders["packages"]), *sys.path])
+    card = Card(
+        name="small", title="small", layer=1, languages=frozenset({"en"}), size=1,
+        files={"model.safetensors": hashlib.sha256(CONTENT).hexdigest()},
+        packages=("small-model==1.0",), module="smallmodel", inside="model", hub="org/small",
+    )  # fmt: skip
+    monkeypatch.setattr(weights_module, "CARDS", {**CARDS, "small": card})
+    return folders
+
+
+def put(folder: Path, content: bytes = CONTENT) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.safetensors").write_bytes(content)
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
+def put_package(packages: Path) -> Path:
+    """A package that would end the test if it were imported."""
+    (packages / "smallmodel").mkdir()
+    (packages / "smallmodel" / "__init__.py").write_text("raise SystemExit('imported')")
+    return put(packages / "smallmodel" / "model")
+
+
+def put_snapshot(hub: Path, name: str = "org/small", revision: str = "abc") -> Path:
+    base = hub / f"models--{name.replace('/', '--')}"
+    (base / "refs").mkdir(parents=True, exist_ok=True)
+    (base / "refs" / "main").write_text(revision)
+    return put(base / "snapshots" / revision)
+
+
+def test_the_order_of_places(places: dict[str, Path]) -> None:
+    name = EncoderName("small")
+    with pytest.raises(MissingResourceError):
+        locate(name)
+    snapshot = put_snapshot(places["hub"])
+    assert (locate(name).folder, locate(name).origin) == (snapshot, "Hugging Face cache")
+    package = put_package(places["packages"])
+    assert (locate(name).folder, locate(name).origin) == (package, "package small-model")
+    folder = put(places["models"] / "small")
+    assert (locate(name).folder, locate(name).origin) == (folder, "models folder")
+    assert locate(name).hash == hashlib.sha256(CONTENT).hexdigest()
+
+
+def test_the_error_names_what_would_help(places: dict[str, Path]) -> None:
+    with pytest.raises(MissingResourceError) as error:
+        locate(EncoderName("small"))
+    for way in ("tertium models install small", "pip install small-model==1.0", "models/small"):
+        assert way in str(error.value)
+    with pytest.raises(MissingResourceError, match=r"dir/PATH, or put it at .*org--other"):
+        locate(EncoderName("hf", "org/other"))
+
+
+def test_another_hash_is_refused(places: dict[str, Path]) -> None:
+    put(places["models"] / "small", b"weights of another model")
+    with pytest.raises(ModelError, match=r"is not the small file it should be: sha256 .*expected"):
+        locate(EncoderName("small"))
+
+
+def test_a_hub_model_from_the_cache(
+    places: dict[str, Path], tiny_model: Callable[[str], Path]
+) -> None:
+    base = places["hub"] / "models--org--tiny"
+    (base / "snapshots").mkdir(parents=True)
+    (base / "snapshots" / "123").symlink_to(tiny_model("roberta"))
+    encoder = load_encoder("hf/org/tiny@2")
+    assert encoder.encode(["the cat"]).vectors.shape == (2, 16)
+    assert encoder.name == "hf/org/tiny@2"
+    assert encoder.signature_fields()["model"] == f"hf/org/tiny@{encoder.weights_hash[:8]}"
+    assert in_hub_cache() == ["org/tiny"]
+
+
+def test_the_revision_named_main_wins(places: dict[str, Path]) -> None:
+    put_snapshot(places["hub"], revision="new")
+    wanted = put_snapshot(places["hub"], revision="old")
+    os.utime(wanted, (1, 1))
+    assert locate(EncoderName("hf", "org/small")).folder == wanted
+
+
+def test_the_hub_is_asked_last(places: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    asked: list[str] = []
+
+    def fetch(name: str, **options: object) -> str:
+        asked.append(name)
+        return str(put(places["hub"] / "fetched"))
+
+    monkeypatch.setattr(hub, "snapshot_download", fetch)
+    assert locate(EncoderName("small")).origin == "hub"
+    assert asked == ["org/small"]
+    put(places["models"] / "small")
+    assert locate(EncoderName("small")).origin == "models folder"
+    assert asked == ["org/small"]
+
+
+def test_an_unreachable_hub_is_no_crash(
+    places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+
+    def fail(name: str, **options: object) -> str:
+        raise ConnectionError("no route to host")
+
+    monkeypatch.setattr(hub, "snapshot_download", fail)
+    with pytest.raises(MissingResourceError, match="hub could not be reached"):
+        locate(EncoderName("hf", "org/other"))
+
+
+@pytest.mark.parametrize("pickle", ["pytorch_model.bin", "pytorch_model-00001-of-00002.bin"])
+def test_a_pickle_is_refused(places: dict[str, Path], tmp_path: Path, pickle: str) -> None:
+    folder = tmp_path / "pickled"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / pickle).write_bytes(b"\x80\x04.")
+    with pytest.raises(ModelError, match=r"a pickle, .*convert it to model\.safetensors"):
+        locate(EncoderName("dir", str(folder)))
+
+
+def test_shards_are_hashed_together(places: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "sharded"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    (folder / "model-1.safetensors").write_bytes(b"one")
+    with pytest.raises(ModelError, match=r"incomplete: model-2\.safetensors missing"):
+        locate(EncoderName("dir", str(folder)))
+    (folder / "model-2.safetensors").write_bytes(b"two")
+    first = locate(EncoderName("dir", str(folder))).hash
+    (folder / "model-2.safetensors").write_bytes(b"three")
+    assert locate(EncoderName("dir", str(folder))).hash != first
+
+
+def test_folders_that_are_none(places: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(MissingResourceError, match="there is no folder"):
+        locate(EncoderName("dir", str(tmp_path / "nowhere")))
+    with pytest.raises(ModelError, match=r"holds no model\.safetensors"):
+        locate(EncoderName("dir", str(tmp_path)))
+
+
+def test_a_hash_is_remembered_until_the_file_changes(
+    places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = put(places["models"] / "small") / "model.safetensors"
+    first = file_hash(file)
+    monkeypatch.setattr(weights_module, "hash_of", lambda _: "f" * 64)
+    assert file_hash(file) == first
+    file.write_bytes(CONTENT + b"!")
+    assert file_hash(file) == "f" * 64
+
+
+@pytest.mark.parametrize("memo", ["", "[1, 2]", "{", '{"a": 3}'])
+def test_a_damaged_memo_of_hashes_is_ignored(places: dict[str, Path], memo: str) -> None:
+    (places["cache"] / "hashes.json").write_text(memo)
+    file = put(places["models"] / "small") / "model.safetensors"
+    assert file_hash(file) == hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.mark.parametrize("name", sorted(CARDS))
+def test_installed_models_are_what_their_cards_say(name: str) -> None:
+    if find(name) is None:
+        pytest.skip(f"the weights of {name} are not installed")
+    found = locate(EncoderName(name))
+    assert found.card == CARDS[name]
+
+
+def test_cards_are_complete() -> None:
+    for name, card in cards_module.CARDS.items():
+        assert dataclasses.asdict(card)["name"] == name
+        assert card.files
+        assert all(len(digest) == 64 for digest in card.files.values())
+        assert all("==" in package for package in card.packages)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("minilm", ("minilm", "", "")),
+        ("minilm@4", ("minilm", "", "4")),
+        ("hf/org/name@all", ("hf", "org/name", "all")),
+        ("dir//home/me/a@b@3-6", ("dir", "/home/me/a@b", "3-6")),
+        ("dir//home/me/a@b", ("dir", "/home/me/a@b", "")),
+    ],
+)
+def test_names_are_taken_apart_and_put_together(text: str, parts: tuple[str, str, str]) -> None:
+    name = EncoderName.parse(text)
+    assert (name.family, name.rest, name.layer) == parts
+    assert str(name) == text
+
+
+def test_names_that_are_none() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'minilm'"):
+        load_encoder("minilmm@4")
+    with pytest.raises(UsageError, match="expected hf/NAME"):
+        load_encoder("hf@4")
+    with pytest.raises(UsageError, match="unknown precision 'int8'"):
+        load_encoder("toy", precision="int8")  # type: ignore[arg-type]
