@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import overload
 
 import numpy as np
@@ -20,6 +21,7 @@ from tertium.segment import Segment
 SHARED = "reference occurs in held-out data"
 
 
+@lru_cache(maxsize=1 << 16)
 def normalise(text: str) -> str:
     """A text as it is compared: NFKC, case folded, letters and digits only.
 

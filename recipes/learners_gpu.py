@@ -1,0 +1,397 @@
+"""Trains the BiLSTM, attention and ESIM heads: reported runs, shipped ones, a learning curve.
+
+    python -m recipes.learners_gpu report --data DIR --encoder minilm --head esim -o OUT
+    python -m recipes.learners_gpu ship   --data DIR --encoder minilm --head esim -o OUT
+    python -m recipes.learners_gpu curve  --data DIR --encoder minilm -o OUT
+
+`report`: each head three times on da/wmt16, and three times on preferences first; the epoch chosen
+on da/wmt15; da/wmt17 and rankings/wmt12 only looked at. `ship`: preferences, then da/wmt15 and
+da/wmt16 but for a tenth of their items, on which the epoch is chosen. Ranking segments whose
+reference occurs in a set used for choosing or testing are dropped. Runs on whatever device there
+is; `--jobs` of them go side by side on one GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tertium.data.collection import Collection
+from tertium.data.judgements import JudgementSet
+from tertium.data.leaks import drop_shared
+from tertium.data.preferences import RankingSet
+from tertium.encoders.cards import CARDS
+from tertium.encoders.encoder import load_encoder
+from tertium.learning.checkpoint import Checkpoint, settings_of, write_checkpoint
+from tertium.learning.choice import average_pearson, strict_tau
+from tertium.learning.examples import (
+    Compared,
+    Pairs,
+    Scored,
+    TextTable,
+    compared_pairs,
+    scored_pairs,
+    sides_of,
+)
+from tertium.learning.heads import HeadTraining, agreement_on_scores, all_scores
+from tertium.learning.networks import NETWORKS, NetworkShape, PairNetwork
+from tertium.learning.states import LiveStates
+from tertium.learning.training import Epoch, TrainingOptions
+from tertium.segment import Judgement, Segment
+
+PREFERENCES = ("wmt11", "wmt13", "wmt15", "wmt16")
+HEADS = ("bilstm", "bilstm-attention", "esim")
+ON_SCORES = TrainingOptions(epochs=30, patience=6, rate=4e-4, batch_size=32)
+ON_COMPARISONS = TrainingOptions(
+    epochs=4, patience=4, rate=6e-4, batch_size=64, schedule="linear"
+)
+AFTER_COMPARISONS = TrainingOptions(epochs=10, patience=4, rate=2e-4, batch_size=32)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Judged:
+    """Judgements of several language pairs as pairs of texts, with the language pair of each."""
+
+    data: Scored
+    groups: tuple[str, ...]
+
+    def some(self, rows: Any) -> Judged:
+        pairs = self.data.pairs.take(rows)
+        chosen = Scored(pairs=pairs, targets=self.data.targets[rows])
+        return Judged(data=chosen, groups=tuple(np.array(self.groups)[rows]))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Corpus:
+    """All that is trained on, chosen on and tested on, over one table of texts."""
+
+    states: LiveStates
+    encoder: str
+    encoder_hash: str
+    train: Judged
+    dev: Judged
+    preferences: Compared
+    test: Judged
+    test_rankings: Mapping[str, Compared] = field(default_factory=dict)
+    left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run: which head, from what, with which settings; `save` is where its checkpoint goes."""
+
+    head: str
+    seed: int
+    preferences: bool
+    scores: TrainingOptions
+    comparisons: TrainingOptions = ON_COMPARISONS
+    hidden: int = 300
+    dropout: float = 0.5
+    items: int | None = None
+    judgements: int | None = None
+    regress: bool = True
+    save: str = ""
+    note: str = ""
+
+
+def english(collection: Collection, name: str) -> list[JudgementSet]:
+    lps = [lp for lp in collection.find(name).lps if lp.endswith("-en")]
+    return [collection.judgements(name, lp) for lp in lps]
+
+
+def english_rankings(collection: Collection, name: str) -> list[RankingSet]:
+    lps = [lp for lp in collection.find(name).lps if lp.endswith("-en")]
+    return [collection.rankings(name, lp) for lp in lps]
+
+
+def tenth(sets: Sequence[JudgementSet]) -> tuple[list[JudgementSet], list[JudgementSet]]:
+    """Each set without every tenth of its judgements, and those; no reference is in both."""
+    held = [replace(s, judgements=s.judgements[::10]) for s in sets]
+    return [drop_shared(s, held) for s in sets], held
+
+
+def references_of(sets: Sequence[JudgementSet | RankingSet]) -> JudgementSet:
+    """One row for each distinct tuple of references, which is all that is compared for leaks."""
+    references = dict.fromkeys(s.references for one in sets for s in one.segments)
+    rows = tuple(Judgement(Segment("", references=texts), 0.0) for texts in references)
+    return JudgementSet(name="held out", judgements=rows)
+
+
+def read_corpus(
+    data: Path, encoder_name: str, *, device: str, ship: bool, limit: int | None
+) -> Corpus:
+    """Read everything once; `limit` cuts the sets down for a trial."""
+    collection = Collection.at(data)
+    dev15, train16 = english(collection, "da/wmt15"), english(collection, "da/wmt16")
+    test17, test12 = (
+        english(collection, "da/wmt17"), english_rankings(collection, "rankings/wmt12"),
+    )  # fmt: skip
+    train, dev = tenth([*dev15, *train16]) if ship else (train16, dev15)
+    held_out = [references_of([*dev, *test17, *test12])]
+    train = [drop_shared(one, held_out) for one in train]
+    rankings = [
+        drop_shared(one, held_out)
+        for year in PREFERENCES
+        for one in english_rankings(collection, f"rankings/{year}")
+    ]
+    left_out = {f"{one.name} {one.lp}": dict(one.left_out) for one in [*train, *rankings]}
+    if limit:
+        train, dev, test17 = ([_first(s, limit) for s in group] for group in (train, dev, test17))
+        rankings = [s.select(np.arange(len(s)) < limit) for s in rankings]
+        test12 = [s.select(np.arange(len(s)) < limit) for s in test12]
+    table, sides = TextTable(), sides_of("reference")
+    parts = {
+        "train": judged(train, table),
+        "dev": judged(dev, table),
+        "test": judged(test17, table),
+        "preferences": compared_pairs(rankings, sides, table),
+        "test_rankings": {one.lp: compared_pairs([one], sides, table) for one in test12},
+    }
+    encoder: Any = load_encoder(f"{encoder_name}@all")
+    precision = "fp16" if device.startswith("cuda") else "fp32"
+    states = LiveStates(encoder, table.texts, device=device, precision=precision)
+    return Corpus(
+        states=states, encoder=encoder.name, encoder_hash=encoder.weights_hash, left_out=left_out,
+        **parts,
+    )  # fmt: skip
+
+
+def _first(one: JudgementSet, limit: int) -> JudgementSet:
+    return replace(one, judgements=one.judgements[:limit])
+
+
+def judged(sets: Sequence[JudgementSet], table: TextTable) -> Judged:
+    data = scored_pairs(sets, sides_of("reference"), table)
+    return Judged(data=data, groups=tuple(one.lp for one in sets for _ in one.judgements))
+
+
+def run(corpus: Corpus, job: Job) -> dict[str, Any]:
+    """Train one network and measure it."""
+    started = time.perf_counter()
+    torch.manual_seed(job.seed)
+    encoder: Any = load_encoder(corpus.encoder)
+    shape = NetworkShape(
+        layers=encoder.layers, dim=encoder.settings.hidden, hidden=job.hidden, dropout=job.dropout
+    )
+    network = NETWORKS[job.head](shape).to(corpus.states.device)
+    log: list[Epoch] = []
+    dev = corpus.dev
+
+    def choose() -> float:
+        return agreement_on_scores(network, corpus.states, dev.data, dev.groups)
+
+    training = HeadTraining(
+        network=network, states=corpus.states, choose=choose, on_epoch=log.append
+    )
+    rng = np.random.default_rng(job.seed)
+    if job.preferences:
+        options = replace(job.comparisons, seed=job.seed)
+        training.on_comparisons(_some_items(corpus.preferences, job.items, rng), options)
+    if job.regress:
+        train = corpus.train
+        if job.judgements is not None:
+            train = train.some(rng.permutation(len(train.data))[: job.judgements])
+        training.on_scores(train.data, replace(job.scores, seed=job.seed))
+    result = {**asdict(job), **measure(corpus, network), "dev": choose()}
+    result["seconds"] = round(time.perf_counter() - started)
+    result["log"] = [[e.stage, e.number, round(e.loss, 4), round(e.dev, 4)] for e in log]
+    if job.save:
+        save(corpus, network, job, result)
+    return result
+
+
+def _some_items(data: Compared, items: int | None, rng: np.random.Generator) -> Compared:
+    """Comparisons of a random part of the items."""
+    if items is None or items >= len(data):
+        return data
+    chosen = np.zeros(len(data), dtype=bool)
+    chosen[rng.permutation(len(data))[:items]] = True
+    keep = chosen[data.items[data.better]]
+    counts = np.bincount(data.items[data.better[keep]], minlength=len(data))
+    return replace(
+        data, better=data.better[keep], worse=data.worse[keep], weights=data.weights[keep],
+        starts=np.concatenate([[0], np.cumsum(counts)]),
+    )  # fmt: skip
+
+
+def measure(corpus: Corpus, network: PairNetwork) -> dict[str, Any]:
+    """Pearson on da/wmt17 and strict tau on rankings/wmt12, for each pair and averaged."""
+    human, groups = corpus.test.data.targets, corpus.test.groups
+    scores = all_scores(network, corpus.states, corpus.test.data.pairs)
+    rows = {lp: np.array([group == lp for group in groups]) for lp in dict.fromkeys(groups)}
+    pearson = {
+        lp: average_pearson(scores[own], human[own], [lp] * int(own.sum()))
+        for lp, own in rows.items()
+    }
+    tau = {
+        lp: strict_tau(_scores(corpus, network, one.pairs), one.better, one.worse, one.weights)
+        for lp, one in corpus.test_rankings.items()
+    }
+    averages = {"r17": float(np.mean([*pearson.values()])), "t12": float(np.mean([*tau.values()]))}
+    return {**averages, "pearson": pearson, "tau": tau}
+
+
+def _scores(corpus: Corpus, network: PairNetwork, pairs: Pairs) -> Any:
+    return all_scores(network, corpus.states, pairs)
+
+
+def save(corpus: Corpus, network: PairNetwork, job: Job, result: Mapping[str, Any]) -> None:
+    """A checkpoint that names the published encoder, also where a half-precision copy served."""
+    stem = corpus.encoder.removesuffix("@all").rpartition("/")[2]
+    known = stem in CARDS
+    checkpoint = Checkpoint(
+        metric=job.head,
+        config={"encoder": f"{stem}@all" if known else corpus.encoder, "against": "reference",
+                "shape": settings_of(network.shape)},
+        encoders={stem if known else corpus.encoder:
+                  next(iter(CARDS[stem].files.values())) if known else corpus.encoder_hash},
+        tensors=network.state_dict(),
+        training={
+            "preferences": [f"rankings/{year}" for year in PREFERENCES],
+            "judgements": ["da/wmt15", "da/wmt16"],
+            **{key: result[key] for key in ("dev", "r17", "t12", "pearson", "tau", "log")},
+        },
+    )  # fmt: skip
+    write_checkpoint(Path(job.save), checkpoint)
+
+
+def report_jobs(heads: Sequence[str], seeds: Sequence[int]) -> list[Job]:
+    return [
+        Job(head=head, seed=seed, preferences=preferences,
+            scores=AFTER_COMPARISONS if preferences else ON_SCORES)
+        for preferences in (True, False) for head in heads for seed in seeds
+    ]  # fmt: skip
+
+
+def ship_jobs(heads: Sequence[str], out: Path) -> list[Job]:
+    return [
+        Job(head=head, seed=1, preferences=True, scores=AFTER_COMPARISONS, save=str(out / head))
+        for head in heads if head != "bilstm"
+    ]  # fmt: skip
+
+
+def curve_jobs() -> list[Job]:
+    """ESIM from ever more judgements, and from ever more ranked items before all judgements."""
+    few = [
+        Job(head="esim", seed=seed, preferences=False, scores=ON_SCORES, judgements=n)
+        for n in (210, 420, 840, 1680) for seed in (1, 2, 3)
+    ]  # fmt: skip
+    many = [
+        Job(head="esim", seed=1, preferences=True, scores=AFTER_COMPARISONS, items=n)
+        for n in (250, 1000, 4000, 8000)
+    ]
+    return [*many, *few]
+
+
+_corpus: Corpus | None = None
+
+
+def _run(job: Job) -> dict[str, Any]:
+    assert _corpus is not None
+    if _corpus.states.device == "cuda":
+        torch.set_num_threads(1)
+        torch.set_float32_matmul_precision("high")
+    return run(_corpus, job)
+
+
+def run_all(corpus: Corpus, jobs: Sequence[Job], workers: int, file: Path) -> list[dict[str, Any]]:
+    """Run jobs, several processes at a time; shows and writes down each as it ends."""
+    global _corpus
+    _corpus = corpus
+    results: list[dict[str, Any]] = []
+
+    def take(result: dict[str, Any]) -> None:
+        results.append(_show(result))
+        file.write_text(json.dumps({"left_out": corpus.left_out, "runs": results}))
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if workers == 1:
+        for job in jobs:
+            take(_run(job))
+        return results
+    with multiprocessing.get_context("fork").Pool(workers, maxtasksperchild=1) as pool:
+        for result in pool.imap_unordered(_run, jobs):
+            take(result)
+    return results
+
+
+def _show(result: dict[str, Any]) -> dict[str, Any]:
+    print(
+        f"{result['head']:17} pref={int(result['preferences'])} seed={result['seed']} "
+        f"items={result['items']} da={result['judgements']} {result['note']} "
+        f"dev {result['dev']:.3f}  r17 {result['r17']:.3f}  t12 {result['t12']:.3f}  "
+        f"{result['seconds']} s, {len(result['log'])} epochs",
+        flush=True,
+    )
+    return result
+
+
+def summary(results: Sequence[Mapping[str, Any]]) -> str:
+    """Mean and standard deviation over seeds."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in results:
+        key = (row["head"], row["preferences"], row["items"], row["judgements"], row["note"])
+        groups.setdefault(key, []).append(row)
+    lines = []
+    for key, rows in groups.items():
+        cells = [
+            f"{name} {np.mean([r[name] for r in rows]):.3f} ± {np.std([r[name] for r in rows]):.3f}"
+            for name in ("dev", "r17", "t12")
+        ]
+        lines.append(f"{' '.join(map(str, key)):40} n={len(rows)}  " + "  ".join(cells))
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("stage", choices=("report", "ship", "curve"))
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--encoder", default="minilm", help="minilm, mpnet, dir/PATH ...")
+    parser.add_argument("--head", nargs="+", default=list(HEADS), choices=HEADS)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps")
+    parser.add_argument("--limit", type=int, help="a trial on this many rows of each file")
+    parser.add_argument("--epochs", type=int, help="fewer epochs, for a trial")
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    args = parser.parse_args(arguments)
+    started = time.perf_counter()
+    corpus = read_corpus(
+        args.data, args.encoder, device=args.device, ship=args.stage == "ship", limit=args.limit
+    )
+    print(
+        f"{len(corpus.states.lengths)} texts, {len(corpus.preferences.pairs)} pairs, "
+        f"{int(corpus.preferences.weights.sum())} comparisons, {len(corpus.train.data)} "
+        f"judgements, {len(corpus.dev.data)} to choose on; "
+        f"{time.perf_counter() - started:.0f} s to read",
+        flush=True,
+    )
+    jobs = {
+        "report": lambda: report_jobs(args.head, args.seeds),
+        "ship": lambda: ship_jobs(args.head, args.out),
+        "curve": curve_jobs,
+    }[args.stage]()
+    if args.epochs:
+        jobs = [_shortened(job, args.epochs) for job in jobs]
+    name = f"{args.stage}-{args.encoder.rpartition('/')[2]}.json"
+    print(summary(run_all(corpus, jobs, args.jobs, args.out / name)), flush=True)
+
+
+def _shortened(job: Job, epochs: int) -> Job:
+    return replace(
+        job, scores=replace(job.scores, epochs=epochs),
+        comparisons=replace(job.comparisons, epochs=epochs),
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""The three networks of Mathur, Baldwin and Cohn (2019) over frozen token vectors.
+
+    BiLSTM              each side through a BiLSTM, pooled; the pooled vectors matched
+    BiLSTM + attention  each side re-expressed by the other side's states, pooled, matched
+    ESIM                the same attention, then a second BiLSTM over own and attended states
+
+All share a learned mix of the encoder's layers in front and a feed-forward regressor behind. A text
+goes through `read` once, however many comparisons it is part of; `represent` compares two sides;
+`score` regresses on one comparison (against the reference or the source) or on several side by
+side (against both). d is the encoder's width, h the hidden size, 2h a BiLSTM's output.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tertium.learning.sequences import (
+    Recurrent,
+    SequenceDropout,
+    Sequences,
+    cross_attention,
+    max_pool,
+    mean_pool,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkShape:
+    """What decides a network's parameters: `layers` and `dim` of the encoder, `hidden` units in
+    each direction, the `dropout` rate, and how many `sides` a hypothesis is compared with."""
+
+    layers: int
+    dim: int
+    hidden: int = 300
+    dropout: float = 0.5
+    sides: int = 1
+
+
+class LayerMix(nn.Module):
+    """A learned weighted average of layers: gamma sum_k softmax(s)_k x_k.
+
+    (texts, tokens, layers, d) -> (texts, tokens, d)
+    """
+
+    def __init__(self, layers: int) -> None:
+        super().__init__()
+        self.weights = nn.Parameter(torch.zeros(layers))
+        self.gamma = nn.Parameter(torch.ones(()))
+
+    def forward(self, states: Tensor) -> Tensor:
+        shares = self.gamma * self.weights.softmax(dim=0)  # (layers,)
+        mixed = shares[0] * states[..., 0, :]
+        for layer in range(1, len(shares)):
+            mixed = mixed + shares[layer] * states[..., layer, :]
+        return mixed
+
+
+class Regressor(nn.Module):
+    """y = w' ReLU(W' p + b) + b', then to the scale of the human scores: (pairs, width) -> (pairs,)
+
+    `centre` and `spread` are those of the human scores it was trained on.
+    """
+
+    def __init__(self, width: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.centre: Tensor
+        self.spread: Tensor
+        self.register_buffer("centre", torch.zeros(()))
+        self.register_buffer("spread", torch.ones(()))
+        self.layers = nn.Sequential(
+            nn.Dropout(dropout),
+            linear(width, hidden),
+            nn.ReLU(),
+            nn.Dropout(dropout),
+            linear(hidden, 1),
+        )
+
+    def forward(self, representation: Tensor) -> Tensor:
+        raw: Tensor = self.layers(representation)
+        return raw.squeeze(-1).float() * self.spread + self.centre
+
+
+class PairNetwork(nn.Module, ABC):
+    """A score for each pair of texts; see the module for its three steps."""
+
+    def __init__(self, shape: NetworkShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.mix = LayerMix(shape.layers)
+        self.dropout = SequenceDropout(shape.dropout)
+        self.encoder = Recurrent(shape.dim, shape.hidden)
+        self.regressor = Regressor(self.width * shape.sides, shape.hidden, shape.dropout)
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """The width of one comparison's representation."""
+
+    @abstractmethod
+    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
+        """What a comparison looks like to the regressor, (pairs, width)."""
+
+    def read(self, texts: Sequences) -> Sequences:
+        """Frozen states (texts, tokens, layers, d) to BiLSTM states (texts, tokens, 2h)."""
+        mixed = self.dropout(self.mix(texts.values))
+        read: Sequences = self.encoder(Sequences(mixed, texts.lengths))
+        return read
+
+    def score(self, hypothesis: Sequences, others: Sequence[Sequences]) -> Tensor:
+        """Scores (pairs,) of hypotheses against each of their sides, all as `read` made them."""
+        parts = [self.represent(hypothesis, other) for other in others]
+        scores: Tensor = self.regressor(torch.cat(parts, dim=-1))
+        return scores
+
+
+class BiLSTMNetwork(PairNetwork):
+    """m = [t; r; t*r; t-r] of each side's pooled states (equations 3 to 6)."""
+
+    @property
+    def width(self) -> int:
+        return 16 * self.shape.hidden
+
+    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
+        return match(pool(hypothesis), pool(other))
+
+
+class AttentionNetwork(PairNetwork):
+    """The same of the states each side attends to on the other (equations 7 to 9)."""
+
+    @property
+    def width(self) -> int:
+        return 16 * self.shape.hidden
+
+    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
+        attended = cross_attention(hypothesis, other)
+        return match(pool(attended[0]), pool(attended[1]))
+
+
+class ESIMNetwork(PairNetwork):
+    """Enhanced sequential inference (equations 10 to 13; Chen et al. 2017).
+
+    p = [r_avg; r_max; t_avg; t_max] of a second BiLSTM over
+    ReLU(F [h; h~; h*h~; h-h~]).
+    """
+
+    def __init__(self, shape: NetworkShape) -> None:
+        super().__init__(shape)
+        self.project = linear(8 * shape.hidden, shape.hidden)
+        self.compose = Recurrent(shape.hidden, shape.hidden)
+
+    @property
+    def width(self) -> int:
+        return 8 * self.shape.hidden
+
+    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
+        attended = cross_attention(hypothesis, other)
+        sides = [(other, attended[1]), (hypothesis, attended[0])]
+        return torch.cat([pool(self._composed(own, seen)) for own, seen in sides], dim=-1)
+
+    def _composed(self, own: Sequences, seen: Sequences) -> Sequences:
+        enhanced = match(own.values, seen.values)  # (pairs, tokens, 8h)
+        projected = self.dropout(self.project(enhanced).relu())
+        composed: Sequences = self.compose(Sequences(projected, own.lengths))
+        return composed
+
+
+NETWORKS: Mapping[str, type[PairNetwork]] = {
+    "bilstm": BiLSTMNetwork,
+    "bilstm-attention": AttentionNetwork,
+    "esim": ESIMNetwork,
+}
+
+
+def pool(texts: Sequences) -> Tensor:
+    """[mean; max] over tokens, (texts, tokens, d) -> (texts, 2d)."""
+    return torch.cat([mean_pool(texts), max_pool(texts)], dim=-1)
+
+
+def match(left: Tensor, right: Tensor) -> Tensor:
+    """[l; r; l*r; l-r] along the last axis (Mou et al. 2016), (..., d) -> (..., 4d)."""
+    return torch.cat([left, right, left * right, left - right], dim=-1)
+
+
+def linear(width: int, out: int) -> nn.Linear:
+    """A linear layer that starts uniform (Glorot) with a bias of 0."""
+    layer = nn.Linear(width, out)
+    nn.init.xavier_uniform_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
