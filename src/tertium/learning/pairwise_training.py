@@ -1,0 +1,222 @@
+"""Training of the pairwise network: scaled inputs, Adagrad over small batches, the best epoch kept.
+
+Guzmán et al. 2015, section 4.4. The epoch with the highest strict tau on held-out comparisons is
+kept, the latest of those that tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from tertium.errors import DataError, UsageError
+from tertium.learning.pairwise_network import (
+    Array,
+    Cost,
+    Inputs,
+    IntArray,
+    PairwiseNetwork,
+    Rows,
+    Weights,
+    cost_and_gradient,
+    inputs_of,
+)
+from tertium.progress import task
+
+Scaling = Literal["minmax", "standard"]
+BLOCK = 8192  # pairs whose inputs are gathered at a time
+FARTHEST = 4.0  # standard deviations a standardised input may count from its mean
+TINY = 1e-8
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseOptions:
+    """How to train; the defaults are the published ones but for `patience`.
+
+    `patience` ends training after so many epochs without a better tau (0: never, as published);
+    `order` says in which order a pair is shown: as it was `given`, or at `random` in each epoch.
+    """
+
+    rate: float = 0.01
+    batch: int = 30
+    decay: float = 1e-4
+    epochs: int = 10_000
+    patience: int = 100
+    order: Literal["given", "random"] = "given"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.rate, self.batch, self.epochs) <= 0 or min(self.decay, self.patience) < 0:
+            raise UsageError(f"rate, batch and epochs must be above 0, decay not below: {self}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparisons:
+    """Human comparisons of rows, ties left out: `left` and `right` (n,), `verdicts` 1 or 0 (n,)."""
+
+    rows: Rows
+    left: IntArray
+    right: IntArray
+    verdicts: Array
+
+    def __post_init__(self) -> None:
+        if not len(self.verdicts):
+            raise DataError("there is no comparison to learn from: ties do not count as such")
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    def tau(self, network: PairwiseNetwork) -> float:
+        """(concordant - discordant - ties) / all, of the mean over both orders of each pair."""
+        chances = network.prefer(self.rows, self.left, self.right)
+        agrees = np.where(self.verdicts > 0.5, chances > 0.5, chances < 0.5)
+        return float(2 * agrees.mean() - 1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scaler:
+    """Maps each input to about [-1, 1]: (x - centre) / spread, cut at `farthest` either way.
+
+    `minmax` puts the smallest and largest value of the training data at -1 and 1 and cuts nothing,
+    as published; `standard` takes mean and deviation, which one outlier cannot squeeze.
+    """
+
+    centre: Mapping[str, Array]
+    spread: Mapping[str, Array]
+    farthest: float
+
+    @classmethod
+    def fit(cls, rows: Rows, scaling: Scaling) -> Scaler:
+        """The scales of training rows; a text's vectors and its anchor's are scaled alike."""
+        both = np.vstack([rows.vectors, rows.anchors])
+        scales = {"vectors": _scale(both, scaling), "features": _scale(rows.features, scaling)}
+        return cls(
+            centre={name: centre for name, (centre, _) in scales.items()},
+            spread={name: spread for name, (_, spread) in scales.items()},
+            farthest=FARTHEST if scaling == "standard" else float("inf"),
+        )
+
+    def __call__(self, rows: Rows) -> Rows:
+        return Rows(
+            vectors=self._apply(rows.vectors, "vectors"),
+            anchors=self._apply(rows.anchors, "vectors"),
+            features=self._apply(rows.features, "features"),
+        )
+
+    def _apply(self, values: Array, kind: str) -> Array:
+        scaled = (values - self.centre[kind]) / self.spread[kind]
+        limited: Array = np.clip(scaled, -self.farthest, self.farthest).astype(np.float32)
+        return limited
+
+
+def _scale(values: Array, scaling: Scaling) -> tuple[Array, Array]:
+    if scaling == "standard":
+        centre, spread = values.mean(axis=0), values.std(axis=0)
+    else:
+        low, high = values.min(axis=0, initial=np.inf), values.max(axis=0, initial=-np.inf)
+        centre, spread = (high + low) / 2, (high - low) / 2
+    spread = np.where(spread > TINY, spread, 1.0)
+    return centre.astype(np.float32), spread.astype(np.float32)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Learned:
+    """A trained network, its tau on the held-out comparisons, and the epoch that was kept."""
+
+    network: PairwiseNetwork
+    tau: float
+    epoch: int
+    history: tuple[float, ...]
+
+
+def train_network(
+    data: Comparisons,
+    held_out: Comparisons,
+    *,
+    hidden: int,
+    costs: tuple[Cost, ...],
+    options: PairwiseOptions,
+) -> Learned:
+    """Train by each cost in turn, going on from the best epoch of the one before."""
+    generator = np.random.default_rng(options.seed)
+    width, features = data.rows.widths
+    network = PairwiseNetwork.start(
+        hidden=hidden, width=width, features=features, generator=generator
+    )
+    learned = Learned(network=network, tau=-np.inf, epoch=0, history=())
+    for cost in costs:
+        learned = _train_by(cost, data, held_out, learned, options, generator)
+    return learned
+
+
+def _train_by(
+    cost: Cost,
+    data: Comparisons,
+    held_out: Comparisons,
+    before: Learned,
+    options: PairwiseOptions,
+    generator: np.random.Generator,
+) -> Learned:
+    network, best = before.network, before
+    optimiser = Adagrad(network.weights, options.rate)
+    history = list(before.history)
+    waited = 0
+    with task(f"training ({cost})", total=options.epochs) as advance:
+        for _ in range(options.epochs):
+            network = _epoch(network, cost, data, options, optimiser, generator)
+            tau = held_out.tau(network)
+            history.append(tau)
+            waited += 1
+            if tau >= best.tau:
+                waited = 0 if tau > best.tau else waited
+                best = Learned(network=network, tau=tau, epoch=len(history), history=())
+            advance(1)
+            if options.patience and waited >= options.patience:
+                break
+    return replace(best, history=tuple(history))
+
+
+def _epoch(
+    network: PairwiseNetwork,
+    cost: Cost,
+    data: Comparisons,
+    options: PairwiseOptions,
+    optimiser: Adagrad,
+    generator: np.random.Generator,
+) -> PairwiseNetwork:
+    """The network after all comparisons were seen once, in a random order."""
+    weights = Weights(*(array.copy() for array in network.weights))
+    order = generator.permutation(len(data))
+    turned = generator.random(len(data)) < (0.5 if options.order == "random" else 0.0)
+    first = np.where(turned, data.right, data.left)
+    second = np.where(turned, data.left, data.right)
+    verdicts = np.where(turned, 1 - data.verdicts, data.verdicts).astype(np.float32)
+    size = BLOCK - BLOCK % options.batch or options.batch
+    for start in range(0, len(order), size):
+        block = order[start : start + size]
+        inputs = inputs_of(data.rows, first[block], second[block])
+        said = verdicts[block]
+        for at in range(0, len(block), options.batch):
+            part = slice(at, at + options.batch)
+            batch = Inputs(inputs.z[part], inputs.psi[part])
+            _, gradient = cost_and_gradient(
+                weights, batch, said[part], network.hidden, cost, options.decay
+            )
+            optimiser.step(weights, gradient)
+    return replace(network, weights=weights)
+
+
+class Adagrad:
+    """w -= rate g / sqrt(sum of all g^2 so far), in place (Duchi et al. 2011)."""
+
+    def __init__(self, weights: Weights, rate: float) -> None:
+        self.rate = np.float32(rate)
+        self.sums = [np.full_like(array, TINY) for array in weights]
+
+    def step(self, weights: Weights, gradient: Weights) -> None:
+        for array, slope, total in zip(weights, gradient, self.sums, strict=True):
+            total += slope * slope
+            array -= self.rate * slope / np.sqrt(total)
