@@ -22,11 +22,25 @@ from typing import Any, Literal, Union
 from tertium.errors import UnknownNameError, UsageError
 
 METRICS: Mapping[str, str] = {
+    "bertr": "tertium.metrics.bertr:BERTR",
+    "bertscore": "tertium.metrics.bertscore:BERTScore",
     "bleu": "tertium.metrics.bleu:BLEU",
+    "bleu-r": "tertium.metrics.entailment:BLEUR",
     "chrf": "tertium.metrics.chrf:ChrF",
     "meteor": "tertium.metrics.meteor:METEOR",
+    "meteor-r": "tertium.metrics.entailment:METEORR",
+    "mt-r": "tertium.metrics.entailment:MTR",
+    "mt-rte-r": "tertium.metrics.entailment:MTRTER",
     "nist": "tertium.metrics.nist:NIST",
+    "nist-r": "tertium.metrics.entailment:NISTR",
+    "rte-r": "tertium.metrics.entailment:RTER",
+    "sentsim": "tertium.metrics.sentsim:SentSim",
+    "smd": "tertium.metrics.smd:SMD",
+    "sss": "tertium.metrics.sss:SSS",
     "ter": "tertium.metrics.ter:TER",
+    "ter-r": "tertium.metrics.entailment:TERR",
+    "wmd": "tertium.metrics.wmd:WMD",
+    "wmdo": "tertium.metrics.wmdo:WMDO",
 }
 
 ALIASES: Mapping[str, str] = {

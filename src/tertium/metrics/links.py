@@ -1,0 +1,86 @@
+"""Why two texts got their score: which piece was aligned with which, and how similar they are."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tertium.encoders import Chunk
+from tertium.encoders.embeddings import Float32Array
+from tertium.encoders.matching import spans, unit
+
+Direction = Literal["precision", "recall", "transport"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """Piece `hypothesis` of the hypothesis and piece `other` of the other text, by their places.
+
+    `direction` says whose piece looked for a partner: the hypothesis's (precision), the other's
+    (recall), or both in one plan (transport). `similarity` is a cosine, or a distance in a plan;
+    `weight` is what the link contributes: a piece's share of its text, or the mass that moves.
+    """
+
+    hypothesis: int
+    other: int
+    similarity: float
+    weight: float
+    direction: Direction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A hypothesis beside one reference or its source: values, both texts' pieces, links."""
+
+    side: Literal["reference", "source"]
+    text: str
+    values: Mapping[str, float]
+    hypothesis_pieces: tuple[str, ...] = ()
+    other_pieces: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alignment:
+    """A segment's score under a metric, and the comparisons behind it."""
+
+    metric: str
+    score: float
+    comparisons: tuple[Comparison, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain dictionaries, lists, texts and numbers, for JSON."""
+        return dataclasses.asdict(self)
+
+
+def piece_vectors(chunk: Chunk, place: int) -> tuple[Float32Array, Float32Array]:
+    """The unit vectors of both texts' pieces in one comparison, special tokens left out."""
+    starts, stops = spans(chunk.texts)
+    rows = (chunk.left[place], chunk.right[place])
+    left, right = (unit(chunk.texts.vectors[starts[i] : stops[i]]) for i in rows)
+    return left, right
+
+
+def greedy_links(chunk: Chunk, place: int, directions: Sequence[Direction]) -> list[Link]:
+    """The best partner of each piece, from the sides that looked for one."""
+    left, right = piece_vectors(chunk, place)
+    cosines = left @ right.T  # (left tokens, right tokens)
+    found: list[Link] = []
+    if "precision" in directions:
+        found += [
+            _link(i, int(j), cosines, 1 / len(left), "precision")
+            for i, j in enumerate(cosines.argmax(axis=1))
+        ]
+    if "recall" in directions:
+        found += [
+            _link(int(i), j, cosines, 1 / len(right), "recall")
+            for j, i in enumerate(cosines.argmax(axis=0))
+        ]
+    return found
+
+
+def _link(i: int, j: int, cosines: Float32Array, weight: float, direction: Direction) -> Link:
+    similarity = float(cosines[i, j])
+    return Link(hypothesis=i, other=j, similarity=similarity, weight=weight, direction=direction)

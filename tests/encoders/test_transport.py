@@ -1,0 +1,99 @@
+"""Optimal transport: equal to POT's, in any order, on any number of threads."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import ot
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tertium.encoders.runtime import runtime
+from tertium.encoders.transport import distances, exact, sinkhorn, solve_all
+
+
+def random_problem(seed: int, rows: int, columns: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    left, right = rng.normal(size=(rows, 8)), rng.normal(size=(columns, 8))
+    return np.linalg.norm(left[:, None] - right, axis=2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 20), st.integers(1, 20))
+def test_exact_equals_pot(seed: int, rows: int, columns: int) -> None:
+    costs = random_problem(seed, rows, columns)
+    found = exact(costs)
+    assert found.cost == pytest.approx(ot.emd2([], [], costs), abs=1e-6)
+    np.testing.assert_allclose(found.plan.sum(axis=1), 1 / rows, atol=1e-12)
+    np.testing.assert_allclose(found.plan.sum(axis=0), 1 / columns, atol=1e-12)
+    assert (found.plan * costs).sum() == pytest.approx(found.cost, abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(1, 12))
+def test_exact_equals_pot_with_weights(seed: int, rows: int, columns: int) -> None:
+    rng = np.random.default_rng(seed + 1)
+    a, b = rng.dirichlet(np.ones(rows)), rng.dirichlet(np.ones(columns))
+    costs = random_problem(seed, rows, columns)
+    assert exact(costs, a, b).cost == pytest.approx(ot.emd2(a, b, costs), abs=1e-6)
+
+
+def test_transport_by_hand() -> None:
+    # Three points to two: two stay, the third splits in halves over distances 1 and 3.
+    costs = np.array([[0.0, 4.0], [4.0, 0.0], [1.0, 3.0]])
+    assert exact(costs).cost == pytest.approx((1 + 3) / 6)
+
+
+def test_equal_sizes_are_an_assignment() -> None:
+    plan = exact(np.array([[1.0, 0.0], [0.0, 1.0]])).plan
+    assert plan.tolist() == [[0.0, 0.5], [0.5, 0.0]]
+
+
+@pytest.mark.parametrize("regularisation", [0.05, 0.5])
+def test_sinkhorn_equals_pot(regularisation: float) -> None:
+    for seed in range(5):
+        costs = random_problem(seed, 6 + seed, 9)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = ot.sinkhorn2(
+                [], [], costs, regularisation, method="sinkhorn_log", numItermax=5000, stopThr=1e-10
+            )
+        found = sinkhorn(costs, regularisation=regularisation).cost
+        assert found == pytest.approx(float(expected), abs=2e-3)
+        assert found >= exact(costs).cost - 1e-3
+
+
+def test_sinkhorn_nears_the_exact_cost() -> None:
+    costs = random_problem(7, 12, 10)
+    gaps = [sinkhorn(costs, regularisation=r).cost - exact(costs).cost for r in (1.0, 0.3, 0.05)]
+    assert gaps[0] > gaps[1] > gaps[2]
+    assert gaps[2] < 0.02
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_problems_come_back_in_order(threads: int) -> None:
+    problems = [random_problem(n, 2 + n % 5, 3 + n % 4) for n in range(300)]
+    with runtime(threads=threads):
+        found = list(solve_all(iter(problems), lambda c: exact(c).cost))
+    assert found == [exact(c).cost for c in problems]
+
+
+def test_no_problems() -> None:
+    assert list(solve_all([], lambda c: exact(c).cost)) == []
+
+
+def test_distances_keep_their_digits_where_vectors_almost_agree() -> None:
+    rng = np.random.default_rng(0)
+    left = rng.normal(size=(20, 384)).astype(np.float32)
+    left /= np.linalg.norm(left, axis=1, keepdims=True)
+    right = left + rng.normal(size=left.shape).astype(np.float32) * 1e-5
+    expected = np.linalg.norm(left[:, None].astype(np.float64) - right, axis=2)
+    np.testing.assert_allclose(distances(left, right), expected, atol=1e-6)
+    assert (np.diag(distances(left, left)) == 0).all()
+
+
+def test_distances_of_nothing() -> None:
+    empty = np.zeros((0, 4), dtype=np.float32)
+    assert distances(empty, np.ones((3, 4), dtype=np.float32)).shape == (0, 3)

