@@ -48,6 +48,10 @@ ALIASES: Mapping[str, str] = {
     "chrfpp": "chrf:word_order=2",
 }
 
+RANKERS: Mapping[str, str] = {
+    "pairwise": "tertium.metrics.pairwise:Pairwise",
+}
+
 _PLAIN = re.compile(r'[^\s,"=]+')
 _ITEM = re.compile(r'\s*([A-Za-z_][\w-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,"]*))\s*(?:,|$)')
 

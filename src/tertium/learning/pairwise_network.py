@@ -146,10 +146,10 @@ class PairwiseNetwork:
         )
 
     def _combine(
-        self, halves: tuple[Array, Array, Array], first: IntArray, second: IntArray, anchor: IntArray
+        self, halves: tuple[Array, Array, Array], first: IntArray, second: IntArray, owner: IntArray
     ) -> Array:
         a, b, c = halves
-        total = a[first] + b[second] + c[anchor]  # (pairs, 3h + 1)
+        total = a[first] + b[second] + c[owner]  # (pairs, 3h + 1)
         bias = self.weights.outer[-1]
         if not self.hidden:
             return _sigmoid(total.sum(axis=1) + bias)

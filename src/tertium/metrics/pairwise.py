@@ -1,0 +1,302 @@
+"""The pairwise ranker of Guzmán, Joty, Màrquez and Nakov (2015), with any vectors and columns.
+
+The network is in `tertium.learning.pairwise_network`; here texts become its inputs, comparisons its
+training data, and folders its memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from tertium.encoders.encoder import load_encoder
+from tertium.errors import DataError, ModelError, UsageError
+from tertium.features.featurizer import single
+from tertium.features.information import Information
+from tertium.features.lexical import tokens
+from tertium.features.sentences import (
+    SYNTAX,
+    Projection,
+    VectorName,
+    joint_vectors,
+    sentence_vectors,
+)
+from tertium.learning.pairwise_model import PairwiseModel, read_config, read_model, write_model
+from tertium.learning.pairwise_network import Cost, Rows
+from tertium.learning.pairwise_training import (
+    Comparisons,
+    PairwiseOptions,
+    Scaler,
+    Scaling,
+    train_network,
+)
+from tertium.metrics.columns import LAYERS, SOURCE, Columns
+from tertium.metrics.ranker import IntArray, Ranker
+from tertium.scores import FloatArray
+from tertium.segment import Preference, Segment
+
+SHIPPED = Path(__file__).parent.parent / "trained" / "pairwise"
+UNSAVED = "unsaved-"
+COSTS: dict[str, tuple[Cost, ...]] = {
+    "logistic": ("logistic",),
+    "kendall": ("kendall",),
+    "logistic+kendall": ("logistic", "kendall"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairwise(Ranker):
+    """A small network reads two translations and the reference, and says which is better.
+
+        f(t1, t2, r) = sig(w [h_12, h_1r, h_2r, psi(t1, r), psi(t2, r)] + b)
+
+    with three groups of `hidden` tanh nodes over pairs of sentence vectors, and columns psi that
+    skip them. What a user gets is the mean over both orders of a pair, so that
+    prefer(a, b) + prefer(b, a) = 1; `raw` gives f itself. With several references it is the mean
+    over them.
+
+    `vectors` are named as in `tertium.features.sentences` (glove, syntax25, minilm~32, source/use),
+    `features` as in `tertium.metrics.columns` (4metrics, bleucomp, layers/minilm, any metric).
+    `hidden=0` is the flat network, a logistic regression. `cost` and `scaling` say how it was
+    trained: the published ones are `logistic+kendall` and `minmax`. `model` names the folder of a
+    model that was trained and saved; empty is the one that ships.
+
+    Relatives: any metric ranks too (`load_ranker("chrf")`), by a score it gives to one translation
+    at a time; this one sees both.
+    """
+
+    name: ClassVar[str] = "pairwise"
+    title: ClassVar[str] = "Pairwise"
+    citation: ClassVar[str] = """\
+@inproceedings{guzman-etal-2015-pairwise,
+    title = "Pairwise Neural Machine Translation Evaluation",
+    author = "Guzm{\\'a}n, Francisco and Joty, Shafiq and M{\\`a}rquez, Llu{\\'i}s and
+        Nakov, Preslav",
+    booktitle = "Proceedings of ACL-IJCNLP 2015", year = "2015", pages = "805--814"
+}"""
+
+    vectors: tuple[str, ...] = ("minilm~48",)
+    features: tuple[str, ...] = ("bleu", "chrf", "ter", "meteor", "layers/minilm")
+    hidden: int = 4
+    cost: Literal["logistic", "kendall", "logistic+kendall"] = "logistic"
+    scaling: Scaling = "standard"
+    model: str = ""
+
+    def __post_init__(self) -> None:
+        if self.hidden < 0:
+            raise UsageError(f"hidden must not be negative, and is {self.hidden}")
+        if not self.vectors and not self.features:
+            raise UsageError("a ranker without vectors and features has nothing to go by")
+        for name in self.vectors:
+            VectorName.parse(name)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        sourced = any(name.of_source for name in self._vectors) or self._columns().reads_source
+        return frozenset({"references", "source"} if sourced else {"references"})
+
+    @property
+    def trained(self) -> PairwiseModel:
+        """The model, read when it is first asked for."""
+        model = load_model(self.model or str(SHIPPED))
+        if model.columns != self._columns().names:
+            raise ModelError(
+                f"{self.model or 'the model that ships'} was trained on {len(model.columns)} other "
+                f"columns than those of {self.spec}: train it again"
+            )
+        return model
+
+    def prefer_rows(
+        self, segments: Sequence[Segment], left: IntArray, right: IntArray
+    ) -> FloatArray:
+        model = self.trained
+        parts, owner = single(segments)
+        rows = model.scaler(self._rows(parts, model))
+        first, second, pair = _spread(owner, len(segments), left, right)
+        chances = model.network.prefer(rows, first, second).astype(np.float64)
+        counts = np.bincount(pair, minlength=len(left))
+        result: FloatArray = np.bincount(pair, chances, len(left)) / counts
+        return result
+
+    def raw(self, left: Sequence[Segment], right: Sequence[Segment]) -> FloatArray:
+        """f(left, right, reference) of the network as it is, for segments with one reference."""
+        from tertium.learning.pairwise_network import inputs_of
+
+        model, count = self.trained, len(left)
+        rows = model.scaler(self._rows([*left, *right], model))
+        inputs = inputs_of(rows, np.arange(count), np.arange(count, 2 * count))
+        return model.network.probabilities(inputs).astype(np.float64)
+
+    def signature_fields(self) -> dict[str, str]:
+        origin = Path(self.model).name if self.model else "default"
+        return {"model": f"{origin}@{self.trained.digest}".replace(":", "-").replace("|", "-")}
+
+    @classmethod
+    def train(
+        cls,
+        data: Iterable[Preference],
+        *,
+        dev: Iterable[Preference],
+        options: PairwiseOptions | None = None,
+        note: str = "",
+        **config: Any,
+    ) -> Self:
+        """Learn from comparisons; `dev` decides which epoch is kept. Ties are left out of both.
+
+        Scales, projections and the information of n-grams come from `data` alone.
+        """
+        blank, options = cls(**config), options or PairwiseOptions()
+        known, held_out = list(data), list(dev)
+        segments, left, right, verdicts = _comparisons(known)
+        model = _prepare(blank, segments)
+        raw = blank._rows(segments, model)
+        model = dataclasses.replace(model, scaler=Scaler.fit(raw, blank.scaling))
+        seen = Comparisons(rows=model.scaler(raw), left=left, right=right, verdicts=verdicts)
+        segments, left, right, verdicts = _comparisons(held_out)
+        chosen = Comparisons(
+            rows=model.scaler(blank._rows(segments, model)), left=left, right=right,
+            verdicts=verdicts,
+        )  # fmt: skip
+        learned = train_network(
+            seen, chosen, hidden=blank.hidden, costs=COSTS[blank.cost], options=options
+        )
+        training = {
+            "comparisons": len(seen), "dev": len(chosen), "tau": round(learned.tau, 4),
+            "epoch": learned.epoch, "data": note, "options": dataclasses.asdict(options),
+        }  # fmt: skip
+        model = dataclasses.replace(model, network=learned.network, training=training)
+        name = UNSAVED + model.digest
+        _unsaved[name] = model
+        return dataclasses.replace(blank, model=name)
+
+    def save(self, folder: str | Path) -> Self:
+        """Write the model to a folder; the ranker that reads it from there."""
+        settings = {
+            f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "model"
+        }
+        write_model(Path(folder), self.trained, settings)
+        load_model.cache_clear()
+        return dataclasses.replace(self, model=str(folder))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """The ranker that was saved to a folder."""
+        settings = read_config(Path(folder))["config"]
+        plain: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()
+        }
+        try:
+            return cls(**plain, model=str(folder))
+        except TypeError as error:
+            raise ModelError(f"{folder} has settings this version does not know: {error}") from None
+
+    @property
+    def _vectors(self) -> tuple[VectorName, ...]:
+        return tuple(VectorName.parse(name) for name in self.vectors)
+
+    def _columns(self, information: Information | None = None) -> Columns:
+        return Columns(self.features, information or Information.nothing())
+
+    def _rows(self, segments: Sequence[Segment], model: PairwiseModel) -> Rows:
+        """Segments with one reference each as rows, unscaled."""
+        hypotheses = [s.hypothesis for s in segments]
+        references = [s.references[0] for s in segments]
+        sources = [s.source or "" for s in segments]
+        names, count = self._vectors, len(segments)
+        return Rows(
+            vectors=joint_vectors(names, lambda _: hypotheses, model.projections, count),
+            anchors=joint_vectors(
+                names, lambda n: sources if n.of_source else references, model.projections, count
+            ),
+            features=self._columns(model.information)(segments).astype(np.float32),
+        )
+
+    def _encoders(self) -> dict[str, str]:
+        """The encoders behind vectors and columns with the hashes of their weights."""
+        names = [n.encoder for n in self._vectors if n.encoder != SYNTAX]
+        for part in self._columns().parts:
+            for prefix in (LAYERS, SOURCE):
+                if part.startswith(prefix):
+                    names.append(part.removeprefix(prefix))
+        return {name: load_encoder(name).weights_hash for name in names}
+
+
+_unsaved: dict[str, PairwiseModel] = {}
+
+
+@lru_cache(maxsize=8)
+def load_model(folder: str) -> PairwiseModel:
+    """The model in a folder, or one of this process that was not saved."""
+    if folder in _unsaved:
+        return _unsaved[folder]
+    if folder.startswith(UNSAVED):
+        raise UsageError(f"the model {folder} was never saved, and is gone with its process")
+    model = read_model(Path(folder))
+    for name, wanted in model.encoders.items():
+        found = load_encoder(name).weights_hash
+        if found != wanted:
+            raise ModelError(
+                f"{folder} was trained with {name} of sha256 {wanted[:12]}..., but the one found "
+                f"here is {found[:12]}...: install that version, or train the model anew"
+            )
+    return model
+
+
+def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> PairwiseModel:
+    """A model whose projections and information are learned from training references."""
+    references = list(dict.fromkeys(s.references[0] for s in segments))
+    projections = {
+        name: Projection.fit(sentence_vectors(name.encoder, references), name.width)
+        for name in blank._vectors
+        if name.width
+    }
+    informed = "nist" in blank._columns().parts
+    information = Information.of(map(tokens, references)) if informed else Information.nothing()
+    nothing: Any = None
+    return PairwiseModel(
+        network=nothing, scaler=nothing, columns=blank._columns().names,
+        projections=projections, information=information, encoders=blank._encoders(),
+    )  # fmt: skip
+
+
+def _comparisons(
+    preferences: Sequence[Preference],
+) -> tuple[list[Segment], IntArray, IntArray, Any]:
+    """Segments with one reference each, and the comparisons that are no ties as rows of them.
+
+    A comparison with several references is one with each.
+    """
+    rows: dict[Segment, int] = {}
+    left, right, verdicts = [], [], []
+    for preference in preferences:
+        if preference.is_tie:
+            continue
+        sides = (single([side])[0] for side in (preference.left, preference.right))
+        for a, b in zip(*sides, strict=True):
+            left.append(rows.setdefault(a, len(rows)))
+            right.append(rows.setdefault(b, len(rows)))
+            verdicts.append(preference.verdict)
+    if not rows:
+        raise DataError("there is no comparison with a reference to learn from")
+    return (
+        list(rows), np.array(left, np.int64), np.array(right, np.int64),
+        np.array(verdicts, np.float32),
+    )  # fmt: skip
+
+
+def _spread(
+    owner: IntArray, count: int, left: IntArray, right: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Pairs of segments to pairs of parts with the same reference, and the pair each belongs to."""
+    sizes = np.bincount(owner, minlength=count)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    repeats = sizes[left]
+    pair = np.repeat(np.arange(len(left)), repeats)
+    within = np.arange(len(pair)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    return starts[left][pair] + within, starts[right][pair] + within, pair
