@@ -14,7 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.encoders import Chunk, Embeddings, chunks, embed, load_encoder, pairwise, runtime
+from tertium.encoders import (
+    Chunk,
+    Embeddings,
+    chunks,
+    embed,
+    foreseeing,
+    load_encoder,
+    pairwise,
+    runtime,
+)
 from tertium.encoders.cache import open_store
 from tertium.encoders.memory import forget
 from tertium.encoders.stream import stream
@@ -189,3 +198,44 @@ def test_metrics_with_and_without_special_tokens_share_one_computation(
     assert special.pieces == (("", "the", "cat", "sat", ""), (), ("", "a", "dog", ""))
     assert plain.pieces == (("the", "cat", "sat"), (), ("a", "dog"))
     assert np.array_equal(plain.tokens(0), special.tokens(0)[1:-1])
+
+
+def test_what_is_foreseen_is_computed_in_the_same_pass(
+    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    from tertium.encoders.network import Network
+
+    passes: list[int] = []
+    run = Network.__call__
+
+    def count(self: Network, rows: Sequence[Sequence[int]], *rest: Any) -> Any:
+        passes.append(len(rows))
+        return run(self, rows, *rest)
+
+    monkeypatch.setattr(Network, "__call__", count)
+    folder = tiny_model("bert")
+    texts = ["the cat sat", "", "a dog", "the dog"]
+    needs = [(load_encoder(f"dir/{folder}@{layer}"), "tokens") for layer in ("1", "2", "1-3")]
+    needs.append((load_encoder(f"dir/{folder}@3"), "sentences"))
+    with runtime(cache=False):
+        apart = [e.encode(texts, tokens=p == "tokens", sentences=p != "tokens") for e, p in needs]
+        passes.clear()
+        with foreseeing(needs):
+            together = [
+                embed(encoder, texts, tokens=part == "tokens", sentences=part != "tokens")
+                for encoder, part in needs
+            ]
+    assert sum(passes) == len(texts)
+    for one, other in zip(apart, together, strict=True):
+        assert one.pieces == other.pieces
+        np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-6)
+        np.testing.assert_allclose(one.sentences, other.sentences, atol=1e-6)
+
+
+def test_what_is_foreseen_and_known_is_not_computed_again() -> None:
+    encoder, other = Counting(), Counting(label="other")
+    with runtime(cache=False), foreseeing([(other, "tokens")]):
+        embed(encoder, ["a cat"], sentences=False)
+        embed(other, ["a cat"], sentences=False)
+    assert encoder.seen["a cat", True, False] == other.seen["a cat", True, False] == 1

@@ -71,7 +71,7 @@ def test_layers_below_the_one_asked_for_are_all_that_runs(tiny_model: TinyModel)
     encoder = load_encoder(f"dir/{tiny_model('bert')}@1")
     assert isinstance(encoder, Transformer)
     calls: list[str] = []
-    for number, layer in enumerate(encoder._network._model.encoder.layer):
+    for number, layer in enumerate(encoder.body.network._model.encoder.layer):
         layer.register_forward_pre_hook(lambda *_, n=number: calls.append(f"layer {n}"))
     encoder.encode(["the cat"], sentences=False)
     assert calls == ["layer 0"]

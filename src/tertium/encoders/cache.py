@@ -94,6 +94,19 @@ class Store:
         self._follow_up(damaged, stale)
         return found
 
+    def has(self, fingerprint: str, texts: Sequence[str]) -> set[str]:
+        """Which of these texts the store has an entry for."""
+        keys = {key(text)[0]: text for key in (Keys(fingerprint),) for text in texts}
+        found: set[str] = set()
+        try:
+            for some in _batches(keys, READ_AT_ONCE) if self.usable else ():
+                with self._lock:
+                    reader = self._reading()
+                    found |= {keys[k] for k in _present(reader, some)} if reader else set()
+        except FAULTS as error:
+            self._give_up(error)
+        return found
+
     def write(self, fingerprint: str, parts: Mapping[str, Part]) -> None:
         """Store parts in the background; waits for the chunk before this one."""
         if parts and not self._full:
@@ -147,14 +160,19 @@ class Store:
 
     def _select(self, keys: Iterable[int]) -> list[tuple[int, float, bytes]]:
         with self._lock:
-            if self._reader is None:
-                if not self.path.exists():
-                    return []
-                self._reader = connect(self.path)
-            return self._reader.execute(
+            reader = self._reading()
+            if reader is None:
+                return []
+            return reader.execute(
                 "SELECT key, used, data FROM entries JOIN vectors USING (vector) "
                 f"WHERE key IN ({','.join(map(str, keys))})"
             ).fetchall()
+
+    def _reading(self) -> sqlite3.Connection | None:
+        """The connection for reading; None while there is no file."""
+        if self._reader is None and self.path.exists():
+            self._reader = connect(self.path)
+        return self._reader
 
     def _follow_up(self, damaged: Sequence[int], stale: Sequence[int]) -> None:
         """Drop damaged rows, so that they are stored anew, and note what is still in use."""

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 from tertium.encoders.embeddings import Embeddings
 from tertium.encoders.runtime import Long, Precision, current_runtime
@@ -95,17 +95,23 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
-class KeepsSpecial(Protocol):
-    """An encoder that can keep special tokens, as rows whose pieces are empty.
+class Sharing(Encoder, Protocol):
+    """An encoder whose passes serve several uses: other layers, sentence vectors, special tokens.
 
-    What it computes is kept in memory and on disk with them, so that metrics that want them and
-    metrics that do not share one computation.
+    Encoders of equal `body` share a pass. What is computed is kept in memory and on disk with the
+    special tokens, as rows whose pieces are empty; who does not want them has them cut off.
     """
 
     @property
-    def special(self) -> bool: ...
+    def body(self) -> object: ...
 
-    def with_special(self) -> Encoder: ...
+    def with_special(self) -> Self: ...
+
+    def encode_together(
+        self, texts: Sequence[str], needs: Sequence[tuple[Self, str]]
+    ) -> list[Embeddings]:
+        """What encoders of this body need of distinct texts: one result for each need, a part."""
+        ...
 
 
 @dataclass(frozen=True)

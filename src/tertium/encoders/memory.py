@@ -39,21 +39,32 @@ class Memory:
         self._bytes = 0
 
 
-_memory = Memory()
+# Sentence vectors are small; apart, they are not pushed out by token vectors.
+_tokens, _sentences = Memory(), Memory()
+SENTENCES_SHARE = 0.25
 
 
 def recall(fingerprint: str, texts: Sequence[str]) -> dict[str, Part]:
     """The parts that memory or disk hold for these texts."""
     if not fingerprint or not texts:
         return {}
-    found = {text: _memory.get(fingerprint, text) for text in texts}
-    known = {text: part for text, part in found.items() if part is not None}
+    known = _held(fingerprint, texts)
     store = open_store()
-    if store is None or len(known) == len(found):
+    missing = [text for text in dict.fromkeys(texts) if text not in known]
+    if store is None or not missing:
         return known
-    stored = store.read(fingerprint, [text for text in found if text not in known])
+    stored = store.read(fingerprint, missing)
     _keep(fingerprint, stored)
     return known | stored
+
+
+def known(fingerprint: str, texts: Sequence[str]) -> set[str]:
+    """Which of these texts `recall` would find, without reading their vectors from disk."""
+    if not fingerprint:
+        return set()
+    held = set(_held(fingerprint, texts))
+    store = open_store()
+    return held if store is None else held | store.has(fingerprint, texts)
 
 
 def remember(fingerprint: str, parts: Mapping[str, Part]) -> None:
@@ -69,10 +80,19 @@ def remember(fingerprint: str, parts: Mapping[str, Part]) -> None:
 
 def forget() -> None:
     """Drop what memory holds; the store on disk keeps its own."""
-    _memory.clear()
+    _tokens.clear()
+    _sentences.clear()
+
+
+def _held(fingerprint: str, texts: Sequence[str]) -> dict[str, Part]:
+    found = {t: _tokens.get(fingerprint, t) or _sentences.get(fingerprint, t) for t in texts}
+    return {text: part for text, part in found.items() if part is not None}
 
 
 def _keep(fingerprint: str, parts: Mapping[str, Part]) -> None:
     limit = current_runtime().memory
     for text, part in parts.items():
-        _memory.put(fingerprint, text, part, limit)
+        if part.matrix.ndim == 2:
+            _tokens.put(fingerprint, text, part, limit)
+        else:
+            _sentences.put(fingerprint, text, part, int(limit * SENTENCES_SHARE))

@@ -3,7 +3,6 @@
 `pairwise` takes the comparisons a metric has to make, groups them by their right text (a reference
 with the hypotheses of all systems), cuts the groups into chunks of bounded size, and hands each
 chunk with its vectors to the metric's formula; results come back in the order of the comparisons.
-Vectors are looked for in memory, then on disk, and computed for what is left.
 
     scores = pairwise(encoder, hypotheses, references, lambda chunk: ...)     # (n,) or (n, k)
 """
@@ -11,25 +10,22 @@ Vectors are looked for in memory, then on disk, and computed for what is left.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tertium.encoders.embeddings import Embeddings, IntArray, from_parts
-from tertium.encoders.encoder import Encoder, KeepsSpecial
-from tertium.encoders.memory import recall, remember
-from tertium.encoders.record import Part
-from tertium.encoders.runtime import MEGABYTE, current_runtime
+from tertium.encoders.encoder import Encoder
+from tertium.encoders.gathering import gather
+from tertium.encoders.runtime import MEGABYTE
 from tertium.errors import LengthError
 from tertium.progress import task
 from tertium.scores import FloatArray
 
 CHUNK_BYTES = 96 * MEGABYTE
 CHUNK_TEXTS = 8192
-
-Held = dict[tuple[str, int], Part]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,7 +105,7 @@ def chunks(
     order = np.argsort(right_ids, kind="stable")
     plan = list(_cut(order, left_ids, right_ids, _sizes(encoder, texts, tokens)))
     uses = [np.unique(np.concatenate([left_ids[p], right_ids[p]])) for p in plan]
-    gathered = _gather_all(encoder, texts, uses, tokens, sentences)
+    gathered = gather(encoder, texts, uses, tokens, sentences)
     with task(f"comparing by {encoder.name}", total=len(left)) as advance:
         for pairs, used, found in zip(plan, uses, gathered, strict=True):
             yield Chunk(
@@ -136,7 +132,7 @@ def stream(
     plan = list(_cut(np.arange(len(texts)), places, places, _sizes(encoder, distinct, tokens)))
     uses = [np.unique(places[p]) for p in plan]
     for span, used, found in zip(
-        plan, uses, _gather_all(encoder, distinct, uses, tokens, sentences), strict=True
+        plan, uses, gather(encoder, distinct, uses, tokens, sentences), strict=True
     ):
         yield found.take(np.searchsorted(used, places[span]))
 
@@ -188,102 +184,3 @@ def _cut(
         seen |= new
     if len(order):
         yield order[start:]
-
-
-def _gather_all(
-    encoder: Encoder,
-    texts: Sequence[str],
-    uses: Sequence[IntArray],
-    tokens: bool,
-    sentences: bool,
-) -> Iterator[Embeddings]:
-    """The embeddings of each chunk's texts, encoding none twice while memory lasts."""
-    last = np.full(len(texts), -1)
-    for number, used in enumerate(uses):
-        last[used] = number
-    whole = encoder.with_special() if isinstance(encoder, KeepsSpecial) else encoder
-    wanted = [name for name, on in (("tokens", tokens), ("sentences", sentences)) if on]
-    held: Held = {}
-    for number, used in enumerate(uses):
-        words = [texts[i] for i in used]
-        found = {
-            name: {texts[i]: held[name, i] for i in used.tolist() if (name, i) in held}
-            for name in wanted
-        }
-        _fill(whole, words, found)
-        columns = {name: [found[name][word] for word in words] for name in wanted}
-        held = _keep(held, columns, used, last > number)
-        if whole is not encoder and tokens:
-            columns["tokens"] = [without_special(part) for part in columns["tokens"]]
-        yield _assemble(encoder, columns, len(words))
-
-
-def _keep(
-    held: Held, columns: Mapping[str, list[Part]], used: IntArray, needed: NDArray[np.bool_]
-) -> Held:
-    """What a later chunk needs again, as far as the memory of the runtime goes."""
-    fresh = {
-        (name, i): part
-        for name, column in columns.items()
-        for i, part in zip(used.tolist(), column, strict=True)
-    }
-    room = current_runtime().memory
-    kept: Held = {}
-    for key, part in {**held, **fresh}.items():
-        if needed[key[1]] and room >= part.nbytes:
-            room -= part.nbytes
-            kept[key] = part
-    return kept
-
-
-def _fill(encoder: Encoder, texts: Sequence[str], found: dict[str, dict[str, Part]]) -> None:
-    """Complete the parts of texts: from memory, from disk, and by encoding the rest."""
-    for name, parts in found.items():
-        missing = [text for text in texts if text not in parts]
-        parts.update(recall(encoder.fingerprint(name), missing))
-    jobs: dict[tuple[str, ...], list[str]] = {}
-    for text in texts:
-        names = tuple(name for name, parts in found.items() if text not in parts)
-        if names:
-            jobs.setdefault(names, []).append(text)
-    for names, group in jobs.items():
-        result = encoder.encode(group, tokens="tokens" in names, sentences="sentences" in names)
-        for name in names:
-            fresh = dict(zip(group, _parts_of(result, name), strict=True))
-            remember(encoder.fingerprint(name), fresh)
-            found[name].update(fresh)
-
-
-def _parts_of(result: Embeddings, name: str) -> Iterator[Part]:
-    """Each text's part, copied, so that keeping one does not keep its whole chunk alive."""
-    for i in range(len(result)):
-        cut = bool(result.truncated[i])
-        if name == "tokens":
-            yield Part(result.tokens(i).copy(), result.pieces[i], cut)
-        else:
-            yield Part(result.sentences[i].copy(), (), cut)
-
-
-def without_special(part: Part) -> Part:
-    """A text's token vectors without those of special tokens, which stand around the others.
-
-    >>> part = Part(np.eye(3, dtype=np.float32), ("", "cat", ""), False)
-    >>> without_special(part).matrix
-    array([[0., 1., 0.]], dtype=float32)
-    """
-    real = [place for place, piece in enumerate(part.pieces) if piece]
-    first, last = (real[0], real[-1] + 1) if real else (0, 0)
-    return Part(part.matrix[first:last], part.pieces[first:last], part.truncated)
-
-
-def _assemble(encoder: Encoder, columns: Mapping[str, list[Part]], n: int) -> Embeddings:
-    empty = Part(np.zeros((0, encoder.dim), dtype=np.float32), (), False)
-    tokens = columns.get("tokens", [empty] * n)
-    sentences = columns.get("sentences", [])
-    return from_parts(
-        [part.matrix for part in tokens],
-        [part.pieces for part in tokens],
-        np.stack([p.matrix for p in sentences]) if sentences else np.zeros((n, 0), np.float32),
-        [part.truncated for part in (tokens if "tokens" in columns else sentences or tokens)],
-        encoder.dim,
-    )

@@ -1,0 +1,249 @@
+"""What encoders of one model share: its tokenizer, its network, and one pass for all they ask.
+
+Texts are cut or windowed to the positions the model has, batched by length, and run once, as deep
+as the deepest layer asked for; token vectors of several layer choices and sentence vectors come
+from the same pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tertium.encoders.batching import plan_batches
+from tertium.encoders.embeddings import Embeddings, Float32Array, IntArray, offsets_of
+from tertium.encoders.pieces import Pieces, Tokenizer, Window, windows
+from tertium.encoders.runtime import Long, Precision, current_runtime
+from tertium.encoders.settings import ModelSettings, parse_layers, side_by_side
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tertium.encoders.network import Network
+
+# Tokens of one forward pass, and what starting one costs in tokens, measured with minilm: on a CPU
+# activations that stay in its cache are worth more than large products.
+BUDGETS = {"cpu": 1024, "gpu": 65536}
+OVERHEADS = {"cpu": 64, "gpu": 8192}
+
+
+class Job(NamedTuple):
+    """A window of a text that goes through the network, with the numbers of its pieces."""
+
+    text: int
+    window: Window
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Body:
+    """A model on a device in a precision; equal bodies give equal vectors."""
+
+    folder: Path
+    settings: ModelSettings
+    precision: Precision
+    long: Long
+    device: str
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return _tokenizer(self.folder, self.settings.pooling.lower)
+
+    @property
+    def network(self) -> Network:
+        return _network(self.folder, self.device, self.precision)
+
+    @property
+    def room(self) -> int:
+        """How many pieces fit between the special tokens."""
+        return self.settings.max_length - self.tokenizer.specials
+
+    def pieces(self, texts: Sequence[str]) -> list[Pieces]:
+        """The pieces of texts that have vectors: all in windows, else as many as fit."""
+        found = self.tokenizer(texts)
+        return [p.first(self.room) for p in found] if self.long == "truncate" else found
+
+    def too_long(self, texts: Sequence[str]) -> list[bool]:
+        """Which texts have pieces without vectors."""
+        if self.long == "window":
+            return [False] * len(texts)
+        return [len(pieces) > self.room for pieces in self.tokenizer(texts)]
+
+    def encode(
+        self, texts: Sequence[str], *, layers: Sequence[str], sentences: bool, special: bool
+    ) -> Results:
+        """Everything that is asked of distinct texts, from one pass."""
+        found = self.tokenizer(texts)
+        cut = [self.long == "truncate" and len(pieces) > self.room for pieces in found]
+        pieces = [p.first(self.room) if c else p for p, c in zip(found, cut, strict=True)]
+        around = (len(self.tokenizer.prefix), len(self.tokenizer.suffix)) if special else (0, 0)
+        results = Results.empty(pieces, cut, self.settings, layers, sentences, around)
+        jobs = self._jobs(pieces, sentences)
+        for batch in self._batches(jobs):
+            self._run(results, [jobs[i] for i in batch])
+        results.settle(jobs, self.settings.pooling.normalise)
+        return results
+
+    def _jobs(self, pieces: Sequence[Pieces], sentences: bool) -> list[Job]:
+        """The windows to compute; an empty text has a sentence vector only."""
+        return [
+            Job(number, window, text.ids[window.start : window.stop])
+            for number, text in enumerate(pieces)
+            if len(text) or (sentences and self.tokenizer.specials)
+            for window in windows(len(text), self.room)
+        ]
+
+    def _batches(self, jobs: Sequence[Job]) -> list[IntArray]:
+        runtime, network = current_runtime(), self.network
+        network.use_threads(runtime.threads)
+        kind = "cpu" if network.device == "cpu" else "gpu"
+        return plan_batches(
+            [len(job.ids) + self.tokenizer.specials for job in jobs],
+            budget=runtime.token_budget or BUDGETS[kind],
+            overhead=OVERHEADS[kind],
+            limit=runtime.batch_size,
+        )
+
+    def _run(self, results: Results, jobs: Sequence[Job]) -> None:
+        before, after = self.tokenizer.prefix, self.tokenizer.suffix
+        choices = {
+            layer: parse_layers(layer, self.settings.depth, str(self.folder))
+            for layer in results.tokens
+        }
+        wanted = sorted({layer for chosen in choices.values() for layer in chosen})
+        states, pooled = self.network(
+            [(*before, *job.ids, *after) for job in jobs],
+            wanted,
+            self.settings.pooling if results.sentences.shape[1] else None,
+        )
+        by_layer = dict(zip(wanted, states, strict=True))
+        for choice, chosen in choices.items():
+            joined = _join([by_layer[layer] for layer in chosen], side_by_side(choice))
+            results.write_tokens(choice, jobs, joined, len(before))
+        if pooled is not None:
+            results.add_sentences(jobs, pooled.cpu().numpy())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Results:
+    """The vectors of one pass, filled in place: token vectors by layer choice, sentence vectors."""
+
+    tokens: Mapping[str, Float32Array]
+    sentences: Float32Array
+    offsets: IntArray
+    names: tuple[tuple[str, ...], ...]
+    truncated: Sequence[bool]
+    around: tuple[int, int]
+
+    @classmethod
+    def empty(
+        cls,
+        pieces: Sequence[Pieces],
+        cut: Sequence[bool],
+        settings: ModelSettings,
+        layers: Sequence[str],
+        sentences: bool,
+        around: tuple[int, int],
+    ) -> Results:
+        names = tuple(names_of(text, around) for text in pieces)
+        offsets = offsets_of([len(text) for text in names])
+        width = settings.pooling.width(settings.hidden) * sentences
+        return cls(
+            tokens={
+                layer: np.zeros((int(offsets[-1]), width_of(layer, settings)), dtype=np.float32)
+                for layer in layers
+            },
+            sentences=np.zeros((len(pieces), width), dtype=np.float32),
+            offsets=offsets,
+            names=names,
+            truncated=cut,
+            around=around,
+        )
+
+    def of(self, layer: str | None, width: int) -> Embeddings:
+        """The embeddings under a layer choice, or sentence vectors alone."""
+        n = len(self.names)
+        return Embeddings(
+            vectors=self.tokens[layer] if layer else np.zeros((0, width), dtype=np.float32),
+            offsets=self.offsets if layer else np.zeros(n + 1, dtype=np.int64),
+            pieces=self.names if layer else ((),) * n,
+            sentences=self.sentences,
+            truncated=np.array(self.truncated, dtype=np.bool_),
+        )
+
+    def write_tokens(self, layer: str, jobs: Sequence[Job], states: Tensor, shift: int) -> None:
+        """Write the vectors each job keeps; states are (jobs, positions, d)."""
+        import torch
+
+        keep = np.zeros(states.shape[:2], dtype=np.bool_)
+        places = []
+        for row, job in enumerate(jobs):
+            first, last, place = self._span(job, shift)
+            keep[row, first:last] = True
+            places.append(np.arange(place, place + last - first))
+        kept = states[torch.from_numpy(keep).to(states.device)]
+        self.tokens[layer][np.concatenate(places)] = kept.cpu().numpy()
+
+    def _span(self, job: Job, shift: int) -> tuple[int, int, int]:
+        """The positions first:last of a job whose vectors are kept, and the first one's row."""
+        (before, after), (start, _, first, last) = self.around, job.window
+        begin, end = int(self.offsets[job.text]), int(self.offsets[job.text + 1])
+        if begin == end:
+            return 0, 0, begin
+        opening = before if first == 0 else 0
+        closing = after if begin + before + last + after == end else 0
+        place = shift - start
+        return place + first - opening, place + last + closing, begin + before + first - opening
+
+    def add_sentences(self, jobs: Sequence[Job], pooled: Float32Array) -> None:
+        np.add.at(self.sentences, [job.text for job in jobs], pooled)
+
+    def settle(self, jobs: Sequence[Job], normalise: bool) -> None:
+        """Turn the sum over a text's windows into their mean, of length 1 where asked for."""
+        counts = np.bincount([job.text for job in jobs], minlength=len(self.sentences))
+        many = counts > 1
+        if not self.sentences.shape[1] or not many.any():
+            return
+        self.sentences[many] /= counts[many, None]
+        if normalise:
+            norms = np.linalg.norm(self.sentences[many], axis=1, keepdims=True)
+            self.sentences[many] /= norms
+
+
+def names_of(text: Pieces, around: tuple[int, int]) -> tuple[str, ...]:
+    """A text's pieces with empty ones for the special tokens that are kept around it."""
+    before, after = around if len(text) else (0, 0)
+    return ("",) * before + text.pieces + ("",) * after
+
+
+def width_of(layer: str, settings: ModelSettings) -> int:
+    """The width of a token vector under a layer choice."""
+    count = len(parse_layers(layer, settings.depth, "")) if side_by_side(layer) else 1
+    return settings.hidden * count
+
+
+def _join(states: Sequence[Tensor], apart: bool) -> Tensor:
+    """Layers side by side, or their mean; each is (jobs, positions, d)."""
+    import torch
+
+    if len(states) == 1:
+        return states[0]
+    return torch.cat(list(states), dim=-1) if apart else torch.stack(list(states)).mean(dim=0)
+
+
+@lru_cache(maxsize=8)
+def _tokenizer(folder: Path, lower: bool) -> Tokenizer:
+    return Tokenizer(folder, lower=lower)
+
+
+@lru_cache(maxsize=4)
+def _network(folder: Path, device: str, precision: str) -> Network:
+    """One network for all layers and uses of a model."""
+    from tertium.encoders.network import Network, choose_device
+
+    return Network(folder, device=choose_device(device), precision=precision)
