@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,7 +97,7 @@ def test_several_numbers_are_not_one(words: str) -> None:
 def test_no_text_makes_it_fail(text: str) -> None:
     spans = [(q.start, q.end) for q in find_quantities(text)]
     assert all(0 <= start < end <= len(text) for start, end in spans)
-    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
 
 
 @given(st.integers(min_value=0, max_value=10**12))

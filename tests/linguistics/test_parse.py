@@ -86,7 +86,8 @@ def test_a_pronoun_is_no_number(parser: Parser) -> None:
 
 def test_passive_and_active_share_their_deep_relations(parser: Parser) -> None:
     roles = []
-    for analysis in parser.analyse(["Pirates kidnapped workers.", "Workers were kidnapped by pirates."]):
+    texts = ["Pirates kidnapped workers.", "Workers were kidnapped by pirates."]
+    for analysis in parser.analyse(texts):
         nodes = build_graph(analysis).nodes
         roles.append({n.lemma: n.role for n in nodes if n.content})
     assert roles[0] == roles[1] == {"pirate": "subject", "kidnap": "root", "worker": "object"}

@@ -14,6 +14,12 @@ from tertium.segment import Segment
 if TYPE_CHECKING:
     from tertium.metrics.reasons import Reasons
 
+MOST = 15  # sentences of each kind that are printed
+QUESTIONS = {
+    "forward": "does the hypothesis follow from the reference?",
+    "backward": "does the reference follow from the hypothesis?",
+}
+
 EPILOG = """\
 -t and -r take the sentences themselves, not files. Contributions are counted from what the
 reference would score as its own translation, so that they add up to the score.
@@ -74,10 +80,15 @@ def show(explanation: Reasons, top: int) -> None:
     print(f"{e.metric}: {e.score:+.3f}, of {e.perfect:+.3f} for the reference itself")
     for warning in e.warnings:
         print(f"tertium: {warning}", file=sys.stderr)
+    for direction, question in QUESTIONS.items():
+        if direction in e.follows:
+            print(f"{question} {'yes' if e.follows[direction] else 'no'}")
     for title, sentences in (("faults", e.faults), ("merits", e.merits)):
         if sentences:
             print(f"\n{title}")
-            print("\n".join(f"  - {sentence}" for sentence in sentences))
+            print("\n".join(f"  - {sentence}" for sentence in sentences[:MOST]))
+            if len(sentences) > MOST:
+                print(f"  - and {len(sentences) - MOST} more (--json shows all)")
     if e.alignment:
         print()
         print_table(_alignment_table(e), "text")

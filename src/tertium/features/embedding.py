@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ class EmbeddingFeatures:
     >>> columns([Segment("a cat", references=("a cat",))]).round(3)
     array([[1., 1., 1., 1.]])
     """
+
+    forks: ClassVar[bool] = False
 
     encoder: str = "minilm"
 

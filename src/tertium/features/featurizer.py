@@ -1,4 +1,4 @@
-"""What a featurizer is: segments to named columns; and how several are put side by side.
+"""What a featurizer is: segments to named columns.
 
 A featurizer compares a hypothesis with one reference. A metric with several references compares it
 with each (`single`) and decides afterwards.
@@ -7,8 +7,8 @@ with each (`single`) and decides afterwards.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,12 @@ from tertium.segment import Segment
 
 
 class Featurizer(Protocol):
-    """Turns segments into rows of numbers."""
+    """Turns segments into rows of numbers; two that are equal make equal rows.
+
+    `forks` says that its rows are computed by Python one by one, so that processes may share them.
+    """
+
+    forks: ClassVar[bool]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -28,21 +33,7 @@ class Featurizer(Protocol):
     def __call__(self, segments: Sequence[Segment]) -> FloatArray:
         """One row for each segment, (n, len(names))."""
 
-
-@dataclass(frozen=True)
-class Joined:
-    """The columns of several featurizers, side by side."""
-
-    parts: tuple[Featurizer, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(name for part in self.parts for name in part.names)
-
-    def __call__(self, segments: Sequence[Segment]) -> FloatArray:
-        if not self.parts:
-            return np.zeros((len(segments), 0))
-        return np.hstack([part(segments) for part in self.parts])
+    def __hash__(self) -> int: ...
 
 
 def single(segments: Sequence[Segment]) -> tuple[list[Segment], NDArray[np.int64]]:

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,7 @@ class Information:
         return cls(keys, counts, total)
 
     @classmethod
+    @cache
     def nothing(cls) -> Information:
         """Of no texts at all: every word is as telling as any other."""
         return cls(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint32), 0)

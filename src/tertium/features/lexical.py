@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -54,6 +54,8 @@ class LexicalFeatures:
     >>> len(row), dict(zip(columns.names, row))["bleu.precision-2"]
     (36, np.float64(1.0))
     """
+
+    forks: ClassVar[bool] = True
 
     parts: tuple[Part, ...] = ("bleu", "nist", "ter")
     information: Information = field(default_factory=Information.nothing)

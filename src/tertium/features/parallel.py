@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -23,21 +23,33 @@ from tertium.segment import Segment
 
 CHUNK = 128  # segments one process takes at a time
 WORTHWHILE = 4 * CHUNK
+REMEMBERED = 20_000  # rows of each featurizer that are kept between calls
 
 
 def rows_of(featurizer: Featurizer, segments: Sequence[Segment], label: str = "") -> FloatArray:
     """The rows of all segments in their order, each distinct segment computed once, (n, k).
 
+    Rows of earlier calls are remembered, so that several metrics and training runs share them.
     Segments with one reference stay together, so that it is analysed in one process.
     """
-    distinct = sorted(set(segments), key=lambda s: (s.references, s.hypothesis))
-    place = {segment: number for number, segment in enumerate(distinct)}
-    rows = np.zeros((len(distinct), len(featurizer.names)))
-    with task(label or "features", total=len(distinct)) as advance:
-        for start, part in _compute(featurizer, distinct):
-            rows[start : start + len(part)] = part
+    known = _remembered(featurizer)
+    missing = sorted(set(segments) - known.keys(), key=lambda s: (s.references, s.hypothesis))
+    if len(known) + len(missing) > REMEMBERED:
+        fresh = {s: known[s] for s in set(segments) & known.keys()}
+        known.clear()
+    else:
+        fresh = known
+    with task(label or "features", total=len(missing)) as advance:
+        for start, part in _compute(featurizer, missing):
+            fresh.update(zip(missing[start : start + len(part)], part, strict=True))
             advance(len(part))
-    return rows[[place[segment] for segment in segments]]
+    rows = [fresh[segment] for segment in segments]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(featurizer.names))
+
+
+@lru_cache(maxsize=16)
+def _remembered(featurizer: Featurizer) -> dict[Segment, FloatArray]:
+    return {}
 
 
 def _compute(
@@ -46,6 +58,9 @@ def _compute(
     starts = range(0, len(segments), CHUNK)
     chunks = (segments[start : start + CHUNK] for start in starts)
     workers = min(cores(), len(starts))
+    if not featurizer.forks:
+        yield from [(0, featurizer(segments))] if segments else []
+        return
     if len(segments) < WORTHWHILE or workers < 2 or not _can_fork():
         yield from zip(starts, map(featurizer, chunks), strict=True)
         return

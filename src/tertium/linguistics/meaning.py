@@ -62,7 +62,7 @@ def interpret(graph: Graph) -> tuple[Marks, ...]:
             attitude=_attitude(graph, node),
             downward=downward[i],
             **_verb_marks(graph, node),
-            **_noun_marks(graph, node),
+            **_noun_marks(graph, node, node.parent != ROOT and negated[node.parent]),
         )
         for i, node in enumerate(graph.nodes)
     )
@@ -192,7 +192,7 @@ _DEGREES = {"JJR": "comparative", "RBR": "comparative", "JJS": "superlative", "R
 _DEFINITE = frozenset({"the", "this", "that", "these", "those"})
 
 
-def _noun_marks(graph: Graph, node: Node) -> dict[str, Any]:
+def _noun_marks(graph: Graph, node: Node, negated_clause: bool) -> dict[str, Any]:
     marks: dict[str, Any] = {"degree": _DEGREES.get(node.tag, "")}
     if node.kind in ("adjective", "adverb") and not marks["degree"]:
         lemmas = {graph.nodes[c].lemma for c in graph.children[node.index]}
@@ -202,10 +202,14 @@ def _noun_marks(graph: Graph, node: Node) -> dict[str, Any]:
         return marks
     marks["number"] = _NUMBERS.get(node.tag, "")
     marks["quantifier"] = words.QUANTIFIERS.get(node.lemma, "")
+    if negated_clause and node.lemma.startswith("any"):
+        marks["quantifier"] = "none"  # not ... anybody: nobody
     for c in graph.children[node.index]:
         child = graph.nodes[c]
         if child.role in ("determiner", "modifier", "number") and not marks["quantifier"]:
             marks["quantifier"] = words.QUANTIFIERS.get(child.lemma, "")
+            if negated_clause and child.lemma == "any":
+                marks["quantifier"] = "none"
         if child.role == "determiner" and child.lemma in _DEFINITE:
             marks["definite"] = "definite"
         elif child.role == "determiner" and child.lemma in ("a", "an"):

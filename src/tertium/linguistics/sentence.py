@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,11 +16,11 @@ from tertium.linguistics.similarity import BRIDGES, Profile, profile
 Vectors = NDArray[np.float32]
 
 
-class WordVectors(Protocol):
-    """Distributional vectors of words."""
+class NodeVectors(Protocol):
+    """Distributional vectors of the nodes of a graph."""
 
-    def __call__(self, words: Sequence[str]) -> Vectors:
-        """A unit vector for each word, zeros for one that is not known, (n, dim)."""
+    def __call__(self, graph: Graph) -> Vectors:
+        """A unit vector for each node, zeros where it has none, (nodes, dim)."""
         ...
 
 
@@ -53,11 +52,10 @@ class Sentence:
         return self.graph.nodes
 
 
-def build_sentence(analysis: Analysis, vectors: WordVectors | None = None) -> Sentence:
-    """Everything about one analysed text that a comparison needs."""
+def build_sentence(analysis: Analysis, vectors: NodeVectors | None = None) -> Sentence:
+    """Everything about one analysed text that a comparison needs; without vectors, all are zero."""
     graph = build_graph(analysis)
-    words = [_vector_word(node) for node in graph.nodes]
-    rows = vectors(words) if vectors is not None else np.zeros((len(words), 1), dtype=np.float32)
+    rows = vectors(graph) if vectors else np.zeros((len(graph.nodes), 1), dtype=np.float32)
     return Sentence(
         graph,
         interpret(graph),
@@ -68,13 +66,6 @@ def build_sentence(analysis: Analysis, vectors: WordVectors | None = None) -> Se
         tuple(n.index for n in graph.nodes if not n.content),
         tuple(n.index for n in graph.nodes if not n.content and n.lemma in BRIDGES),
     )
-
-
-def _vector_word(node: Node) -> str:
-    """The word whose vector stands for a node; words of grammar and numbers have none."""
-    if not node.content or node.quantity is not None:
-        return ""
-    return node.lemma if "_" in node.lemma else node.text.lower()
 
 
 def _initials(graph: Graph) -> dict[str, int]:

@@ -16,8 +16,8 @@ import numpy as np
 from tertium.errors import UnknownNameError
 from tertium.features.embedding import EmbeddingFeatures
 from tertium.features.entailment import GROUPS
-from tertium.features.entailment.featurizer import EntailmentFeatures
-from tertium.features.featurizer import Featurizer, Joined
+from tertium.features.entailment.featurizer import DIRECTIONS, EntailmentFeatures
+from tertium.features.featurizer import Featurizer
 from tertium.features.information import Information
 from tertium.features.lexical import SMALL, LexicalFeatures, Part
 from tertium.linguistics.language import looks_english
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class MetricColumn:
     """A metric's segment scores as two columns, linear and in log space."""
+
+    forks: ClassVar[bool] = True
 
     metric: Metric
 
@@ -58,15 +60,12 @@ class LexicalRegression(Regression):
     meteor: ClassVar[bool] = False
 
     def featurizers(self, information: Information) -> tuple[Featurizer, ...]:
-        return (Joined(self._lexical(information)),)
-
-    def _lexical(self, information: Information) -> tuple[Featurizer, ...]:
-        parts: list[Featurizer] = []
-        if self.parts:
-            parts.append(LexicalFeatures(self.parts, information))
-        if self.meteor:
-            parts.append(MetricColumn(METEOR()))
-        return tuple(parts)
+        nothing = Information.nothing()
+        lexical = (
+            LexicalFeatures((part,), information if part == "nist" else nothing)
+            for part in self.parts
+        )
+        return (*lexical, *((MetricColumn(METEOR()),) if self.meteor else ()))
 
     def explain(self, segment: Segment) -> Reasons:
         """Why a segment has its score: what each feature adds to or takes from it.
@@ -166,7 +165,11 @@ class RTER(LexicalRegression):
         return EntailmentFeatures(groups=self.groups, vectors=self.vectors)
 
     def featurizers(self, information: Information) -> tuple[Featurizer, ...]:
-        return (Joined((*self._lexical(information), self.entailment)),)
+        return (*super().featurizers(information), EntailmentFeatures(vectors=self.vectors))
+
+    def uses(self, column: str) -> bool:
+        direction, _, _ = column.partition(".")
+        return direction not in DIRECTIONS or column in self.entailment.names
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         return {
@@ -214,5 +217,5 @@ class MTRTER(RTER):
         return (*super().featurizers(information), *neural)
 
     @property
-    def _shipped(self) -> str:
+    def shipped(self) -> str:
         return f"{self.name}-embeddings" if self.embeddings else self.name

@@ -10,7 +10,7 @@ and a perfect translation has none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from tertium.features.entailment import GROUPS
 from tertium.features.entailment.featurizer import DIRECTIONS, EntailmentFeatures
 from tertium.features.entailment.pair import Pair
-from tertium.features.entailment.summary import remarks
+from tertium.features.entailment.summary import follows, remarks
 from tertium.linguistics.alignment import NOTHING
 from tertium.scores import FloatArray
 from tertium.segment import Segment
@@ -55,6 +55,8 @@ class Reasons:
     `perfect` is what the reference itself would score; `groups` sums the contributions of each
     group of features; `contributions` are those that are not zero, the largest first; `faults` and
     `merits` are sentences about what was found; `alignment` is empty where nothing is aligned.
+    `follows` says of each direction whether anything that was found speaks against entailment:
+    forward from reference to hypothesis, backward from hypothesis to reference.
     """
 
     metric: str
@@ -65,6 +67,7 @@ class Reasons:
     groups: Mapping[str, float]
     contributions: tuple[Contribution, ...]
     alignment: tuple[WordMatch, ...] = ()
+    follows: Mapping[str, bool] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     merits: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -99,6 +102,7 @@ def explain(metric: Regression, segment: Segment) -> Reasons:
         groups=_sum_groups(parts),
         contributions=tuple(sorted(parts, key=lambda part: -abs(part.contribution))),
         alignment=_matches(pairs) if pairs else (),
+        follows=_verdicts(entailment, pairs),
         faults=tuple(remark.sentence for remark in said if not remark.good),
         merits=tuple(remark.sentence for remark in said if remark.good),
         warnings=tuple(metric.warnings([segment])),
@@ -154,6 +158,17 @@ def _fired(
         for direction, pair in zip(DIRECTIONS, pairs, strict=True)
         for feature in entailment.features
         if feature.find(pair)
+    }
+
+
+def _verdicts(
+    entailment: EntailmentFeatures | None, pairs: tuple[Pair, Pair] | None
+) -> dict[str, bool]:
+    if entailment is None or pairs is None:
+        return {}
+    return {
+        direction: follows(pair, entailment.features)
+        for direction, pair in zip(DIRECTIONS, pairs, strict=True)
     }
 
 

@@ -64,7 +64,7 @@ class Regression(SegmentMetric):
 
     @abstractmethod
     def featurizers(self, information: Information) -> tuple[Featurizer, ...]:
-        """What makes its columns: first what Python computes pair by pair, then neural ones."""
+        """What makes its columns, from left to right."""
 
     @property
     def trained(self) -> Trained:
@@ -92,9 +92,14 @@ class Regression(SegmentMetric):
         """The columns of segments with one reference each, (n, features)."""
         if information is None:
             information = self.trained.information
-        plain, *neural = self.featurizers(information)
-        rows = rows_of(plain, segments, self.title)
-        return np.hstack([rows, *(part(segments) for part in neural)])
+        parts = self.featurizers(information)
+        rows = np.hstack([rows_of(part, segments, self.title) for part in parts])
+        names = [name for part in parts for name in part.names]
+        return rows[:, [self.uses(name) for name in names]]
+
+    def uses(self, column: str) -> bool:
+        """Whether a column of its featurizers is among its features."""
+        return True
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         trained = self.trained
@@ -150,15 +155,16 @@ class Regression(SegmentMetric):
 
     @property
     def _folder(self) -> str:
-        return self.model or str(SHIPPED / self._shipped)
+        return self.model or str(SHIPPED / self.shipped)
 
     @property
-    def _shipped(self) -> str:
+    def shipped(self) -> str:
         """The folder of these settings among those that ship."""
         return self.name
 
     def _names(self, information: Information) -> tuple[str, ...]:
-        return tuple(name for part in self.featurizers(information) for name in part.names)
+        names = (name for part in self.featurizers(information) for name in part.names)
+        return tuple(filter(self.uses, names))
 
 
 _unsaved: dict[str, Trained] = {}

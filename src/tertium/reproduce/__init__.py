@@ -17,6 +17,8 @@ from tertium.reproduce.table import Outcome, PaperTable, measure
 PAPERS: Mapping[str, str] = {
     "mathur2019": "Mathur, Baldwin, Cohn: Putting Evaluation in Context",
     "guzman2015": "Guzmán, Joty, Màrquez, Nakov: Pairwise Neural Machine Translation Evaluation",
+    "pado2009": "Padó, Galley, Jurafsky, Manning: Robust Machine Translation Evaluation with "
+    "Entailment Features",
     "shimanaka2018": "Shimanaka, Kajiwara, Komachi: Metric for Automatic Machine Translation "
     "Evaluation based on Universal Sentence Representations",
 }

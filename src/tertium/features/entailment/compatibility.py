@@ -148,9 +148,15 @@ FEATURES = (
     Feature(
         "modality.root",
         _of_roots(_modality, True),
-        "main clauses differ in modality: {hypothesis} for {reference}",
+        "main clauses differ in modality: {hypothesis} is {hypothesis_modality} in the hypothesis, "
+        "{reference_modality} in the reference",
     ),
-    Feature("modality.other", _of_roots(_modality, False), "{hypothesis} differs in modality"),
+    Feature(
+        "modality.other",
+        _of_roots(_modality, False),
+        "{hypothesis} is {hypothesis_modality} in the hypothesis, {reference_modality} in the "
+        "reference",
+    ),
     Feature(
         "modality.lost",
         _predicates(lambda h, p: p.modality in _WEAK and h.modality in _FIRM),
@@ -212,13 +218,13 @@ FEATURES = (
     Feature(
         "polarity.licensed",
         _licensed,
-        "{hypothesis} for {reference}: the change of generality is sound in its context",
+        "{words} follows from {premise} in its context",
         good=True,
     ),
     Feature(
         "polarity.unlicensed",
         _unlicensed,
-        "{hypothesis} for {reference}: the change of generality does not follow in its context",
+        "{words} does not follow from {premise} in its context",
     ),
     Feature(
         "quantifier.same",

@@ -27,7 +27,8 @@ class Feature:
     `says` is a sentence about one match, with the fields {hypothesis} and {reference} (the words on
     either side, whatever the direction), {words} (the words on the side that is the hypothesis of
     this direction), {phrase} (with all that depends on them) and {adds} ("adds" or, where the
-    reference is the hypothesis of this direction, "drops").
+    reference is the hypothesis of this direction, "drops"), {premise} (the words on the other side
+    of this direction), and {hypothesis_modality} and {reference_modality}.
     """
 
     name: str
@@ -41,9 +42,10 @@ class Feature:
 
     def sentences(self, pair: Pair, direction: str) -> list[str]:
         """What it has to say, one sentence for each match."""
-        return [self._say(pair, match, direction) for match in self.find(pair)]
+        return [self.say(pair, match, direction) for match in self.find(pair)]
 
-    def _say(self, pair: Pair, match: Match, direction: str) -> str:
+    def say(self, pair: Pair, match: Match, direction: str) -> str:
+        """The sentence about one match."""
         i, j = match
         own = pair.h[i].text if i != NOTHING else ""
         other = pair.p[j].text if j != NOTHING else ""
@@ -53,7 +55,9 @@ class Feature:
             reference=f"'{other if forward else own}'",
             words=f"'{own or other}'",
             phrase=f"'{_phrase(pair, i)}'" if i != NOTHING else f"'{other}'",
+            premise=f"'{other}'",
             adds="adds" if forward else "drops",
+            **_modalities(pair, match, forward),
         )
 
 
@@ -78,6 +82,15 @@ class Quality:
 
 
 AnyFeature = Feature | Quality
+
+
+def _modalities(pair: Pair, match: Match, forward: bool) -> dict[str, str]:
+    if NOTHING in match:
+        return {"hypothesis_modality": "", "reference_modality": ""}
+    own, other = pair.h_marks[match[0]].modality, pair.p_marks[match[1]].modality
+    hypothesis, reference = (own, other) if forward else (other, own)
+    return {"hypothesis_modality": hypothesis, "reference_modality": reference}
+
 
 _LONGEST_PHRASE = 8
 

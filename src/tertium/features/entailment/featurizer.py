@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tertium.features.entailment import GROUPS
 from tertium.features.entailment.feature import BACKWARD, FORWARD, AnyFeature
 from tertium.features.entailment.pair import Pair, make_pairs
 from tertium.features.featurizer import reference_of
-from tertium.features.vectors import word_vectors
+from tertium.features.vectors import node_vectors
 from tertium.linguistics.parse import load_parser
 from tertium.linguistics.sentence import Sentence, build_sentence
 from tertium.scores import FloatArray
@@ -27,8 +28,11 @@ class EntailmentFeatures:
     """The features of the named groups in both directions: 212 columns for all groups.
 
     `forward` asks whether the hypothesis follows from the reference, `backward` whether the
-    reference follows from the hypothesis. `vectors` is the encoder of distributional similarity.
+    reference follows from the hypothesis. `vectors` is the encoder of distributional similarity:
+    static (`glove`) or contextual (`minilm@4`).
     """
+
+    forks: ClassVar[bool] = True
 
     groups: tuple[str, ...] = tuple(GROUPS)
     vectors: str = "glove"
@@ -63,7 +67,8 @@ def sentences(texts: Sequence[str], vectors: str = "glove") -> dict[str, Sentenc
     found = {text: memory[text] for text in texts if text in memory}
     missing = [text for text in dict.fromkeys(texts) if text not in found]
     if missing:
-        lookup = word_vectors(vectors)
+        lookup = node_vectors(vectors)
+        lookup.prepare(missing)
         for analysis in load_parser().analyse(missing):
             found[analysis.text] = build_sentence(analysis, lookup)
     for text in missing:
@@ -71,6 +76,11 @@ def sentences(texts: Sequence[str], vectors: str = "glove") -> dict[str, Sentenc
             memory.pop(next(iter(memory)))
         memory[text] = found[text]
     return found
+
+
+def forget() -> None:
+    """Drop the sentences held in memory; the store on disk keeps its analyses."""
+    _memory.cache_clear()
 
 
 @lru_cache(maxsize=4)

@@ -1,0 +1,102 @@
+"""What entailment features cost: a pair, first seen and with kept analyses; cores; memory.
+
+    python -m benchmarks.entailment                   milliseconds a pair on one core, by step
+    python -m benchmarks.entailment cores             a batch on one core and on all
+    python -m benchmarks.entailment memory            100,000 pairs in bounded memory
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections.abc import Callable, Sequence
+
+from benchmarks.corpus import wmt17
+from tertium.encoders.runtime import runtime
+from tertium.features.entailment.featurizer import EntailmentFeatures, forget, sentences
+from tertium.features.lexical import LexicalFeatures
+from tertium.features.parallel import rows_of
+from tertium.linguistics.parse import load_parser
+from tertium.metrics.entailment import MetricColumn
+from tertium.metrics.meteor import METEOR
+from tertium.segment import Segment
+
+PAIRS = 300
+
+
+def pairs(count: int) -> list[Segment]:
+    """Distinct pairs of WMT17 de-en, system by system; numbered anew where there are not enough."""
+    testset = wmt17()
+    segments = [s for system in testset.systems for s in testset.segments(system)]
+    unique = list(dict.fromkeys(segments))
+    rounds = -(-count // len(unique))
+    repeats = range(1, rounds)
+    more = [Segment(f"{s.hypothesis} {n}", None, s.references) for n in repeats for s in unique]
+    return [*unique, *more][:count]
+
+
+def show(label: str, work: Callable[[], object], count: int) -> None:
+    """Print the time of one pair, elapsed and of this process's CPU."""
+    elapsed, busy = time.perf_counter(), time.process_time()
+    work()
+    elapsed, busy = time.perf_counter() - elapsed, time.process_time() - busy
+    each = 1e3 / count
+    print(f"{label:40s} {each * elapsed:8.2f} ms {each * busy:8.2f} ms CPU", flush=True)
+
+
+def steps(segments: Sequence[Segment]) -> None:
+    """One core, step by step; the parser, dictionary and vectors are loaded before."""
+    warm, fresh = segments[:50], segments[50:]
+    features, lexical, meteor = EntailmentFeatures(), LexicalFeatures(), MetricColumn(METEOR())
+    for part in (features, lexical, meteor):
+        part(warm)
+    texts = [text for s in fresh for text in (s.hypothesis, s.references[0])]
+    n = len(fresh)
+    with runtime(threads=1, cache=False):
+        show("entailment, nothing kept, one by one", lambda: [features([s]) for s in fresh], n)
+        forget()
+        show("parsing alone, in batches", lambda: load_parser().analyse(texts), n)
+        sentences(texts)
+        show("entailment, analyses kept", lambda: features(fresh), n)
+        show("BLEU, NIST and TER columns", lambda: lexical(fresh), n)
+        show("METEOR column", lambda: meteor(fresh), n)
+    with runtime(threads=1):
+        forget()
+        load_parser().analyse(texts)
+        show("entailment, analyses on disk", lambda: features(fresh), n)
+
+
+def cores(segments: Sequence[Segment]) -> None:
+    """The same batch in one process and in as many as there are cores."""
+    with runtime(cache=False):
+        EntailmentFeatures()(segments[:50])
+        for threads in (1, None):
+            forget()
+            with runtime(threads=threads):
+                label = f"batch of {len(segments)}, {threads or 'all'} core(s)"
+                show(label, lambda: rows_of(EntailmentFeatures(), segments), len(segments))
+
+
+def memory(segments: Sequence[Segment]) -> None:
+    """The most memory this process and its children needed for many pairs."""
+    EntailmentFeatures()(segments[:50])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    show(f"{len(segments)} pairs", lambda: rows_of(EntailmentFeatures(), segments), len(segments))
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(f"before {before // 1024} MB, after {after // 1024} MB, largest child {child // 1024} MB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="?", choices=("steps", "cores", "memory"), default="steps")
+    parser.add_argument("--pairs", type=int)
+    args = parser.parse_args()
+    runs = {"steps": (steps, PAIRS + 50), "cores": (cores, 2000), "memory": (memory, 100_000)}
+    run, count = runs[args.what]
+    run(pairs(args.pairs or count))
+
+
+if __name__ == "__main__":
+    main()

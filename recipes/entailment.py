@@ -1,0 +1,52 @@
+"""Train the regressions that ship: `python -m recipes.entailment`.
+
+All direct assessments into English of WMT15 and WMT16, nothing else: WMT17 and WMT12 stay unseen.
+Features are computed once and shared by the eight models.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from tertium.data.collection import Collection
+from tertium.metrics.entailment import BLEUR, METEORR, MTR, MTRTER, NISTR, RTER, TERR
+from tertium.metrics.regression import SHIPPED, Regression
+from tertium.segment import Judgement
+
+SETS = ("da/wmt15", "da/wmt16")
+MODELS: tuple[tuple[type[Regression], dict[str, Any]], ...] = (
+    (RTER, {}),
+    (BLEUR, {}),
+    (NISTR, {}),
+    (METEORR, {}),
+    (TERR, {}),
+    (MTR, {}),
+    (MTRTER, {}),
+    (MTRTER, {"embeddings": True}),
+)
+
+
+def judgements(collection: Collection) -> list[Judgement]:
+    """Every judged translation into English of the training sets."""
+    return [
+        judgement
+        for name in SETS
+        for lp in collection.find(name).lps
+        if lp.endswith("-en")
+        for judgement in collection.judgements(name, lp).judgements
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", help="the judgements (default: TERTIUM_DATA)")
+    data = judgements(Collection.at(parser.parse_args().data))
+    for cls, config in MODELS:
+        metric = cls.train(data, note=" + ".join(SETS) + " into English", **config)
+        metric.save(SHIPPED / metric.shipped)
+        print(metric.shipped, dict(metric.trained.training), flush=True)
+
+
+if __name__ == "__main__":
+    main()
