@@ -20,6 +20,8 @@ from tertium.version import __version__
 COMMANDS = (
     "score",
     "compare",
+    "rank",
+    "explain",
     "meta",
     "list",
     "data",

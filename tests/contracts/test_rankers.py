@@ -1,0 +1,116 @@
+"""The laws that every ranker keeps, a metric as a ranker among them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError
+from tertium.metrics.ranker import Ranker, load_ranker
+from tertium.registry import RANKERS
+from tertium.segment import Segment
+
+SPECS = [*RANKERS, "chrf", "ter"]
+TOLERANCE = 1e-4  # neural inputs: sums of float32 products in another order
+
+
+@pytest.fixture(params=SPECS)
+def ranker(request: pytest.FixtureRequest) -> Ranker:
+    return load_ranker(request.param)
+
+
+def pairs(segments: list[Segment]) -> tuple[list[Segment], list[Segment]]:
+    """Each segment against two variants of itself."""
+    left = [s for s in segments for _ in range(2)]
+    right = [
+        dataclasses.replace(s, hypothesis=text)
+        for s in segments
+        for text in (s.hypothesis[::-1], f"{s.hypothesis} indeed")
+    ]
+    return left, right
+
+
+def test_chances_lie_between_0_and_1(ranker: Ranker, segments: list[Segment]) -> None:
+    chances = ranker.prefer(*pairs(segments))
+    assert chances.shape == (2 * len(segments),)
+    assert ((chances >= 0) & (chances <= 1)).all()
+
+
+def test_both_orders_add_up_to_one(ranker: Ranker, segments: list[Segment]) -> None:
+    left, right = pairs(segments)
+    both = ranker.prefer(left, right) + ranker.prefer(right, left)
+    np.testing.assert_allclose(both, 1.0, atol=1e-6)
+
+
+def test_equal_translations_are_even(ranker: Ranker, segments: list[Segment]) -> None:
+    assert (ranker.prefer(segments, segments) == 0.5).all()
+
+
+def test_other_pairs_do_not_matter(ranker: Ranker, segments: list[Segment]) -> None:
+    left, right = pairs(segments)
+    together = ranker.prefer(left, right)
+    alone = [ranker.prefer([a], [b])[0] for a, b in zip(left, right, strict=True)]
+    np.testing.assert_allclose(together, alone, atol=TOLERANCE)
+    backwards = ranker.prefer(left[::-1], right[::-1])[::-1]
+    np.testing.assert_allclose(together, backwards, atol=TOLERANCE)
+
+
+def test_a_perfect_translation_beats_a_wrong_one(ranker: Ranker) -> None:
+    reference = "the parliament rejected the new budget on Tuesday"
+    source = "das Parlament lehnte am Dienstag den neuen Haushalt ab"
+    good = Segment(reference, source, (reference,))
+    bad = Segment("my old bicycle is green and rusty today", source, (reference,))
+    assert ranker.prefer([good], [bad])[0] > 0.8
+
+
+def test_ranking_orders_the_example(ranker: Ranker, example: TestSet) -> None:
+    matrix = ranker.rank(example)
+    assert matrix.systems == tuple(example.systems)
+    assert matrix.values.shape == (3, len(example))
+    good, fair, poor = matrix.system_scores
+    assert good > fair > poor
+    np.testing.assert_allclose(matrix.values.sum(axis=0), 1.5, atol=1e-6)  # pairs: 3, systems: 3
+
+
+def test_win_rates_are_means_over_the_others(ranker: Ranker, segments: list[Segment]) -> None:
+    group = [dataclasses.replace(segments[0], hypothesis=t) for t in ("the cat", "cat mat", "sat")]
+    lone = [segments[1]]
+    rates, missing = ranker.win_rates([group, lone])
+    a, b, c = group
+    first, second, third = ranker.prefer([a, a, b], [b, c, c])
+    expected = [(first + second) / 2, (1 - first + third) / 2, (2 - second - third) / 2]
+    np.testing.assert_allclose(rates, expected, atol=TOLERANCE)
+    assert np.isnan(missing).all()
+
+
+def test_spec_rebuilds_the_ranker(ranker: Ranker) -> None:
+    assert load_ranker(ranker.spec) == ranker
+    assert hash(load_ranker(ranker.spec)) == hash(ranker)
+
+
+def test_signature_is_made_of_fields(ranker: Ranker, segments: list[Segment]) -> None:
+    head, *parts = ranker.signature(segments).split("|")
+    assert head == ranker.title
+    assert all(part.count(":") == 1 for part in parts)
+    assert {"nrefs", "version"} <= {part.split(":")[0] for part in parts}
+
+
+def test_faults_are_refused(ranker: Ranker, segments: list[Segment]) -> None:
+    with pytest.raises(LengthError, match="2 left"):
+        ranker.prefer(segments[:2], segments[:1])
+    with pytest.raises(DataError, match="pair 1"):
+        ranker.prefer([segments[0]], [segments[1]])
+    with pytest.raises(NeedsError, match="needs references"):
+        ranker.prefer([Segment("a", "b")], [Segment("c", "b")])
+    with pytest.raises(DataError, match="nothing to compare"):
+        ranker.prefer([], [])
+    with pytest.raises(DataError, match="two systems"):
+        ranker.rank(TestSet(systems={"a": ["x"]}, references=[("y",)]))
+
+
+def test_an_unknown_ranker_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'pairwise'"):
+        load_ranker("pairwse")
