@@ -31,7 +31,7 @@ from tertium.data.leaks import drop_shared
 from tertium.data.preferences import RankingSet
 from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import load_encoder
-from tertium.learning.checkpoint import Checkpoint, settings_of, write_checkpoint
+from tertium.learning.checkpoint import Checkpoint, write_checkpoint
 from tertium.learning.choice import average_pearson, strict_tau
 from tertium.learning.examples import (
     Compared,
@@ -44,16 +44,14 @@ from tertium.learning.examples import (
 )
 from tertium.learning.heads import HeadTraining, agreement_on_scores, all_scores
 from tertium.learning.networks import NETWORKS, NetworkShape, PairNetwork
+from tertium.learning.options import COMPARISONS, Epoch, HeadConfig, TrainingOptions
 from tertium.learning.states import LiveStates
-from tertium.learning.training import Epoch, TrainingOptions
 from tertium.segment import Judgement, Segment
 
 PREFERENCES = ("wmt11", "wmt13", "wmt15", "wmt16")
 HEADS = ("bilstm", "bilstm-attention", "esim")
 ON_SCORES = TrainingOptions(epochs=30, patience=6, rate=4e-4, batch_size=32)
-ON_COMPARISONS = TrainingOptions(
-    epochs=4, patience=4, rate=6e-4, batch_size=64, schedule="linear"
-)
+ON_COMPARISONS = COMPARISONS
 AFTER_COMPARISONS = TrainingOptions(epochs=10, patience=4, rate=2e-4, batch_size=32)
 
 
@@ -247,20 +245,23 @@ def _scores(corpus: Corpus, network: PairNetwork, pairs: Pairs) -> Any:
 def save(corpus: Corpus, network: PairNetwork, job: Job, result: Mapping[str, Any]) -> None:
     """A checkpoint that names the published encoder, also where a half-precision copy served."""
     stem = corpus.encoder.removesuffix("@all").rpartition("/")[2]
-    known = stem in CARDS
+    name, digest = corpus.encoder, corpus.encoder_hash
+    if stem in CARDS:
+        name, digest = f"{stem}@all", next(iter(CARDS[stem].files.values()))
+    config = HeadConfig(
+        encoder=name.removesuffix("@all"), hidden=job.hidden, dropout=job.dropout
+    )
     checkpoint = Checkpoint(
         metric=job.head,
-        config={"encoder": f"{stem}@all" if known else corpus.encoder, "against": "reference",
-                "shape": settings_of(network.shape)},
-        encoders={stem if known else corpus.encoder:
-                  next(iter(CARDS[stem].files.values())) if known else corpus.encoder_hash},
-        tensors=network.state_dict(),
+        config=asdict(config),
+        encoders={name: digest},
+        arrays={key: value.cpu().numpy() for key, value in network.state_dict().items()},
         training={
-            "preferences": [f"rankings/{year}" for year in PREFERENCES],
+            "comparisons": [f"rankings/{year}" for year in PREFERENCES],
             "judgements": ["da/wmt15", "da/wmt16"],
             **{key: result[key] for key in ("dev", "r17", "t12", "pearson", "tau", "log")},
         },
-    )  # fmt: skip
+    )
     write_checkpoint(Path(job.save), checkpoint)
 
 
@@ -275,8 +276,8 @@ def report_jobs(heads: Sequence[str], seeds: Sequence[int]) -> list[Job]:
 def ship_jobs(heads: Sequence[str], out: Path) -> list[Job]:
     return [
         Job(head=head, seed=1, preferences=True, scores=AFTER_COMPARISONS, save=str(out / head))
-        for head in heads if head != "bilstm"
-    ]  # fmt: skip
+        for head in heads
+    ]
 
 
 def curve_jobs() -> list[Job]:

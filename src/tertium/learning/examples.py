@@ -42,6 +42,23 @@ class TextTable:
         return self._numbers.setdefault(text, len(self._numbers))
 
 
+@dataclass(frozen=True, eq=False)
+class JudgedSets:
+    """Sets of scores and of comparisons."""
+
+    scores: Sequence[JudgementSet] = ()
+    comparisons: Sequence[RankingSet] = ()
+
+    @property
+    def all(self) -> list[JudgementSet | RankingSet]:
+        return [*self.scores, *self.comparisons]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many judgements each set has, by name and language pair."""
+        return {f"{one.name} {one.lp}".strip(): len(one) for one in self.all}
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pairs:
     """Hypotheses with what they are compared to: numbers of texts.

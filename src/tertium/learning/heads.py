@@ -5,6 +5,7 @@ Stands between the loop, which knows no data, and the networks, which know no nu
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,10 +27,11 @@ from tertium.learning.examples import (
     pair_sizes,
     plan,
 )
-from tertium.learning.losses import PairLoss, pairwise_loss, squared_error
+from tertium.learning.losses import pairwise_loss, squared_error
 from tertium.learning.networks import PairNetwork
+from tertium.learning.options import Epoch, PairLoss, TrainingOptions
 from tertium.learning.states import States
-from tertium.learning.training import Epoch, Run, TrainingOptions, fit
+from tertium.learning.training import Run, fit
 from tertium.scores import FloatArray
 
 EVALUATED = 256  # pairs of one batch when nothing is learned
@@ -39,32 +41,20 @@ EVALUATED = 256  # pairs of one batch when nothing is learned
 class HeadTraining:
     """A network with the states it reads.
 
-    `choose` is called with nothing and gives the statistic of the network as it stands; `snapshot`
-    and `on_epoch` go to the loop.
+    `choose` is called with nothing and gives the statistic of the network as it stands;
+    `snapshot`, `identity` and `on_epoch` go to the loop.
     """
 
     network: PairNetwork
     states: States
     choose: Callable[[], float] | None = None
     snapshot: Path | None = None
+    identity: str = ""
     on_epoch: Callable[[Epoch], None] | None = field(default=None)
 
     def on_scores(self, data: Scored, options: TrainingOptions, stage: str = "scores") -> Run:
         """Least squares on human scores, on the scale they have."""
-        sizes = pair_sizes(data.pairs, self.states.lengths)
-        regressor = self.network.regressor
-        spread = float(data.targets.std())
-        regressor.centre.fill_(float(data.targets.mean()))
-        regressor.spread.fill_(spread)
-        targets = torch.from_numpy(data.targets).float().to(regressor.centre.device)
-
-        def loss_of(rows: IntArray) -> Tensor:
-            scores = pair_scores(self.network, self.states, data.pairs.take(rows))
-            return squared_error(scores, targets[torch.from_numpy(rows)]) / spread**2
-
-        def batches(rng: np.random.Generator) -> Iterator[IntArray]:
-            return plan(sizes, options.batch_size, rng)
-
+        loss_of, batches = self._score_steps(data, options)
         return self._fit(batches, loss_of, options, stage)
 
     def on_comparisons(
@@ -75,6 +65,56 @@ class HeadTraining:
         loss: PairLoss = "logistic",
     ) -> Run:
         """Pairwise loss on what people preferred, item by item."""
+        loss_of, batches = self._comparison_steps(data, options, loss)
+        return self._fit(batches, loss_of, options, stage)
+
+    def on_both(
+        self,
+        scored: Scored,
+        compared: Compared,
+        options: TrainingOptions,
+        stage: str = "both",
+        loss: PairLoss = "logistic",
+    ) -> Run:
+        """Each step the sum of both losses, on a batch of scores and a batch of comparisons.
+
+        An epoch goes over the comparisons once, and over the scores as often as that takes.
+        """
+        of_scores, score_batches = self._score_steps(scored, options)
+        of_comparisons, comparison_batches = self._comparison_steps(compared, options, loss)
+
+        def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, ComparedBatch]]:
+            rounds = itertools.chain.from_iterable(score_batches(rng) for _ in itertools.count())
+            return zip(rounds, comparison_batches(rng), strict=False)
+
+        def loss_of(batch: tuple[IntArray, ComparedBatch]) -> Tensor:
+            return of_scores(batch[0]) + of_comparisons(batch[1])
+
+        return self._fit(batches, loss_of, options, stage)
+
+    def _score_steps(
+        self, data: Scored, options: TrainingOptions
+    ) -> tuple[Callable[[IntArray], Tensor], Callable[[np.random.Generator], Iterator[IntArray]]]:
+        """The loss of a batch of scores, in units of their variance, and an epoch's batches."""
+        sizes = pair_sizes(data.pairs, self.states.lengths)
+        regressor, spread = self.network.regressor, float(data.targets.std())
+        regressor.centre.fill_(float(data.targets.mean()))
+        regressor.spread.fill_(spread)
+        targets = torch.from_numpy(data.targets).float().to(regressor.centre.device)
+
+        def loss_of(rows: IntArray) -> Tensor:
+            scores = pair_scores(self.network, self.states, data.pairs.take(rows))
+            return squared_error(scores, targets[torch.from_numpy(rows)]) / spread**2
+
+        return loss_of, lambda rng: plan(sizes, options.batch_size, rng)
+
+    def _comparison_steps(
+        self, data: Compared, options: TrainingOptions, loss: PairLoss
+    ) -> tuple[
+        Callable[[ComparedBatch], Tensor],
+        Callable[[np.random.Generator], Iterator[ComparedBatch]],
+    ]:
+        """The loss of a batch of items and an epoch's batches."""
         usable = np.flatnonzero(has_comparisons(data))
         sizes = item_sizes(data, self.states.lengths)[usable]
 
@@ -90,7 +130,7 @@ class HeadTraining:
             for items in plan(sizes, options.batch_size, rng):
                 yield comparisons_of(data, usable[items])
 
-        return self._fit(batches, loss_of, options, stage)
+        return loss_of, batches
 
     def _fit(
         self,
@@ -107,6 +147,7 @@ class HeadTraining:
             dev=self.choose,
             stage=stage,
             snapshot=self.snapshot,
+            identity=self.identity,
             on_epoch=self.on_epoch,
         )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-PairLoss = Literal["logistic", "hinge"]
+from tertium.learning.options import PairLoss
 
 
 class OfMargins(Protocol):

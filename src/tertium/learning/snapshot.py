@@ -7,8 +7,6 @@ as JSON in its header.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +15,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tertium.errors import DataError, ModelError
+from tertium.errors import UsageError
+from tertium.learning.arrays import read_arrays, write_arrays
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """A run after an epoch: all that is needed to go on from there."""
+    """A run after an epoch: all that is needed to go on from there.
 
+    `identity` stands for data and settings: a run with others does not go on from here.
+    """
+
+    identity: str
     stage: str
     progress: dict[str, Any]
     network: Mapping[str, Tensor]
@@ -44,67 +47,39 @@ def write_snapshot(file: Path, snapshot: Snapshot) -> None:
             for name, value in values.items()
         },
     }
-    header = {"stage": snapshot.stage, "progress": json.dumps(snapshot.progress)}
-    write_tensors(file, tensors, header)
+    header = {
+        "identity": snapshot.identity,
+        "stage": snapshot.stage,
+        "progress": json.dumps(snapshot.progress),
+    }
+    arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+    write_arrays(file, arrays, header)
 
 
-def read_snapshot(file: Path, stage: str) -> Snapshot | None:
-    """The snapshot of this stage; None where there is none, or one of another stage."""
+def read_snapshot(file: Path, identity: str) -> Snapshot | None:
+    """The snapshot in a file; None where there is none. One of another run is refused."""
     if not file.is_file():
         return None
-    tensors, header = read_tensors(file)
-    if header.get("stage") != stage:
-        return None
+    arrays, header = read_arrays(file)
+    if header.get("identity") != identity:
+        raise UsageError(
+            f"{file} is of a training run with other data or settings: give another folder, or "
+            "remove the file to begin anew"
+        )
     parts: dict[str, dict[str, Tensor]] = {"network": {}, "best": {}, "random": {}, "optimiser": {}}
-    for name, tensor in tensors.items():
+    for name, array in arrays.items():
         kind, _, rest = name.partition(".")
-        parts[kind][rest] = tensor
+        parts[kind][rest] = torch.from_numpy(array)
     optimiser: dict[int, dict[str, Tensor]] = {}
     for name, tensor in parts["optimiser"].items():
         number, _, rest = name.partition(".")
         optimiser.setdefault(int(number), {})[rest] = tensor
     return Snapshot(
-        stage=stage,
+        identity=identity,
+        stage=header["stage"],
         progress=json.loads(header["progress"]),
         network=parts["network"],
         best=parts["best"],
         optimiser=optimiser,
         randomness=parts["random"],
     )
-
-
-def write_tensors(
-    file: Path, tensors: Mapping[str, Tensor], header: Mapping[str, str] | None = None
-) -> None:
-    """Write a safetensors file beside its place, then move it there in one step."""
-    from safetensors.torch import save_file
-
-    plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}-")
-        os.close(handle)
-    except OSError as error:
-        raise DataError(f"{file} cannot be written: {error.strerror}") from None
-    temporary = Path(name)
-    try:
-        save_file(plain, temporary, metadata=dict(header or {}))
-        temporary.chmod(0o644)
-        temporary.replace(file)
-    except Exception as error:  # safetensors has an error type of its own for a full disk
-        temporary.unlink(missing_ok=True)
-        raise DataError(f"{file} cannot be written: {error}") from None
-
-
-def read_tensors(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the header of a safetensors file."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(file, framework="pt") as opened:
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-            return tensors, dict(opened.metadata() or {})
-    except FileNotFoundError:
-        raise ModelError(f"{file}: no such file") from None
-    except (SafetensorError, OSError) as error:
-        raise ModelError(f"{file} is damaged or was cut short: {error}") from None

@@ -17,58 +17,19 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from tertium import progress
-from tertium.errors import DataError, UsageError
+from tertium.errors import DataError
+from tertium.learning.options import Epoch, TrainingOptions
 from tertium.learning.snapshot import Snapshot, read_snapshot, write_snapshot
 
 log = logging.getLogger(__name__)
 Batch = TypeVar("Batch")
-Schedule = Literal["constant", "linear"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingOptions:
-    """How to train; the defaults are those of Mathur et al. (2019).
-
-    `epochs` at most, stopping after `patience` of them without a better `dev` statistic;
-    `batch_size` examples a step (items, for comparisons); `rate` of Adam, `constant` or falling
-    `linear`ly to 0; gradients clipped to a norm of `clip`; `weight_decay` apart from the gradient
-    (AdamW); `seed` of everything random; `device` as in `runtime`; `mixed`: bf16 on a GPU.
-    """
-
-    epochs: int = 30
-    patience: int = 5
-    batch_size: int = 32
-    rate: float = 4e-4
-    schedule: Schedule = "constant"
-    clip: float = 10.0
-    weight_decay: float = 0.0
-    seed: int = 1
-    device: str = "auto"
-    mixed: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "rate", "clip"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name}={getattr(self, name)}: expected more than 0")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Epoch:
-    """One row of the learning log: `dev` is NaN where nothing is held out."""
-
-    stage: str
-    number: int
-    loss: float
-    dev: float
-    seconds: float
-    best: bool
 
 
 @dataclass(kw_only=True)
@@ -90,12 +51,14 @@ def fit(
     dev: Callable[[], float] | None = None,
     stage: str = "training",
     snapshot: Path | None = None,
+    identity: str = "",
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> Run:
     """Train until nothing improves; leaves the best epoch's weights in the network.
 
-    With `snapshot`, a file written after every epoch, a run that was interrupted goes on from
-    there. An interrupt from the keyboard keeps the best epoch in the network and is raised again.
+    With `snapshot`, a file written after every epoch, a run that was interrupted in this stage
+    goes on from there; `identity` stands for its data and settings. However training ends, the best
+    epoch is what the network holds; `on_epoch` finds it there too.
     """
     torch.manual_seed(options.seed)
     optimiser = torch.optim.AdamW(
@@ -104,7 +67,8 @@ def fit(
     rng = np.random.default_rng(options.seed)
     run = Run(stage=stage)
     best = _copy(network)
-    if snapshot is not None and (found := read_snapshot(snapshot, stage)) is not None:
+    found = read_snapshot(snapshot, identity) if snapshot is not None else None
+    if found is not None and found.stage == stage:
         run, best = _restore(found, network, optimiser, rng)
     try:
         while len(run.epochs) < options.epochs and run.since_best < options.patience:
@@ -113,7 +77,7 @@ def fit(
             value = math.nan if dev is None else _evaluate(network, dev)
             best = _note(run, network, best, loss, value, time.perf_counter() - started)
             if snapshot is not None:
-                write_snapshot(snapshot, _capture(run, network, best, optimiser, rng))
+                write_snapshot(snapshot, _capture(identity, run, network, best, optimiser, rng))
             if on_epoch is not None:
                 on_epoch(run.epochs[-1])
     finally:
@@ -202,6 +166,7 @@ def _copy(network: nn.Module) -> dict[str, Tensor]:
 
 
 def _capture(
+    identity: str,
     run: Run,
     network: nn.Module,
     best: dict[str, Tensor],
@@ -213,6 +178,7 @@ def _capture(
     if device.type == "cuda":
         randomness["cuda"] = torch.cuda.get_rng_state(device)
     return Snapshot(
+        identity=identity,
         stage=run.stage,
         progress={
             "epochs": [vars(epoch) for epoch in run.epochs],

@@ -7,13 +7,15 @@ equality, the spec string and the command-line options all derive from its field
 from __future__ import annotations
 
 import dataclasses
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tertium.errors import DataError, NeedsError
+from tertium.errors import DataError, ModelError, NeedsError
 from tertium.metrics.peers import PeerCalls
 from tertium.registry import ALIASES, METRICS, build, print_spec, resolve, split_spec
 from tertium.scores import FloatArray, Scores
@@ -168,8 +170,13 @@ def count_references(segments: Sequence[Segment]) -> str:
 def load_metric(spec: str, **fields: Any) -> Metric:
     """Build a metric from its spec, e.g. `load_metric("chrf:word_order=2")`.
 
-    Keyword arguments are fields too: `load_metric("chrf", word_order=2)`.
+    Keyword arguments are fields too: `load_metric("chrf", word_order=2)`. The path of a folder
+    that a trained metric was saved to is a spec as well; a registered name goes first, so write
+    `./esim` for a folder of that name.
     """
+    if is_folder(spec):
+        found: Metric = dataclasses.replace(load_folder(Path(spec)), **fields)
+        return found
     name, texts = split_spec(spec)
     if name in ALIASES:
         name, defaults = split_spec(ALIASES[name])
@@ -177,3 +184,23 @@ def load_metric(spec: str, **fields: Any) -> Metric:
     cls = resolve(METRICS, name, "metric")
     metric: Metric = build(cls, name, texts)
     return dataclasses.replace(metric, **fields) if fields else metric  # type: ignore[type-var]
+
+
+def is_folder(spec: str) -> bool:
+    """Whether a spec is the path of a trained metric, not a name."""
+    known = spec in METRICS or spec in ALIASES
+    try:
+        return not known and (Path(spec) / "config.json").is_file()
+    except OSError:
+        return False
+
+
+def load_folder(folder: Path) -> Any:
+    """The metric that was saved to a folder."""
+    try:
+        name = json.loads((folder / "config.json").read_text(encoding="utf-8"))["metric"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ModelError(
+            f"{folder / 'config.json'} cannot be read or names no metric: not a trained metric"
+        ) from None
+    return resolve(METRICS, str(name), "metric").load(folder)

@@ -1,0 +1,200 @@
+"""What BiLSTM, BiLSTM + attention and ESIM share: a trained network over a frozen encoder.
+
+A hypothesis is compared with its reference, its source or both, as the network was trained; over
+several references the best counts, or the mean. Training goes from comparisons to scores where
+both are given (what helped every head), or mixes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from tertium.encoders import Chunk, Encoder, current_runtime, load_encoder, pairwise
+from tertium.encoders.runtime import Long, Precision
+from tertium.learning.checkpoint import check_encoder
+from tertium.learning.examples import sides_of
+from tertium.learning.options import (
+    COMPARISONS,
+    SCORES,
+    Epoch,
+    HeadConfig,
+    HeadPlan,
+    Order,
+    PairLoss,
+    TrainingOptions,
+)
+from tertium.metrics.trainable import Trainable, TrainingData, judged_sets
+from tertium.scores import FloatArray
+from tertium.segment import Segment
+
+if TYPE_CHECKING:
+    from tertium.learning.networks import PairNetwork
+
+BLOCK = 2048  # segments compared with two sides at once
+
+CITATION = """\
+@inproceedings{mathur-etal-2019-putting,
+    title = "Putting Evaluation in Context: Contextual Embeddings Improve Machine Translation
+        Evaluation",
+    author = "Mathur, Nitika and Baldwin, Timothy and Cohn, Trevor",
+    booktitle = "Proceedings of ACL", year = "2019", pages = "2799--2808"
+}"""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairHead(Trainable):
+    """A trained head; the score is on the scale of the human scores it learned from.
+
+    `model` names the folder it was saved to (empty: the one that ships); `references` takes the
+    best or the mean over several; `precision` and `long` are the encoder's.
+    """
+
+    citation: ClassVar[str] = CITATION
+
+    references: Literal["best", "mean"] = "best"
+    precision: Precision = "fp32"
+    long: Long = "truncate"
+
+    @property
+    def config(self) -> HeadConfig:
+        """What was trained."""
+        return HeadConfig(**self.checkpoint.config)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return self.config.needs
+
+    @property
+    def encoder(self) -> Encoder:
+        """The frozen encoder, of the weights it was trained with."""
+        name = self.config.encoder_name
+        encoder = load_encoder(name, precision=self.precision, long=self.long)
+        check_encoder(name, self.checkpoint.encoders.get(name, ""), encoder.weights_hash)
+        return encoder
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        sides = sides_of(self.config.against)
+        rows = [
+            (number, segment.hypothesis, texts)
+            for number, segment in enumerate(segments)
+            for texts in sides(segment)
+        ]
+        owners = np.array([row[0] for row in rows])
+        left = [row[1] for row in rows]
+        columns = [list(column) for column in zip(*(row[2] for row in rows), strict=True)]
+        return self._reduced(self._compare(left, columns), owners, len(segments))
+
+    def _reduced(self, values: FloatArray, owners: np.ndarray, count: int) -> FloatArray:
+        """One value for each segment, (n,), from one for each of its comparisons."""
+        if self.references == "mean":
+            return np.bincount(owners, weights=values, minlength=count) / np.bincount(owners)
+        best = np.full(count, -np.inf)
+        np.maximum.at(best, owners, values)
+        return best
+
+    def _compare(self, left: list[str], columns: list[list[str]]) -> FloatArray:
+        """Scores of hypotheses against one column of texts for each side."""
+        import torch
+
+        from tertium.learning.inference import representations
+
+        network, encoder = loaded_network(self), self.encoder
+
+        def represent(chunk: Chunk) -> FloatArray:
+            with torch.inference_mode():
+                found: FloatArray = representations(network, chunk).cpu().numpy()
+            return found
+
+        def score(chunk: Chunk) -> FloatArray:
+            with torch.inference_mode():
+                found: FloatArray = network.regressor(representations(network, chunk)).cpu().numpy()
+            return found
+
+        if len(columns) == 1:
+            return pairwise(encoder, left, columns[0], score)
+        result = np.zeros(len(left))
+        for start in range(0, len(left), BLOCK):
+            stop = start + BLOCK
+            parts = [pairwise(encoder, left[start:stop], c[start:stop], represent) for c in columns]
+            with torch.inference_mode():
+                joined = torch.from_numpy(np.hstack(parts)).float().to(network.mix.gamma.device)
+                result[start:stop] = network.regressor(joined).cpu().numpy()
+        return result
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        counts = super().warnings(segments)
+        cut = self._truncated(segments)
+        return {**counts, **({"truncated": cut} if cut else {})}
+
+    def _truncated(self, segments: Sequence[Segment]) -> int:
+        texts = [t for s in segments for t in (s.hypothesis, *s.references, s.source or "")]
+        return self.encoder.truncated(list(dict.fromkeys(texts)))
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        fields = {"against": self.config.against, **super().signature_fields(segments)}
+        if any(len(s.references) > 1 for s in segments):
+            fields["refs"] = self.references
+        return {
+            **fields,
+            **self.encoder.signature_fields(),
+            "trunc": str(self._truncated(segments)),
+        }
+
+    @classmethod
+    def train(
+        cls,
+        data: TrainingData,
+        *,
+        dev: TrainingData = (),
+        options: TrainingOptions = SCORES,
+        comparison_options: TrainingOptions = COMPARISONS,
+        order: Order = "comparisons first",
+        loss: PairLoss = "logistic",
+        folder: str | Path | None = None,
+        on_epoch: Callable[[Epoch], None] | None = None,
+        **config: Any,
+    ) -> Self:
+        """Learn from judgements, from comparisons, or from comparisons and then judgements.
+
+        The epoch that agrees best with `dev` is kept (average Pearson over language pairs of
+        judgements, else strict tau of comparisons); without `dev`, the last. What shares a
+        reference with `dev` is left out of training. With `folder` the best epoch so far always
+        lies there, and the same call goes on after an interruption. `config` is that of
+        `HeadConfig`: encoder, against, hidden, dropout.
+        """
+        from tertium.learning.head_training import train_head
+
+        chosen = HeadConfig(**config)
+        plan = HeadPlan(
+            options=options,
+            comparison_options=comparison_options,
+            order=order,
+            loss=loss,
+            folder=Path(folder) if folder is not None else None,
+            on_epoch=on_epoch,
+        )
+        sets, held_out = judged_sets(cls.name, data, dev, chosen.needs)
+        checkpoint = train_head(cls.name, chosen, plan, sets, held_out)
+        return cls(model=str(folder)) if folder is not None else cls.from_checkpoint(checkpoint)
+
+
+def loaded_network(metric: PairHead) -> PairNetwork:
+    """The network of a metric on the device of the current runtime; kept between calls."""
+    from tertium.encoders.network import choose_device
+
+    device = choose_device(current_runtime().device)
+    return _network(metric.checkpoint.hash, device, metric)
+
+
+@lru_cache(maxsize=4)
+def _network(digest: str, device: str, metric: PairHead) -> PairNetwork:
+    from tertium.learning.head_training import restore_network
+
+    where = metric.model or metric.name
+    return restore_network(metric.checkpoint, metric.encoder, where).to(device)
