@@ -29,8 +29,7 @@ T = TypeVar("T")
 
 SIMPLEX_ROUNDS = 1_000_000
 OPTIMAL = 1
-SINKHORN_ROUNDS = 1_000
-SINKHORN_TOLERANCE = 1e-5
+SINKHORN_ROUNDS = 10_000
 NEAR = 0.01  # squared distances below this lose too many digits in a float32 product
 SHARE = 64  # problems a thread takes at once
 
@@ -90,12 +89,15 @@ def sinkhorn(
     left: FloatArray | None = None,
     right: FloatArray | None = None,
     *,
-    regularisation: float = 0.02,
+    regularisation: float = 0.05,
+    tolerance: float = 0.03,
 ) -> Transport:
-    """The plan of least cost less `regularisation` x entropy (Cuturi 2013), by alternate scaling.
+    """A plan near the one of least cost less `regularisation` x entropy (Cuturi 2013).
 
-    Costs grow with the square of the number of points, where the exact solvers' grow with the cube:
-    for texts of hundreds of pieces. The plan's cost is at most a little above the exact one's.
+    Rows and columns are scaled in turn until the weights are met up to `tolerance`, and the rest
+    is moved evenly (Altschuler et al. 2017), so that the plan is a plan and its cost never below
+    the exact one. Work grows with the square of the number of points, where the exact solvers'
+    grows with the cube: it pays for texts of hundreds of pieces.
 
     >>> round(sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])).cost, 4)
     0.3333
@@ -107,15 +109,24 @@ def sinkhorn(
     reduced = costs - costs.min(axis=1, keepdims=True)
     reduced -= reduced.min(axis=0)
     kernel = np.exp(-reduced / regularisation)
-    u, v = np.full(rows, 1 / rows), np.full(columns, 1 / columns)
-    for number in range(SINKHORN_ROUNDS):
+    v = np.full(columns, 1 / columns)
+    for number in range(1, SINKHORN_ROUNDS + 1):
         u = a / (kernel @ v)
-        scaled = u @ kernel
-        if number % 10 == 0 and np.abs(v * scaled - b).sum() < SINKHORN_TOLERANCE:
+        reached = u @ kernel
+        if number % 5 == 0 and np.abs(v * reached - b).sum() < tolerance:
             break
-        v = b / scaled
-    plan = u[:, None] * kernel * v
+        v = b / reached
+    plan = _completed(u[:, None] * kernel * v, a, b)
     return Transport(cost=float((plan * costs).sum()), plan=plan)
+
+
+def _completed(plan: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
+    """A plan that almost meets both weights, with what is missing moved evenly."""
+    plan = plan * np.minimum(1, left / plan.sum(axis=1))[:, None]
+    plan *= np.minimum(1, right / plan.sum(axis=0))
+    here, there = left - plan.sum(axis=1), right - plan.sum(axis=0)
+    missing = here.sum()
+    return plan + np.outer(here, there) / missing if missing > 0 else plan
 
 
 def solve_all(

@@ -17,7 +17,7 @@ from tertium.encoders.embeddings import Embeddings, Float32Array
 from tertium.encoders.matching import greedy
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.metrics.calibration import baseline
-from tertium.metrics.embedding import EmbeddingMetric, Formula, comparisons
+from tertium.metrics.embedding import EmbeddingMetric, Formula, Side, comparisons
 from tertium.metrics.links import Link, greedy_links
 from tertium.scores import FloatArray
 from tertium.segment import Segment
@@ -84,10 +84,10 @@ class BERTScore(EmbeddingMetric):
 
         return compare
 
-    def finish(self, values: FloatArray, encoder: Encoder) -> FloatArray:
+    def finish(self, values: FloatArray, encoder: Encoder, side: Side) -> FloatArray:
         if not self.rescale:
             return values
-        level = np.array(baseline(encoder.name))
+        level = np.array(baseline(encoder.name, side))
         rescaled: FloatArray = (values - level) / (1 - level)
         return rescaled
 

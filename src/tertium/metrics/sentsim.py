@@ -11,8 +11,8 @@ import numpy as np
 from tertium.encoders import Chunk, Encoder
 from tertium.errors import UsageError
 from tertium.metrics.bertscore import BERTScore
-from tertium.metrics.calibration import bounds
-from tertium.metrics.embedding import EmbeddingMetric, Formula
+from tertium.metrics.calibration import bound
+from tertium.metrics.embedding import SOURCE_ENCODER, EmbeddingMetric, Formula, Side
 from tertium.metrics.links import Link
 from tertium.metrics.smd import SMD
 from tertium.metrics.sss import SSS
@@ -49,6 +49,10 @@ class SentSim(EmbeddingMetric):
     name: ClassVar[str] = "sentsim"
     title: ClassVar[str] = "SentSim"
     parts: ClassVar[tuple[str, ...]] = ("score", "sentence", "token")
+    default_encoders: ClassVar[Mapping[Side, str]] = {
+        "reference": "minilm@3",
+        "source": SOURCE_ENCODER,
+    }
     citation: ClassVar[str] = SSS.citation
 
     sentence: Literal["sss", "smd"] = "sss"
@@ -90,21 +94,21 @@ class SentSim(EmbeddingMetric):
     def edge(self, equal: bool) -> Sequence[float]:
         return [part.identical if equal else part.unrelated for part in self.components]
 
-    def finish(self, values: FloatArray, encoder: Encoder) -> FloatArray:
+    def finish(self, values: FloatArray, encoder: Encoder, side: Side) -> FloatArray:
         """Raw values of both components (c, 2) to the score and both similarities, (c, 3)."""
         if self.normalise == "corpus":
             near, far = self._extremes(values)
         else:
-            near, far = np.array(self.edge(True)), np.array(self._stored(encoder))
+            near, far = np.array(self.edge(True)), np.array(self._stored(encoder, side))
         span = np.where(near == far, 1.0, near - far)
         similarities = np.where(near == far, 0.5, (values - far) / span)
         grown = np.exp(similarities) if self.combine == "exponential" else similarities
         weights = np.array([self.sentence_weight, self.token_weight])
         return np.column_stack([grown @ weights, similarities])
 
-    def _stored(self, encoder: Encoder) -> tuple[float, float]:
+    def _stored(self, encoder: Encoder, side: Side) -> tuple[float, float]:
         token = self.token if self.token == "wmd" else self.measure
-        return bounds(encoder.name, self.sentence), bounds(encoder.name, token)
+        return bound(encoder.name, side, self.sentence), bound(encoder.name, side, token)
 
     def _extremes(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The best and the worst value of each component, blank texts aside, (2,) each."""

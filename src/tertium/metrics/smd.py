@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 from tertium.encoders import Chunk, Encoder
 from tertium.encoders.embeddings import Float32Array
 from tertium.encoders.matching import spans, unit
-from tertium.metrics.embedding import EmbeddingMetric, Formula
+from tertium.metrics.embedding import SOURCE_ENCODER, EmbeddingMetric, Formula, Side
 from tertium.scores import FloatArray
 from tertium.segment import Segment
 
@@ -32,6 +32,10 @@ class SMD(EmbeddingMetric):
     name: ClassVar[str] = "smd"
     title: ClassVar[str] = "SMD"
     higher_is_better: ClassVar[bool] = False
+    default_encoders: ClassVar[Mapping[Side, str]] = {
+        "reference": "minilm@6",
+        "source": SOURCE_ENCODER,
+    }
     identical: ClassVar[float] = 0.0
     unrelated: ClassVar[float] = 2.0
     citation: ClassVar[str] = """\

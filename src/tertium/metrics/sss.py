@@ -46,8 +46,9 @@ class SSS(EmbeddingMetric):
 
 
 def sentence_cosines(chunk: Chunk) -> FloatArray:
-    """The cosine of both sentence vectors of each comparison, (m,)."""
+    """The cosine of both sentence vectors of each comparison, (m,); NaN where one is zero."""
     vectors = unit(chunk.texts.sentences)
+    vectors[~vectors.any(axis=1)] = np.nan
     cosines = np.einsum("ij,ij->i", vectors[chunk.left], vectors[chunk.right])
     result: FloatArray = cosines.astype(np.float64)
     return result

@@ -26,8 +26,8 @@ class WMD(EmbeddingMetric):
 
     Vectors are scaled to length 1, as contextual vectors have no length worth comparing; pieces
     weigh alike, which for static vectors is the same as frequencies over types. Special tokens are
-    left out. `solver` is exact, or sinkhorn with its entropic `regularisation`, which is
-    slightly too high and pays for texts of hundreds of pieces only.
+    left out. `solver` is exact, or sinkhorn with its entropic `regularisation`, whose distances
+    are a little too high and which is faster on texts of some 200 pieces or more.
 
     Relatives: BERTScore lets several pieces match the same one; WMDO adds a price for word order.
 

@@ -1,0 +1,162 @@
+"""How the figures stored for an encoder were found: its layer, its bounds, its baseline.
+
+    python -m tertium.reproduce.calibrate minilm --data DIR
+
+reads da/wmt15 and da/wmt16 and nothing else. For each layer it prints how well each formula agrees
+with people (average Pearson over language pairs), and what `metrics/calibration.py` holds: the
+value that one translation in 200 does not reach, and BERTScore of sentences paired at random.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tertium.data.collection import Collection
+from tertium.encoders import Chunk, Encoder, load_encoder, pairwise
+from tertium.encoders.matching import greedy
+from tertium.encoders.universal_network import LAYERS
+from tertium.meta.correlation import pearson
+from tertium.metrics.bertscore import with_f1
+from tertium.metrics.embedding import Side, comparisons
+from tertium.metrics.smd import mean_distances
+from tertium.metrics.sss import sentence_cosines
+from tertium.metrics.wmd import WMD
+from tertium.scores import FloatArray
+
+SETS = ("da/wmt15", "da/wmt16")
+COLUMNS = ("precision", "recall", "f1", "bertr", "wmd", "smd", "sss")
+DISTANCES = ("wmd", "smd")
+WORST = 0.5  # per cent of translations beyond the bound
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sample:
+    """One language pair's judgements: human scores (n,), and values (n, layers, columns)."""
+
+    human: FloatArray
+    values: FloatArray
+    unrelated: FloatArray  # (n, layers, 3): BERTScore of hypotheses with others' references
+
+
+def formulas(chunk: Chunk, layers: int) -> FloatArray:
+    """Every column of every layer for each comparison of a chunk, (m, layers * columns)."""
+    sentences = sentence_cosines(chunk)
+    width = chunk.texts.vectors.shape[1] // layers
+    found: list[FloatArray] = []
+    for layer in range(layers):
+        part = _layer(chunk, layer * width, width)
+        costs = np.array([plan.cost for plan in WMD().transports(part)])
+        plain = greedy(part, special=False)[:, 1]
+        scores = with_f1(greedy(part))
+        found.append(np.column_stack([scores, plain, costs, mean_distances(part), sentences]))
+    return np.concatenate(found, axis=1)
+
+
+def unrelated(chunk: Chunk, layers: int) -> FloatArray:
+    """BERTScore at every layer for each comparison of a chunk, (m, layers * 3)."""
+    width = chunk.texts.vectors.shape[1] // layers
+    parts = [_layer(chunk, layer * width, width) for layer in range(layers)]
+    return np.concatenate([with_f1(greedy(part)) for part in parts], axis=1)
+
+
+def _layer(chunk: Chunk, start: int, width: int) -> Chunk:
+    vectors = np.ascontiguousarray(chunk.texts.vectors[:, start : start + width])
+    return dataclasses.replace(chunk, texts=dataclasses.replace(chunk.texts, vectors=vectors))
+
+
+def measure(encoder: Encoder, collection: Collection, side: Side) -> Iterator[Sample]:
+    """The samples of an encoder's layers on every language pair it knows."""
+    layers = encoder.layers
+    for name in SETS:
+        for lp in collection.find(name).lps:
+            read = set(lp.split("-")[0 if side == "source" else 1 :])
+            if encoder.languages is not None and not read <= encoder.languages:
+                continue
+            judged = collection.judgements(name, lp)
+            _, left, right = comparisons(judged.segments, side)
+            values = pairwise(
+                encoder, left, right, lambda c: formulas(c, layers), sentences=True
+            )
+            others = np.roll(np.array(right, dtype=object), len(right) // 2).tolist()
+            yield Sample(
+                human=judged.scores,
+                values=values.reshape(len(left), layers, len(COLUMNS)),
+                unrelated=pairwise(encoder, left, others, lambda c: unrelated(c, layers)).reshape(
+                    len(left), layers, 3
+                ),
+            )
+
+
+def agreement(samples: Sequence[Sample], layer: int) -> dict[str, float]:
+    """Average Pearson of each column, and of SentSim by corpus, over language pairs."""
+    rows = [_agreement(sample.human, sample.values[:, layer]) for sample in samples]
+    return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+
+
+def _agreement(human: FloatArray, values: FloatArray) -> dict[str, float]:
+    columns = dict(zip(COLUMNS, values.T, strict=True))
+    similar = {k: 1 - _unit(v) if k in DISTANCES else _unit(v) for k, v in columns.items()}
+    joint = {
+        f"{a}+{b}": np.exp(similar[a]) + np.exp(similar[b])
+        for a in ("sss", "smd")
+        for b in ("f1", "wmd")
+    }
+    return {key: float(pearson(human, column)) for key, column in {**similar, **joint}.items()}
+
+
+def _unit(values: FloatArray) -> FloatArray:
+    least, most = np.nanmin(values), np.nanmax(values)
+    result: FloatArray = (values - least) / (most - least)
+    return result
+
+
+def bounds(samples: Sequence[Sample], layer: int) -> dict[str, float]:
+    """The value of each column that `WORST` per cent of all translations do not reach."""
+    values = np.concatenate([sample.values[:, layer] for sample in samples])
+    return {
+        key: float(np.nanpercentile(column, 100 - WORST if key in DISTANCES else WORST))
+        for key, column in zip(COLUMNS, values.T, strict=True)
+    }
+
+
+def baseline(samples: Sequence[Sample], layer: int) -> FloatArray:
+    """BERTScore's precision, recall and F1 of sentences paired at random, (3,)."""
+    values = np.concatenate([sample.unrelated[:, layer] for sample in samples])
+    result: FloatArray = np.nanmean(values, axis=0)
+    return result
+
+
+def encoders_of(family: str) -> Mapping[str, Encoder]:
+    """The encoders that cover all layers of a family, by the number of their first layer."""
+    if family == "use":
+        return {str(n): load_encoder(f"use@{n}") for n in LAYERS}
+    return {"0": load_encoder(f"{family}@all", special=True)}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, prog="tertium.reproduce.calibrate")
+    parser.add_argument("family", help="minilm, mpnet, use, ...")
+    parser.add_argument("--side", choices=("reference", "source"), default="reference")
+    parser.add_argument("--data", help="the folder of human judgements")
+    options = parser.parse_args(arguments)
+    collection = Collection.at(options.data)
+    for first, encoder in encoders_of(options.family).items():
+        samples = list(measure(encoder, collection, options.side))
+        for layer in range(encoder.layers):
+            report = {
+                "agreement": agreement(samples, layer),
+                "bounds": bounds(samples, layer),
+                "baseline": dict(zip(COLUMNS, baseline(samples, layer), strict=False)),
+            }
+            print(f"{options.family}@{int(first) + layer} against {options.side}")
+            for kind, figures in report.items():
+                print(f"  {kind}: ", ", ".join(f"{k} {v:.4f}" for k, v in figures.items()))
+
+
+if __name__ == "__main__":
+    main()
