@@ -16,8 +16,9 @@ from tertium.learning.pairwise_network import (
     PairwiseNetwork,
     Rows,
     Weights,
-    cost_and_gradient,
+    cost_of,
     forward,
+    gradient_of,
     groups,
     inputs_of,
 )
@@ -59,10 +60,10 @@ def test_output_equals_the_equations_by_hand() -> None:
 def test_logistic_gradient_by_hand() -> None:
     weights, inputs = tiny()
     (h12, h1r, h2r), s = by_hand(0.5, -0.4, 0.25, -0.5)
-    value, gradient = cost_and_gradient(
-        weights, inputs, np.array([1.0], np.float32), 1, "logistic", 0.0
-    )
+    better = np.array([1.0], np.float32)
+    value = cost_of(weights, inputs, better, 1, "logistic", 0.0)
     assert value == pytest.approx(-math.log(s), rel=1e-5)
+    gradient = gradient_of(weights, inputs, better, 1, "logistic", 0.0)
     d = s - 1.0  # of the cost by the logit
     np.testing.assert_allclose(
         gradient.outer, [d * h12, d * h1r, d * h2r, d * 0.25, d * -0.5, d], rtol=1e-5
@@ -85,9 +86,7 @@ def test_kendall_cost_by_hand(verdict: float) -> None:
     margin = s - other
     wrong = 1 / (1 + math.exp(-GAMMA * margin * (1 - 2 * verdict)))
     expected = wrong + math.exp(-BETA * margin**2 / 2)
-    value, _ = cost_and_gradient(
-        weights, inputs, np.array([verdict], np.float32), 1, "kendall", 0.0
-    )
+    value = cost_of(weights, inputs, np.array([verdict], np.float32), 1, "kendall", 0.0)
     assert value == pytest.approx(expected, rel=1e-4)
 
 
@@ -101,7 +100,7 @@ def test_gradients_equal_finite_differences(cost: Cost, hidden: int) -> None:
     z = np.hstack([generator.normal(size=(4, 6)), np.ones((4, 1))])
     inputs = Inputs(z, generator.normal(size=(4, 4)))
     verdicts = np.array([1.0, 0.0, 1.0, 1.0])
-    _, gradient = cost_and_gradient(weights, inputs, verdicts, hidden, cost, 0.01)
+    gradient = gradient_of(weights, inputs, verdicts, hidden, cost, 0.01)
     mask = [groups(2, hidden), np.ones_like(weights.outer)]
     for array, slope, exists in zip(weights, gradient, mask, strict=True):
         for index in np.argwhere(exists > 0)[: array.size]:
@@ -109,7 +108,7 @@ def test_gradients_equal_finite_differences(cost: Cost, hidden: int) -> None:
             values = []
             for change in (1e-5, -1e-5):
                 array[place] += change
-                values.append(cost_and_gradient(weights, inputs, verdicts, hidden, cost, 0.01)[0])
+                values.append(cost_of(weights, inputs, verdicts, hidden, cost, 0.01))
                 array[place] -= change
             expected = (values[0] - values[1]) / 2e-5
             assert slope[place] == pytest.approx(expected, rel=2e-3, abs=2e-5)

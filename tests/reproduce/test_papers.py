@@ -42,9 +42,12 @@ def test_tables_are_complete_data(paper: str) -> None:
 
 
 def _check_published(table: PaperTable, published: tuple[float, ...], average: float) -> None:
-    """A printed average is the mean of its row, up to the last digit printed."""
+    """A printed average is the mean of its row, up to the last digit printed.
+
+    Guzmán et al.'s are off by up to 0.135 (the Kendall cost in their table 5).
+    """
     if published and not any(map(math.isnan, (*published, average))):
-        tolerance = 0.1 if table.digits == 2 else 0.0016
+        tolerance = 0.14 if table.digits == 2 else 0.0016
         assert np.mean(published) == pytest.approx(average, abs=tolerance)
 
 

@@ -178,52 +178,59 @@ def forward(weights: Weights, inputs: Inputs, hidden: int) -> tuple[Array, Array
     return seen, _sigmoid(seen @ weights.outer)
 
 
-def cost_and_gradient(
+def cost_of(
     weights: Weights, inputs: Inputs, verdicts: Array, hidden: int, cost: Cost, decay: float
-) -> tuple[float, Weights]:
-    """The mean cost of a batch with its L2 penalty, and its gradient.
+) -> float:
+    """The mean cost of a batch with its L2 penalty, s = f(t_1, t_2, r), D = s - f(t_2, t_1, r).
 
-    Logistic: -(y log s + (1 - y) log(1 - s)) with s = f(t_1, t_2, r)             (equation 4)
-    Kendall:  y sig(-g D) + (1 - y) sig(g D) + exp(-b D^2 / 2), D = s - f(t_2, t_1, r)
-                                                                                   (equation 6)
+    Logistic: -(y log s + (1 - y) log(1 - s))                                      (equation 4)
+    Kendall:  y sig(-g D) + (1 - y) sig(g D) + exp(-b D^2 / 2)                     (equation 6)
+
     Equation 6 is printed with a minus sign in front, which would reward discordance; the text
     around it says it penalises discordance, and so does this. Biases are not decayed.
     """
-    if cost == "logistic":
-        value, gradient = _logistic(weights, inputs, verdicts, hidden)
-    else:
-        value, gradient = _kendall(weights, inputs, verdicts, hidden)
     inner, outer = weights
-    gradient.inner[:-1] += 2 * decay * inner[:-1]
-    gradient.outer[:-1] += 2 * decay * outer[:-1]
     penalty = decay * float((inner[:-1] ** 2).sum() + (outer[:-1] ** 2).sum())
-    return value + penalty, gradient
+    s = forward(weights, inputs, hidden)[1]
+    if cost == "logistic":
+        likely = np.clip(np.where(verdicts > 0.5, s, 1 - s), 1e-12, None)
+        return float(-np.log(likely).mean()) + penalty
+    margin = s - forward(weights, inputs.swapped(), hidden)[1]
+    step = _sigmoid(np.float32(GAMMA) * margin)
+    costs = verdicts * (1 - step) + (1 - verdicts) * step + np.exp(-BETA / 2 * margin**2)
+    return float(costs.mean()) + penalty
 
 
-def _logistic(
+def gradient_of(
+    weights: Weights, inputs: Inputs, verdicts: Array, hidden: int, cost: Cost, decay: float
+) -> Weights:
+    """The gradient of `cost_of` by the weights."""
+    if cost == "logistic":
+        seen, s = forward(weights, inputs, hidden)
+        slopes = (s - verdicts) / np.float32(len(s))
+        gradient = _backward(weights, inputs, seen, slopes, hidden)
+    else:
+        gradient = _kendall_gradient(weights, inputs, verdicts, hidden)
+    gradient.inner[:-1] += np.float32(2 * decay) * weights.inner[:-1]
+    gradient.outer[:-1] += np.float32(2 * decay) * weights.outer[:-1]
+    return gradient
+
+
+def _kendall_gradient(
     weights: Weights, inputs: Inputs, verdicts: Array, hidden: int
-) -> tuple[float, Weights]:
-    seen, s = forward(weights, inputs, hidden)
-    likely = np.clip(np.where(verdicts > 0.5, s, 1 - s), 1e-12, None)
-    slopes = (s - verdicts) / np.float32(len(s))
-    return float(-np.log(likely).mean()), _backward(weights, inputs, seen, slopes, hidden)
-
-
-def _kendall(
-    weights: Weights, inputs: Inputs, verdicts: Array, hidden: int
-) -> tuple[float, Weights]:
+) -> Weights:
+    """Both orders of each pair go through the network, and back."""
     other = inputs.swapped()
     seen, s = forward(weights, inputs, hidden)
     seen_other, s_other = forward(weights, other, hidden)
     margin = s - s_other
     step = _sigmoid(np.float32(GAMMA) * margin)
-    near = np.exp(np.float32(-BETA / 2) * margin**2)
-    costs = verdicts * (1 - step) + (1 - verdicts) * step + near
-    slope = GAMMA * step * (1 - step) * (1 - 2 * verdicts) - BETA * margin * near
-    slope = (slope / len(s)).astype(np.float32)
+    slope = GAMMA * step * (1 - step) * (1 - 2 * verdicts)
+    slope = slope - BETA * margin * np.exp(-BETA / 2 * margin**2)
+    slope = (slope / len(s)).astype(s.dtype)
     here = _backward(weights, inputs, seen, slope * s * (1 - s), hidden)
     there = _backward(weights, other, seen_other, -slope * s_other * (1 - s_other), hidden)
-    return float(costs.mean()), Weights(here.inner + there.inner, here.outer + there.outer)
+    return Weights(here.inner + there.inner, here.outer + there.outer)
 
 
 def _backward(
@@ -250,6 +257,6 @@ def groups_cached(width: int, hidden: int) -> Array:
 
 
 def _sigmoid(x: Array) -> Array:
-    # exp of a clipped argument: past 60 the result is 0 or 1 in single precision anyway.
-    result: Array = 1 / (1 + np.exp(-np.clip(x, -60, 60)))
+    # The minimum keeps exp within single precision; beyond it the result is 0 to the last bit.
+    result: Array = 1 / (1 + np.exp(np.minimum(-x, np.float32(80))))
     return result

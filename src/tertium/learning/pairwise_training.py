@@ -21,7 +21,7 @@ from tertium.learning.pairwise_network import (
     PairwiseNetwork,
     Rows,
     Weights,
-    cost_and_gradient,
+    gradient_of,
     inputs_of,
 )
 from tertium.progress import task
@@ -202,7 +202,7 @@ def _epoch(
         for at in range(0, len(block), options.batch):
             part = slice(at, at + options.batch)
             batch = Inputs(inputs.z[part], inputs.psi[part])
-            _, gradient = cost_and_gradient(
+            gradient = gradient_of(
                 weights, batch, said[part], network.hidden, cost, options.decay
             )
             optimiser.step(weights, gradient)

@@ -7,7 +7,7 @@ training data, and folders its memory.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -28,7 +28,7 @@ from tertium.features.sentences import (
     sentence_vectors,
 )
 from tertium.learning.pairwise_model import PairwiseModel, read_config, read_model, write_model
-from tertium.learning.pairwise_network import Cost, Rows
+from tertium.learning.pairwise_network import Cost, Rows, inputs_of
 from tertium.learning.pairwise_training import (
     Comparisons,
     PairwiseOptions,
@@ -40,6 +40,8 @@ from tertium.metrics.columns import LAYERS, SOURCE, Columns
 from tertium.metrics.ranker import IntArray, Ranker
 from tertium.scores import FloatArray
 from tertium.segment import Preference, Segment
+
+__all__ = ["Pairwise", "PairwiseOptions", "load_model"]
 
 SHIPPED = Path(__file__).parent.parent / "trained" / "pairwise"
 UNSAVED = "unsaved-"
@@ -115,23 +117,24 @@ class Pairwise(Ranker):
     def prefer_rows(
         self, segments: Sequence[Segment], left: IntArray, right: IntArray
     ) -> FloatArray:
-        model = self.trained
         parts, owner = single(segments)
-        rows = model.scaler(self._rows(parts, model))
         first, second, pair = _spread(owner, len(segments), left, right)
-        chances = model.network.prefer(rows, first, second).astype(np.float64)
+        network = self.trained.network
+        chances = network.prefer(self.inputs(parts), first, second).astype(np.float64)
         counts = np.bincount(pair, minlength=len(left))
         result: FloatArray = np.bincount(pair, chances, len(left)) / counts
         return result
 
+    def inputs(self, segments: Sequence[Segment]) -> Rows:
+        """What the network reads of segments with one reference each."""
+        model = self.trained
+        return model.scaler(self._rows(segments, model))
+
     def raw(self, left: Sequence[Segment], right: Sequence[Segment]) -> FloatArray:
         """f(left, right, reference) of the network as it is, for segments with one reference."""
-        from tertium.learning.pairwise_network import inputs_of
-
-        model, count = self.trained, len(left)
-        rows = model.scaler(self._rows([*left, *right], model))
+        count, rows = len(left), self.inputs([*left, *right])
         inputs = inputs_of(rows, np.arange(count), np.arange(count, 2 * count))
-        return model.network.probabilities(inputs).astype(np.float64)
+        return self.trained.network.probabilities(inputs).astype(np.float64)
 
     def signature_fields(self) -> dict[str, str]:
         origin = Path(self.model).name if self.model else "default"
@@ -151,29 +154,54 @@ class Pairwise(Ranker):
 
         Scales, projections and the information of n-grams come from `data` alone.
         """
-        blank, options = cls(**config), options or PairwiseOptions()
-        known, held_out = list(data), list(dev)
-        segments, left, right, verdicts = _comparisons(known)
+        options = options or PairwiseOptions()
+        seeds = (options.seed,)
+        (ranker,) = cls.train_seeds(
+            data, dev=dev, seeds=seeds, options=options, note=note, **config
+        )
+        return ranker
+
+    @classmethod
+    def train_seeds(
+        cls,
+        data: Iterable[Preference],
+        *,
+        dev: Iterable[Preference],
+        seeds: Sequence[int],
+        options: PairwiseOptions,
+        note: str = "",
+        **config: Any,
+    ) -> list[Self]:
+        """The same training from several starts; inputs are computed once and scaled alike."""
+        blank = cls(**config)
+        segments, known = _comparisons(data)
         model = _prepare(blank, segments)
         raw = blank._rows(segments, model)
         model = dataclasses.replace(model, scaler=Scaler.fit(raw, blank.scaling))
-        seen = Comparisons(rows=model.scaler(raw), left=left, right=right, verdicts=verdicts)
-        segments, left, right, verdicts = _comparisons(held_out)
-        chosen = Comparisons(
-            rows=model.scaler(blank._rows(segments, model)), left=left, right=right,
-            verdicts=verdicts,
-        )  # fmt: skip
-        learned = train_network(
-            seen, chosen, hidden=blank.hidden, costs=COSTS[blank.cost], options=options
-        )
-        training = {
-            "comparisons": len(seen), "dev": len(chosen), "tau": round(learned.tau, 4),
-            "epoch": learned.epoch, "data": note, "options": dataclasses.asdict(options),
-        }  # fmt: skip
-        model = dataclasses.replace(model, network=learned.network, training=training)
+        seen = known(model.scaler(raw))
+        segments, known = _comparisons(dev)
+        chosen = known(model.scaler(blank._rows(segments, model)))
+        trained = []
+        for seed in seeds:
+            chosen_options = dataclasses.replace(options, seed=seed)
+            learned = train_network(
+                seen, chosen, hidden=blank.hidden, costs=COSTS[blank.cost], options=chosen_options
+            )
+            training = {
+                "comparisons": len(seen), "dev": len(chosen), "tau": round(learned.tau, 4),
+                "epoch": learned.epoch, "data": note,
+                "options": dataclasses.asdict(chosen_options),
+            }  # fmt: skip
+            trained.append(
+                dataclasses.replace(model, network=learned.network, training=training)
+            )
+        return [blank._holding(model) for model in trained]
+
+    def _holding(self, model: PairwiseModel) -> Self:
+        """The ranker of a model that is not saved yet."""
         name = UNSAVED + model.digest
         _unsaved[name] = model
-        return dataclasses.replace(blank, model=name)
+        return dataclasses.replace(self, model=name)
 
     def save(self, folder: str | Path) -> Self:
         """Write the model to a folder; the ranker that reads it from there."""
@@ -266,9 +294,9 @@ def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> PairwiseModel:
 
 
 def _comparisons(
-    preferences: Sequence[Preference],
-) -> tuple[list[Segment], IntArray, IntArray, Any]:
-    """Segments with one reference each, and the comparisons that are no ties as rows of them.
+    preferences: Iterable[Preference],
+) -> tuple[list[Segment], Callable[[Rows], Comparisons]]:
+    """Segments with one reference each, and what makes comparisons of their rows; ties left out.
 
     A comparison with several references is one with each.
     """
@@ -284,10 +312,11 @@ def _comparisons(
             verdicts.append(preference.verdict)
     if not rows:
         raise DataError("there is no comparison with a reference to learn from")
-    return (
-        list(rows), np.array(left, np.int64), np.array(right, np.int64),
-        np.array(verdicts, np.float32),
-    )  # fmt: skip
+    index = np.array([left, right], dtype=np.int64)
+    said = np.array(verdicts, dtype=np.float32)
+    return list(rows), lambda table: Comparisons(
+        rows=table, left=index[0], right=index[1], verdicts=said
+    )
 
 
 def _spread(
