@@ -24,9 +24,12 @@ from tertium.errors import UnknownNameError, UsageError
 METRICS: Mapping[str, str] = {
     "bertr": "tertium.metrics.bertr:BERTR",
     "bertscore": "tertium.metrics.bertscore:BERTScore",
+    "bilstm": "tertium.metrics.bilstm:BiLSTM",
+    "bilstm-attention": "tertium.metrics.bilstm_attention:BiLSTMAttention",
     "bleu": "tertium.metrics.bleu:BLEU",
     "bleu-r": "tertium.metrics.entailment:BLEUR",
     "chrf": "tertium.metrics.chrf:ChrF",
+    "esim": "tertium.metrics.esim:ESIM",
     "meteor": "tertium.metrics.meteor:METEOR",
     "meteor-r": "tertium.metrics.entailment:METEORR",
     "mt-r": "tertium.metrics.entailment:MTR",
@@ -37,6 +40,7 @@ METRICS: Mapping[str, str] = {
     "sentsim": "tertium.metrics.sentsim:SentSim",
     "smd": "tertium.metrics.smd:SMD",
     "sss": "tertium.metrics.sss:SSS",
+    "svr": "tertium.metrics.svr:SVR",
     "ter": "tertium.metrics.ter:TER",
     "ter-r": "tertium.metrics.entailment:TERR",
     "wmd": "tertium.metrics.wmd:WMD",
@@ -98,12 +102,16 @@ def split_spec(spec: str) -> tuple[str, dict[str, str]]:
 
 def build(cls: type[Any], name: str, fields: Mapping[str, str]) -> Any:
     """Construct a frozen dataclass from the texts of its fields."""
+    return cls(**read_fields(cls, name, fields))
+
+
+def read_fields(cls: type[Any], name: str, fields: Mapping[str, str]) -> dict[str, Any]:
+    """The values that the texts of a dataclass's fields stand for."""
     types_of = _field_types(cls)
     for key in fields:
         if key not in types_of:
             raise UnknownNameError(f"field of {name}", key, types_of)
-    values = {key: read_value(text, types_of[key], key) for key, text in fields.items()}
-    return cls(**values)
+    return {key: read_value(text, types_of[key], key) for key, text in fields.items()}
 
 
 def print_spec(name: str, value: Any) -> str:

@@ -26,6 +26,7 @@ COMMANDS = (
     "list",
     "data",
     "reproduce",
+    "train",
     "models",
     "cache",
     "cite",

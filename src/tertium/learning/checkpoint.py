@@ -1,8 +1,8 @@
 """A trained model is a folder: `config.json` says what it is, `weights.safetensors` what it knows.
 
 Both are written beside their place and moved there in one step, the configuration last, so that a
-folder with a `config.json` is complete. Weights may be stored in half precision; they are computed
-with in single.
+folder with a `config.json` is complete. Weights are stored in half precision and computed with in
+single; what needs more is double.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Checkpoint:
     """What is stored of a trained metric.
 
     `metric` is its registered name, `config` what rebuilds it; `encoders` maps the name of each
-    encoder it was trained with to the sha256 of its weights; `arrays` are its weights, in numbers
-    that half precision can hold; `training` says what it was trained on and how.
+    encoder it was trained with to the sha256 of its weights; `arrays` are its weights, those of
+    single precision rounded to half; `training` says what it was trained on and how.
     """
 
     metric: str
@@ -56,7 +56,7 @@ class Checkpoint:
 
 def _rounded(array: Array) -> Array:
     """As it is stored: rounded to half precision, computed with in single."""
-    if array.dtype.kind != "f":
+    if array.dtype not in (np.float16, np.float32):
         return array
     if np.abs(array).max(initial=0) > np.finfo(np.float16).max:
         raise ModelError("weights are too large for half precision: training has diverged")
@@ -64,9 +64,9 @@ def _rounded(array: Array) -> Array:
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint, its floating-point numbers in half precision."""
+    """Write a checkpoint, single precision as half; double stays double."""
     arrays = {
-        name: array.astype(np.float16) if array.dtype.kind == "f" else array
+        name: array.astype(np.float16) if array.dtype == np.float32 else array
         for name, array in checkpoint.arrays.items()
     }
     write_arrays(folder / WEIGHTS, arrays)

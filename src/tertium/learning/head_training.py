@@ -27,12 +27,13 @@ from tertium.learning.examples import (
     sides_of,
 )
 from tertium.learning.heads import HeadTraining, agreement_on_comparisons, agreement_on_scores
+from tertium.learning.log import read_log, write_log
 from tertium.learning.networks import NETWORKS, NetworkShape, PairNetwork
 from tertium.learning.options import Epoch, HeadConfig, HeadPlan
 from tertium.learning.snapshot import read_snapshot
 from tertium.learning.states import DiskStates, LiveStates, States
 
-SNAPSHOT = "training.safetensors"
+SNAPSHOT, LOG = "training.safetensors", "log.tsv"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,11 +127,15 @@ class _Keeper:
         self.encoders = {config.encoder_name: encoder.weights_hash}
         self.network, self.account = network, account
         self.log: list[Epoch] = []
+        if plan.folder is not None and (plan.folder / SNAPSHOT).is_file():
+            self.log = read_log(plan.folder / LOG)
 
     def hear(self, epoch: Epoch) -> None:
         self.log.append(epoch)
-        if self.plan.folder is not None and epoch.best:
-            write_checkpoint(self.plan.folder, self.made())
+        if self.plan.folder is not None:
+            write_log(self.plan.folder / LOG, self.log)
+            if epoch.best:
+                write_checkpoint(self.plan.folder, self.made())
         if self.plan.on_epoch is not None:
             self.plan.on_epoch(epoch)
 

@@ -56,6 +56,7 @@ class PairHead(Trainable):
     """
 
     citation: ClassVar[str] = CITATION
+    settings: ClassVar[type] = HeadConfig
 
     references: Literal["best", "mean"] = "best"
     precision: Precision = "fp32"

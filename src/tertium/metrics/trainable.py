@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -42,8 +42,11 @@ class Trainable(SegmentMetric):
     """A metric with weights that were learned from people.
 
     Two are equal if they would give equal scores: same settings and same weights, wherever these
-    came from. A subclass trains a `Checkpoint` and hands it to `from_checkpoint`.
+    came from. A subclass trains a `Checkpoint` and hands it to `from_checkpoint`; `settings` is the
+    dataclass of what may be chosen before training.
     """
+
+    settings: ClassVar[type]
 
     model: str = ""
 
