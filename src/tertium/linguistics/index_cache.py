@@ -20,20 +20,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tertium.encoders.folders import cache_folder
+
 Arrays = Mapping[str, NDArray[np.generic]]
 
 _log = logging.getLogger(__name__)
-
-
-def cache_folder() -> Path:
-    """Where tertium keeps what it can make again.
-
-    `TERTIUM_CACHE` if set, else `tertium` in `XDG_CACHE_HOME`, else in `~/.cache`.
-    """
-    if own := os.environ.get("TERTIUM_CACHE"):
-        return Path(own).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path("~/.cache").expanduser()) / "tertium"
 
 
 def fingerprint(files: Iterable[Path], version: str) -> str:

@@ -15,9 +15,9 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from tertium.encoders.folders import cache_folder
 from tertium.errors import DataError
 from tertium.linguistics.analysis import Analysis, pack, unpack
-from tertium.linguistics.index_cache import cache_folder
 
 LAYOUT = 1  # raise it when analyses change without the parser changing
 MOST_ROWS = 400_000  # about 300 MB; the oldest go first

@@ -41,6 +41,7 @@ class TER(Metric):
     name: ClassVar[str] = "ter"
     title: ClassVar[str] = "TER"
     higher_is_better: ClassVar[bool] = False
+    decimals: ClassVar[int] = 2
     citation: ClassVar[str] = """\
 @inproceedings{snover-etal-2006-study,
     title = "A Study of Translation Edit Rate with Targeted Human Annotation",
