@@ -130,6 +130,11 @@ class EmbeddingMetric(Metric):
         name = self.default_encoders[side] if self.encoder == "auto" else self.encoder
         return load_encoder(name, precision=self.precision, long=self.long, special=True)
 
+    def asks(self, segments: Sequence[Segment]) -> list[tuple[Encoder, str]]:
+        """What the metric will ask of encoders, for `encoders.foreseeing`."""
+        encoders = [self.encoder_of(side) for side in self.sides(segments)]
+        return [(encoder, part) for encoder in encoders for part in sorted(self.reads)]
+
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
         sides = [self._values(segments, side) for side in self.sides(segments)]
         return np.column_stack([np.mean(sides, axis=0), np.ones(len(segments))])

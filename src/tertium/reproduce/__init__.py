@@ -21,6 +21,8 @@ PAPERS: Mapping[str, str] = {
     "Entailment Features",
     "shimanaka2018": "Shimanaka, Kajiwara, Komachi: Metric for Automatic Machine Translation "
     "Evaluation based on Universal Sentence Representations",
+    "song2021": "Song, Zhao, Specia: SentSim: Crosslingual Semantic Evaluation of Machine "
+    "Translation",
 }
 
 
