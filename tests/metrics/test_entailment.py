@@ -88,7 +88,7 @@ def test_reasons_add_up_to_the_score(name: str) -> None:
     assert found.score == pytest.approx(total)
     assert found.score == pytest.approx(metric.score([segment]).segments[0])
     assert sum(found.groups.values()) == pytest.approx(found.score - found.perfect)
-    json.dumps(found.as_record(), allow_nan=False)
+    json.dumps(found.as_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize("name", REGRESSIONS)

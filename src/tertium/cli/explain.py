@@ -58,6 +58,7 @@ def add_parser(
 
 def run(args: argparse.Namespace) -> int:
     from tertium.metrics import load_metric
+    from tertium.metrics.reasons import Reasons
 
     metric = load_metric(args.metric)
     explain = getattr(metric, "explain", None)
@@ -66,11 +67,11 @@ def run(args: argparse.Namespace) -> int:
             f"{metric.name} cannot explain its scores: use rte-r, mt-rte-r, mt-r or another "
             "regression on named features"
         )
-    explanation: Reasons = explain(Segment(args.translation, None, tuple(args.reference)))
-    if args.json or args.format == "json":
-        print_records([explanation.as_record()])
-    else:
-        show(explanation, args.top)
+    found = explain(Segment(args.translation, None, tuple(args.reference)))
+    if isinstance(found, Reasons) and not (args.json or args.format == "json"):
+        show(found, args.top)
+    else:  # what other metrics say is for machines: which piece was matched with which
+        print_records([found.as_dict()])
     return 0
 
 

@@ -72,7 +72,7 @@ class Reasons:
     merits: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def as_record(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
 
