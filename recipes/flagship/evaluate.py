@@ -1,0 +1,91 @@
+"""Stage 7: the shipped student on sets it never saw, once, at the end.
+
+    python -m recipes.flagship.evaluate --data DIR [--metric tertium-small] [--damage 200]
+
+Segment Pearson on da/wmt17, strict tau on rankings/wmt12, and how often a damaged translation
+scores below the whole one, by kind of damage, on texts of da/wmt15 (kept out of training).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from recipes.flagship.corpus import to_english
+from tertium.data.collection import Collection
+from tertium.meta.correlation import pearson
+from tertium.meta.pairwise import kendall_strict
+from tertium.metrics.metric import Metric, load_metric
+from tertium.segment import Segment
+from tertium.text.damage import KINDS, damage
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--metric", default="tertium-small")
+    parser.add_argument("--damage", type=int, default=200, help="texts damaged in each way")
+    parser.add_argument("--skip", nargs="*", default=[], choices=("wmt17", "wmt12", "damage"))
+    args = parser.parse_args()
+    metric, data = load_metric(args.metric), Collection.at(args.data)
+    if "damage" not in args.skip:
+        show("damage noticed, %", damage_table(metric, data, args.damage))
+    if "wmt17" not in args.skip:
+        show("da/wmt17 Pearson", wmt17(metric, data))
+    if "wmt12" not in args.skip:
+        show("rankings/wmt12 strict tau", wmt12(metric, data))
+
+
+def show(title: str, figures: dict[str, float]) -> None:
+    print(title, flush=True)
+    for name, value in {**figures, "average": float(np.mean(list(figures.values())))}.items():
+        print(f"  {name:20} {value:.4f}", flush=True)
+
+
+def wmt17(metric: Metric, data: Collection) -> dict[str, float]:
+    figures = {}
+    for lp in to_english(data, "da/wmt17"):
+        judged = data.judgements("da/wmt17", lp)
+        scores = metric.score(judged.segments).segments
+        figures[lp] = float(pearson(judged.scores, scores))
+    return figures
+
+
+def wmt12(metric: Metric, data: Collection) -> dict[str, float]:
+    figures = {}
+    for lp in to_english(data, "rankings/wmt12"):
+        ranking = data.rankings("rankings/wmt12", lp)
+        used = np.flatnonzero(ranking.compared)
+        scores = np.full(len(ranking.segments), np.nan)
+        scores[used] = metric.score([ranking.segments[n] for n in used]).segments
+        left, right = scores[ranking.left], scores[ranking.right]
+        figures[lp] = float(kendall_strict(ranking.verdicts, left, right))
+    return figures
+
+
+def damage_table(metric: Metric, data: Collection, each: int) -> dict[str, float]:
+    """The share of damaged texts that score below the whole ones, by kind."""
+    rng = np.random.default_rng(99)
+    judged = [j.segment for lp in to_english(data, "da/wmt15")
+              for j in data.judgements("da/wmt15", lp).judgements]  # fmt: skip
+    whole = [Segment(s.references[0], None, s.references) for s in judged] + list(judged)
+    figures = {}
+    for kind in KINDS:
+        cases: list[tuple[Segment, Segment]] = []
+        for place in rng.permutation(len(whole)):
+            segment = whole[place]
+            changed = damage(segment.hypothesis, kind, rng)
+            if changed is not None and changed not in segment.references:
+                cases.append((segment, Segment(changed, None, segment.references)))
+            if len(cases) == each:
+                break
+        if cases:
+            before = metric.score([a for a, _ in cases]).segments
+            after = metric.score([b for _, b in cases]).segments
+            figures[kind] = 100 * float(np.mean(after < before))
+    return figures
+
+
+if __name__ == "__main__":
+    main()

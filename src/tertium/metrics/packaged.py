@@ -1,0 +1,98 @@
+"""Models that ship inside the package: found, checked, and unpacked into the cache once.
+
+A packaged model is a folder with `config.json` (settings, calibration, hashes), compact weights and
+what its tokenizer needs. The encoder inside is unpacked as a plain model folder, so that it runs,
+batches and caches like any other; a damaged or half-written copy is made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tertium.encoders.folders import cache_folder
+from tertium.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+TRAINED = Path(__file__).parent.parent / "trained"
+ENCODER_PREFIX = "encoder.backbone."
+
+
+@dataclass(frozen=True)
+class Packaged:
+    """A model folder of the package."""
+
+    folder: Path
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        try:
+            loaded: dict[str, Any] = json.loads((self.folder / "config.json").read_text("utf-8"))
+        except (OSError, json.JSONDecodeError) as error:
+            raise ModelError(f"{self.folder}: config.json cannot be read ({error})") from None
+        return loaded
+
+    @cached_property
+    def hash(self) -> str:
+        """The sha256 of the weights, checked against the one the settings name."""
+        found = hashlib.sha256((self.folder / "weights.safetensors").read_bytes()).hexdigest()
+        if found != self.config["weights_sha256"]:
+            raise ModelError(
+                f"{self.folder}: weights.safetensors is damaged (its hash is {found[:8]}, not "
+                f"{self.config['weights_sha256'][:8]}); install tertium again"
+            )
+        return found
+
+    @cached_property
+    def weights(self) -> dict[str, Tensor]:
+        """Compact weights as stored."""
+        from safetensors.torch import load_file
+
+        assert self.hash
+        return load_file(self.folder / "weights.safetensors")
+
+    @cached_property
+    def encoder_folder(self) -> Path:
+        """The encoder as a plain model folder in the cache, unpacked if it is not there yet."""
+        target = cache_folder() / "packaged" / f"{self.folder.name}-{self.hash[:16]}"
+        return target if (target / "complete").is_file() else self._unpack(target)
+
+    def _unpack(self, target: Path) -> Path:
+        """Write the model folder beside its place and move it there; returns where it is."""
+        from safetensors.torch import save_file
+
+        from tertium.learning.compact import restore
+
+        weights = {
+            name.removeprefix(ENCODER_PREFIX): value
+            for name, value in restore(self.weights).items()
+            if name.startswith(ENCODER_PREFIX)
+        }
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+        except OSError:
+            # no writable cache: a temporary folder, which the system clears
+            part = target = Path(tempfile.mkdtemp(prefix="tertium-"))
+        for name in self.config["encoder_files"]:
+            shutil.copy(self.folder / name, part / name.removeprefix("encoder-"))
+        save_file(weights, part / "model.safetensors")
+        (part / "complete").touch()
+        if part != target:
+            shutil.rmtree(target, ignore_errors=True)
+            part.replace(target)
+        return target
+
+
+@lru_cache(maxsize=4)
+def packaged(name: str) -> Packaged:
+    """The model of a name that ships with tertium."""
+    return Packaged(TRAINED / name)

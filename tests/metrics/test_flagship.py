@@ -1,0 +1,131 @@
+"""tertium-small: the shipped weights, the laws of its score, and what it notices."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.data.testset import TestSet
+from tertium.errors import ModelError, UsageError
+from tertium.metrics.flagship import MODEL, TertiumSmall
+from tertium.metrics.packaged import TRAINED, Packaged
+from tertium.segment import Segment
+from tertium.text.english import looks_english
+
+REFERENCE = "On Tuesday, Mr Smith said that he could not accept 1,250 euros for the house in Berlin."
+
+
+@pytest.fixture(scope="module")
+def metric() -> TertiumSmall:
+    return TertiumSmall()
+
+
+def score(metric: TertiumSmall, hypothesis: str, reference: str = REFERENCE) -> float:
+    return float(metric.segment_scores([Segment(hypothesis, None, (reference,))])[0])
+
+
+def test_a_copy_of_the_reference_scores_one_and_nothing_else_does(metric: TertiumSmall) -> None:
+    assert score(metric, REFERENCE) == 1.0
+    near = score(metric, REFERENCE.replace("house", "home"))
+    assert 0.5 < near < 1.0
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        REFERENCE.replace("1,250", "1,950"),
+        REFERENCE.replace("could not", "could"),
+        REFERENCE.replace("he ", "she "),
+        REFERENCE.replace("Smith", "Kowalski"),
+        REFERENCE.lower(),
+        REFERENCE.replace(" ", ""),
+        " ".join(sorted(REFERENCE.split())),
+        REFERENCE + " The weather was fine and the children were asleep.",
+        "",
+    ],
+)
+def test_damage_costs(metric: TertiumSmall, damaged: str) -> None:
+    assert score(metric, damaged) < score(metric, REFERENCE)
+
+
+def test_paraphrase_beats_word_salad_and_negation_beats_neither(metric: TertiumSmall) -> None:
+    paraphrase = "Mr Smith said on Tuesday he could not accept 1,250 euros for the Berlin house."
+    salad = "Tuesday accept Smith euros could in the 1,250 Berlin said he house that not for on"
+    assert score(metric, paraphrase) > score(metric, salad) + 0.1
+
+
+def test_calibration_is_strictly_increasing_and_inside_zero_and_one(metric: TertiumSmall) -> None:
+    raw = np.linspace(-12, 12, 2001)
+    mapped = metric.calibrate(raw)
+    assert (np.diff(mapped) > 0).all()
+    assert 0 < mapped[0] < mapped[-1] < 1
+
+
+def test_percentile_and_uncertainty_are_sensible(metric: TertiumSmall) -> None:
+    levels = np.array([0.1, 0.5, 0.9])
+    percent = metric.percentile(levels)
+    assert (np.diff(percent) >= 0).all()
+    assert percent[0] < 30 < percent[-1]
+    assert (metric.uncertainty(levels) > 0.05).all()
+
+
+def test_several_references_are_reduced_by_best_or_mean() -> None:
+    segment = Segment("a small house", None, ("a little house", "an entirely different matter"))
+    parts = [
+        float(TertiumSmall().segment_scores([Segment("a small house", None, (r,))])[0])
+        for r in segment.references
+    ]
+    assert TertiumSmall().segment_scores([segment])[0] == pytest.approx(max(parts), abs=1e-5)
+    mean = TertiumSmall(references="mean").segment_scores([segment])[0]
+    assert mean == pytest.approx(np.mean(parts), abs=1e-5)
+
+
+def test_other_languages_are_refused_with_advice() -> None:
+    german = "Die Katze sitzt auf der Matte, und der Hund liegt seit gestern vor der Tür."
+    with pytest.raises(UsageError, match="into English.*chrf.*sentsim"):
+        TertiumSmall().score([Segment(german, None, (german,))] * 5)
+    assert looks_english(["Yes."])
+
+
+def test_it_explains_which_words_found_no_partner(metric: TertiumSmall) -> None:
+    found = metric.explain(Segment("the red car stopped", None, ("the blue car stopped",)))
+    links = [link for link in found.comparisons[0].links if link.direction == "recall"]
+    weakest = min(links, key=lambda link: link.similarity)
+    assert found.comparisons[0].other_pieces[weakest.other] == "blue"
+    assert set(found.comparisons[0].values) == {"score", "uncertainty", "percentile"}
+
+
+def test_the_example_is_ordered(metric: TertiumSmall, example: TestSet) -> None:
+    good, fair, poor = (metric.score(example.segments(name)).system for name in example.systems)
+    assert good > fair > poor
+
+
+def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / MODEL
+    shutil.copytree(TRAINED / MODEL, folder)
+    data = bytearray((folder / "weights.safetensors").read_bytes())
+    data[-1] ^= 1
+    (folder / "weights.safetensors").write_bytes(data)
+    with pytest.raises(ModelError, match="damaged"):
+        _ = Packaged(folder).hash
+    (folder / "config.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ModelError, match=r"config\.json cannot be read"):
+        _ = Packaged(folder).config
+
+
+def test_an_unwritable_cache_is_worked_around(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "file"))
+    folder = Packaged(TRAINED / MODEL).encoder_folder
+    assert (folder / "model.safetensors").is_file()
+    assert json.loads((folder / "config.json").read_text())["hidden_size"] == 384
+
+
+def test_the_package_stays_small() -> None:
+    assert (TRAINED / MODEL / "weights.safetensors").stat().st_size < 25_000_000
