@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import slow_loops
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
+from tests.meta import slow_loops
 
 from tertium.errors import LengthError, UsageError
 from tertium.meta import (
