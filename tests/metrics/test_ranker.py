@@ -64,6 +64,7 @@ def test_a_saved_ranker_says_the_same(small: Pairwise, tmp_path: Path) -> None:
     again = Pairwise.load(tmp_path / "model")
     assert again == saved
     assert load_ranker(f"pairwise:model={tmp_path / 'model'}") == saved
+    assert load_ranker(str(tmp_path / "model")) == saved
     assert load_ranker(saved.spec) == saved
     pairs = preferences(5, 4)
     left, right = [p.left for p in pairs], [p.right for p in pairs]

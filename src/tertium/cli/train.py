@@ -164,7 +164,17 @@ def train_ranker(cls: Any, args: argparse.Namespace, config: dict[str, Any], dat
         raise UsageError(
             f"{cls.name} learns from comparisons: give --preferences and --dev-preferences"
         )
-    _tell(args, cls.train(preferences, dev=held, **config).save(args.output))
+    options = _ranker_options(args)
+    _tell(args, cls.train(preferences, dev=held, options=options, **config).save(args.output))
+
+
+def _ranker_options(args: argparse.Namespace) -> Any:
+    from tertium.metrics.pairwise import PairwiseOptions
+
+    given = {"epochs": args.epochs, "patience": args.patience, "batch": args.batch_size,
+             "rate": args.rate}  # fmt: skip
+    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    return PairwiseOptions(seed=args.seed, **chosen)
 
 
 def read_sets(

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -162,8 +163,10 @@ class ByScore(Ranker):
 def load_ranker(spec: str, **fields: Any) -> Ranker:
     """Build a ranker from its spec, or one that goes by a metric's scores from the metric's spec.
 
-    A trained model brings its settings along: `pairwise:model=FOLDER`.
+    A trained model brings its settings along: `pairwise:model=FOLDER`, or the folder alone.
     """
+    if Path(spec).is_dir():
+        spec = f"pairwise:model={spec}"
     name, texts = split_spec(spec)
     if name in METRICS or name in ALIASES:
         return ByScore(metric=load_metric(spec, **fields).spec)

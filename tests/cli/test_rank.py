@@ -1,0 +1,89 @@
+"""`tertium rank`: systems and candidate lists from files to what is printed.
+
+A metric does the ranking here; `tests/contracts/test_rankers.py` runs the network that ships.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tertium.cli import main
+
+GOOD = "the parliament rejected the budget\nnobody came home\n"
+FAIR = "the parliament refused budget\nnobody came\n"
+POOR = "a cat\nmat\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name, text in (("good", GOOD), ("fair", FAIR), ("poor", POOR), ("ref", GOOD)):
+        (tmp_path / f"{name}.txt").write_text(text)
+    return tmp_path
+
+
+def run(files: Path, *options: str) -> list[str]:
+    systems = [str(files / f"{name}.txt") for name in ("poor", "good", "fair")]
+    return ["rank", "-m", "chrf", "-q", "-t", *systems, "-r", str(files / "ref.txt"), *options]
+
+
+def test_systems_come_from_best_to_worst(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(run(files, "-f", "json")) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert [r["system"] for r in records] == ["good.txt", "fair.txt", "poor.txt"]
+    # each of three systems meets two others: wins are 2, 1 and 0 of 2 on both segments
+    assert [r["score"] for r in records] == [1.0, 0.5, 0.0]
+    assert [(r["rank"], r["best"]) for r in records] == [(1, 2), (2, 0), (3, 0)]
+    assert "segments" not in records[0]
+
+
+def test_segments_and_the_json_file(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = files / "out.json"
+    assert main(run(files, "-sl", "-f", "tsv", "--to-json", str(target))) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split("\t") == ["segment", "poor.txt", "good.txt", "fair.txt"]
+    assert lines[1].split("\t") == ["1", "0.0", "1.0", "0.5"]
+    assert json.loads(target.read_text())[0]["segments"] == [1.0, 1.0]
+
+
+def test_the_table_names_what_was_compared(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(run(files)) == 0
+    printed = capsys.readouterr().out
+    assert "2 segments, every pair of 3 systems" in printed
+    assert "metric:chrF" in printed
+
+
+def test_candidates_are_reordered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = [
+        {"id": 7, "source": "s", "reference": "a cat sat", "candidates": ["dog", "a cat sat"]},
+        {"id": 8, "reference": ["nobody", "no one"], "candidates": ["nobody"]},
+    ]
+    file = tmp_path / "lists.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert main(["rank", "-m", "chrf", "-q", "--nbest", "-t", str(file)]) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["candidates"] == ["a cat sat", "dog"]
+    assert (first["scores"], first["order"], first["id"]) == ([1.0, 0.0], [1, 0], 7)
+    assert (second["candidates"], second["scores"]) == (["nobody"], [None])
+
+
+def test_faults_are_one_line(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lists = tmp_path / "lists.jsonl"
+    lists.write_text('{"candidates": "not a list"}\n')
+    one = str(files / "good.txt")
+    for arguments, message in (
+        (["rank", "-m", "chrf", "-t", one, "-r", one], "two systems"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(lists)], "line 1: expected a list"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-r", one], "-t FILE alone"),
+        (["rank", "-m", "parwise", "-t", one, one, "-r", one], "did you mean 'pairwise'"),
+    ):
+        assert main(arguments) == 2
+        assert message in capsys.readouterr().err
