@@ -6,13 +6,17 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXAMPLE := -s examples/source.de.txt -t examples/system-good.en.txt examples/system-fair.en.txt \
 	examples/system-poor.en.txt -r examples/reference-a.en.txt examples/reference-b.en.txt \
 	--names good fair poor
+SOURCE := -s examples/source.de.txt -t examples/system-good.en.txt examples/system-fair.en.txt \
+	examples/system-poor.en.txt --names good fair poor
 LEXICAL := bleu chrf ter nist meteor
 
 .PHONY: demo test test-slow lint bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tertium score $(EXAMPLE) -m $(LEXICAL)
-	$(BIN)/tertium compare $(EXAMPLE) -m chrf meteor
+	$(BIN)/tertium score $(EXAMPLE) -m tertium-small bertscore sss sentsim
+	$(BIN)/tertium score $(SOURCE) -m sentsim
+	$(BIN)/tertium compare $(EXAMPLE) -m chrf tertium-small
 
 test: lint
 	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered -m "not slow" $(PYTEST_ARGS)
