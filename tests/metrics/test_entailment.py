@@ -207,9 +207,8 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path) -> None:
 
 
 def test_every_default_ships_and_is_small() -> None:
-    folders = sorted(SHIPPED.iterdir())
-    assert [f.name for f in folders] == sorted([*REGRESSIONS, "mt-rte-r-embeddings"])
-    for folder in folders:
+    for name in (*REGRESSIONS, "mt-rte-r-embeddings"):
+        folder = SHIPPED / name
         config = json.loads((folder / "config.json").read_text())
         assert "wmt17" not in config["training"]["data"]
         assert "wmt12" not in config["training"]["data"]

@@ -10,6 +10,7 @@ correlate best with people.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -48,9 +49,9 @@ class LinearModel:
         return result
 
     def predict(self, features: FloatArray) -> FloatArray:
-        """The predictions, (n,)."""
-        result: FloatArray = self.bias + self.contributions(features).sum(axis=1)
-        return result
+        """The predictions, (n,); a row's does not depend on the others to the last bit."""
+        parts = self.contributions(features)
+        return np.array([self.bias + math.fsum(row) for row in parts.tolist()], dtype=np.float64)
 
     @property
     def coefficients(self) -> dict[str, float]:
