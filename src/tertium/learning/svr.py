@@ -10,6 +10,7 @@ as scikit-learn brings it; what was learned is arrays, and predicting needs nump
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -100,7 +101,7 @@ def search(
     """Cross-validate every setting; `distances` (n, n) are squared, `targets` (n,).
 
     Folds are consecutive rows, as scikit-learn's are, so shuffle before; the score of a setting is
-    the mean over folds of R^2, and of equal ones the earlier wins.
+    the mean of R^2 over folds whose targets differ, and of equal ones the earlier wins.
     """
     if not 2 <= folds <= len(targets):
         raise UsageError(f"{folds} folds of {len(targets)} judgements: expected 2 to as many")
@@ -116,8 +117,10 @@ def search(
             for setting, value in values:
                 scores[setting].append(value)
             advance(1)
-    ranked = sorted(scores.items(), key=lambda item: -float(np.mean(item[1])))
-    return Search(scores=tuple((setting, float(np.mean(v))) for setting, v in ranked))
+    if np.isnan(list(scores.values())).all():
+        raise DataError("the human scores of every fold are all equal: use fewer folds")
+    means = [(setting, float(np.nanmean(values))) for setting, values in scores.items()]
+    return Search(scores=tuple(sorted(means, key=lambda item: -item[1])))
 
 
 def _fold(
@@ -180,15 +183,13 @@ def predict(
 
 
 def r_squared(predicted: FloatArray, targets: FloatArray) -> float:
-    """1 - sum (y - y^)^2 / sum (y - mean y)^2.
+    """1 - sum (y - y^)^2 / sum (y - mean y)^2; NaN where all targets are equal.
 
     >>> r_squared(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
     1.0
     """
     spread = float(((targets - targets.mean()) ** 2).sum())
-    if spread == 0:
-        raise DataError("a fold's human scores are all equal: use fewer folds or more data")
-    return 1.0 - float(((targets - predicted) ** 2).sum()) / spread
+    return math.nan if spread == 0 else 1.0 - float(((targets - predicted) ** 2).sum()) / spread
 
 
 def matched(left: FloatArray, right: FloatArray) -> FloatArray:

@@ -1,0 +1,298 @@
+"""The laws every metric that learns keeps, on a set small enough to be learned by heart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tertium.data.judgements import JudgementSet
+from tertium.data.leaks import SHARED
+from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError, UsageError
+from tertium.learning.options import TrainingOptions
+from tertium.metrics.bilstm import BiLSTM
+from tertium.metrics.bilstm_attention import BiLSTMAttention
+from tertium.metrics.esim import ESIM
+from tertium.metrics.metric import load_metric
+from tertium.metrics.svr import SVR
+from tertium.metrics.trainable import Trainable, training_sets, without_leaks
+from tertium.segment import Judgement, Preference, Segment
+
+WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
+OPTIONS = TrainingOptions(epochs=40, rate=1e-2, batch_size=8, device="cpu")
+HEAD: dict[str, Any] = {"encoder": "toy", "hidden": 8, "dropout": 0.0}
+
+
+def judged(count: int, seed: int = 0) -> list[Judgement]:
+    """Translations from right to wholly wrong, judged by how many words are wrong."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for n in range(count):
+        reference = rng.choice(WORDS, 6)
+        hypothesis, wrong = reference.copy(), n % 4 * 2
+        hypothesis[rng.permutation(6)[:wrong]] = "wrong"
+        source = " ".join(reference[::-1])
+        segment = Segment(" ".join(hypothesis), source, (" ".join(reference),))
+        rows.append(Judgement(segment, 1.0 - wrong / 3, item=str(n), lp="de-en"))
+    return rows
+
+
+def preferences(count: int) -> list[Preference]:
+    rows = judged(4 * count, seed=5)
+    return [
+        Preference(rows[4 * n].segment, replace(rows[4 * n].segment, hypothesis="wrong " * 5), 1.0)
+        for n in range(count)
+    ]
+
+
+def train_head(cls: type[Trainable]) -> Callable[..., Any]:
+    def train(data: Any, **changes: Any) -> Any:
+        return cls.train(data, **{"options": OPTIONS, **HEAD, **changes})
+
+    return train
+
+
+def train_svr(data: Any, **changes: Any) -> Any:
+    return SVR.train(data, **{"encoders": ["toy"], "folds": 3, **changes})
+
+
+TRAINERS: dict[str, Callable[..., Any]] = {
+    "bilstm": train_head(BiLSTM),
+    "bilstm-attention": train_head(BiLSTMAttention),
+    "esim": train_head(ESIM),
+    "svr": train_svr,
+}
+HEADS = [name for name in TRAINERS if name != "svr"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Small products are faster on one thread, and equal from run to run."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def trained() -> dict[str, Any]:
+    return {name: train(judged(16)) for name, train in TRAINERS.items()}
+
+
+@pytest.fixture(params=sorted(TRAINERS))
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def scores_of(metric: Any, rows: list[Judgement]) -> np.ndarray:
+    return metric.score([row.segment for row in rows]).segments
+
+
+def test_a_tiny_set_is_learned(name: str, trained: dict[str, Any]) -> None:
+    rows = judged(16)
+    r = np.corrcoef(scores_of(trained[name], rows), [row.score for row in rows])[0, 1]
+    assert r > 0.95
+
+
+def test_save_load_score_is_equal(name: str, trained: dict[str, Any], tmp_path: Path) -> None:
+    metric, rows = trained[name], judged(8, seed=2)
+    saved = metric.save(tmp_path / "model")
+    loaded = load_metric(str(tmp_path / "model"))
+    assert type(loaded) is type(metric)
+    assert loaded == saved == metric
+    assert hash(loaded) == hash(metric)
+    assert (scores_of(loaded, rows) == scores_of(metric, rows)).all()
+    assert load_metric(saved.spec) == saved
+    assert load_metric(metric.spec) == metric
+
+
+def test_a_batch_of_one_scores_as_a_batch_of_many(name: str, trained: dict[str, Any]) -> None:
+    rows = [*judged(6, seed=3), Judgement(Segment("", "x", ("the cat",)), 0.0)]
+    alone = [scores_of(trained[name], [row])[0] for row in rows]
+    np.testing.assert_allclose(alone, scores_of(trained[name], rows), atol=1e-6)
+
+
+def test_one_seed_gives_equal_weights(name: str) -> None:
+    short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=2)}
+    first, second = (TRAINERS[name](judged(8), **short) for _ in range(2))
+    assert first.checkpoint.hash == second.checkpoint.hash
+    if name != "svr":
+        other = TRAINERS[name](judged(8), options=replace(OPTIONS, epochs=2, seed=2))
+        assert other != first
+
+
+def test_several_references_take_the_best_or_the_mean(name: str, trained: dict[str, Any]) -> None:
+    a, b = "the cat sat", "a big red house"
+    single = [trained[name].sentence_score("the cat sat", [r]) for r in (a, b)]
+    best, mean = (replace(trained[name], references=how) for how in ("best", "mean"))
+    assert best.sentence_score("the cat sat", [a, b]) == pytest.approx(max(single), abs=1e-6)
+    assert mean.sentence_score("the cat sat", [a, b]) == pytest.approx(np.mean(single), abs=1e-6)
+
+
+@pytest.mark.parametrize("against", ["source", "both"])
+def test_sources_can_be_compared_with(name: str, against: str) -> None:
+    short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=2)}
+    metric = TRAINERS[name](judged(8), against=against, **short)
+    assert "source" in metric.needs
+    assert ("references" in metric.needs) == (against == "both")
+    rows = judged(4, seed=4)
+    other = [replace(r, segment=replace(r.segment, source="moon moon")) for r in rows]
+    assert not np.allclose(scores_of(metric, rows), scores_of(metric, other))
+    if against == "source":
+        bare = [replace(r, segment=replace(r.segment, references=())) for r in rows]
+        np.testing.assert_allclose(scores_of(metric, bare), scores_of(metric, rows), atol=1e-6)
+
+
+def test_the_signature_names_weights_and_encoder(name: str, trained: dict[str, Any]) -> None:
+    signature = trained[name].score([judged(1)[0].segment]).signature
+    assert f"@{trained[name].checkpoint.hash[:8]}" in signature
+    assert "model:toy@" in signature
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_comparisons_alone_teach_an_order(name: str) -> None:
+    options = TrainingOptions(epochs=15, rate=2e-2, batch_size=4, device="cpu")
+    metric = TRAINERS[name](preferences(6), comparison_options=options)
+    pairs = preferences(6)
+    better = metric.score([p.left for p in pairs]).segments
+    worse = metric.score([p.right for p in pairs]).segments
+    assert (better > worse).all()
+
+
+@pytest.mark.parametrize("order", ["comparisons first", "mixed"])
+def test_comparisons_and_scores_together(order: str) -> None:
+    short = replace(OPTIONS, epochs=2)
+    seen = []
+    TRAINERS["esim"](
+        [*judged(8), *preferences(3)], options=short, comparison_options=short, order=order,
+        on_epoch=lambda epoch: seen.append(epoch.stage),
+    )  # fmt: skip
+    apart = ["comparisons"] * 2 + ["scores"] * 2
+    assert seen == (apart if order == "comparisons first" else ["both"] * 2)
+
+
+def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Path) -> None:
+    options = replace(OPTIONS, epochs=4, patience=4)
+    data, dev = [*judged(8), *preferences(3)], judged(6, seed=9)
+    whole = TRAINERS["esim"](data, dev=dev, options=options, comparison_options=options)
+
+    def kill(epoch: Any) -> None:
+        if (epoch.stage, epoch.number) == ("scores", 2):
+            raise KeyboardInterrupt
+
+    folder = tmp_path / "model"
+    arguments = {"dev": dev, "options": options, "comparison_options": options, "folder": folder}
+    with pytest.raises(KeyboardInterrupt):
+        TRAINERS["esim"](data, on_epoch=kill, **arguments)
+    assert np.isfinite(scores_of(load_metric(str(folder)), dev)).all()
+    epochs = []
+    resumed = TRAINERS["esim"](data, on_epoch=epochs.append, **arguments)
+    assert [(epoch.stage, epoch.number) for epoch in epochs] == [("scores", 3), ("scores", 4)]
+    assert resumed == whole
+    assert len((folder / "log.tsv").read_text().splitlines()) == 1 + 8
+    assert not (folder / "training.safetensors").exists()
+
+
+def test_what_shares_a_reference_with_held_out_data_is_not_trained_on() -> None:
+    rows = judged(10)
+    dev = [replace(rows[3], segment=replace(rows[3].segment, hypothesis="another"))]
+    shouted = replace(dev[0].segment, references=(dev[0].segment.references[0].upper() + "!",))
+    held, _ = training_sets([replace(dev[0], segment=shouted)])
+    (kept,), _ = without_leaks(*training_sets(rows), held)
+    assert len(kept) == 9
+    assert kept.left_out == {SHARED: 1}
+    assert rows[3] not in kept.judgements
+    with pytest.raises(DataError, match="held out"):
+        without_leaks(*training_sets([rows[3]]), held)
+
+
+def test_training_leaves_out_what_dev_holds(name: str) -> None:
+    rows = judged(10)
+    short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
+    metric = TRAINERS[name](rows, dev=rows[:2], **short)
+    assert metric.checkpoint.training["data"] == {"judgements": 8}
+
+
+@pytest.mark.parametrize("change", [{"references": ()}, {"source": None}])
+def test_missing_texts_are_named(name: str, change: dict[str, Any]) -> None:
+    rows = judged(6)
+    rows[4] = replace(rows[4], segment=replace(rows[4].segment, **change))
+    against = "reference" if "references" in change else "source"
+    with pytest.raises(DataError, match="segment 5 of judgements has no"):
+        TRAINERS[name](rows, against=against)
+
+
+def test_constant_and_missing_scores_are_refused(name: str) -> None:
+    with pytest.raises(DataError, match="nothing can be learned"):
+        TRAINERS[name]([replace(row, score=0.5) for row in judged(6)])
+    with pytest.raises(DataError, match="not numbers"):
+        TRAINERS[name]([replace(row, score=float("nan")) for row in judged(6)])
+
+
+def test_no_data_and_an_empty_dev_set(name: str) -> None:
+    with pytest.raises(DataError, match="nothing to learn from"):
+        TRAINERS[name]([])
+    with pytest.raises(DataError, match="no usable judgement"):
+        JudgementSet(name="dev", judgements=())
+
+
+def test_an_unknown_encoder_and_setting(name: str) -> None:
+    field = "encoders" if name == "svr" else "encoder"
+    value: Any = ["minilmm"] if name == "svr" else "minilmm"
+    with pytest.raises(UnknownNameError, match="did you mean 'minilm'"):
+        TRAINERS[name](judged(6), **{field: value})
+    with pytest.raises(UsageError, match="expected reference, source or both"):
+        TRAINERS[name](judged(6), against="target")
+
+
+def test_an_encoder_of_another_hash_is_refused(
+    name: str, trained: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tertium.encoders.toy import ToyEncoder
+
+    monkeypatch.setattr(ToyEncoder, "weights_hash", property(lambda self: "f" * 64))
+    with pytest.raises(ModelError, match="was trained with toy"):
+        scores_of(trained[name], judged(2))
+
+
+def test_damaged_folders_are_refused(name: str, trained: dict[str, Any], tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    trained[name].save(folder)
+    weights = (folder / "weights.safetensors").read_bytes()
+    (folder / "weights.safetensors").write_bytes(weights[: len(weights) // 2])
+    with pytest.raises(ModelError, match="damaged"):
+        load_metric(str(folder))
+    (folder / "weights.safetensors").unlink()
+    with pytest.raises(ModelError, match="no such file"):
+        load_metric(str(folder))
+
+
+def test_a_folder_of_another_metric_is_refused(trained: dict[str, Any], tmp_path: Path) -> None:
+    trained["svr"].save(tmp_path / "model")
+    with pytest.raises(ModelError, match="of svr, not of esim"):
+        ESIM.load(tmp_path / "model")
+
+
+def test_weights_that_do_not_fit_their_settings_are_refused(
+    trained: dict[str, Any], tmp_path: Path
+) -> None:
+    trained["esim"].save(tmp_path / "m")
+    config = tmp_path / "m" / "config.json"
+    config.write_text(config.read_text().replace('"hidden": 8', '"hidden": 9'))
+    with pytest.raises(ModelError, match="do not fit"):
+        scores_of(load_metric(str(tmp_path / "m")), judged(2))
+
+
+def test_an_unsaved_model_is_gone_with_its_process() -> None:
+    with pytest.raises(TertiumError, match="never saved"):
+        scores_of(load_metric("esim:model=unsaved-0123"), judged(1))
+
+
+def test_svr_refuses_comparisons() -> None:
+    with pytest.raises(UsageError, match="human scores"):
+        train_svr(preferences(3))
