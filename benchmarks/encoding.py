@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 import torch
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import Measured, measure
+from benchmarks.measure import measure
 from tertium.data.testset import TestSet
 from tertium.encoders import load_encoder, pairwise, runtime
 from tertium.encoders.batching import padded_share, plan_batches
@@ -63,8 +64,8 @@ def speed(args: argparse.Namespace) -> None:
     first = TestSet(systems=dict([next(iter(chosen.items()))]), references=whole.references)
     peer = peer_scorer(args.encoder)
     print(f"{len(chosen)} systems x {len(whole)} segments, {args.encoder}, {args.threads} threads")
-    alone = measure(lambda: peer(first))
-    base = measure(lambda: peer(testset))
+    alone = timed(lambda: peer(first))
+    base = timed(lambda: peer(testset))
     report("bert-score, one system", alone, alone)
     report("bert-score, all systems", base, base)
     for precision in args.precision:
@@ -76,20 +77,20 @@ def compare(
     precision: str,
     first: TestSet,
     testset: TestSet,
-    alone: Measured[Any],
-    base: Measured[Any],
+    alone: Timed,
+    base: Timed,
 ) -> None:
     """One precision: a system, all systems with an empty and a full store, and without one."""
     with fresh_cache():
-        report(f"tertium {precision}, one system, cold", measure(lambda: ours(first)), alone)
+        report(f"tertium {precision}, one system, cold", timed(lambda: ours(first)), alone)
     with fresh_cache():
-        cold = measure(lambda: ours(testset))
+        cold = timed(lambda: ours(testset))
         report(f"tertium {precision}, cold", cold, base)
         settle()
-        report(f"tertium {precision}, warm", measure(lambda: ours(testset)), base)
+        report(f"tertium {precision}, warm", timed(lambda: ours(testset)), base)
     with runtime(cache=False):
         forget()
-        report(f"tertium {precision}, no cache", measure(lambda: ours(testset)), base)
+        report(f"tertium {precision}, no cache", timed(lambda: ours(testset)), base)
     worst = np.abs(cold.value - base.value).max()
     print(f"{'':36}largest difference of a segment from bert-score {worst:.1e}")
 
@@ -122,9 +123,29 @@ def our_scorer(name: str, precision: str) -> Callable[[TestSet], Any]:
     return call
 
 
-def report(label: str, found: Measured[Any], base: Measured[Any]) -> None:
-    ratio = base.seconds / found.seconds
-    print(f"{label:36}{found.seconds:9.1f} s {ratio:7.2f} x {found.megabytes:8.0f} MB", flush=True)
+@dataclass(frozen=True)
+class Timed:
+    """A measured call, with the seconds of all processors, which a busy machine leaves alone."""
+
+    value: Any
+    seconds: float
+    processor: float
+    megabytes: float
+
+
+def timed(call: Callable[[], Any]) -> Timed:
+    start = time.process_time()
+    found = measure(call)
+    return Timed(found.value, found.seconds, time.process_time() - start, found.megabytes)
+
+
+def report(label: str, found: Timed, base: Timed) -> None:
+    print(
+        f"{label:36}{found.seconds:8.1f} s {base.seconds / found.seconds:6.2f} x"
+        f"{found.processor:10.1f} s of processors {base.processor / found.processor:6.2f} x"
+        f"{found.megabytes:8.0f} MB",
+        flush=True,
+    )
 
 
 @contextmanager
@@ -162,7 +183,7 @@ def share(args: argparse.Namespace) -> None:
         peak = product_peak(encoder.settings.hidden, precision)
         work = operations(encoder, np.array(lengths)) / 1e9
         encode = partial(encoder.encode, texts, sentences=False)
-        times = [measure(encode).seconds for _ in range(3)]
+        times = [timed(encode).seconds for _ in range(3)]
         reached = work / min(times)
         batches = plan_batches(lengths, budget=BUDGETS["cpu"], overhead=OVERHEADS["cpu"])
         print(
@@ -229,7 +250,7 @@ def memory(args: argparse.Namespace) -> None:
         left = [text + mark for mark in marks for text in outputs][:count]
         right = [text + mark for mark in marks for text in references][:count]
         with fresh_cache():
-            found = measure(lambda: pairwise(encoder, left, right, cosine))  # noqa: B023
+            found = timed(lambda: pairwise(encoder, left, right, cosine))  # noqa: B023
         print(f"{count} segments: {found.seconds:.0f} s, {found.megabytes:.0f} MB above the model")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from tertium.encoders.transformer import Transformer
 from tertium.errors import ModelError, UsageError
 
 torch = pytest.importorskip("torch")
+body = importlib.import_module("tertium.encoders.body")
+network = importlib.import_module("tertium.encoders.network")
 
 ARCHITECTURES = ["bert", "roberta", "mpnet", "distilbert", "albert", "t5", "xlm-roberta"]
 TEXTS = [
@@ -78,6 +82,39 @@ def test_layers_below_the_one_asked_for_are_all_that_runs(tiny_model: TinyModel)
     calls.clear()
     encoder.encode(["the cat"], tokens=False)
     assert calls == ["layer 0", "layer 1", "layer 2"]
+
+
+def test_a_model_whose_layers_are_not_found_runs_whole(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"dir/{tiny_model('bert')}@2"
+    expected = load_encoder(name).encode(TEXTS)
+    body._network.cache_clear()
+    monkeypatch.setattr(network, "_same_states", lambda *_: False)
+    found = load_encoder(name).encode(TEXTS)
+    body._network.cache_clear()
+    np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-6)
+    np.testing.assert_allclose(found.sentences, expected.sentences, atol=1e-6)
+
+
+def test_a_batch_too_large_for_the_device_is_halved(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = load_encoder(f"dir/{tiny_model('bert')}@2")
+    expected = encoder.encode(TEXTS)
+    run, sizes = network.Network.__call__, []
+
+    def small_device(self: network.Network, rows: Sequence[Any], *rest: Any) -> Any:
+        sizes.append(len(rows))
+        if len(rows) > 2:
+            raise torch.OutOfMemoryError("out of memory")
+        return run(self, rows, *rest)
+
+    monkeypatch.setattr(network.Network, "__call__", small_device)
+    found = encoder.encode(TEXTS)
+    assert max(sizes) > 2
+    np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-6)
+    np.testing.assert_allclose(found.sentences, expected.sentences, atol=1e-6)
 
 
 def test_one_pass_gives_tokens_and_sentences(tiny_model: TinyModel) -> None:

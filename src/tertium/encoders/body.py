@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 # Tokens of one forward pass, and what starting one costs in tokens, measured with minilm: on a CPU
 # activations that stay in its cache are worth more than large products.
-BUDGETS = {"cpu": 1024, "gpu": 65536}
-OVERHEADS = {"cpu": 64, "gpu": 8192}
+BUDGETS = {"cpu": 1024, "gpu": 16384}
+OVERHEADS = {"cpu": 64, "gpu": 2048}
 
 
 class Job(NamedTuple):
@@ -85,7 +85,7 @@ class Body:
         results = Results.empty(pieces, cut, self.settings, layers, sentences, around)
         jobs = self._jobs(pieces, sentences)
         for batch in self._batches(jobs):
-            self._run(results, [jobs[i] for i in batch])
+            self._run_or_halve(results, [jobs[i] for i in batch])
         results.settle(jobs, self.settings.pooling.normalise)
         return results
 
@@ -108,6 +108,18 @@ class Body:
             overhead=OVERHEADS[kind],
             limit=runtime.batch_size,
         )
+
+    def _run_or_halve(self, results: Results, jobs: Sequence[Job]) -> None:
+        """Run a batch; where the device has too little memory for it, its halves."""
+        try:
+            self._run(results, jobs)
+            return
+        except RuntimeError as error:
+            if type(error).__name__ != "OutOfMemoryError" or len(jobs) == 1:
+                raise
+        half = len(jobs) // 2
+        self._run_or_halve(results, jobs[:half])
+        self._run_or_halve(results, jobs[half:])
 
     def _run(self, results: Results, jobs: Sequence[Job]) -> None:
         before, after = self.tokenizer.prefix, self.tokenizer.suffix

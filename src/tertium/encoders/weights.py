@@ -71,7 +71,8 @@ def in_hub_cache() -> list[str]:
     """The models of the Hugging Face cache that could be loaded, as hf/NAME takes them."""
     folders = sorted(hub_folder().glob("models--*")) if hub_folder().is_dir() else []
     names = [folder.name.removeprefix("models--").replace("--", "/") for folder in folders]
-    return [name for name in names if _snapshot(name)]
+    found = [(name, _snapshot(name)) for name in names]
+    return [name for name, folder in found if folder and any(folder.glob("*.safetensors"))]
 
 
 def _places(name: EncoderName, card: Card | None) -> Iterator[tuple[Path, str]]:
