@@ -108,7 +108,7 @@ def matches(hypothesis: Float32Array, reference: Float32Array) -> list[float]:
 
 def _by_layer(tokens: Float32Array, layers: int) -> list[Float32Array]:
     """Unit vectors of each layer from vectors that hold all layers side by side."""
-    stacked = tokens.reshape(len(tokens), layers, -1)
+    stacked = tokens.reshape(len(tokens), layers, tokens.shape[1] // layers)
     sizes = np.linalg.norm(stacked, axis=2, keepdims=True)
     stacked = stacked / np.maximum(sizes, 1e-12)
     return [np.ascontiguousarray(stacked[:, layer]) for layer in range(layers)]
