@@ -22,7 +22,7 @@ from tertium.metrics.links import Alignment, Comparison, Link
 from tertium.metrics.metric import NOTHING, REFERENCES, SOURCE, Metric
 from tertium.scores import FloatArray
 from tertium.segment import Segment
-from tertium.text.scripts import main_script, scripts_of
+from tertium.text.scripts import is_foreign, scripts_of
 
 Against = Literal["auto", "reference", "source", "both"]
 Side = Literal["reference", "source"]
@@ -240,10 +240,10 @@ class EmbeddingMetric(Metric):
         involved = self.languages if side == "source" else self.languages[1:]
         if not set(involved) <= known:
             return len(segments)
-        scripts = scripts_of(known) | {""}
+        scripts = scripts_of(known)
         return sum(
-            main_script(s.hypothesis) not in scripts
-            or (side == "source" and main_script(s.source or "") not in scripts)
+            is_foreign(s.hypothesis, scripts)
+            or (side == "source" and is_foreign(s.source or "", scripts))
             for s in segments
         )
 

@@ -1,6 +1,6 @@
 """How the figures stored for an encoder were found: its layer, its bounds, its baseline.
 
-    python -m tertium.reproduce.calibrate minilm --data DIR
+    python -m tertium.reproduce.calibrate minilm@all --data DIR
 
 reads da/wmt15 and da/wmt16 and nothing else. For each layer it prints how well each formula agrees
 with people (average Pearson over language pairs), and what `metrics/calibration.py` holds: the
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,6 @@ import numpy as np
 from tertium.data.collection import Collection
 from tertium.encoders import Chunk, Encoder, load_encoder, pairwise
 from tertium.encoders.matching import greedy
-from tertium.encoders.universal_network import LAYERS
 from tertium.meta.correlation import pearson
 from tertium.metrics.bertscore import with_f1
 from tertium.metrics.embedding import Side, comparisons
@@ -69,8 +68,10 @@ def _layer(chunk: Chunk, start: int, width: int) -> Chunk:
     return dataclasses.replace(chunk, texts=dataclasses.replace(chunk.texts, vectors=vectors))
 
 
-def measure(encoder: Encoder, collection: Collection, side: Side) -> Iterator[Sample]:
-    """The samples of an encoder's layers on every language pair it knows."""
+def measure(
+    encoder: Encoder, collection: Collection, side: Side, limit: int | None = None
+) -> Iterator[Sample]:
+    """The samples of an encoder's layers on every language pair it knows, `limit` segments each."""
     layers = encoder.layers
     for name in SETS:
         for lp in collection.find(name).lps:
@@ -78,13 +79,13 @@ def measure(encoder: Encoder, collection: Collection, side: Side) -> Iterator[Sa
             if encoder.languages is not None and not read <= encoder.languages:
                 continue
             judged = collection.judgements(name, lp)
-            _, left, right = comparisons(judged.segments, side)
+            _, left, right = comparisons(judged.segments[:limit], side)
             values = pairwise(
                 encoder, left, right, lambda c: formulas(c, layers), sentences=True
             )
             others = np.roll(np.array(right, dtype=object), len(right) // 2).tolist()
             yield Sample(
-                human=judged.scores,
+                human=judged.scores[:limit],
                 values=values.reshape(len(left), layers, len(COLUMNS)),
                 unrelated=pairwise(encoder, left, others, lambda c: unrelated(c, layers)).reshape(
                     len(left), layers, 3
@@ -131,31 +132,25 @@ def baseline(samples: Sequence[Sample], layer: int) -> FloatArray:
     return result
 
 
-def encoders_of(family: str) -> Mapping[str, Encoder]:
-    """The encoders that cover all layers of a family, by the number of their first layer."""
-    if family == "use":
-        return {str(n): load_encoder(f"use@{n}") for n in LAYERS}
-    return {"0": load_encoder(f"{family}@all", special=True)}
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, prog="tertium.reproduce.calibrate")
-    parser.add_argument("family", help="minilm, mpnet, use, ...")
+    parser.add_argument("encoder", help="an encoder, such as minilm@all, minilm@3+4 or use@3")
     parser.add_argument("--side", choices=("reference", "source"), default="reference")
+    parser.add_argument("--limit", type=int, help="segments of each language pair")
     parser.add_argument("--data", help="the folder of human judgements")
     options = parser.parse_args(arguments)
+    encoder = load_encoder(options.encoder, special=True)
     collection = Collection.at(options.data)
-    for first, encoder in encoders_of(options.family).items():
-        samples = list(measure(encoder, collection, options.side))
-        for layer in range(encoder.layers):
-            report = {
-                "agreement": agreement(samples, layer),
-                "bounds": bounds(samples, layer),
-                "baseline": dict(zip(COLUMNS, baseline(samples, layer), strict=False)),
-            }
-            print(f"{options.family}@{int(first) + layer} against {options.side}")
-            for kind, figures in report.items():
-                print(f"  {kind}: ", ", ".join(f"{k} {v:.4f}" for k, v in figures.items()))
+    samples = list(measure(encoder, collection, options.side, options.limit))
+    for layer in range(encoder.layers):
+        figures = {
+            "agreement": agreement(samples, layer),
+            "bounds": bounds(samples, layer),
+            "baseline": dict(zip(COLUMNS, baseline(samples, layer), strict=False)),
+        }
+        print(f"{options.encoder} against {options.side}, layer {layer + 1} of {encoder.layers}")
+        for kind, values in figures.items():
+            print(f"  {kind}: ", ", ".join(f"{key} {value:.4f}" for key, value in values.items()))
 
 
 if __name__ == "__main__":

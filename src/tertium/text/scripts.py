@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 # Blocks of letters; marks, digits and punctuation belong to no script.
 _BLOCKS: Mapping[str, str] = {
@@ -33,9 +34,6 @@ _BLOCKS: Mapping[str, str] = {
     "Kana": "\u3040-\u30ff",
     "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
 }
-_PATTERNS = {script: re.compile(f"[{block}]") for script, block in _BLOCKS.items()}
-_LETTER = re.compile(r"[A-Za-z]")
-
 _OTHER_THAN_LATIN: Mapping[str, tuple[str, ...]] = {
     "am": ("Ethiopic",), "ar": ("Arabic",), "be": ("Cyrillic",), "bg": ("Cyrillic",),
     "bn": ("Bengali",), "el": ("Greek",), "fa": ("Arabic",), "gu": ("Gujarati",),
@@ -49,19 +47,6 @@ _OTHER_THAN_LATIN: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def main_script(text: str) -> str:
-    """The script most letters of a text belong to; empty where it has no letter we know.
-
-    >>> main_script("The word Владивосток"), main_script("Привет, Bob!"), main_script("1, 2, 3!")
-    ('Cyrillic', 'Cyrillic', '')
-    """
-    if text.isascii():
-        return "Latin" if _LETTER.search(text) else ""
-    counts = {script: len(pattern.findall(text)) for script, pattern in _PATTERNS.items()}
-    best = max(counts, key=lambda script: counts[script])
-    return best if counts[best] else ""
-
-
 def scripts_of(languages: Iterable[str]) -> frozenset[str]:
     """The scripts that some languages (ISO 639-1 codes) are written in.
 
@@ -73,3 +58,21 @@ def scripts_of(languages: Iterable[str]) -> frozenset[str]:
         for language in languages
         for script in _OTHER_THAN_LATIN.get(language, ("Latin",))
     )
+
+
+def is_foreign(text: str, scripts: frozenset[str]) -> bool:
+    """Whether most letters of a text belong to other scripts than these.
+
+    >>> latin = frozenset({"Latin"})
+    >>> is_foreign("Привет, Bob!", latin), is_foreign("Hello Мир!", latin)
+    (True, False)
+    """
+    if "Latin" in scripts and text.isascii():
+        return False
+    letters = sum(map(str.isalpha, text))
+    return 2 * len(_pattern(scripts).findall(text)) < letters
+
+
+@cache
+def _pattern(scripts: frozenset[str]) -> re.Pattern[str]:
+    return re.compile(f"[{''.join(_BLOCKS[script] for script in sorted(scripts))}]")

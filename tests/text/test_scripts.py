@@ -1,0 +1,45 @@
+"""Scripts as a first sign of language."""
+
+from __future__ import annotations
+
+import pytest
+
+from tertium.text.scripts import is_foreign, scripts_of
+
+TEXTS = {
+    "en": "The cat sat.",
+    "de": "Schöne Grüße",
+    "ru": "Привет, мир",
+    "zh": "你好，世界。",
+    "ja": "こんにちは世界",
+    "ko": "안녕하세요",
+    "ar": "مرحبا بالعالم",
+    "th": "สวัสดีชาวโลก",
+    "he": "שלום עולם",
+    "el": "Γειά σου",
+    "hi": "नमस्ते दुनिया",
+    "si": "ආයුබෝවන්",
+    "ka": "გამარჯობა",
+    "vi": "Xin chào thế giới",
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_a_text_is_at_home_in_its_own_script(language: str) -> None:
+    assert not is_foreign(TEXTS[language], scripts_of([language]))
+
+
+@pytest.mark.parametrize("language", [k for k in TEXTS if k not in ("en", "de", "vi")])
+def test_a_text_is_foreign_to_latin_and_latin_to_it(language: str) -> None:
+    assert is_foreign(TEXTS[language], scripts_of(["en"]))
+    assert is_foreign(TEXTS["en"], scripts_of([language]))
+
+
+def test_a_name_in_another_script_makes_no_foreign_text() -> None:
+    assert not is_foreign("He lives in Москва today.", scripts_of(["en"]))
+    assert not is_foreign("Компания Google", scripts_of(["ru"]))
+
+
+@pytest.mark.parametrize("text", ["", "123, 456!", "😀 …"])
+def test_a_text_without_letters_is_never_foreign(text: str) -> None:
+    assert not is_foreign(text, scripts_of(["zh"]))
