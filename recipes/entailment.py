@@ -11,7 +11,8 @@ from typing import Any
 
 from tertium.data.collection import Collection
 from tertium.metrics.entailment import BLEUR, METEORR, MTR, MTRTER, NISTR, RTER, TERR
-from tertium.metrics.regression import SHIPPED, Regression
+from tertium.metrics.regression import Regression
+from tertium.metrics.trainable import SHIPPED
 from tertium.segment import Judgement
 
 SETS = ("da/wmt15", "da/wmt16")

@@ -14,7 +14,8 @@ from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.metrics import load_metric
 from tertium.metrics.entailment import BLEUR, MTRTER, RTER
 from tertium.metrics.meteor import METEOR
-from tertium.metrics.regression import SHIPPED, load_trained
+from tertium.metrics.regression import load_trained
+from tertium.metrics.trainable import SHIPPED
 from tertium.segment import Judgement, Segment
 
 PIRATES = "Three aid workers were kidnapped by pirates."
@@ -142,9 +143,9 @@ def test_entailment_goes_by_the_hypothesis_not_its_neighbours(rter: RTER) -> Non
 # ---- training and storage
 
 
-def judgements(n: int = 60) -> list[Judgement]:
+def judgements(n: int = 60, day: str = "yesterday") -> list[Judgement]:
     """Translations that lost the more words the worse they are."""
-    reference = "the old man sold the red car to a young woman in paris yesterday"
+    reference = f"the old man sold the red car to a young woman in paris {day}"
     words = reference.split()
     rng = np.random.default_rng(5)
     rows = []
@@ -168,15 +169,15 @@ def test_training_learns_and_is_remembered(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.score([j.segment for j in data]).segments, predicted)
     assert load_metric(saved.spec) == saved
     config = json.loads((tmp_path / "mine" / "config.json").read_text())
+    assert list(config["training"].pop("coefficients")) == list(metric.coefficients)
     assert config["training"] == {
         "judgements": 60, "dev": 0, "strength": metric.trained.linear.strength, "data": "made up",
     }  # fmt: skip
-    assert list(config["coefficients"]) == list(metric.coefficients)
+    assert load_metric(str(tmp_path / "mine")) == saved
 
 
 def test_development_data_choose_the_strength() -> None:
-    data = judgements()
-    metric = BLEUR.train(data[:40], dev=data[40:])
+    metric = BLEUR.train(judgements(40), dev=judgements(20, day="today"))
     assert metric.trained.training["dev"] == 20
 
 
@@ -194,7 +195,7 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no config"):
         BLEUR(model=str(tmp_path)).sentence_score("a", ["b"])
     saved = BLEUR.train(judgements()).save(tmp_path / "m")
-    with pytest.raises(ModelError, match="bleu-r model"):
+    with pytest.raises(ModelError, match="of bleu-r"):
         RTER.load(tmp_path / "m")
     (tmp_path / "m" / "weights.safetensors").write_bytes(b"cut")
     load_trained.cache_clear()
@@ -202,7 +203,7 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path) -> None:
         saved.sentence_score("a", ["b"])
     with pytest.raises(UsageError, match="never saved"):
         BLEUR(model="unsaved-123").sentence_score("a", ["b"])
-    with pytest.raises(DataError, match="nothing to learn"):
+    with pytest.raises(DataError, match="learn"):
         BLEUR.train([])
 
 
@@ -218,7 +219,7 @@ def test_every_default_ships_and_is_small() -> None:
 
 def test_the_signature_names_model_and_parser() -> None:
     signature = MTRTER().score([Segment(VIRUS, None, (VIRUS,))]).signature
-    assert "|model:default@" in signature
+    assert "|weights:default@" in signature
     assert "|parser:en_core_web_sm-3.8.0|vectors:glove|" in signature
 
 

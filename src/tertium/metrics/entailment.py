@@ -167,6 +167,10 @@ class RTER(LexicalRegression):
     def featurizers(self, information: Information) -> tuple[Featurizer, ...]:
         return (*super().featurizers(information), EntailmentFeatures(vectors=self.vectors))
 
+    @property
+    def encoders(self) -> tuple[str, ...]:
+        return (self.vectors,)
+
     def uses(self, column: str) -> bool:
         direction, _, _ = column.partition(".")
         return direction not in DIRECTIONS or column in self.entailment.names
@@ -215,6 +219,10 @@ class MTRTER(RTER):
     def featurizers(self, information: Information) -> tuple[Featurizer, ...]:
         neural = (EmbeddingFeatures(self.encoder),) if self.embeddings else ()
         return (*super().featurizers(information), *neural)
+
+    @property
+    def encoders(self) -> tuple[str, ...]:
+        return (self.vectors, self.encoder) if self.embeddings else (self.vectors,)
 
     @property
     def shipped(self) -> str:

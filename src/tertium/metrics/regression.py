@@ -1,14 +1,12 @@
 """Metrics that are linear regressions: features of a segment, weights learned from people.
 
 The features come from `tertium.features`; this module joins them to a `LinearModel`, trains it,
-keeps it in a folder (`config.json`, `weights.safetensors`) and finds the folders that ship with the
-package.
+keeps it in a folder and finds the folders that ship with the package.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,26 +16,36 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from tertium.encoders.encoder import load_encoder
 from tertium.errors import DataError, ModelError, UsageError
 from tertium.features.featurizer import Featurizer, single
 from tertium.features.information import Information
+from tertium.features.lexical import tokens
 from tertium.features.parallel import rows_of
-from tertium.learning.linear import LinearModel, fit
-from tertium.metrics.metric import SegmentMetric
+from tertium.learning.checkpoint import (
+    Checkpoint,
+    check_encoder,
+    read_checkpoint,
+    read_config,
+    write_checkpoint,
+)
+from tertium.learning.linear import STRENGTHS, LinearModel, fit, held_out_strength
+from tertium.metrics.metric import REFERENCES, SegmentMetric
+from tertium.metrics.trainable import SHIPPED, UNSAVED, TrainingData, judged_sets
 from tertium.scores import FloatArray
 from tertium.segment import Judgement, Segment
-
-SHIPPED = Path(__file__).parent.parent / "trained"
-CONFIG, WEIGHTS = "config.json", "weights.safetensors"
-UNSAVED = "unsaved-"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trained:
-    """What training leaves: the regression, and the information of n-grams for NIST's columns."""
+    """What training leaves: the regression, and the information of n-grams for NIST's columns.
+
+    `encoders` maps the encoders behind its features to the sha256 of their weights.
+    """
 
     linear: LinearModel
     information: Information
+    encoders: Mapping[str, str] = dataclasses.field(default_factory=dict)
     training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -52,7 +60,6 @@ class Regression(SegmentMetric):
     `model` names the folder of a model that was trained and saved; empty is the one that ships.
     """
 
-    name: ClassVar[str]
     citation: ClassVar[str] = """\
 @inproceedings{pado-etal-2009-robust,
     title = "Robust Machine Translation Evaluation with Entailment Features",
@@ -67,16 +74,38 @@ class Regression(SegmentMetric):
         """What makes its columns, from left to right."""
 
     @property
+    def encoders(self) -> tuple[str, ...]:
+        """The names of the encoders behind its features."""
+        return ()
+
+    def uses(self, column: str) -> bool:
+        """Whether a column of its featurizers is among its features."""
+        return True
+
+    @property
     def trained(self) -> Trained:
         """The weights, read when they are first asked for."""
-        found = load_trained(self._folder)
-        names = self._names(found.information)
+        found = load_trained(self.folder)
+        names = self.feature_names
         if found.linear.names != names:
             raise ModelError(
-                f"{self._folder} was trained on {len(found.linear.names)} other features than the "
+                f"{self.folder} was trained on {len(found.linear.names)} other features than the "
                 f"{len(names)} of {self.spec}: train it again"
             )
+        for encoder, weights in found.encoders.items():
+            check_encoder(encoder, weights, load_encoder(encoder).weights_hash)
         return found
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of its features."""
+        parts = self.featurizers(Information.nothing())
+        return tuple(name for part in parts for name in part.names if self.uses(name))
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """The weight of each standardised feature, the strongest first."""
+        return self.trained.linear.coefficients
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         trained = self.trained
@@ -94,42 +123,35 @@ class Regression(SegmentMetric):
             information = self.trained.information
         parts = self.featurizers(information)
         rows = np.hstack([rows_of(part, segments, self.title) for part in parts])
-        names = [name for part in parts for name in part.names]
-        return rows[:, [self.uses(name) for name in names]]
-
-    def uses(self, column: str) -> bool:
-        """Whether a column of its featurizers is among its features."""
-        return True
+        return rows[:, [self.uses(name) for part in parts for name in part.names]]
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        trained = self.trained
+        linear = self.trained.linear
         origin = Path(self.model).name if self.model else "default"
         return {
-            "model": f"{origin}@{trained.linear.digest}".replace(":", "-").replace("|", "-"),
-            "features": str(len(trained.linear.names)),
+            "weights": f"{origin}@{linear.digest[:8]}".replace(":", "-").replace("|", "-"),
+            "features": str(len(linear.names)),
         }
-
-    @property
-    def coefficients(self) -> dict[str, float]:
-        """The weight of each standardised feature, the strongest first."""
-        return self.trained.linear.coefficients
 
     @classmethod
     def train(
         cls,
-        data: Sequence[Judgement],
+        data: TrainingData,
         *,
-        dev: Sequence[Judgement] = (),
-        strengths: Sequence[float] = (),
+        dev: TrainingData = (),
+        strengths: Sequence[float] = STRENGTHS,
         note: str = "",
         **config: Any,
     ) -> Self:
-        """Learn the weights from judgements; language pairs are the groups of cross validation.
+        """Learn the weights from judgements, the strength by leaving out language pairs in turn.
 
-        `dev` judgements take part in choosing the strength as one more group, and in nothing else.
+        With `dev` judgements, the strength is the one that serves them best instead.
         """
         blank = cls(**config)
-        trained = _learn(blank, data, dev, strengths, note)
+        sets, held = judged_sets(cls.name, data, dev, REFERENCES)
+        known = [j for one in sets.scores for j in one.judgements]
+        trained = _learn(blank, known, [j for one in held.scores for j in one.judgements],
+                         strengths, note)  # fmt: skip
         name = UNSAVED + trained.linear.digest
         _unsaved[name] = trained
         return dataclasses.replace(blank, model=name)
@@ -141,7 +163,8 @@ class Regression(SegmentMetric):
             for field in dataclasses.fields(self)
             if field.init and field.name != "model"
         }
-        write_trained(Path(folder), self.name, settings, self.trained)
+        write_checkpoint(Path(folder), _as_checkpoint(self.name, settings, self.trained))
+        load_trained.cache_clear()
         return dataclasses.replace(self, model=str(folder))
 
     @classmethod
@@ -149,22 +172,20 @@ class Regression(SegmentMetric):
         """The metric that was saved to a folder."""
         config = read_config(Path(folder))
         if config.get("metric") != cls.name:
-            raise ModelError(f"{folder} holds a {config.get('metric')} model, not {cls.name}")
-        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in config["config"].items()}
-        return cls(**settings, model=str(folder))
+            raise ModelError(f"{folder} holds a model of {config.get('metric')}, not of {cls.name}")
+        settings = config.get("config", {}).get("settings", {})
+        plain = {key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()}
+        return cls(**plain, model=str(folder))
 
     @property
-    def _folder(self) -> str:
+    def folder(self) -> str:
+        """Where its model lies."""
         return self.model or str(SHIPPED / self.shipped)
 
     @property
     def shipped(self) -> str:
         """The folder of these settings among those that ship."""
         return self.name
-
-    def _names(self, information: Information) -> tuple[str, ...]:
-        names = (name for part in self.featurizers(information) for name in part.names)
-        return tuple(filter(self.uses, names))
 
 
 _unsaved: dict[str, Trained] = {}
@@ -177,35 +198,26 @@ def _learn(
     strengths: Sequence[float],
     note: str,
 ) -> Trained:
-    from tertium.features.lexical import tokens
-
     if not data:
         raise DataError(f"{metric.name}: there is nothing to learn from (no judgements)")
-    references = dict.fromkeys(r for judgement in data for r in judgement.segment.references)
-    informed = "nist.nist-1" in metric._names(Information.nothing())
-    information = Information.of(map(tokens, references)) if informed else Information.nothing()
+    names = metric.feature_names
+    information = Information.nothing()
+    if "nist.nist-1" in names:
+        references = dict.fromkeys(r for judgement in data for r in judgement.segment.references)
+        information = Information.of(map(tokens, references))
     features, targets, groups = _examples(metric, data, information)
-    names = metric._names(information)
-    options = {"strengths": tuple(strengths)} if strengths else {}
-    if dev and len(strengths) != 1:
-        options = {"strengths": (_tune(metric, (features, targets), dev, information, options),)}
-    linear = fit(names, features, targets, groups, **options)
-    training = {"judgements": len(data), "dev": len(dev), "strength": linear.strength, "data": note}
-    return Trained(linear=linear, information=information, training=training)
-
-
-def _tune(
-    metric: Regression,
-    known: tuple[FloatArray, FloatArray],
-    dev: Sequence[Judgement],
-    information: Information,
-    options: Mapping[str, Any],
-) -> float:
-    """The strength that serves held-out judgements best."""
-    from tertium.learning.linear import STRENGTHS, held_out_strength
-
-    features, targets, _ = _examples(metric, dev, information)
-    return held_out_strength(*known, features, targets, options.get("strengths", STRENGTHS))
+    if dev and len(strengths) > 1:
+        held, held_targets, _ = _examples(metric, dev, information)
+        strengths = (held_out_strength(features, targets, held, held_targets, strengths),)
+    linear = fit(names, features, targets, groups, strengths)
+    return Trained(
+        linear=linear,
+        information=information,
+        encoders={name: load_encoder(name).weights_hash for name in metric.encoders},
+        training={
+            "judgements": len(data), "dev": len(dev), "strength": linear.strength, "data": note,
+        },
+    )  # fmt: skip
 
 
 def _examples(
@@ -213,51 +225,25 @@ def _examples(
 ) -> tuple[FloatArray, FloatArray, list[str]]:
     """Features (n, k), human scores (n,) and language pairs, one row for each reference."""
     parts, owner = single([judgement.segment for judgement in data])
-    if not parts:
-        raise DataError(f"{metric.name} learns from references, and no judgement has one")
     scores = np.array([data[i].score for i in owner], dtype=np.float64)
     return metric.features(parts, information), scores, [data[i].lp for i in owner]
 
 
-def write_trained(folder: Path, metric: str, settings: Mapping[str, Any], trained: Trained) -> None:
-    """Write a model: what it is and its named coefficients as text, its numbers beside it."""
-    from safetensors.numpy import save_file
-
-    config = {
-        "metric": metric,
-        "config": dict(settings),
-        "training": dict(trained.training),
-        "features": list(trained.linear.names),
-        "coefficients": {k: round(v, 6) for k, v in trained.linear.coefficients.items()},
-    }
-    arrays = {
-        **trained.linear.arrays,
-        "information_keys": trained.information.keys,
-        "information_counts": trained.information.counts,
-        "information_total": np.array([trained.information.total], dtype=np.int64),
-    }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, folder / WEIGHTS)
-        (folder / WEIGHTS).chmod(0o644)
-        text = json.dumps(config, indent=1, ensure_ascii=False)
-        (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written: {error.strerror}") from None
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """What `config.json` says."""
-    try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        settings, _ = config["config"], config["features"]
-        if isinstance(settings, dict):
-            return dict(config)
-    except FileNotFoundError:
-        raise ModelError(f"{folder} has no {CONFIG}: not a trained metric") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{folder / CONFIG} cannot be read: {error}") from None
-    raise ModelError(f"{folder / CONFIG} is not an object of settings")
+def _as_checkpoint(metric: str, settings: Mapping[str, Any], trained: Trained) -> Checkpoint:
+    """What is stored: numbers in double precision, named coefficients beside them to be read."""
+    coefficients = {k: round(v, 6) for k, v in trained.linear.coefficients.items()}
+    return Checkpoint(
+        metric=metric,
+        config={"settings": dict(settings), "features": list(trained.linear.names)},
+        encoders=trained.encoders,
+        arrays={
+            **trained.linear.arrays,
+            "information_keys": trained.information.keys,
+            "information_counts": trained.information.counts,
+            "information_total": np.array([trained.information.total], dtype=np.int64),
+        },
+        training={**trained.training, "coefficients": coefficients},
+    )
 
 
 @lru_cache(maxsize=16)
@@ -272,29 +258,21 @@ def load_trained(folder: str) -> Trained:
         raise UsageError(
             f"no weights ship for {where.name}: train it, or name a trained one with model=FOLDER"
         )
-    config = read_config(where)
-    arrays = _read_arrays(where / WEIGHTS)
+    stored = read_checkpoint(where)
     try:
         information = Information(
-            arrays.pop("information_keys"),
-            arrays.pop("information_counts"),
-            int(arrays.pop("information_total")[0]),
+            stored.arrays["information_keys"],
+            stored.arrays["information_counts"],
+            int(stored.arrays["information_total"][0]),
         )
-        linear = LinearModel.from_arrays(config["features"], arrays)
-    except (KeyError, ValueError, IndexError) as error:
-        raise ModelError(f"{where / WEIGHTS} is incomplete: {error}") from None
+        linear = LinearModel.from_arrays(stored.config["features"], stored.arrays)
+    except (KeyError, ValueError, IndexError, TypeError) as error:
+        raise ModelError(f"{where} is incomplete: {error}") from None
     if not len(linear.names) == len(linear.weights) == len(linear.mean) == len(linear.scale):
         raise ModelError(f"{where}: {len(linear.weights)} weights for {len(linear.names)} features")
-    return Trained(linear=linear, information=information, training=config.get("training", {}))
-
-
-def _read_arrays(file: Path) -> dict[str, Any]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        return dict(load_file(file))
-    except FileNotFoundError:
-        raise ModelError(f"{file}: no such file") from None
-    except (SafetensorError, OSError) as error:
-        raise ModelError(f"{file} is damaged or was cut short: {error}") from None
+    return Trained(
+        linear=linear,
+        information=information,
+        encoders=stored.encoders,
+        training={k: v for k, v in stored.training.items() if k != "coefficients"},
+    )
