@@ -33,7 +33,8 @@ ALLOWED: dict[str, set[str]] = {
     "scoring": CORE | {"resampling", "data", "metrics"},
     "comparison": CORE | {"resampling", "data", "metrics", "scoring"},
     "report": CORE | {"meta", "scoring", "comparison", "resampling"},
-    "reproduce": CORE | {"metrics", "meta", "data", "scoring", "encoders", "registry", "report"},
+    "reproduce": CORE
+    | {"text", "metrics", "meta", "data", "scoring", "encoders", "registry", "report"},
 }
 
 

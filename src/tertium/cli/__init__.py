@@ -27,6 +27,7 @@ COMMANDS = (
     "data",
     "reproduce",
     "train",
+    "analyse",
     "models",
     "cache",
     "cite",

@@ -36,6 +36,8 @@ from tertium.segment import Segment
 if TYPE_CHECKING:
     from tertium.learning.networks import PairNetwork
 
+__all__ = ["COMPARISONS", "SCORES", "HeadConfig", "PairHead", "TrainingOptions", "loaded_network"]
+
 BLOCK = 2048  # segments compared with two sides at once
 
 CITATION = """\

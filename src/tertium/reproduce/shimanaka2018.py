@@ -5,9 +5,20 @@ Universal Sentence Representations" (NAACL student workshop): WMT16 segments int
 from __future__ import annotations
 
 from tertium.reproduce.experiments import Segments
+from tertium.reproduce.learners import SentenceRegression
 from tertium.reproduce.table import PaperTable, Row
 
 COLUMNS = ("cs-en", "de-en", "fi-en", "ro-en", "ru-en", "tr-en")
+BOTH = (0.686, 0.611, 0.633, 0.660, 0.649, 0.646)
+COMBINATIONS = (
+    ("minilm",),
+    ("use",),
+    ("glove",),
+    ("minilm", "use"),
+    ("mpnet",),
+    ("mpnet", "use"),
+    ("mpnet", "minilm", "use"),
+)
 
 TABLES = [
     PaperTable(
@@ -47,9 +58,20 @@ TABLES = [
             ),
             Row(
                 label="SVR, InferSent + Skip-Thought",
-                published=(0.686, 0.611, 0.633, 0.660, 0.649, 0.646),
+                published=BOTH,
                 average=0.648,
             ),
+            *(
+                Row(
+                    label=f"SVR, {' + '.join(encoders)}",
+                    published=BOTH,
+                    average=0.648,
+                    model=SentenceRegression(encoders=encoders),
+                )
+                for encoders in COMBINATIONS
+            ),
         ],
+        note="ours stand beside the published combination of InferSent and Skip-Thought; the grid "
+        "is searched anew for each language pair, by 10-fold cross validation on what it trains on",
     ),
 ]

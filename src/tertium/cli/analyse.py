@@ -1,0 +1,83 @@
+"""`tertium analyse`: which good translations only one of two metrics rates high."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from tertium.cli.bars import bars
+from tertium.cli.output import FORMATS, print_records, print_table
+from tertium.cli.runtime import add_runtime, runtime_of
+from tertium.cli.train import read_sets
+from tertium.errors import UsageError
+from tertium.report.tables import Cell, Table
+
+DESCRIPTION = "Compare two metrics on the translations that people rate best."
+EPILOG = """\
+examples:
+  tertium analyse da/wmt16/*-en.jsonl.gz -m svr chrf
+  tertium analyse mine.tsv -m esim bleu --share 0.1 --examples 3
+
+Of the best translations by human score (--share of each file), those that only one metric rates
+high (the same share of its own scores) are counted, split by how many words they share with the
+reference, by unknown words (not in --vocabulary, or in no reference of the files) and by length.
+"""
+
+
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+) -> argparse.ArgumentParser:
+    parser = subparsers.add_parser(
+        "analyse",
+        help="see where two metrics part on good translations",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="judged translations")
+    parser.add_argument("-m", "--metrics", nargs=2, required=True, metavar="METRIC")
+    parser.add_argument("--share", type=float, default=0.2, help="default: 0.2")
+    parser.add_argument("--vocabulary", metavar="FILE", help="known words, one a line")
+    parser.add_argument("--examples", type=int, default=0, metavar="N", help="show N of each")
+    add_runtime(parser)
+    parser.add_argument("-f", "--format", choices=FORMATS, default="text")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    from tertium.metrics.metric import load_metric
+    from tertium.reproduce.error_analysis import analyse
+
+    first, second = (load_metric(spec) for spec in args.metrics)
+    sets, _ = read_sets(args.files, [])
+    with bars(args.quiet), runtime_of(args):
+        found = analyse(
+            sets, first, second, share=args.share, vocabulary=_vocabulary(args.vocabulary)
+        )
+    names = {"only first": f"only {found.metrics[0]}", "only second": f"only {found.metrics[1]}"}
+    if args.format == "json":
+        print_records([{"metrics": found.metrics, "counts": found.table}])
+        return 0
+    header = ["translations", *(names.get(key, key) for key in found.table["all"])]
+    rows: list[list[Cell | str]] = [
+        [trait, *(Cell(str(count), count) for count in counts.values())]
+        for trait, counts in found.table.items()
+    ]
+    title = f"the best {100 * args.share:g} % by human score"
+    print_table(Table(header, rows, title=title), args.format)
+    for place in (0, 1) if args.examples else ():
+        for segment in found.examples(first=place == 0, limit=args.examples):
+            print(f"\nonly {found.metrics[place]}: {segment.hypothesis}")
+            print("\n".join(f"  reference: {text}" for text in segment.references))
+    return 0
+
+
+def _vocabulary(file: str | None) -> set[str] | None:
+    if file is None:
+        return None
+    from tertium.data.formats import read_lines
+
+    if not Path(file).is_file():
+        raise UsageError(f"{file}: no such file of words")
+    return {line.strip().lower() for line in read_lines(file)}

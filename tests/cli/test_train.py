@@ -1,0 +1,137 @@
+"""`tertium train` and `tertium analyse` end to end, on the toy encoder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tertium.cli import main
+
+WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def write_judgements(file: Path, count: int, seed: int) -> Path:
+    """A user's own table: source, reference, hypothesis and score, worse where words are wrong."""
+    rng = np.random.default_rng(seed)
+    lines = ["source\treference\thypothesis\tscore"]
+    for n in range(count):
+        reference = rng.choice(WORDS, 6)
+        hypothesis, wrong = reference.copy(), n % 4
+        hypothesis[:wrong] = "wrong"
+        texts = (" ".join(t) for t in (reference[::-1], reference, hypothesis))
+        lines.append("\t".join([*texts, str(1.0 - wrong)]))
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def write_preferences(file: Path, count: int) -> Path:
+    header = "item\tsystem_a\tsystem_b\tpreference\treference\thypothesis_a\thypothesis_b"
+    rows = [f"{n}\tA\tB\ta\tthe {w} sat\tthe {w} sat\twrong" for n, w in enumerate(WORDS[:count])]
+    file.write_text("\n".join([header, *rows]) + "\n")
+    return file
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    return {
+        "train": str(write_judgements(tmp_path / "train.tsv", 16, 0)),
+        "dev": str(write_judgements(tmp_path / "dev.tsv", 8, 1)),
+        "preferences": str(write_preferences(tmp_path / "pref.tsv", 5)),
+        "out": str(tmp_path / "model"),
+    }
+
+
+def test_a_head_is_trained_logged_and_scored_with(
+    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(
+        ["train", "esim:encoder=toy,hidden=4,dropout=0", "--train", files["train"], "--dev",
+         files["dev"], "--preferences", files["preferences"], "--epochs", "2", "--patience", "9",
+         "--comparison-epochs", "1", "-o", files["out"]]
+    )  # fmt: skip
+    assert code == 0
+    out = capsys.readouterr().out.splitlines()
+    assert [line.split("\t")[0] for line in out[:5]] == [
+        "stage", "comparisons", "stage", "scores", "scores"
+    ]  # fmt: skip
+    log = (Path(files["out"]) / "log.tsv").read_text().splitlines()
+    assert log[0].startswith("stage\tnumber\tloss\tdev")
+    assert len(log) == 4
+    (tmp_path / "h.txt").write_text("the cat sat\n")
+    (tmp_path / "r.txt").write_text("the cat sat down\n")
+    arguments = ["-t", str(tmp_path / "h.txt"), "-r", str(tmp_path / "r.txt"), "-f", "json"]
+    assert main(["score", *arguments, "-m", files["out"]]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["name"] == "ESIM"
+    assert "against:reference" in found["signature"]
+
+
+def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--train", files["train"], "--folds", "3", "-o", files["out"]]
+    assert main(["train", "svr:encoders=toy", *arguments]) == 0
+    assert capsys.readouterr().out.startswith("C\tepsilon\tgamma\tR^2")
+    config = json.loads((Path(files["out"]) / "config.json").read_text())
+    assert config["metric"] == "svr"
+    assert config["config"]["encoders"] == ["toy"]
+    assert len(config["training"]["search"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["chrf", "--train", "{train}"], "chrf has nothing to learn"),
+        (["esim"], "nothing to learn from"),
+        (["esmi", "--train", "{train}"], "did you mean 'esim'"),
+        (["esim:hiden=3", "--train", "{train}"], "unknown field of esim 'hiden'"),
+        (["esim:encoder=toi", "--train", "{train}"], "unknown encoder 'toi'"),
+        (["esim:encoder=toy", "--train", "{train}", "--epochs", "0"], "epochs=0"),
+        (["esim:encoder=toy", "--train", "missing.tsv"], "missing.tsv"),
+        (["svr:encoders=toy", "--preferences", "{preferences}"], "comparison"),
+        (["esim:encoder=toy", "--train", "{train}", "--dev", "{train}"], "nothing is left"),
+    ],
+)
+def test_faults_are_one_line_and_code_2(
+    files: dict[str, str],
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    filled = [argument.format(**files) for argument in arguments]
+    assert main(["train", *filled, "-o", files["out"], "-q"]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_a_folder_with_something_else_is_not_written_to(
+    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("x")
+    arguments = ["esim:encoder=toy", "--train", files["train"], "-o", str(tmp_path / "full")]
+    assert main(["train", *arguments]) == 2
+    assert "holds no trained metric" in capsys.readouterr().err
+
+
+def test_analyse_counts_what_only_one_metric_rates_high(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["analyse", files["train"], "-m", "chrf", "bleu", "--share", "0.25"]
+    assert main([*arguments, "-f", "json"]) == 0
+    counts = json.loads(capsys.readouterr().out)["counts"]
+    assert sum(counts["all"].values()) == 4
+    assert main([*arguments, "--examples", "1"]) == 0
+    assert "only chrF" in capsys.readouterr().out
+    assert main(["analyse", files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2

@@ -1,0 +1,34 @@
+"""Where two metrics part, counted by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tertium.errors import LengthError, UsageError
+from tertium.meta.disagreement import disagreement, top
+
+HUMAN = np.array([9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0])
+
+
+def test_counts_by_hand() -> None:
+    first = np.array([9.0, 1, 8, 0, 0, 0, 0, 0, 0, 7])  # high: rows 0, 2, 9
+    second = np.array([9.0, 8, 1, 0, 0, 0, 0, 0, 0, 7])  # high: rows 0, 1, 9
+    found = disagreement(HUMAN, first, second, ["x"] * 10, share=0.3)
+    assert found.counts() == {"only first": 1, "only second": 1, "both": 1, "neither": 0}
+    trait = np.arange(10) == 2
+    assert found.table({"odd": trait})["odd"] == {
+        "only first": 1, "only second": 0, "both": 0, "neither": 0
+    }  # fmt: skip
+
+
+def test_groups_have_a_top_of_their_own() -> None:
+    groups = ["a"] * 5 + ["b"] * 5
+    assert np.flatnonzero(top(HUMAN, groups, 0.2)).tolist() == [0, 5]
+
+
+def test_faults() -> None:
+    with pytest.raises(LengthError):
+        disagreement(HUMAN, HUMAN[1:], HUMAN, ["x"] * 10)
+    with pytest.raises(UsageError):
+        disagreement(HUMAN, HUMAN, HUMAN, ["x"] * 10, share=1.5)
