@@ -7,7 +7,7 @@ import dataclasses
 import inspect
 
 from tertium.cli.output import FORMATS, print_records, print_table
-from tertium.errors import UnknownNameError
+from tertium.errors import MissingResourceError, UnknownNameError
 from tertium.registry import ALIASES, METRICS, print_value, resolve, split_spec
 from tertium.report.tables import Table
 
@@ -50,10 +50,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _describe(name: str) -> dict[str, str]:
     cls = resolve(METRICS, name, "metric")
-    needs = cls().needs
+    try:
+        needs = " + ".join(sorted(cls().needs)) or "references or source"
+    except MissingResourceError:
+        needs = "to be trained"
     return {
         "metric": name,
-        "needs": " + ".join(sorted(needs)) or "nothing",
+        "needs": needs,
         "better": "higher" if cls.higher_is_better else "lower",
         "summary": (inspect.getmodule(cls).__doc__ or "").split("\n")[0].rstrip("."),
     }

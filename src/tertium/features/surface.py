@@ -68,7 +68,7 @@ def surface_features(hypotheses: Sequence[str], references: Sequence[str]) -> Fl
     """One row of `NAMES` for each pair of texts, (n, len(NAMES)).
 
     >>> row = surface_features(["he paid 30 euros"], ["she paid 20 euros"])[0]
-    >>> dict(zip(NAMES, row))["number recall"]
+    >>> dict(zip(NAMES, row.tolist()))["number recall"]
     0.0
     """
     rows = [

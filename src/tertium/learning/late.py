@@ -75,6 +75,7 @@ class LateInteraction(nn.Module):
         """Each token beside its softly aligned partner, compared and pooled, (pairs, 2 hidden)."""
         weights = (similar.float() * self.temperature).masked_fill(~other_mask[:, None, :], -1e4)
         partner = weights.softmax(dim=-1).to(other.dtype) @ other  # (pairs, own tokens, dim)
+        partner = partner * other_mask.any(dim=1)[:, None, None]  # nothing to align to: nothing
         joined = torch.cat([own, partner, own * partner, (own - partner).abs()], dim=-1)
         compared = self.compare(joined)  # (pairs, own tokens, hidden)
         return torch.cat([mean_pool(compared, own_mask), max_pool(compared, own_mask)], dim=-1)
