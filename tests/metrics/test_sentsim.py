@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.encoders.weights import find
 from tertium.errors import UsageError
 from tertium.metrics.bertscore import BERTScore
 from tertium.metrics.sentsim import SentSim
@@ -127,3 +128,49 @@ EXAMPLES = [
         "Police searched for a suspect, and she recovered.",
     ),
 ]
+
+
+def example_scores(encoder: str, reference: str, hypotheses: list[str]) -> list[float]:
+    segments = [Segment(hypothesis, None, (reference,)) for hypothesis in hypotheses]
+    return SentSim(encoder=encoder).score(segments).segments.tolist()
+
+
+@pytest.mark.parametrize("encoder", ["minilm@3", "mpnet"])
+@pytest.mark.parametrize(("reference", "better", "worse"), EXAMPLES)
+def test_negated_and_shuffled_sentences_fall_below_paraphrases(
+    encoder: str, reference: str, better: str, worse: str
+) -> None:
+    if encoder == "mpnet" and find("mpnet") is None:
+        pytest.skip("the weights of mpnet are not installed")
+    high, low = example_scores(encoder, reference, [better, worse])
+    assert high > low
+
+
+@pytest.mark.skipif(find("mpnet") is None, reason="the weights of mpnet are not installed")
+def test_both_negations_of_the_turnaround_fall_below_both_paraphrases() -> None:
+    reference, paraphrases, negations = TURNAROUND
+    scores = example_scores("mpnet", reference, [*paraphrases, *negations])
+    assert min(scores[:2]) > max(scores[2:])
+
+
+def test_a_small_encoder_sees_not_but_no_prefix() -> None:
+    """minilm hears "not", and takes "incomplete" for "complete": a limit of the encoder."""
+    reference, paraphrases, negations = TURNAROUND
+    segments = [Segment(h, None, (reference,)) for h in (*paraphrases, *negations)]
+    first, second, negated, prefixed = SSS().score(segments).segments
+    assert min(first, second) > negated
+    assert prefixed > max(first, second)
+    # Pieces alone are blind to both, as the paper says.
+    pieces = BERTScore().score(segments).segments
+    assert pieces[2:].min() > pieces[:2].max()
+    assert example_scores("minilm@3", reference, [paraphrases[0], negations[0]])[0] > (
+        example_scores("minilm@3", reference, [negations[0]])[0]
+    )
+
+
+def test_a_shuffled_translation_falls_below_the_right_one_without_a_reference() -> None:
+    source = "The food tastes good."
+    right, shuffled = SentSim().score(
+        [Segment("这食物味道好.", source), Segment("好道味物食这.", source)]
+    ).segments
+    assert right > shuffled
