@@ -16,7 +16,7 @@ from tertium.metrics.packaged import TRAINED, Packaged
 from tertium.segment import Segment
 from tertium.text.english import looks_english
 
-REFERENCE = "On Tuesday, Mr Smith said that he could not accept 1,250 euros for the house in Berlin."
+REFERENCE = "On Tuesday, Mr Smith said that he could not take 1,250 euros for the house in Berlin."
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +53,8 @@ def test_damage_costs(metric: TertiumSmall, damaged: str) -> None:
 
 
 def test_paraphrase_beats_word_salad_and_negation_beats_neither(metric: TertiumSmall) -> None:
-    paraphrase = "Mr Smith said on Tuesday he could not accept 1,250 euros for the Berlin house."
-    salad = "Tuesday accept Smith euros could in the 1,250 Berlin said he house that not for on"
+    paraphrase = "Mr Smith said on Tuesday he could not take 1,250 euros for the Berlin house."
+    salad = "Tuesday take Smith euros could in the 1,250 Berlin said he house that not for on"
     assert score(metric, paraphrase) > score(metric, salad) + 0.1
 
 
@@ -86,7 +86,7 @@ def test_several_references_are_reduced_by_best_or_mean() -> None:
 
 def test_other_languages_are_refused_with_advice() -> None:
     german = "Die Katze sitzt auf der Matte, und der Hund liegt seit gestern vor der Tür."
-    with pytest.raises(UsageError, match="into English.*chrf.*sentsim"):
+    with pytest.raises(UsageError, match=r"into English.*chrf.*sentsim"):
         TertiumSmall().score([Segment(german, None, (german,))] * 5)
     assert looks_english(["Yes."])
 

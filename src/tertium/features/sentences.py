@@ -80,8 +80,7 @@ class Projection:
         return cls(mean.astype(np.float32), (axes * signs).astype(np.float32))
 
     def __call__(self, vectors: Array) -> Array:
-        projected: Array = (vectors - self.mean) @ self.axes
-        return projected
+        return np.asarray((vectors - self.mean) @ self.axes, dtype=np.float32)
 
 
 def sentence_vectors(encoder: str, texts: Sequence[str]) -> Array:

@@ -151,4 +151,5 @@ def _source_cosine(encoder: str, segments: Sequence[Segment]) -> FloatArray:
     right = sentence_vectors(encoder, [s.source or "" for s in segments])
     sizes = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     cosines = (left * right).sum(axis=1) / np.maximum(sizes, 1e-12)
-    return cosines.astype(np.float64)[:, None]
+    column: FloatArray = cosines.astype(np.float64)[:, None]
+    return column
