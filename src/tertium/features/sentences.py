@@ -80,7 +80,7 @@ class Projection:
         return cls(mean.astype(np.float32), (axes * signs).astype(np.float32))
 
     def __call__(self, vectors: Array) -> Array:
-        return np.asarray((vectors - self.mean) @ self.axes, dtype=np.float32)
+        return np.asarray((vectors - self.mean) @ self.axes, dtype=self.axes.dtype)
 
 
 def sentence_vectors(encoder: str, texts: Sequence[str]) -> Array:

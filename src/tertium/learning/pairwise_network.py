@@ -259,4 +259,4 @@ def groups_cached(width: int, hidden: int) -> Array:
 def _sigmoid(x: Array) -> Array:
     # The minimum keeps exp within single precision; beyond it the result is 0 to the last bit.
     result = 1 / (1 + np.exp(np.minimum(-x, np.float32(80))))
-    return np.asarray(result, dtype=np.float32)
+    return np.asarray(result, dtype=x.dtype)
