@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tertium.data.collection import Collection
-from tertium.errors import LengthError, MissingResourceError, UsageError
+from tertium.errors import LengthError, MissingResourceError, UnknownNameError, UsageError
 from tertium.metrics import load_metric
 from tertium.progress import task
 
@@ -168,7 +168,10 @@ def _measure_row(
 def _build(row: Row, collection: Collection, column: str, built: dict[str, Any]) -> Any:
     """The model of a row on a column; a spec is built once, so its caches serve all columns."""
     if row.model is not None and not isinstance(row.model, str):
-        return row.model(collection, column)
+        try:
+            return row.model(collection, column)
+        except UnknownNameError as error:
+            raise MissingResourceError(f"what it is trained on is not here: {error}") from None
     spec = row.specs.get(column, row.model or "")
     if spec not in built:
         built[spec] = load_metric(spec)
