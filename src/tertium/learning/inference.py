@@ -37,17 +37,19 @@ def representations(network: PairNetwork, chunk: Chunk) -> Tensor:
 
 
 def read_texts(network: PairNetwork, chunk: Chunk) -> Tensor:
-    """BiLSTM states of all texts of a chunk, flat, (total tokens, 2h)."""
+    """What the network reads in all texts of a chunk, flat, (total tokens, width)."""
     texts, device = chunk.texts, network.mix.gamma.device
     vectors = torch.from_numpy(texts.vectors).to(device)
     mixed = network.mix(split_layers(vectors, network.shape.layers))  # (total tokens, d)
-    states = torch.zeros(len(mixed), 2 * network.shape.hidden, device=device)
+    states: Tensor | None = None
     for rows in plan_batches(texts.lengths, budget=BUDGET, overhead=OVERHEAD):
         read = network.read_mixed(gather(mixed, texts.offsets, rows))
-        for row, values, length in zip(rows, read.values, read.lengths.tolist(), strict=True):
-            start = int(texts.offsets[row])
-            states[start : start + length] = values[:length]
-    return states
+        if states is None:
+            states = torch.zeros(len(mixed), read.values.shape[-1], device=device)
+        starts, tokens = texts.offsets[rows], np.arange(read.values.shape[1])
+        places = (starts[:, None] + tokens)[tokens < texts.lengths[rows][:, None]]
+        states[torch.from_numpy(places).to(device)] = read.values[read.mask]
+    return states if states is not None else mixed
 
 
 def gather(flat: Tensor, offsets: IntArray, rows: IntArray) -> Sequences:

@@ -23,6 +23,7 @@ from tertium.learning.sequences import (
     Recurrent,
     SequenceDropout,
     Sequences,
+    attention_weights,
     cross_attention,
     max_pool,
     mean_pool,
@@ -106,7 +107,8 @@ class PairNetwork(nn.Module, ABC):
         """What a comparison looks like to the regressor, (pairs, width)."""
 
     def read(self, texts: Sequences) -> Sequences:
-        """Frozen states (texts, tokens, layers, d) to BiLSTM states (texts, tokens, 2h)."""
+        """Frozen states (texts, tokens, layers, d) to what `represent` takes: BiLSTM states
+        (texts, tokens, 2h), in ESIM with their projections."""
         return self.read_mixed(Sequences(self.mix(texts.values), texts.lengths))
 
     def read_mixed(self, texts: Sequences) -> Sequences:
@@ -148,7 +150,11 @@ class ESIMNetwork(PairNetwork):
     """Enhanced sequential inference (equations 10 to 13; Chen et al. 2017).
 
     p = [r_avg; r_max; t_avg; t_max] of a second BiLSTM over
-    ReLU(F [h; h~; h*h~; h-h~]).
+    ReLU(F [h; h~; h*h~; h-h~] + b).
+
+    With F in four blocks, F [h; h~; h*h~; h-h~] is (F1 + F4) h + (F2 - F4) h~ + F3 (h*h~). The
+    first two products are made once for each text by `read`, the second before attention, with
+    which it commutes; only the third is left for each pair.
     """
 
     def __init__(self, shape: NetworkShape) -> None:
@@ -160,25 +166,36 @@ class ESIMNetwork(PairNetwork):
     def width(self) -> int:
         return 8 * self.shape.hidden
 
-    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
-        attended = cross_attention(hypothesis, other)
-        sides = [(other, attended[1]), (hypothesis, attended[0])]
-        return torch.cat([pool(self._composed(own, seen)) for own, seen in sides], dim=-1)
+    def read_mixed(self, texts: Sequences) -> Sequences:
+        """[h; (F2 - F4) h; (F1 + F4) h] of each token, (texts, tokens, 4h)."""
+        states = super().read_mixed(texts)
+        own, seen, _, difference = self.project.weight.chunk(4, dim=1)
+        blocks = torch.cat([seen - difference, own + difference])  # (2h, 2h)
+        projected = states.values @ blocks.T
+        return states._replace(values=torch.cat([states.values, projected], dim=-1))
 
-    def _composed(self, own: Sequences, seen: Sequences) -> Sequences:
-        projected = self.dropout(self._enhanced(own.values, seen.values).relu())
+    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
+        size = 2 * self.shape.hidden
+        plain = [side._replace(values=side.values[..., :size]) for side in (hypothesis, other)]
+        to_other, to_hypothesis = attention_weights(*plain)
+        seen = 3 * self.shape.hidden  # what each side shows the other: h and (F2 - F4) h
+        sides = (
+            (other, to_hypothesis @ hypothesis.values[..., :seen]),
+            (hypothesis, to_other @ other.values[..., :seen]),
+        )
+        return torch.cat([pool(self._composed(own, shown)) for own, shown in sides], dim=-1)
+
+    def _composed(self, own: Sequences, seen: Tensor) -> Sequences:
+        """The second BiLSTM over a side, (pairs, tokens, 4h), and what it sees of the other,
+        (pairs, tokens, 3h)."""
+        half = self.shape.hidden
+        h, from_own = own.values[..., : 2 * half], own.values[..., 3 * half :]
+        h_seen, from_seen = seen[..., : 2 * half], seen[..., 2 * half :]
+        of_product = self.project.weight.chunk(4, dim=1)[2]
+        enhanced = nn.functional.linear(h * h_seen, of_product, self.project.bias)
+        projected = self.dropout((enhanced + from_own + from_seen).relu())
         composed: Sequences = self.compose(Sequences(projected, own.lengths))
         return composed
-
-    def _enhanced(self, own: Tensor, seen: Tensor) -> Tensor:
-        """F [h; h~; h*h~; h-h~] + b, (pairs, tokens, 2h) each -> (pairs, tokens, h).
-
-        With F in four blocks this is (F1 + F4) h + (F2 - F4) h~ + F3 (h*h~) + b, a quarter less to
-        multiply and nothing to join.
-        """
-        of_own, of_seen, of_product, of_difference = self.project.weight.chunk(4, dim=1)
-        apart: Tensor = own @ (of_own + of_difference).T + seen @ (of_seen - of_difference).T
-        return apart + nn.functional.linear(own * seen, of_product, self.project.bias)
 
 
 NETWORKS: Mapping[str, type[PairNetwork]] = {

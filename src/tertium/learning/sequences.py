@@ -11,6 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from tertium.learning.recurrence import lstm_direction
+
 
 class Sequences(NamedTuple):
     """Texts as rows of tokens, padded to the longest.
@@ -64,10 +66,17 @@ def cross_attention(left: Sequences, right: Sequences) -> tuple[Sequences, Seque
 
     (Mathur et al. 2019, equations 7 to 9.) Where the other side is empty the sum is 0.
     """
+    to_right, to_left = attention_weights(left, right)
+    from_right = Sequences(to_right @ right.values, left.lengths)
+    return from_right, Sequences(to_left @ left.values, right.lengths)
+
+
+def attention_weights(left: Sequences, right: Sequences) -> tuple[Tensor, Tensor]:
+    """How much each left token looks at each right one, (pairs, left tokens, right tokens), and
+    the other way round."""
     products = left.values @ right.values.transpose(1, 2)  # (pairs, left tokens, right tokens)
-    from_right = masked_softmax(products, right.mask) @ right.values
-    from_left = masked_softmax(products.transpose(1, 2), left.mask) @ left.values
-    return Sequences(from_right, left.lengths), Sequences(from_left, right.lengths)
+    to_right = masked_softmax(products, right.mask)
+    return to_right, masked_softmax(products.transpose(1, 2), left.mask)
 
 
 def masked_softmax(products: Tensor, mask: Tensor) -> Tensor:
@@ -103,9 +112,25 @@ class Recurrent(nn.Module):
             texts.values.float(), texts.lengths.clamp(min=1), batch_first=True, enforce_sorted=False
         )
         with torch.autocast(texts.values.device.type, enabled=False):
-            states, _ = self.lstm(packed)
+            if texts.values.device.type == "cpu":
+                states = packed._replace(data=self._on_cpu(packed))
+            else:
+                states, _ = self.lstm(packed)
         padded, _ = nn.utils.rnn.pad_packed_sequence(states, batch_first=True, total_length=width)
         return Sequences(padded, texts.lengths)
+
+    def _on_cpu(self, packed: nn.utils.rnn.PackedSequence) -> Tensor:
+        """Both directions of all packed tokens, (total, 2 hidden)."""
+        sizes = tuple(packed.batch_sizes.tolist())
+        sides = []
+        for suffix in ("", "_reverse"):
+            w_in, w_hidden, b_in, b_hidden = (
+                getattr(self.lstm, f"{name}_l0{suffix}")
+                for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+            )
+            parameters = (w_in, w_hidden, b_in + b_hidden)
+            sides.append(lstm_direction(packed.data, parameters, sizes, bool(suffix)))
+        return torch.cat(sides, dim=1)
 
 
 class SequenceDropout(nn.Module):
