@@ -26,7 +26,7 @@ class DirectionalLSTM(torch.autograd.Function):
         sizes: tuple[int, ...], reverse: bool,
     ) -> Tensor:  # fmt: skip
         size = w_hidden.shape[1]
-        gates = torch.addmm(bias, x, w_in.T.contiguous())  # (total, 4h): i, f, g, o, each from its sum on
+        gates = torch.addmm(bias, x, w_in.T.contiguous())  # (total, 4h): i, f, g, o
         recurrent = w_hidden.T.contiguous()  # (h, 4h)
         for part in (gates, recurrent):
             part[:, 2 * size : 3 * size] *= 2
