@@ -173,28 +173,42 @@ def settle() -> None:
 
 
 def share(args: argparse.Namespace) -> None:
-    """Arithmetic per second of encoding, beside that of a large matrix product."""
+    """Arithmetic per second of encoding, beside that of a large matrix product.
+
+    With one thread by the processor's clock, which other programs do not disturb.
+    """
+    clock = time.process_time if args.threads == 1 else time.perf_counter
     texts = next(iter(wmt17(args.segments or 1000).systems.values()))
     for precision in args.precision:
         encoder = load_encoder(args.encoder, precision=precision)
         assert isinstance(encoder, Transformer)
         encoder.encode(["load the model"])
         lengths = [len(p) + 2 for p in encoder.body.tokenizer(texts)]
-        peak = product_peak(encoder.settings.hidden, precision)
+        peak = product_peak(encoder.settings.hidden, precision, clock)
         work = operations(encoder, np.array(lengths)) / 1e9
         encode = partial(encoder.encode, texts, sentences=False)
-        times = [timed(encode).seconds for _ in range(3)]
-        reached = work / min(times)
+        best = fastest(encode, 3, clock)
+        reached = work / best
         batches = plan_batches(lengths, budget=BUDGETS["cpu"], overhead=OVERHEADS["cpu"])
         print(
-            f"{precision}: {len(texts) / min(times):.0f} texts/s, {reached:.0f} of {peak:.0f} "
+            f"{precision}: {len(texts) / best:.0f} texts/s, {reached:.0f} of {peak:.0f} "
             f"GFLOP/s ({reached / peak:.0%}), padding {padded_share(lengths, batches):.1%}"
         )
         for group, part in time_by_group(encoder, texts).items():
             print(f"    {group:20}{part:6.1%}")
 
 
-def product_peak(hidden: int, precision: str) -> float:
+def fastest(call: Callable[[], Any], times: int, clock: Callable[[], float]) -> float:
+    """The least seconds of several calls."""
+    best = np.inf
+    for _ in range(times):
+        start = clock()
+        call()
+        best = min(best, clock() - start)
+    return best
+
+
+def product_peak(hidden: int, precision: str, clock: Callable[[], float]) -> float:
     """GFLOP/s of the best of many products shaped like a feed-forward layer."""
     from tertium.encoders.precision import lower_precision
 
@@ -202,12 +216,8 @@ def product_peak(hidden: int, precision: str) -> float:
     lower_precision(layer, precision, "cpu")
     x = torch.randn(1024, hidden)
     x = x if precision == "fp32" else x.bfloat16()
-    best = np.inf
     with torch.inference_mode():
-        for _ in range(50):
-            start = time.perf_counter()
-            layer(x)
-            best = min(best, time.perf_counter() - start)
+        best = fastest(lambda: layer(x), 50, clock)
     return 2 * 1024 * hidden * 4 * hidden / best / 1e9
 
 

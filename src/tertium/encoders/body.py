@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Tokens of one forward pass, and what starting one costs in tokens, measured with minilm: on a CPU
 # activations that stay in its cache are worth more than large products.
 BUDGETS = {"cpu": 1024, "gpu": 16384}
-OVERHEADS = {"cpu": 64, "gpu": 2048}
+OVERHEADS = {"cpu": 48, "gpu": 2048}
 
 
 class Job(NamedTuple):
