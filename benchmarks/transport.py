@@ -22,7 +22,7 @@ from benchmarks.corpus import wmt17
 from benchmarks.measure import Measured, measure
 from tertium.encoders import Chunk, chunks, load_encoder, runtime
 from tertium.encoders.matching import spans, unit
-from tertium.encoders.transport import distances, exact, sinkhorn
+from tertium.encoders.transport import exact, sinkhorn, solve_chunk, unit_distances
 from tertium.metrics.wmd import WMD
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
     report("POT, left x right", best_of(lambda: [plain_pot(*pair) for pair in pairs]), base)
     for threads in dict.fromkeys((1, os.cpu_count() or 1)):
         with runtime(threads=threads):
-            ours = best_of(lambda: [t.cost for t in WMD().transports(chunk)])
+            ours = best_of(lambda: solve_chunk(chunk, WMD().distance))
         report(f"tertium, {threads} threads", ours, base)
         worst = np.abs(np.array(ours.value) - base.value).max()
         print(f"{'':24}largest difference {worst:.1e}")
@@ -93,7 +93,7 @@ def joint_pyemd() -> Callable[[np.ndarray, np.ndarray], float] | None:
 
 
 def plain_pot(left: np.ndarray, right: np.ndarray) -> float:
-    return float(ot.emd2([], [], distances(left, right)))
+    return float(ot.emd2([], [], unit_distances(left, right)))
 
 
 def best_of(call: Callable[[], Any], times: int = 3) -> Measured[Any]:
@@ -111,7 +111,7 @@ def compare_solvers(pairs: list[Pair]) -> None:
     left, right = (np.concatenate(sides) for sides in zip(*pairs[:100], strict=True))
     for length in LENGTHS:
         problems = [
-            distances(left[start : start + length], right[start : start + length + 2])
+            unit_distances(left[start : start + length], right[start : start + length + 2])
             for start in range(0, min(5 * length, len(left) - length), length)
         ]
         slow, fast = (

@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tertium.encoders.embeddings import from_parts
+from tertium.encoders.matching import spans, unit
 from tertium.encoders.runtime import runtime
-from tertium.encoders.transport import distances, exact, sinkhorn, solve_all
+from tertium.encoders.stream import Chunk
+from tertium.encoders.transport import exact, sinkhorn, solve_chunk, unit_distances
 
 
 def random_problem(seed: int, rows: int, columns: int) -> np.ndarray:
@@ -83,28 +86,50 @@ def test_sinkhorn_nears_the_exact_cost() -> None:
     assert gaps[2] < 0.03
 
 
+def random_chunk(seed: int, pairs: int) -> Chunk:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 9, size=2 * pairs).tolist()
+    texts = from_parts(
+        [rng.normal(size=(n, 6)).astype(np.float32) for n in sizes],
+        [("",) * (n > 2) + ("x",) * (n - 2 * (n > 2)) + ("",) * (n > 2) for n in sizes],
+        np.zeros((2 * pairs, 0), dtype=np.float32),
+        [False] * (2 * pairs),
+        6,
+    )
+    right = np.sort(rng.integers(0, 2 * pairs, size=pairs))
+    left = rng.integers(0, 2 * pairs, size=pairs)
+    return Chunk(pairs=np.arange(pairs), left=left, right=right, texts=texts)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_problems_come_back_in_order(threads: int) -> None:
-    problems = [random_problem(n, 2 + n % 5, 3 + n % 4) for n in range(300)]
+def test_a_chunk_is_solved_in_its_order_whatever_the_threads(threads: int) -> None:
+    chunk = random_chunk(1, 300)
     with runtime(threads=threads):
-        found = list(solve_all(iter(problems), lambda c: exact(c).cost))
-    assert found == [exact(c).cost for c in problems]
+        found = solve_chunk(chunk, lambda costs: costs)
+    starts, stops = spans(chunk.texts)
+    for costs, i, j in zip(found, chunk.left, chunk.right, strict=True):
+        here, there = (chunk.texts.vectors[starts[k] : stops[k]] for k in (i, j))
+        assert costs.shape == (len(here), len(there))
+        np.testing.assert_allclose(costs, unit_distances(here, there), atol=1e-6)
 
 
-def test_no_problems() -> None:
-    assert list(solve_all([], lambda c: exact(c).cost)) == []
+def test_a_chunk_without_comparisons() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    chunk = Chunk(pairs=none, left=none, right=none, texts=random_chunk(1, 1).texts)
+    assert solve_chunk(chunk, lambda costs: costs) == []
 
 
 def test_distances_keep_their_digits_where_vectors_almost_agree() -> None:
     rng = np.random.default_rng(0)
     left = rng.normal(size=(20, 384)).astype(np.float32)
-    left /= np.linalg.norm(left, axis=1, keepdims=True)
-    right = left + rng.normal(size=left.shape).astype(np.float32) * 1e-5
-    expected = np.linalg.norm(left[:, None].astype(np.float64) - right, axis=2)
-    np.testing.assert_allclose(distances(left, right), expected, atol=1e-6)
-    assert (np.diag(distances(left, left)) == 0).all()
+    right = (left + rng.normal(size=left.shape) * 1e-4).astype(np.float32)
+    a, b = unit(left.astype(np.float64)), unit(right.astype(np.float64))
+    expected = np.linalg.norm(a[:, None] - b, axis=2)
+    np.testing.assert_allclose(unit_distances(left, right), expected, atol=1e-6)
+    assert (np.diag(unit_distances(left, left)) == 0).all()
 
 
-def test_distances_of_nothing() -> None:
-    empty = np.zeros((0, 4), dtype=np.float32)
-    assert distances(empty, np.ones((3, 4), dtype=np.float32)).shape == (0, 3)
+def test_distances_of_nothing_and_of_zero_vectors() -> None:
+    ones = np.ones((3, 4), dtype=np.float32)
+    assert unit_distances(np.zeros((0, 4), dtype=np.float32), ones).shape == (0, 3)
+    assert np.isfinite(unit_distances(np.zeros((1, 4), dtype=np.float32), ones)).all()

@@ -9,23 +9,27 @@ hypotheses of every system).
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 from tertium.encoders.embeddings import Embeddings, Float32Array, IntArray, offsets_of
 from tertium.encoders.stream import Chunk
 from tertium.scores import FloatArray
 
+Vectors = TypeVar("Vectors", Float32Array, FloatArray)
 
-def unit(vectors: Float32Array) -> Float32Array:
+
+def unit(vectors: Vectors) -> Vectors:
     """Rows scaled to length 1; a row of zeros stays one.
 
     >>> unit(np.array([[3, 4], [0, 0]], dtype=np.float32))
     array([[0.6, 0.8],
            [0. , 0. ]], dtype=float32)
     """
-    norms: Float32Array = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     norms[norms == 0] = 1
-    result: Float32Array = vectors / norms[:, None]
+    result: Vectors = vectors / norms[:, None]
     return result
 
 

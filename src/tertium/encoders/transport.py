@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from tertium.encoders.embeddings import Float32Array
+from tertium.encoders.embeddings import Float32Array, IntArray
+from tertium.encoders.matching import spans
 from tertium.encoders.runtime import current_runtime
+from tertium.encoders.stream import Chunk
 from tertium.errors import MissingResourceError, TertiumError
 from tertium.scores import FloatArray
 
@@ -30,8 +31,9 @@ T = TypeVar("T")
 SIMPLEX_ROUNDS = 1_000_000
 OPTIMAL = 1
 SINKHORN_ROUNDS = 10_000
-NEAR = 0.01  # squared distances below this lose too many digits in a float32 product
-SHARE = 64  # problems a thread takes at once
+SHARE = 16  # problems of about one size, whose distances are computed together
+NEAR = 0.02  # squared distances below this lose too many digits in a float32 product
+TINY = np.float32(1e-30)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,24 +44,40 @@ class Transport:
     plan: FloatArray
 
 
-def distances(left: Float32Array, right: Float32Array) -> FloatArray:
-    """Euclidean distances (left, right) by one matrix product, to six digits or better.
+def unit_distances(left: Float32Array, right: Float32Array) -> FloatArray:
+    """Euclidean distances (..., l, r) of vectors (..., l, d) and (..., r, d) scaled to length 1.
 
-    >>> distances(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32)).round(3)
+    By one matrix product; where two vectors almost agree it has too few digits, and the length of
+    their difference is taken.
+
+    >>> unit_distances(np.eye(2, dtype=np.float32), 3 * np.eye(2, dtype=np.float32)).round(3)
     array([[0.   , 1.414],
            [1.414, 0.   ]])
     """
-    squares = (
-        np.einsum("ij,ij->i", left, left)[:, None]
-        + np.einsum("ij,ij->i", right, right)
-        - 2 * (left @ right.T)
-    )
-    near = np.nonzero(squares < NEAR * max(float(squares.max(initial=0.0)), 1e-30))
+    squares = left @ right.swapaxes(-1, -2)
+    squares *= -2 * _scales(left)[..., :, None]
+    squares *= _scales(right)[..., None, :]
+    squares += 2
+    result: FloatArray = squares.astype(np.float64)
+    near = np.nonzero(squares < NEAR)
     if len(near[0]):
-        gap = left[near[0]].astype(np.float64) - right[near[1]]
-        squares[near] = np.einsum("ij,ij->i", gap, gap)
-    result: FloatArray = np.sqrt(squares.astype(np.float64))
-    return result
+        *outer, i, j = near
+        gaps = _unit64(left[(*outer, i)]) - _unit64(right[(*outer, j)])
+        result[near] = np.einsum("ij,ij->i", gaps, gaps)
+    return np.sqrt(result, out=result)
+
+
+def _scales(vectors: Float32Array) -> Float32Array:
+    """One over the length of each vector."""
+    lengths = np.sqrt(np.einsum("...d,...d->...", vectors, vectors))
+    scales: Float32Array = 1 / np.maximum(lengths, TINY)
+    return scales
+
+
+def _unit64(vectors: Float32Array) -> FloatArray:
+    wide = vectors.astype(np.float64)
+    scaled: FloatArray = wide / np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
+    return scaled
 
 
 def exact(
@@ -129,26 +147,71 @@ def _completed(plan: FloatArray, left: FloatArray, right: FloatArray) -> FloatAr
     return plan + np.outer(here, there) / missing if missing > 0 else plan
 
 
-def solve_all(
-    problems: Iterable[FloatArray], solve: Callable[[FloatArray], T]
-) -> Iterator[T]:
-    """Solve problems on as many threads as the runtime allows, in their order.
+def solve_chunk(chunk: Chunk, solve: Callable[[FloatArray], T]) -> list[T]:
+    """What `solve` makes of the distances (left, right) between the pieces of each comparison.
 
-    Problems are taken as they are needed, so that few of them are in memory at a time.
+    Special tokens are left out. Distances are computed for many comparisons of about the same size
+    at once, and solved meanwhile on as many threads as the runtime allows.
     """
+    results: list[T | None] = [None] * len(chunk)
+    for places, solved in _in_threads(_problems(chunk), solve):
+        for place, result in zip(places.tolist(), solved, strict=True):
+            results[place] = result
+    return cast("list[T]", results)
+
+
+class _Problems(NamedTuple):
+    """Comparisons at some places of a chunk: padded distances (m, l, r) and the true sizes."""
+
+    places: IntArray
+    costs: FloatArray
+    rows: list[int]
+    columns: list[int]
+
+
+def _problems(chunk: Chunk) -> Iterator[_Problems]:
+    starts, stops = spans(chunk.texts)
+    sizes = stops - starts
+    rows, columns = sizes[chunk.left], sizes[chunk.right]
+    order = np.lexsort((rows, columns // 4))
+    for first in range(0, len(order), SHARE):
+        places = order[first : first + SHARE]
+        left, right = chunk.left[places], chunk.right[places]
+        costs = unit_distances(
+            _padded(chunk.texts.vectors, starts[left], sizes[left]),
+            _padded(chunk.texts.vectors, starts[right], sizes[right]),
+        )
+        yield _Problems(places, costs, rows[places].tolist(), columns[places].tolist())
+
+
+def _padded(vectors: Float32Array, starts: IntArray, sizes: IntArray) -> Float32Array:
+    """The rows of several texts, (texts, most rows, d); a shorter one repeats its last row."""
+    steps = np.minimum(np.arange(int(sizes.max())), np.maximum(sizes - 1, 0)[:, None])
+    rows = np.minimum(starts[:, None] + steps, len(vectors) - 1)
+    return vectors[rows]
+
+
+def _in_threads(
+    shares: Iterable[_Problems], solve: Callable[[FloatArray], T]
+) -> Iterator[tuple[IntArray, list[T]]]:
+    def work(share: _Problems) -> tuple[IntArray, list[T]]:
+        parts = zip(share.costs, share.rows, share.columns, strict=True)
+        solved = [solve(np.ascontiguousarray(costs[:r, :c])) for costs, r, c in parts]
+        return share.places, solved
+
     workers = current_runtime().threads or os.cpu_count() or 1
     if workers == 1:
-        yield from map(solve, problems)
+        yield from map(work, shares)
         return
-    stream = iter(problems)
+    stream = iter(shares)
     with ThreadPoolExecutor(workers) as pool:
-        pending: deque[Future[list[T]]] = deque()
+        pending: deque[Future[tuple[IntArray, list[T]]]] = deque()
         while True:
-            while len(pending) < 2 * workers and (share := list(islice(stream, SHARE))):
-                pending.append(pool.submit(lambda some: [solve(c) for c in some], share))
+            while len(pending) < 2 * workers and (share := next(stream, None)) is not None:
+                pending.append(pool.submit(work, share))
             if not pending:
                 return
-            yield from pending.popleft().result()
+            yield pending.popleft().result()
 
 
 def _assign(costs: FloatArray) -> Transport:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from tertium.encoders import Chunk, Encoder
-from tertium.encoders.matching import rows_of, spans, unit
-from tertium.encoders.transport import Transport, distances, exact, sinkhorn, solve_all
+from tertium.encoders.transport import Transport, exact, sinkhorn, solve_chunk, unit_distances
 from tertium.errors import UsageError
 from tertium.metrics.embedding import EmbeddingMetric, Formula
 from tertium.metrics.links import Link, piece_vectors
@@ -56,22 +55,20 @@ class WMD(EmbeddingMetric):
             raise UsageError(f"regularisation={self.regularisation}: expected a number above 0")
 
     def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
-        return lambda chunk: np.array([plan.cost for plan in self.transports(chunk)])
+        return lambda chunk: np.array(solve_chunk(chunk, self.distance))
 
-    def transports(self, chunk: Chunk) -> Iterator[Transport]:
-        """The solved problem of each comparison of a chunk; cost NaN where a text has no piece."""
-        return solve_all(cost_matrices(chunk), self.solve)
+    def distance(self, costs: FloatArray) -> float:
+        """The score of two texts whose pieces are this far apart; NaN where one has none."""
+        return self.solve(costs).cost if costs.size else float("nan")
 
     def solve(self, costs: FloatArray) -> Transport:
         """The transport between two texts whose pieces are this far apart."""
-        if not costs.size:
-            return Transport(cost=float("nan"), plan=costs)
         if self.solver == "exact":
             return exact(costs)
         return sinkhorn(costs, regularisation=self.regularisation)
 
     def links(self, chunk: Chunk, place: int) -> Sequence[Link]:
-        costs = distances(*piece_vectors(chunk, place))
+        costs = unit_distances(*piece_vectors(chunk, place))
         plan = self.solve(costs).plan
         return [
             Link(
@@ -88,15 +85,3 @@ class WMD(EmbeddingMetric):
         if self.solver == "exact":
             return {"solver": "exact"}
         return {"solver": "sinkhorn", "reg": str(self.regularisation)}
-
-
-def cost_matrices(chunk: Chunk) -> Iterator[FloatArray]:
-    """The distances (left, right) of each comparison's pieces, one product for each right text."""
-    vectors = unit(chunk.texts.vectors)
-    starts, stops = spans(chunk.texts)
-    for right, pairs in chunk.groups():
-        left = chunk.left[pairs]
-        lengths = stops[left] - starts[left]
-        rows = rows_of(starts[left], stops[left])
-        costs = distances(vectors[rows], vectors[starts[right] : stops[right]])
-        yield from np.split(costs, np.cumsum(lengths)[:-1])

@@ -8,9 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from tertium.encoders import Encoder
-from tertium.encoders.transport import Transport
-from tertium.metrics.embedding import Formula
 from tertium.metrics.wmd import WMD
 from tertium.scores import FloatArray
 from tertium.segment import Segment
@@ -45,12 +42,10 @@ class WMDO(WMD):
 
     gamma: float = 0.2
 
-    def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
-        return lambda chunk: np.array([self._price(t) for t in self.transports(chunk)])
-
-    def _price(self, transport: Transport) -> float:
-        if not transport.plan.size:
+    def distance(self, costs: FloatArray) -> float:
+        if not costs.size:
             return float("nan")
+        transport = self.solve(costs)
         return transport.cost - self.gamma * (0.5 - fragmentation(transport.plan))
 
     def edge(self, equal: bool) -> Sequence[float]:

@@ -19,6 +19,7 @@ import numpy as np
 from tertium.data.collection import Collection
 from tertium.encoders import Chunk, Encoder, load_encoder, pairwise
 from tertium.encoders.matching import greedy
+from tertium.encoders.transport import solve_chunk
 from tertium.meta.correlation import pearson
 from tertium.metrics.bertscore import with_f1
 from tertium.metrics.embedding import Side, comparisons
@@ -49,7 +50,7 @@ def formulas(chunk: Chunk, layers: int) -> FloatArray:
     found: list[FloatArray] = []
     for layer in range(layers):
         part = _layer(chunk, layer * width, width)
-        costs = np.array([plan.cost for plan in WMD().transports(part)])
+        costs = np.array(solve_chunk(part, WMD().distance))
         plain = greedy(part, special=False)[:, 1]
         scores = with_f1(greedy(part))
         found.append(np.column_stack([scores, plain, costs, mean_distances(part), sentences]))
