@@ -1,0 +1,58 @@
+"""What a trained head costs beside its encoder: WMT17 de-en, 11 systems x 3,004 segments.
+
+Each distinct text is encoded once; then the head alone is timed on what was encoded. Also how long
+3,000 translations of one system take from text to score. Give --segments for a smaller run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import torch
+
+from benchmarks.corpus import wmt17
+from tertium.encoders import chunks, load_encoder, runtime
+from tertium.learning.inference import representations
+from tertium.metrics.metric import load_metric
+from tertium.metrics.pair_head import loaded_network
+
+HEADS = ("bilstm-attention", "esim")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--segments", type=int, default=None)
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    testset = wmt17(args.segments)
+    rows = [s for system in testset.systems for s in testset.segments(system)]
+    left, right = [s.hypothesis for s in rows], [s.references[0] for s in rows]
+    encoder = load_encoder("minilm@all")
+    encoder.encode(["a text that loads the model"])
+    networks = {name: loaded_network(load_metric(name)) for name in HEADS}
+    spent = dict.fromkeys(("encoder", *HEADS), 0.0)
+    with runtime(cache=False, threads=args.threads), torch.inference_mode():
+        started = time.perf_counter()
+        for chunk in chunks(encoder, left, right):
+            spent["encoder"] += time.perf_counter() - started
+            for name, network in networks.items():
+                started = time.perf_counter()
+                network.regressor(representations(network, chunk))
+                spent[name] += time.perf_counter() - started
+            started = time.perf_counter()
+        print(f"{len(testset.systems)} systems x {len(testset)} segments, {args.threads} threads")
+        print(f"encoder alone {spent['encoder']:.0f} s", flush=True)
+        for name in HEADS:
+            total = spent["encoder"] + spent[name]
+            print(f"with {name} {total:.0f} s: {total / spent['encoder']:.2f} times", flush=True)
+        one = testset.segments(next(iter(testset.systems)))[:3000]
+        for name in HEADS:
+            started = time.perf_counter()
+            load_metric(name).score(one)
+            print(f"{name}: {len(one)} translations in {time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
