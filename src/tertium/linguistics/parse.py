@@ -13,6 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tertium.encoders.runtime import current_runtime
 from tertium.errors import MissingResourceError
 from tertium.linguistics.analysis import Analysis, Span, Token
@@ -60,6 +63,25 @@ class Parser:
             store.put(fresh.values())
         known.update(fresh)
         return [known[text] for text in texts]
+
+    @property
+    def vector_width(self) -> int:
+        """The width of the vectors of `token_vectors`."""
+        return int(self._pipeline.get_pipe("tok2vec").model.get_dim("nO"))
+
+    def token_vectors(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """The vectors that tags, heads and labels are read from, (tokens, width) for each text.
+
+        Only the pipeline's first layer is run, which takes a small part of a full parse; white
+        space counts as tokens here.
+
+        >>> [vectors] = load_parser().token_vectors(["Pirates kidnapped them."])
+        >>> vectors.shape == (4, load_parser().vector_width)
+        True
+        """
+        documents = [self._pipeline.make_doc(clean(text)) for text in texts]
+        found = self._pipeline.get_pipe("tok2vec").predict(documents)
+        return [np.asarray(vectors, dtype=np.float32) for vectors in found]
 
     def _parse(self, texts: Sequence[str]) -> list[Analysis]:
         cleaned = [clean(text) for text in texts]
