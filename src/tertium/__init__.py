@@ -6,6 +6,7 @@
     evaluation = tertium.score(testset, ["bleu", "chrf"])
     comparison = tertium.compare(testset, ["chrf"])
     tertium.load_metric("chrf++").sentence_score("a hypothesis", ["a reference"])
+    tertium.load_ranker("pairwise").rank(testset)
 
 Names are resolved when first used: `import tertium` loads no metric and no heavy library.
 """
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tertium.data.testset import TestSet
     from tertium.errors import TertiumError
     from tertium.metrics.metric import Metric, SegmentMetric, load_metric
+    from tertium.metrics.ranker import Ranker, load_ranker
     from tertium.scores import ScoreMatrix, Scores
     from tertium.scoring import Evaluation, score
     from tertium.segment import Judgement, Preference, Segment
@@ -32,6 +34,7 @@ _HOMES = {
     "Judgement": "tertium.segment",
     "Metric": "tertium.metrics.metric",
     "Preference": "tertium.segment",
+    "Ranker": "tertium.metrics.ranker",
     "ScoreMatrix": "tertium.scores",
     "Scores": "tertium.scores",
     "Segment": "tertium.segment",
@@ -40,6 +43,7 @@ _HOMES = {
     "TestSet": "tertium.data.testset",
     "compare": "tertium.comparison",
     "load_metric": "tertium.metrics.metric",
+    "load_ranker": "tertium.metrics.ranker",
     "score": "tertium.scoring",
 }
 
@@ -49,6 +53,7 @@ __all__ = [
     "Judgement",
     "Metric",
     "Preference",
+    "Ranker",
     "ScoreMatrix",
     "Scores",
     "Segment",
@@ -58,6 +63,7 @@ __all__ = [
     "__version__",
     "compare",
     "load_metric",
+    "load_ranker",
     "score",
 ]
 

@@ -17,6 +17,7 @@ def test_public_names_are_pinned() -> None:
         "Judgement",
         "Metric",
         "Preference",
+        "Ranker",
         "ScoreMatrix",
         "Scores",
         "Segment",
@@ -26,6 +27,7 @@ def test_public_names_are_pinned() -> None:
         "__version__",
         "compare",
         "load_metric",
+        "load_ranker",
         "score",
     ]
     assert all(getattr(tertium, name) is not None for name in tertium.__all__)

@@ -209,6 +209,19 @@ def test_list_and_cite(capsys: pytest.CaptureFixture[str]) -> None:
     assert "papineni" in capsys.readouterr().out
 
 
+def test_rankers_are_listed_and_cited_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "-f", "json"]) == 0
+    kinds = {r["metric"]: r["kind"] for r in json.loads(capsys.readouterr().out)}
+    assert kinds["pairwise"] == "ranker"
+    assert kinds["chrf"] == "metric"
+    assert main(["list", "pairwise"]) == 0
+    assert "hidden" in capsys.readouterr().out
+    assert main(["cite", "pairwise", "chrf++"]) == 0
+    cited = capsys.readouterr().out
+    assert "guzman-etal-2015" in cited
+    assert "popovic" in cited
+
+
 def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
     from tertium.cli import COMMANDS
 

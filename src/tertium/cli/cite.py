@@ -1,15 +1,15 @@
-"""`tertium cite`: what to cite for a metric, as BibTeX."""
+"""`tertium cite`: what to cite for a metric or ranker, as BibTeX."""
 
 from __future__ import annotations
 
 import argparse
 
-from tertium.registry import METRICS, resolve, split_spec
+from tertium.registry import ALIASES, METRICS, RANKERS, resolve, split_spec
 
 EPILOG = """\
 examples:
   tertium cite bleu
-  tertium cite chrf meteor > metrics.bib
+  tertium cite chrf meteor pairwise > metrics.bib
 """
 
 
@@ -18,8 +18,8 @@ def add_parser(
 ) -> argparse.ArgumentParser:
     parser = subparsers.add_parser(
         "cite",
-        help="what to cite for a metric",
-        description="Print the BibTeX entries of metrics.",
+        help="what to cite for a metric or ranker",
+        description="Print the BibTeX entries of metrics and rankers.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -28,6 +28,8 @@ def add_parser(
 
 
 def run(args: argparse.Namespace) -> int:
-    entries = [resolve(METRICS, split_spec(m)[0], "metric").citation for m in args.metrics]
+    known = {**METRICS, **RANKERS}
+    names = [split_spec(ALIASES.get(m, m))[0] for m in args.metrics]
+    entries = [resolve(known, name, "metric").citation for name in names]
     print("\n".join(dict.fromkeys(entries)))
     return 0

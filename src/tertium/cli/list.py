@@ -1,4 +1,4 @@
-"""`tertium list`: the metrics there are, what they need and what can be set."""
+"""`tertium list`: the metrics and rankers there are, what they need and what can be set."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import inspect
 
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.errors import MissingResourceError, UnknownNameError
-from tertium.registry import ALIASES, METRICS, print_value, resolve, split_spec
+from tertium.registry import ALIASES, METRICS, RANKERS, print_value, resolve, split_spec
 from tertium.report.tables import Table
 
 EPILOG = """\
 examples:
   tertium list
   tertium list bleu
+  tertium list pairwise
 """
 
 
@@ -23,12 +24,12 @@ def add_parser(
 ) -> argparse.ArgumentParser:
     parser = subparsers.add_parser(
         "list",
-        help="list metrics, or explain one",
-        description="List the metrics, or show one with its fields.",
+        help="list metrics and rankers, or explain one",
+        description="List the metrics and rankers, or show one with its fields.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("metric", nargs="?", help="a metric to explain")
+    parser.add_argument("metric", nargs="?", help="a metric or ranker to explain")
     parser.add_argument("-f", "--format", choices=FORMATS, default="text")
     return parser
 
@@ -36,12 +37,13 @@ def add_parser(
 def run(args: argparse.Namespace) -> int:
     if args.metric:
         return _explain(args.metric)
-    records = [_describe(name) for name in METRICS]
+    records = [*map(_describe, METRICS), *map(_describe_ranker, RANKERS)]
     if args.format == "json":
         print_records(records)
         return 0
     rows = [[r["metric"], r["needs"], r["better"], r["summary"]] for r in records]
     notes = [f"{alias} is short for {spec}" for alias, spec in ALIASES.items()]
+    notes.append("what ranks compares two translations: tertium rank -m NAME")
     table = Table(["metric", "needs", "better", "what"], rows, notes=notes,
                   left=frozenset(range(4)))  # fmt: skip
     print_table(table, args.format)
@@ -56,18 +58,36 @@ def _describe(name: str) -> dict[str, str]:
         needs = "to be trained"
     return {
         "metric": name,
+        "kind": "metric",
         "needs": needs,
         "better": "higher" if cls.higher_is_better else "lower",
-        "summary": (inspect.getmodule(cls).__doc__ or "").split("\n")[0].rstrip("."),
+        "summary": _summary(cls),
     }
+
+
+def _describe_ranker(name: str) -> dict[str, str]:
+    cls = resolve(RANKERS, name, "ranker")
+    return {
+        "metric": name,
+        "kind": "ranker",
+        "needs": " + ".join(sorted(cls().needs)),
+        "better": "ranks",
+        "summary": _summary(cls),
+    }
+
+
+def _summary(cls: type) -> str:
+    module = inspect.getmodule(cls)
+    return ((module and module.__doc__) or "").split("\n")[0].rstrip(".")
 
 
 def _explain(spec: str) -> int:
     name, _ = split_spec(spec)
     name, _ = split_spec(ALIASES.get(name, name))
-    if name not in METRICS:
-        raise UnknownNameError("metric", name, [*METRICS, *ALIASES])
-    cls = resolve(METRICS, name, "metric")
+    known = {**METRICS, **RANKERS}
+    if name not in known:
+        raise UnknownNameError("metric", name, [*known, *ALIASES])
+    cls = resolve(known, name, "metric")
     print(f"{cls.title} ({name})\n")
     print(inspect.getdoc(cls))
     rows = [
