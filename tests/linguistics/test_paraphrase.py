@@ -79,3 +79,24 @@ def test_faulty_files_are_refused(tmp_path: Path, data: bytes, message: str) -> 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(MissingResourceError, match=r"none\.gz"):
         load_paraphrases(str(tmp_path / "none.gz"))
+
+
+def test_a_package_that_carries_the_table_is_found_without_importing_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "pycocoevalcap"
+    (folder / "meteor" / "data").mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise AssertionError('it is not to be imported')")
+    write(folder / "meteor" / "data" / "paraphrase-en.gz", [("a b", "c")])
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    monkeypatch.setattr("sys.path_importer_cache", {})
+    load_paraphrases.cache_clear()
+    assert len(load_paraphrases("pycocoevalcap")) == 1
+    load_paraphrases.cache_clear()
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    load_paraphrases.cache_clear()
+    with pytest.raises(MissingResourceError, match="pip install --no-deps pycocoevalcap"):
+        load_paraphrases("pycocoevalcap")

