@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tertium.cli.bars import bars
+from tertium.cli.inputs import check_writable
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.data.collection import VARIABLE, Collection
-from tertium.errors import UsageError
+from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.report.tables import Table
+
+if TYPE_CHECKING:
+    from tertium.reproduce.table import PaperTable
+
+logger = logging.getLogger(__name__)
 
 EPILOG = f"""\
 Judgements come from --data or, by default, from the folder {VARIABLE} names.
@@ -17,7 +27,14 @@ examples:
   tertium reproduce --list
   tertium reproduce mathur2019 --table 1
   tertium reproduce guzman2015 -f md
+  tertium reproduce all -o docs/results.md
+  tertium reproduce song2021 --table 7 -o docs/results.md
+
+With -o the figures are kept in a folder beside the page, one file a table: the same command goes on
+where an interrupted one stopped, and what is known is not measured again unless --again asks for
+it. The page shows all that is kept; --kept writes it and measures nothing.
 """
+ALL = "all"
 
 
 def add_parser(
@@ -30,10 +47,14 @@ def add_parser(
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paper", nargs="?", help="a paper, as --list names it")
+    parser.add_argument("paper", nargs="?", help=f"a paper, as --list names it, or {ALL!r}")
     parser.add_argument("--list", action="store_true", help="list papers and tables")
     parser.add_argument("--table", metavar="N", help="one table (default: all)")
+    parser.add_argument("--rows", nargs="+", metavar="ROW", help="with -o: measure these rows only")
     parser.add_argument("--data", metavar="DIR", help=f"the judgements (default: {VARIABLE})")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write a page of results (.md)")
+    parser.add_argument("--again", action="store_true", help="with -o: measure what is known, too")
+    parser.add_argument("--kept", action="store_true", help="with -o: write the page, no more")
     parser.add_argument("-f", "--format", choices=FORMATS, default="text")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
     return parser
@@ -47,6 +68,10 @@ def run(args: argparse.Namespace) -> int:
         return _list(args)
     if not args.paper:
         raise UsageError("which paper? `tertium reproduce --list` names them")
+    if args.output:
+        return _write(args)
+    if args.paper == ALL:
+        raise UsageError("`tertium reproduce all` takes hours: say where to keep it with -o FILE")
     collection = Collection.at(args.data)
     with bars(args.quiet):
         outcomes = []
@@ -57,6 +82,42 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "json":
         print_records([as_record(outcome) for outcome in outcomes])
     return 0
+
+
+def _write(args: argparse.Namespace) -> int:
+    """Measure what is not known yet, table by table, then write the page of all that is."""
+    from tertium.reproduce import PAPERS, chosen_tables
+    from tertium.reproduce.ledger import Ledger
+    from tertium.reproduce.page import write_results
+    from tertium.reproduce.table import measure
+
+    page = Path(args.output)
+    check_writable(args.output)
+    if args.paper == ALL and args.table:
+        raise UsageError("--table goes with one paper")
+    papers = list(PAPERS) if args.paper == ALL else [args.paper]
+    tables = [table for paper in papers for table in chosen_tables(paper, args.table)]
+    if args.rows:
+        tables = _some_rows(tables, args.rows)
+    if not args.kept:
+        collection, ledger = Collection.at(args.data), Ledger(page.parent / page.stem, args.again)
+        with bars(args.quiet):
+            for table in tables:
+                try:
+                    ledger.note_missing(measure(table, collection, ledger.recall))
+                except TertiumError as error:
+                    logger.warning("%s, table %s: %s", table.paper, table.number, error)
+    for path in write_results(page):
+        print(path)
+    return 0
+
+
+def _some_rows(tables: list[PaperTable], labels: list[str]) -> list[PaperTable]:
+    known = {row.label for table in tables for row in table.rows}
+    for label in labels:
+        if label not in known:
+            raise UnknownNameError("row", label, known)
+    return [replace(t, rows=[row for row in t.rows if row.label in labels]) for t in tables]
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 
 from tertium.data.collection import Collection
 from tertium.errors import UnknownNameError
-from tertium.reproduce.table import Outcome, PaperTable, measure
+from tertium.reproduce.table import Keep, Outcome, PaperTable, measure, measure_now
 
 PAPERS: Mapping[str, str] = {
+    "overview": "Every metric on every set of judgements",
     "mathur2019": "Mathur, Baldwin, Cohn: Putting Evaluation in Context",
     "guzman2015": "Guzmán, Joty, Màrquez, Nakov: Pairwise Neural Machine Translation Evaluation",
     "pado2009": "Padó, Galley, Jurafsky, Manning: Robust Machine Translation Evaluation with "
@@ -35,14 +36,19 @@ def tables_of(paper: str) -> list[PaperTable]:
 
 
 def reproduce(
-    paper: str, collection: Collection, *, table: str | None = None
+    paper: str, collection: Collection, *, table: str | None = None, keep: Keep = measure_now
 ) -> Iterator[Outcome]:
     """Measure a paper's tables, or the one of a number, on a collection of judgements."""
+    for entry in chosen_tables(paper, table):
+        yield measure(entry, collection, keep)
+
+
+def chosen_tables(paper: str, table: str | None = None) -> list[PaperTable]:
+    """The tables of a paper, or the one of a number."""
     tables = tables_of(paper)
     if table is not None:
         numbered = {t.number: t for t in tables}
         if table not in numbered:
             raise UnknownNameError(f"table of {paper}", table, numbered)
         tables = [numbered[table]]
-    for entry in tables:
-        yield measure(entry, collection)
+    return tables

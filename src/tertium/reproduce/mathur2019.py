@@ -113,6 +113,7 @@ TABLES = [
         paper="mathur2019",
         number="figure 1",
         title="ESIM against the number of judgements (average over WMT17 to English)",
+        picture="columns",
         experiment=Curve(set="da/wmt17", pairs=TO_ENGLISH, columns=SIZES),
         rows=[
             Row(

@@ -170,6 +170,7 @@ TABLES = [
         paper="pado2009",
         number="ablation",
         title="Section 5: RTER without each group of features, and with each alone",
+        picture="rows",
         experiment=_ROUND_ROBIN,
         rows=[
             Row(label="RTER", model=round_robin(RTER)),
@@ -192,6 +193,7 @@ TABLES = [
         paper="pado2009",
         number="figure-3",
         title="Figure 3: learning curve, tested on Finnish",
+        picture="columns",
         experiment=LearningCurve(columns=("10%", "20%", "40%", "60%", "80%", "100%"), test="fi-en"),
         rows=[
             Row(label=cls.title, model=shares(cls, "fi-en")) for cls in (METEORR, MTR, RTER, MTRTER)

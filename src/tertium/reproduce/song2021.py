@@ -245,6 +245,7 @@ TABLES = [
         paper="song2021",
         number="figure-3",
         title="WMD by layer, WMT17 against the source",
+        picture="rows",
         experiment=WMT17_SOURCES,
         rows=[
             Row(label=f"use, layer {n}", model=f"wmd:encoder=use@{n},against=source")
@@ -256,6 +257,7 @@ TABLES = [
         paper="song2021",
         number="figure-4",
         title="WMD by layer, WMT17 to English against the reference",
+        picture="rows",
         experiment=WMT17,
         rows=[
             *(Row(label=f"minilm, layer {n}", model=f"wmd:encoder=minilm@{n}") for n in range(7)),

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Literal, Protocol
 
 from tertium.data.collection import Collection
 from tertium.errors import LengthError, MissingResourceError, UnknownNameError, UsageError
@@ -29,6 +30,7 @@ class Figure:
     count: int
     signature: str = ""
     left_out: Mapping[str, int] = field(default_factory=dict)
+    code: str = ""  # what made it, where it was measured by an earlier run
 
 
 class Experiment(Protocol):
@@ -69,7 +71,11 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperTable:
-    """A published table: its number, what it shows, how it is measured, its rows."""
+    """A published table: its number, what it shows, how it is measured, its rows.
+
+    `picture` says how it is drawn: a line for each row over the `columns` (a learning curve), a bar
+    for each of the `rows` (an ablation), or not at all.
+    """
 
     paper: str
     number: str
@@ -78,6 +84,7 @@ class PaperTable:
     rows: Sequence[Row]
     digits: int = 3
     note: str = ""
+    picture: Literal["", "columns", "rows"] = ""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -136,29 +143,42 @@ class Outcome:
     rows: tuple[MeasuredRow, ...]
 
 
-def measure(table: PaperTable, collection: Collection) -> Outcome:
-    """Measure every row of a table that has a model."""
+Keep = Callable[[PaperTable, Row, str, Callable[[], Figure]], Figure]
+
+
+def measure_now(table: PaperTable, row: Row, column: str, compute: Callable[[], Figure]) -> Figure:
+    """The figure of a row and a column, kept nowhere."""
+    return compute()
+
+
+def measure(table: PaperTable, collection: Collection, keep: Keep = measure_now) -> Outcome:
+    """Measure every row of a table that has a model; `keep` may know a figure already."""
     wanted = sum(row.model is not None for row in table.rows)
     total = wanted * len(table.experiment.columns)
     with task(f"{table.paper} table {table.number}", total=total) as advance:
-        rows = tuple(
-            _measure_row(row.experiment or table.experiment, row, collection, advance)
-            for row in table.rows
-        )
+        rows = tuple(_measure_row(table, row, collection, advance, keep) for row in table.rows)
     return Outcome(table=table, rows=rows)
 
 
 def _measure_row(
-    experiment: Experiment, row: Row, collection: Collection, advance: Callable[[int], None]
+    table: PaperTable,
+    row: Row,
+    collection: Collection,
+    advance: Callable[[int], None],
+    keep: Keep,
 ) -> MeasuredRow:
     if row.model is None:
         return MeasuredRow(row=row)
+    experiment = row.experiment or table.experiment
     figures: list[Figure] = []
     built: dict[str, Any] = {}
+
+    def compute(column: str) -> Figure:
+        return experiment.measure(collection, _build(row, collection, column, built), column)
+
     for column in experiment.columns:
         try:
-            model = _build(row, collection, column, built)
-            figures.append(experiment.measure(collection, model, column))
+            figures.append(keep(table, row, column, partial(compute, column)))
         except MissingResourceError as error:
             return MeasuredRow(row=row, unavailable=str(error))
         advance(1)

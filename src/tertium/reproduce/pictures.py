@@ -1,0 +1,122 @@
+"""Measured tables as pictures: learning curves, ablations, published against measured.
+
+Written as SVG without dates and random ids, so that equal figures give equal files. Needs
+matplotlib, which comes with `tertium[report]`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tertium.errors import MissingResourceError
+from tertium.reproduce.table import MeasuredRow, Outcome
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH = 7.0  # inches
+
+
+def write_picture(outcome: Outcome, path: Path) -> bool:
+    """Draw a table as its `picture` says; False where there is nothing to draw."""
+    rows = [row for row in outcome.rows if any(value == value for value in row.measured)]
+    if not outcome.table.picture or not rows:
+        return False
+    draw = draw_columns if outcome.table.picture == "columns" else draw_rows
+    save(draw(outcome, rows), path)
+    return True
+
+
+def draw_columns(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Figure:
+    """A line for each row over the columns; published figures dashed."""
+    figure, panel = _panel(3.4)
+    columns = outcome.table.experiment.columns
+    places = range(len(columns))
+    for row in rows:
+        (line,) = panel.plot(places, row.measured, marker="o", label=row.row.label)
+        if any(value == value for value in row.row.published):
+            panel.plot(places, row.row.published, linestyle="--", marker="x",
+                       color=line.get_color(), label=f"{row.row.label}, published")  # fmt: skip
+    panel.set_xticks(places, columns)
+    panel.set_ylabel(_short(outcome.table.experiment.statistic), fontsize=8)
+    panel.legend(fontsize=8)
+    return figure
+
+
+def draw_rows(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Figure:
+    """A bar for each row, its average over the columns; a published one is a line across it."""
+    figure, panel = _panel(0.6 + 0.24 * len(rows))
+    for place, row in enumerate(rows):
+        value = known_mean(row.measured)
+        panel.barh(place, value, height=0.7, color="tab:blue")
+        panel.text(value, place, f" {value:.{outcome.table.digits}f}", va="center", fontsize=7)
+        if row.published_average == row.published_average:
+            panel.vlines(row.published_average, place - 0.4, place + 0.4, color="tab:red")
+    panel.set_yticks(range(len(rows)), [row.row.label for row in rows])
+    panel.invert_yaxis()
+    panel.margins(x=0.12)
+    panel.set_xlabel(f"{_short(outcome.table.experiment.statistic)}, average", fontsize=8)
+    return figure
+
+
+def published_against_measured(outcomes: Sequence[Outcome], path: Path) -> bool:
+    """A dot for each figure that is both published and measured, a colour for each paper."""
+    points: dict[str, list[tuple[float, float]]] = {}
+    for outcome in outcomes:
+        scale = 1.0 if outcome.table.digits == 3 else 100.0
+        for row in outcome.rows:
+            for published, found in zip(row.row.published, row.measured, strict=False):
+                if not math.isnan(published + found):
+                    pair = (published / scale, found / scale)
+                    points.setdefault(outcome.table.paper, []).append(pair)
+    if not points:
+        return False
+    figure, panel = _panel(4.6)
+    panel.axline((0, 0), slope=1, color="grey", linewidth=0.8)
+    for paper, pairs in points.items():
+        panel.scatter(*zip(*pairs, strict=True), s=9, alpha=0.7, linewidths=0, label=paper)
+    panel.set_xlabel("published", fontsize=8)
+    panel.set_ylabel("measured", fontsize=8)
+    panel.legend(fontsize=8)
+    save(figure, path)
+    return True
+
+
+def known_mean(values: Sequence[float]) -> float:
+    """The mean of the values that are there; NaN of none.
+
+    >>> known_mean([1.0, float("nan"), 3.0])
+    2.0
+    """
+    known = [value for value in values if value == value]
+    return sum(known) / len(known) if known else math.nan
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as SVG; equal figures give equal files."""
+    from matplotlib import rc_context
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with rc_context({"svg.hashsalt": "tertium", "svg.fonttype": "none"}):
+        figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _panel(height: float) -> tuple[Figure, Any]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingResourceError(
+            "pictures need matplotlib: pip install 'tertium[report]'"
+        ) from None
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    panel = figure.subplots()
+    panel.tick_params(labelsize=8)
+    panel.spines[["top", "right"]].set_visible(False)
+    return figure, panel
+
+
+def _short(statistic: str) -> str:
+    return statistic.partition(":")[0].partition(",")[0]
