@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -27,6 +28,7 @@ from tertium.learning.pairwise_training import (
     PairwiseOptions,
     Scaler,
     train_network,
+    train_networks,
 )
 
 
@@ -186,6 +188,20 @@ def test_training_is_decided_by_its_seed() -> None:
     ]
     assert (runs[0].network.weights.inner == runs[1].network.weights.inner).all()
     assert (runs[0].network.weights.inner != runs[2].network.weights.inner).any()
+
+
+@pytest.mark.parametrize(("hidden", "cost"), [(0, "logistic"), (3, "logistic"), (3, "kendall")])
+def test_networks_trained_side_by_side_are_what_each_is_alone(hidden: int, cost: Cost) -> None:
+    data, held_out = learnable(1, 100), learnable(2, 50)
+    options = dataclasses.replace(OPTIONS, epochs=12, patience=4, order="random")
+    together = train_networks(
+        data, held_out, hidden=hidden, costs=(cost,), options=options, seeds=(5, 6, 7)
+    )
+    for seed, learned in zip((5, 6, 7), together, strict=True):
+        one = dataclasses.replace(options, seed=seed)
+        alone = train_network(data, held_out, hidden=hidden, costs=(cost,), options=one)
+        assert (learned.history, learned.epoch) == (alone.history, alone.epoch)
+        np.testing.assert_allclose(learned.network.weights.outer, alone.network.weights.outer)
 
 
 def test_the_latest_of_the_best_epochs_is_kept() -> None:

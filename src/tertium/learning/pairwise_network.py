@@ -6,7 +6,8 @@
 The three groups are columns of one matrix over [x_1, x_2, x_r, 1] whose blocks outside a group are
 zero. A row of that product splits by text, so that scoring all pairs of many systems costs one
 product for each text and twelve additions for each pair. Gradients are written out by hand: the
-network is so small that a tensor library spends its time on bookkeeping.
+network is so small that a tensor library spends its time on bookkeeping. For the same reason
+`forward` and `gradient_of` take any leading axes: several networks go through them side by side.
 """
 
 from __future__ import annotations
@@ -60,9 +61,10 @@ class Inputs(NamedTuple):
 
     def swapped(self) -> Inputs:
         """The same pairs, each in the other order."""
-        d, k = self.z.shape[1] // 3, self.psi.shape[1] // 2
-        z = np.hstack([self.z[:, d : 2 * d], self.z[:, :d], self.z[:, 2 * d :]])
-        return Inputs(z, np.hstack([self.psi[:, k:], self.psi[:, :k]]))
+        d, k = self.z.shape[-1] // 3, self.psi.shape[-1] // 2
+        z = [self.z[..., d : 2 * d], self.z[..., :d], self.z[..., 2 * d :]]
+        psi = [self.psi[..., k:], self.psi[..., :k]]
+        return Inputs(np.concatenate(z, axis=-1), np.concatenate(psi, axis=-1))
 
 
 def inputs_of(rows: Rows, left: IntArray, right: IntArray) -> Inputs:
@@ -172,10 +174,10 @@ def groups(width: int, hidden: int) -> Array:
 
 
 def forward(weights: Weights, inputs: Inputs, hidden: int) -> tuple[Array, Array]:
-    """What the output node reads, (n, m), and the output, (n,)."""
-    nodes = np.tanh(inputs.z @ weights.inner) if hidden else inputs.z[:, :-1]
-    seen = np.hstack([nodes, inputs.psi, inputs.z[:, -1:]])
-    return seen, _sigmoid(seen @ weights.outer)
+    """What the output node reads, (..., n, m), and the output, (..., n)."""
+    nodes = np.tanh(inputs.z @ weights.inner) if hidden else inputs.z[..., :-1]
+    seen = np.concatenate([nodes, inputs.psi, inputs.z[..., -1:]], axis=-1)
+    return seen, _sigmoid((seen @ weights.outer[..., None])[..., 0])
 
 
 def cost_of(
@@ -204,15 +206,15 @@ def cost_of(
 def gradient_of(
     weights: Weights, inputs: Inputs, verdicts: Array, hidden: int, cost: Cost, decay: float
 ) -> Weights:
-    """The gradient of `cost_of` by the weights."""
+    """The gradient of `cost_of` by the weights; verdicts (..., n)."""
     if cost == "logistic":
         seen, s = forward(weights, inputs, hidden)
-        slopes = (s - verdicts) / np.float32(len(s))
+        slopes = (s - verdicts) / np.float32(s.shape[-1])
         gradient = _backward(weights, inputs, seen, slopes, hidden)
     else:
         gradient = _kendall_gradient(weights, inputs, verdicts, hidden)
-    gradient.inner[:-1] += np.float32(2 * decay) * weights.inner[:-1]
-    gradient.outer[:-1] += np.float32(2 * decay) * weights.outer[:-1]
+    gradient.inner[..., :-1, :] += np.float32(2 * decay) * weights.inner[..., :-1, :]
+    gradient.outer[..., :-1] += np.float32(2 * decay) * weights.outer[..., :-1]
     return gradient
 
 
@@ -227,7 +229,7 @@ def _kendall_gradient(
     step = _sigmoid(np.float32(GAMMA) * margin)
     slope = GAMMA * step * (1 - step) * (1 - 2 * verdicts)
     slope = slope - BETA * margin * np.exp(-BETA / 2 * margin**2)
-    slope = (slope / len(s)).astype(s.dtype)
+    slope = (slope / s.shape[-1]).astype(s.dtype)
     here = _backward(weights, inputs, seen, slope * s * (1 - s), hidden)
     there = _backward(weights, other, seen_other, -slope * s_other * (1 - s_other), hidden)
     return Weights(here.inner + there.inner, here.outer + there.outer)
@@ -236,14 +238,14 @@ def _kendall_gradient(
 def _backward(
     weights: Weights, inputs: Inputs, seen: Array, slopes: Array, hidden: int
 ) -> Weights:
-    """The gradient, given that of the cost by each pair's logit, (n,)."""
-    outer = slopes @ seen
+    """The gradient, given that of the cost by each pair's logit, (..., n)."""
+    outer = (slopes[..., None, :] @ seen)[..., 0, :]
     if not hidden:
         return Weights(np.zeros_like(weights.inner), outer)
-    nodes = seen[:, : 3 * hidden]
-    back = slopes[:, None] * weights.outer[: 3 * hidden] * (1 - nodes * nodes)
-    inner = (inputs.z.T @ back) * groups_cached(inputs.z.shape[1] // 3, hidden)
-    return Weights(inner, outer)
+    nodes = seen[..., : 3 * hidden]
+    back = slopes[..., None] * weights.outer[..., None, : 3 * hidden] * (1 - nodes * nodes)
+    inner = np.swapaxes(inputs.z, -1, -2) @ back
+    return Weights(inner * groups_cached(inputs.z.shape[-1] // 3, hidden), outer)
 
 
 _masks: dict[tuple[int, int], Array] = {}

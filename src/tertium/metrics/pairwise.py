@@ -34,7 +34,7 @@ from tertium.learning.pairwise_training import (
     PairwiseOptions,
     Scaler,
     Scaling,
-    train_network,
+    train_networks,
 )
 from tertium.metrics.columns import LAYERS, SOURCE, Columns
 from tertium.metrics.ranker import IntArray, Ranker
@@ -181,21 +181,19 @@ class Pairwise(Ranker):
         seen = known(model.scaler(raw))
         segments, known = _comparisons(dev)
         chosen = known(model.scaler(blank._rows(segments, model)))
-        trained = []
-        for seed in seeds:
-            chosen_options = dataclasses.replace(options, seed=seed)
-            learned = train_network(
-                seen, chosen, hidden=blank.hidden, costs=COSTS[blank.cost], options=chosen_options
-            )
+        trained = train_networks(
+            seen, chosen, hidden=blank.hidden, costs=COSTS[blank.cost], options=options, seeds=seeds
+        )
+        rankers = []
+        for seed, learned in zip(seeds, trained, strict=True):
             training = {
                 "comparisons": len(seen), "dev": len(chosen), "tau": round(learned.tau, 4),
                 "epoch": learned.epoch, "data": note,
-                "options": dataclasses.asdict(chosen_options),
+                "options": {**dataclasses.asdict(options), "seed": seed},
             }  # fmt: skip
-            trained.append(
-                dataclasses.replace(model, network=learned.network, training=training)
-            )
-        return [blank._holding(model) for model in trained]
+            held = dataclasses.replace(model, network=learned.network, training=training)
+            rankers.append(blank._holding(held))
+        return rankers
 
     def _holding(self, model: PairwiseModel) -> Self:
         """The ranker of a model that is not saved yet."""
