@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tertium.data.testset import TestSet
+from tertium.display import Displayed
 from tertium.errors import UsageError
 from tertium.metrics.metric import Metric
 from tertium.resampling import (
@@ -32,7 +33,7 @@ DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomisation": 10_0
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Displayed):
     """Systems compared pairwise under some metrics.
 
     For each metric: `p_values` (systems, systems) two-sided, 1 on the diagonal; `clusters`, the

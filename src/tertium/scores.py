@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tertium.display import Displayed
 from tertium.errors import DataError, LengthError
 
 FloatArray = NDArray[np.float64]
@@ -22,7 +23,7 @@ Reduce = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(Displayed):
     """What one metric says of one system's segments.
 
     `metric` is the spec that rebuilds the metric, `signature` what to publish with the score,

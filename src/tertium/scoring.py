@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tertium.data.testset import TestSet
+from tertium.display import Displayed
 from tertium.errors import UsageError
 from tertium.metrics.metric import Metric, load_metric
 from tertium.resampling import Interval, bootstrap, interval
@@ -19,7 +20,7 @@ from tertium.segment import Segment
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Displayed):
     """What some metrics say of some systems.
 
     `scores[system][metric]` holds the scores, metrics by their specs; `intervals` likewise holds

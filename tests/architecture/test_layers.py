@@ -12,13 +12,14 @@ import tertium
 PACKAGE = Path(tertium.__file__).parent
 
 # A room may import itself and the rooms named here.
-CORE = {"errors", "version", "segment", "scores", "progress"}
+CORE = {"errors", "version", "segment", "scores", "progress", "display"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "version": set(),
     "segment": set(),
     "progress": set(),
-    "scores": {"errors"},
+    "display": set(),
+    "scores": {"errors", "display"},
     "resampling": CORE,
     "registry": {"errors"},
     "text": CORE | {"registry"},

@@ -22,6 +22,7 @@ COMMANDS = (
     "compare",
     "rank",
     "explain",
+    "report",
     "meta",
     "list",
     "data",

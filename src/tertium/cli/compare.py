@@ -45,16 +45,22 @@ def run(args: argparse.Namespace) -> int:
     from tertium.report import evaluations
 
     check_writable(args.to_json)
+    check_writable(args.report)
     testset = read_inputs(args)
+    metrics = chosen_metrics(args, DEFAULT_METRICS)
     with bars(args.quiet), runtime_of(args):
         result = comparison.compare(
             testset,
-            chosen_metrics(args, DEFAULT_METRICS),
+            metrics,
             test="randomisation" if args.paired_ar else "bootstrap",
             resamples=args.paired_ar_n if args.paired_ar else args.paired_bs_n,
             seed=args.seed,
             alpha=getattr(args, "alpha", 0.05),
         )
+        if args.report:
+            from tertium.cli import pages
+
+            pages.write_report(args.report, pages.make_report(result, metrics), args.quiet)
     if args.to_json:
         write_json(args.to_json, result.records(segments=True))
     if args.format == "json":

@@ -103,19 +103,26 @@ def run(args: argparse.Namespace) -> int:
     from tertium.meta.evaluation import MetaEvaluation
 
     check_writable(args.to_json)
+    check_writable(args.report)
     if args.plot:
         from tertium.report.scatter import check_plot, write_scatter
 
         check_plot(args.plot)
     level = _level(args)
     with bars(args.quiet), runtime_of(args):
-        sets, left_out = _read(args, level)
+        sets, left_out, human = _read(args, level)
         ranked = level == "segment" and all(judged.comparisons is not None for judged in sets)
         statistics = args.statistic or ["tau-strict" if ranked else "pearson"]
         tasks = [task for s in statistics for task in _tasks(args, s, [j.name for j in sets])]
         results = MetaEvaluation(sets, seed=args.seed).run(tasks)
     if args.plot:
         write_scatter(args.plot, sets, level=level)
+    if args.report:
+        from tertium.cli import pages
+        from tertium.report.reports import agreement_report
+
+        texts = {name: pages.texts_of(people) for name, people in human.items()}
+        pages.write_report(args.report, agreement_report(results, sets, texts), args.quiet)
     records = {**results.records(), "judgements_left_out": left_out}
     if args.to_json:
         write_json(args.to_json, records)
@@ -134,7 +141,10 @@ def _level(args: argparse.Namespace) -> str:
     return str(levels.pop())
 
 
-def _read(args: argparse.Namespace, level: str) -> tuple[list[Any], dict[str, dict[str, int]]]:
+def _read(
+    args: argparse.Namespace, level: str
+) -> tuple[list[Any], dict[str, dict[str, int]], dict[str, Any]]:
+    """Judged sets, what was left out of each, and the judgements that they come from."""
     from tertium.cli.meta_inputs import judged_sets, read_human, read_scores, score_now
 
     # Soft accuracy is about systems, but asks people segment by segment how sure the order is.
@@ -148,7 +158,7 @@ def _read(args: argparse.Namespace, level: str) -> tuple[list[Any], dict[str, di
         parts.append(score_now(chosen_metrics(args, ""), human, level))
     left_out = {name: dict(people.left_out) for name, people in human.items() if people.left_out}
     sets = judged_sets(human, parts, level)
-    return [judged.without(args.exclude) for judged in sets], left_out
+    return [judged.without(args.exclude) for judged in sets], left_out, human
 
 
 def _tasks(args: argparse.Namespace, statistic: str, sets: Sequence[str]) -> list[Any]:

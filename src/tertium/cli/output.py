@@ -23,6 +23,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "-w", "--width", type=int, metavar="N", help="decimals in tables (default: by metric)"
     )
     group.add_argument("--to-json", metavar="FILE", help="also write everything as JSON")
+    group.add_argument("--report", metavar="FILE", help="also write a report, one HTML page")
     group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
     return group
 

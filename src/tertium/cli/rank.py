@@ -63,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from tertium.metrics.ranker import load_ranker
 
     check_writable(args.to_json)
+    check_writable(args.report)
     ranker = load_ranker(args.ranker)
     if args.nbest:
         return _rerank(args, ranker)
@@ -70,6 +71,11 @@ def run(args: argparse.Namespace) -> int:
     with bars(args.quiet), runtime_of(args):
         matrix = ranker.rank(testset)
         signature = ranker.signature(testset.segments(matrix.systems[0]))
+        if args.report:
+            from tertium.cli import pages
+
+            page = pages.ranking_report(testset, matrix, ranker, signature)
+            pages.write_report(args.report, page, args.quiet)
     records = _records(matrix, signature, segments=args.sentence_level or bool(args.to_json))
     if args.to_json:
         write_json(args.to_json, records)
@@ -86,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
 def _rerank(args: argparse.Namespace, ranker: Any) -> int:
     from tertium.data.candidates import read_candidates
 
+    if args.report:
+        raise UsageError("--report shows systems, not lists of candidates: leave out --nbest")
     extra = (args.references, args.sources, args.documents, args.names, args.fields)
     if len(args.translations) != 1 or any(extra):
         raise UsageError("--nbest reads one JSONL file that holds everything: give -t FILE alone")

@@ -82,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
     from tertium.report import evaluations
 
     check_writable(args.to_json)
+    check_writable(args.report)
     testset = read_inputs(args)
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
@@ -89,6 +90,11 @@ def run(args: argparse.Namespace) -> int:
     confidence = args.confidence_n if args.confidence else 0
     with bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)
+        if args.report:
+            from tertium.cli import pages
+
+            page = pages.make_report(pages.compared(evaluation, seed=args.seed), metrics)
+            pages.write_report(args.report, page, args.quiet)
     if args.to_json:
         write_json(args.to_json, evaluation.records(segments=not args.only_system))
     if args.score_only:

@@ -18,7 +18,7 @@ from tertium.encoders import Chunk, Encoder, chunks, load_encoder, pairwise
 from tertium.encoders.runtime import Long, Precision
 from tertium.encoders.static import StaticEncoder
 from tertium.errors import NeedsError, UsageError
-from tertium.metrics.links import Alignment, Comparison, Link
+from tertium.metrics.links import Alignment, Comparison, Link, all_cosines
 from tertium.metrics.metric import NOTHING, REFERENCES, SOURCE, Metric
 from tertium.scores import FloatArray
 from tertium.segment import Segment
@@ -202,13 +202,16 @@ class EmbeddingMetric(Metric):
         tokens, sentences = "tokens" in self.reads, "sentences" in self.reads
         chunk = next(chunks(encoder, [left], [right], tokens=tokens, sentences=sentences))
         pieces = [chunk.texts.pieces[int(row)] for row in (chunk.left[0], chunk.right[0])]
+        links = tuple(self.links(chunk, 0)) if all(pieces) else ()
+        greedy = bool(links) and links[0].direction != "transport"
         return Comparison(
             side=side,
             text=right,
             values=dict(zip(self.parts, values.tolist(), strict=True)),
             hypothesis_pieces=tuple(piece for piece in pieces[0] if piece),
             other_pieces=tuple(piece for piece in pieces[1] if piece),
-            links=tuple(self.links(chunk, 0)) if all(pieces) else (),
+            links=links,
+            cosines=all_cosines(chunk, 0) if greedy else (),
         )
 
     @property

@@ -18,7 +18,7 @@ from tertium.encoders.runtime import Precision
 from tertium.errors import UsageError
 from tertium.features.surface import surface_features
 from tertium.metrics.embedding import comparisons
-from tertium.metrics.links import Alignment, Comparison, Link
+from tertium.metrics.links import Alignment, Comparison, Link, rounded
 from tertium.metrics.metric import SegmentMetric
 from tertium.metrics.packaged import Packaged, packaged
 from tertium.scores import FloatArray
@@ -220,6 +220,7 @@ def _comparison(
     left, right = int(chunk.left[0]), int(chunk.right[0])
     pieces = chunk.texts.pieces[left], chunk.texts.pieces[right]
     links: list[Link] = []
+    table: tuple[tuple[float, ...], ...] = ()
     if all(pieces):
         middle = layers // 2
         h, r = (
@@ -227,6 +228,7 @@ def _comparison(
             for t, p in zip((left, right), pieces, strict=True)
         )
         cosines = h @ r.T  # (hypothesis pieces, reference pieces)
+        table = rounded(cosines)
         links += [
             Link(hypothesis=i, other=int(cosines[i].argmax()), similarity=float(cosines[i].max()),
                  weight=1 / len(h), direction="precision")
@@ -239,7 +241,7 @@ def _comparison(
         ]  # fmt: skip
     return Comparison(side="reference", text=reference, values=dict(values),
                       hypothesis_pieces=pieces[0], other_pieces=pieces[1],
-                      links=tuple(links))  # fmt: skip
+                      links=tuple(links), cosines=table)  # fmt: skip
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tertium.display import Displayed
 from tertium.encoders import Chunk
 from tertium.encoders.embeddings import Float32Array
 from tertium.encoders.matching import spans, unit
@@ -32,7 +33,11 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A hypothesis beside one reference or its source: values, both texts' pieces, links."""
+    """A hypothesis beside one reference or its source: values, both texts' pieces, links.
+
+    `cosines` are those of all pieces, a row for each of the hypothesis's, where links come from
+    them.
+    """
 
     side: Literal["reference", "source"]
     text: str
@@ -40,10 +45,11 @@ class Comparison:
     hypothesis_pieces: tuple[str, ...] = ()
     other_pieces: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
+    cosines: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alignment:
+class Alignment(Displayed):
     """A segment's score under a metric, and the comparisons behind it."""
 
     metric: str
@@ -61,6 +67,17 @@ def piece_vectors(chunk: Chunk, place: int) -> tuple[Float32Array, Float32Array]
     rows = (chunk.left[place], chunk.right[place])
     left, right = (unit(chunk.texts.vectors[starts[i] : stops[i]]) for i in rows)
     return left, right
+
+
+def all_cosines(chunk: Chunk, place: int) -> tuple[tuple[float, ...], ...]:
+    """The cosine of every piece of the hypothesis with every piece of the other text."""
+    left, right = piece_vectors(chunk, place)
+    return rounded(left @ right.T)
+
+
+def rounded(cosines: Float32Array) -> tuple[tuple[float, ...], ...]:
+    """Cosines as plain numbers of four decimals, which is all that a picture can show."""
+    return tuple(tuple(round(value, 4) for value in row) for row in cosines.tolist())
 
 
 def greedy_links(chunk: Chunk, place: int, directions: Sequence[Direction]) -> list[Link]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tertium.display import Displayed
 from tertium.features.entailment import GROUPS
 from tertium.features.entailment.featurizer import DIRECTIONS, EntailmentFeatures
 from tertium.features.entailment.pair import Pair
@@ -49,7 +50,7 @@ class Contribution:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reasons:
+class Reasons(Displayed):
     """A score taken apart.
 
     `perfect` is what the reference itself would score; `groups` sums the contributions of each

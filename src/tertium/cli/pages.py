@@ -1,0 +1,231 @@
+"""What commands that write a report share: the option, people's scores, and explanations."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tertium.comparison import DEFAULT_RESAMPLES, Comparison, Test, compare_evaluation
+from tertium.data.evidence import Evidence, read_evidence
+from tertium.data.preferences import RankingSet
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, TertiumError
+from tertium.meta.curves import Curve, Run
+from tertium.metrics.metric import Metric
+from tertium.metrics.ranker import ByScore, Ranker, load_ranker
+from tertium.progress import track
+from tertium.report.explained import Explained, explanation, win_probabilities
+from tertium.report.grid import Grid
+from tertium.report.interest import interesting_items, systems_to_explain
+from tertium.report.page import Report
+from tertium.report.reports import evaluation_grid, evaluation_report, with_matrix
+from tertium.scores import FloatArray, ScoreMatrix
+from tertium.scoring import Evaluation, score, with_intervals
+from tertium.segment import Segment
+
+logger = logging.getLogger(__name__)
+
+EXPLAINED = 8  # segments that a report explains unless told otherwise
+
+
+def write_report(path: str, report: Report, quiet: bool) -> None:
+    """Write the page and say where it is."""
+    report.write(path)
+    if not quiet:
+        size = Path(path).stat().st_size / 1e6
+        print(f"tertium: wrote {path} ({size:.1f} MB)", file=sys.stderr)
+
+
+def make_report(
+    results: Evaluation | Comparison,
+    metrics: Sequence[Metric],
+    *,
+    ranker: Ranker | None = None,
+    human: ScoreMatrix | None = None,
+    explain: int = EXPLAINED,
+    curves: dict[str, Curve] | None = None,
+    title: str = "",
+) -> Report:
+    """A report of an evaluation, with explanations of its most disputed segments."""
+    evaluation = results.evaluation if isinstance(results, Comparison) else results
+    grid = evaluation_grid(evaluation, human)
+    explained = explain_items(evaluation.testset, grid, metrics, ranker, explain)
+    return evaluation_report(
+        results, grid=grid, human=human, explained=explained, curves=curves, title=title
+    )
+
+
+def the_ranker(spec: str | None) -> Ranker | None:
+    """The ranker of a spec; None without one."""
+    return load_ranker(spec) if spec else None
+
+
+def scored(testset: TestSet, metrics: Sequence[Metric], ranker: Ranker | None) -> Evaluation:
+    """A test set under some metrics, with a ranker's chances as one more column."""
+    evaluation = score(testset, metrics)
+    return ranked(evaluation, ranker) if ranker is not None else evaluation
+
+
+def ranked(evaluation: Evaluation, ranker: Ranker) -> Evaluation:
+    """An evaluation with a ranker's mean chances to win as one more column."""
+    matrix = ranker.rank(evaluation.testset)
+    signature = ranker.signature(evaluation.testset.segments(matrix.systems[0]))
+    return _with_chances(evaluation, matrix, ranker, signature)
+
+
+def _with_chances(
+    evaluation: Evaluation, matrix: ScoreMatrix, ranker: Ranker, signature: str
+) -> Evaluation:
+    label = f"{ranker.title} {ranker.spec}" if isinstance(ranker, ByScore) else ranker.title
+    named = replace(matrix, name=f"win rate {matrix.name}")
+    return with_matrix(evaluation, named, name=f"win rate, {label}", signature=signature)
+
+
+def ranking_report(
+    testset: TestSet, matrix: ScoreMatrix, ranker: Ranker, signature: str
+) -> Report:
+    """A report of a ranking, in which the mean chance to win is the only score."""
+    nothing = Evaluation(testset, matrix.systems, (), {system: {} for system in matrix.systems})
+    evaluation = _with_chances(nothing, matrix, ranker, signature)
+    return make_report(compared(evaluation), [], ranker=ranker)
+
+
+def compared(
+    evaluation: Evaluation, *, test: Test = "bootstrap", resamples: int | None = None,
+    seed: int = 12345, alpha: float = 0.05,
+) -> Evaluation | Comparison:  # fmt: skip
+    """Two systems or more compared, a lone one with its intervals."""
+    if len(evaluation.systems) < 2:
+        return with_intervals(evaluation, DEFAULT_RESAMPLES["bootstrap"], seed)
+    return compare_evaluation(
+        evaluation, test=test, resamples=resamples, seed=seed, alpha=alpha
+    )
+
+
+def explain_items(
+    testset: TestSet, grid: Grid, metrics: Sequence[Metric], ranker: Ranker | None, count: int
+) -> list[Explained]:
+    """What metrics and the ranker say of the segments that are worth it."""
+    able = [metric for metric in metrics if hasattr(metric, "explain")]
+    items = interesting_items(grid, count) if able or ranker else []
+    segments = {system: testset.segments(system) for system in testset.systems} if items else {}
+    found: list[Explained] = []
+    for item in track(items, "explaining"):
+        group = [segments[system][item] for system in grid.systems]
+        if ranker is not None and len(group) > 1:
+            html = win_probabilities(grid.systems, chances(ranker, group), ranker.title)
+            found.append(Explained(item=item, system=-1, title=ranker.title, html=html))
+        for system in systems_to_explain(grid, item):
+            found += _explained(able, group[system], item, system)
+    return found
+
+
+def _explained(
+    metrics: Sequence[Any], segment: Segment, item: int, system: int
+) -> list[Explained]:
+    found = []
+    for metric in metrics:
+        try:
+            values = metric.explain(segment).as_dict()
+        except TertiumError as error:  # an empty output, say, has nothing to align
+            logger.info("segment %d: %s", item + 1, error)
+            continue
+        html = explanation(values)
+        found.append(Explained(item=item, system=system, title=metric.label, html=html))
+    return found
+
+
+def chances(ranker: Ranker, group: Sequence[Segment]) -> FloatArray:
+    """The chance of each translation (row) to beat each other one, 1/2 against itself."""
+    left, right = np.triu_indices(len(group), 1)
+    wins = ranker.prefer_rows(list(group), left.astype(np.int64), right.astype(np.int64))
+    table = np.full((len(group), len(group)), 0.5)
+    table[left, right] = wins
+    table[right, left] = 1 - wins
+    return table
+
+
+def read_people(path: str, testset: TestSet) -> ScoreMatrix:
+    """Human scores of a test set's segments from any file `tertium meta` reads."""
+    found = read_evidence(path)
+    if len(found) > 1:
+        names = ", ".join(entry.lp or entry.name for entry in found)
+        raise DataError(f"{path} holds several sets ({names}): a report is about one test set")
+    matrix = people_of(found[0])
+    if not set(matrix.systems) & set(testset.systems):
+        raise DataError(
+            f"{path}: none of the judged systems ({', '.join(matrix.systems[:3])}) is among those "
+            f"of the report ({', '.join(list(testset.systems)[:3])}); name them with --names"
+        )
+    return matrix
+
+
+def people_of(entry: Evidence) -> ScoreMatrix:
+    """Segment scores by people; of comparisons, the share each translation won."""
+    if entry.judgements is not None:
+        return entry.judgements.matrix()
+    if entry.matrix is not None:
+        return entry.matrix
+    if entry.comparisons is not None:
+        return win_shares(entry.comparisons)
+    raise DataError(f"{entry.name}: scores of whole systems only; a report needs those of segments")
+
+
+def win_shares(rankings: RankingSet) -> ScoreMatrix:
+    """The share of its comparisons that each translation won, a tie being half a win."""
+    won, counted = np.zeros((2, len(rankings.segments)))
+    for side, verdicts in ((rankings.left, rankings.verdicts), (rankings.right,
+                                                                1 - rankings.verdicts)):
+        np.add.at(won, side, verdicts)
+        np.add.at(counted, side, 1.0)
+    shares = np.divide(won, counted, out=np.full(len(won), np.nan), where=counted > 0)
+    return rankings.arrange(shares, "human")
+
+
+def texts_of(entry: Evidence) -> dict[tuple[str, str], Segment]:
+    """The judged translations by system and item, as far as they are known."""
+    if entry.testset is not None:
+        return {
+            (system, str(n + 1)): segment
+            for system in entry.testset.systems
+            for n, segment in enumerate(entry.testset.segments(system))
+        }
+    if entry.comparisons is not None:
+        c = entry.comparisons
+        places = zip(c.system_of.tolist(), c.item_of.tolist(), c.segments, strict=True)
+        return {(c.systems[s], c.items[i]): segment for s, i, segment in places}
+    if entry.judgements is None:
+        return {}
+    judged = entry.judgements
+    items: Sequence[str] = [j.item for j in judged.judgements]
+    if judged.systems == ("",):
+        items = judged.matrix().items
+    return {
+        (j.system, item): j.segment
+        for j, item in zip(judged.judgements, items, strict=True)
+        if j.segment.hypothesis
+    }
+
+
+def read_curves(files: Sequence[str]) -> dict[str, Curve]:
+    """Learning curves and ablations: JSON files of runs, named by their files."""
+    return {Path(file).stem: _read_curve(Path(file)) for file in files}
+
+
+def _read_curve(path: Path) -> Curve:
+    try:
+        records = json.loads(path.read_text(encoding="utf-8"))
+        return Curve(runs=tuple(Run(**record) for record in records))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, TypeError):
+        raise DataError(
+            f"{path}: expected a JSON list of runs with setting, size, seed, test and value"
+        ) from None

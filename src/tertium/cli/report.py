@@ -1,0 +1,86 @@
+"""`tertium report`: scores, comparisons, pictures and segments as one HTML page."""
+
+from __future__ import annotations
+
+import argparse
+
+from tertium.cli.bars import bars
+from tertium.cli.inputs import add_inputs, add_metrics, check_writable, chosen_metrics, read_inputs
+from tertium.cli.runtime import add_runtime, runtime_of
+from tertium.cli.score import DEFAULT_METRICS, add_paired
+from tertium.errors import UsageError
+
+DESCRIPTION = "Write one self-contained HTML page that shows how systems and metrics differ."
+EPILOG = """\
+The page opens from disk and asks nothing of the network. It shows scores with intervals and
+clusters, pictures, and every segment with two systems side by side. Metrics that can explain a
+score (bertr, bertscore, wmd, rte-r, tertium) and a ranker do so for the segments where metrics,
+people or systems differ most.
+
+examples:
+  tertium report -t a.txt b.txt -r reference.txt -o report.html
+  tertium report -s source.txt -t a.txt b.txt c.txt -r reference.txt -m bleu chrf bertscore wmd
+  tertium report -t a.txt b.txt -r reference.txt -m chrf --human ratings.csv --explain 20
+  tertium report -t systems.jsonl -m bleu chrf --ranker pairwise
+
+`tertium score`, `compare`, `rank` and `meta` write the same page with --report FILE.
+"""
+
+
+def add_parser(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+) -> argparse.ArgumentParser:
+    parser = subparsers.add_parser(
+        "report",
+        help="write an HTML page about systems and metrics",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_metrics(parser, DEFAULT_METRICS)
+    add_inputs(parser)
+    parser.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
+    parser.add_argument("--ranker", metavar="RANKER", help="also a ranker's chances to win")
+    parser.add_argument(
+        "--curves", nargs="+", default=[], metavar="FILE", help="learning curves, ablations (JSON)"
+    )
+    add_runtime(parser)
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "-o", "--output", default="report.html", metavar="FILE", help="default: report.html"
+    )
+    group.add_argument("--title", default="", help="the heading of the page")
+    group.add_argument(
+        "--explain", type=int, default=8, metavar="N", help="explain N segments (default: 8)"
+    )
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
+    add_paired(parser)
+    parser.add_argument("--seed", type=int, default=12345, help="of all resampling")
+    parser.add_argument("--alpha", type=float, default=0.05, help="level of significance")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    from tertium.cli import pages
+
+    check_writable(args.output)
+    if args.explain < 0:
+        raise UsageError(f"--explain {args.explain}: expected zero or more segments")
+    testset = read_inputs(args)
+    human = pages.read_people(args.human, testset) if args.human else None
+    curves = pages.read_curves(args.curves)
+    metrics = chosen_metrics(args, DEFAULT_METRICS)
+    with bars(args.quiet), runtime_of(args):
+        ranker = pages.the_ranker(args.ranker)
+        results = pages.compared(
+            pages.scored(testset, metrics, ranker),
+            test="randomisation" if args.paired_ar else "bootstrap",
+            resamples=args.paired_ar_n if args.paired_ar else args.paired_bs_n,
+            seed=args.seed, alpha=args.alpha,
+        )  # fmt: skip
+        report = pages.make_report(
+            results, metrics, ranker=ranker, human=human, explain=args.explain, curves=curves,
+            title=args.title,
+        )  # fmt: skip
+    pages.write_report(args.output, report, args.quiet)
+    return 0

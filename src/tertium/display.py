@@ -1,0 +1,31 @@
+"""Values that show themselves in a notebook, by functions of `report` found when they are asked.
+
+A value knows nothing of tables and pictures: as a metric's name stands for its class, so the name
+of a class stands here for the function that shows it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+_NOTEBOOK = "tertium.report.notebook"
+
+SHOWN_BY = {
+    "Scores": f"{_NOTEBOOK}:show_scores",
+    "Evaluation": f"{_NOTEBOOK}:show_evaluation",
+    "Comparison": f"{_NOTEBOOK}:show_comparison",
+    "Alignment": f"{_NOTEBOOK}:show_alignment",
+    "Reasons": f"{_NOTEBOOK}:show_reasons",
+}
+
+
+class Displayed:
+    """Gives a class of `SHOWN_BY` its `_repr_html_`, which Jupyter calls."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        name = next(cls.__name__ for cls in type(self).__mro__ if cls.__name__ in SHOWN_BY)
+        module, _, function = SHOWN_BY[name].partition(":")
+        shown: str = getattr(import_module(module), function)(self)
+        return shown

@@ -1,0 +1,123 @@
+"""The ground every picture stands on: scales, round ticks, the frame of a plot, its title in words.
+
+A picture is an SVG whose colours come from the page's style, so that it follows light and dark; it
+carries its title and what it shows in words for those who cannot see it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tertium.report.markup import Markup, compact, element
+from tertium.scores import FloatArray
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values from `low` to `high` on places from `start` to `end`.
+
+    >>> Scale(0, 10, 100, 200)(2.5)
+    125.0
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        width = self.high - self.low
+        share = (value - self.low) / width if width else 0.5
+        return self.start + share * (self.end - self.start)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """A plot with two scales inside a frame; sizes in pixels."""
+
+    width: float
+    height: float
+    x: Scale
+    y: Scale
+
+    def horizontal(self, label: str) -> list[Markup]:
+        """The lower axis: grid lines, numbers and a label."""
+        top, bottom = self.y.end, self.y.start
+        parts = []
+        for value, text in ticks(self.x.low, self.x.high, 5):
+            place = self.x(value)
+            parts.append(element("line", x1=place, x2=place, y1=top, y2=bottom, class_="grid"))
+            parts.append(words(place, bottom + 15, text, "tick", anchor="middle"))
+        middle = (self.x.start + self.x.end) / 2
+        return [*parts, words(middle, bottom + 32, label, "label", anchor="middle")]
+
+    def vertical(self, label: str) -> list[Markup]:
+        """The left axis: grid lines, numbers and a label that stands upright."""
+        parts = []
+        for value, text in ticks(self.y.low, self.y.high, 4):
+            place = self.y(value)
+            parts.append(
+                element("line", x1=self.x.start, x2=self.x.end, y1=place, y2=place, class_="grid")
+            )
+            parts.append(words(self.x.start - 6, place + 4, text, "tick", anchor="end"))
+        middle = (self.y.start + self.y.end) / 2
+        turned = f"translate(12 {compact(middle)}) rotate(-90)"
+        name = element("text", label, class_="label", text_anchor="middle", transform=turned)
+        return [*parts, name]
+
+
+def panel(
+    x: tuple[float, float], y: tuple[float, float], *, width: float = 340, height: float = 250
+) -> Panel:
+    """A plot of two numbers with room for its axes."""
+    return Panel(
+        width=width,
+        height=height,
+        x=Scale(*x, 52, width - 10),
+        y=Scale(*y, height - 42, 10),
+    )
+
+
+def words(x: float, y: float, text: str, style: str, *, anchor: str = "start") -> Markup:
+    """A text in a picture."""
+    return element("text", text, x=x, y=y, class_=style, text_anchor=anchor)
+
+
+def drawing(
+    width: float, height: float, title: str, description: str, parts: Sequence[Markup]
+) -> Markup:
+    """The SVG around some shapes, named for screen readers."""
+    return element(
+        "svg", *parts, viewBox=f"0 0 {compact(width)} {compact(height)}", width=width,
+        height=height, role="img", class_="picture", aria_label=f"{title}. {description}",
+    )  # fmt: skip
+
+
+def ticks(low: float, high: float, wanted: int) -> list[tuple[float, str]]:
+    """About so many round values between two, with their texts.
+
+    >>> ticks(0, 97, 5)
+    [(0.0, '0'), (20.0, '20'), (40.0, '40'), (60.0, '60'), (80.0, '80')]
+    """
+    if not math.isfinite(low + high) or high <= low:
+        return [(low, f"{low:.3g}")] if math.isfinite(low) else []
+    raw = (high - low) / wanted
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = min((m * power for m in (1, 2, 5, 10)), key=lambda s: abs(s - raw))
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return [(place * step, f"{place * step:.{decimals}f}") for place in places]
+
+
+def bounds(values: FloatArray, *, margin: float = 0.04) -> tuple[float, float]:
+    """The range of the known values with a margin; 0 to 1 where there is none."""
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return 0.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    extra = (high - low) * margin or abs(high) * margin or 1.0
+    return low - extra, high + extra

@@ -1,0 +1,47 @@
+"""Tables as HTML: captions, row and column headers, and buttons that sort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tertium.report.markup import Markup, element, join
+from tertium.report.tables import Cell, Table
+
+
+def html_table(table: Table, *, sortable: bool = False, notes: bool = True) -> Markup:
+    """A table for a page or a notebook; its first column names the rows.
+
+    A sortable one has a button in each header; `page.js` sorts by the cells' full values.
+    """
+    head = [
+        element("th", element("button", name, type="button") if sortable and name else name,
+                scope="col", class_=None if n in table.left else "number",
+                aria_sort="none" if sortable and name else None)
+        for n, name in enumerate(table.header)
+    ]  # fmt: skip
+    body = [_row(row, table.left) for row in table.rows]
+    grid = element(
+        "table",
+        element("caption", table.title) if table.title else "",
+        element("thead", element("tr", *head)),
+        element("tbody", *body),
+        class_="sortable" if sortable else None,
+    )
+    said = [element("p", note, class_="note") for note in table.notes] if notes else []
+    label = table.title or "table"
+    # Wide tables scroll inside their frame, which the keyboard must be able to reach.
+    frame = element("div", grid, class_="scroll", tabindex=0, role="region", aria_label=label)
+    return join([frame, *said])
+
+
+def _row(cells: Sequence[Cell | str], left: frozenset[int]) -> Markup:
+    parts = []
+    for n, given in enumerate(cells):
+        cell = given if isinstance(given, Cell) else Cell(given, given)
+        style = " ".join(filter(None, ["" if n in left else "number", cell.mark]))
+        value = cell.value if isinstance(cell.value, int | float) else None
+        parts.append(
+            element("td" if n else "th", cell.text, scope=None if n else "row",
+                    class_=style or None, data_value=None if value is None else repr(value))
+        )  # fmt: skip
+    return element("tr", *parts)

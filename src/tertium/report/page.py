@@ -1,0 +1,141 @@
+"""A report is one HTML file: it opens from disk, asks nothing of any network, and runs no text.
+
+The page carries its style, script and data. A content security policy names the script by its
+hash, so that even a segment that slipped through every escape could not run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from tertium.comparison import Comparison
+from tertium.errors import DataError
+from tertium.meta.curves import Curve
+from tertium.meta.judged import JudgedSet
+from tertium.report.explained import Explained
+from tertium.report.grid import Grid
+from tertium.report.html_tables import html_table
+from tertium.report.markup import Markup, element, escape, join
+from tertium.report.overview import overview
+from tertium.report.payload import encode
+from tertium.report.pictures import pictures
+from tertium.report.tables import Table
+from tertium.scoring import Evaluation
+from tertium.version import __version__
+
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Report:
+    """Everything a page shows; what is not there has no section.
+
+    `grid` holds the translations; `agreement` are tables of how well metrics agree with people;
+    `explained` what was explained when the report was made; `curves` are named; `judged` are sets
+    of which the pictures show whole systems against people.
+    """
+
+    grid: Grid
+    title: str = "Translations judged"
+    evaluation: Evaluation | None = None
+    comparison: Comparison | None = None
+    agreement: tuple[Table, ...] = ()
+    explained: tuple[Explained, ...] = ()
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    judged: tuple[JudgedSet, ...] = ()
+
+    def html(self) -> str:
+        """The page."""
+        script, sections = resource("page.js"), self._sections()
+        links = [(name, title) for name, title, _ in sections] + [("segments", "Segments")]
+        values = {
+            "title": escape(self.title),
+            "policy": escape(_policy(script)),
+            "style": Markup(resource("pictures.css") + resource("page.css")),
+            "script": Markup(script),
+            "subtitle": self._subtitle(),
+            "sections": join(_section(*part) for part in sections),
+            "links": join(
+                element("li", element("a", title, href=f"#{name}")) for name, title in links
+            ),
+            "explained": self._explained_note(),
+            "data": Markup(encode(self.grid, self.explained)),
+            "version": escape(__version__),
+        }
+        return _PLACEHOLDER.sub(lambda found: values[found[1]], resource("page.html"))
+
+    def write(self, path: str | Path) -> None:
+        """Write the page, whole or not at all."""
+        target = Path(path)
+        if not target.parent.is_dir():
+            raise DataError(f"{target}: the folder {target.parent} does not exist")
+        draft = target.with_name(f".{target.name}.draft")
+        draft.write_bytes(self.html().encode("utf-8", "replace"))
+        draft.replace(target)
+
+    def _sections(self) -> list[tuple[str, str, Markup]]:
+        """The name, title and contents of every section before the segments."""
+        found = []
+        if self.evaluation is not None:
+            contents = overview(self.evaluation, self.comparison, self.grid)
+            found.append(("overview", "Overview", contents))
+        if self.agreement:
+            tables = join(html_table(table, sortable=True) for table in self.agreement)
+            found.append(("agreement", "Agreement with people", tables))
+        drawn = pictures(self.grid, self.evaluation, self.comparison, self.curves,
+                         self.judged)  # fmt: skip
+        if drawn:
+            found.append(("pictures", "Pictures", drawn))
+        return found
+
+    def _subtitle(self) -> Markup:
+        grid = self.grid
+        documents = len({item.document for item in grid.items if item.document})
+        counts = [
+            (len(grid.systems), "system"), (len(grid.items), "segment"),
+            (documents, "document"), (len(grid.columns), "metric"),
+        ]  # fmt: skip
+        said = [f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counts if n]
+        judged = 0 if grid.human is None else int((grid.human == grid.human).sum())
+        said += [f"{judged:,} human scores"] if judged else []
+        return escape(" · ".join(said))
+
+    def _explained_note(self) -> Markup:
+        if not self.explained:
+            return escape(
+                "No explanations were made for this page: they exist for metrics that can explain "
+                "(BERTR, BERTScore, WMD, entailment) and for rankers."
+            )
+        items = sorted({e.item for e in self.explained})
+        labels = ", ".join(self.grid.items[n].label for n in items[:40])
+        more = f" and {len(items) - 40} more" if len(items) > 40 else ""
+        return escape(
+            f"Explanations were made for {len(items)} segments where the metrics, people or "
+            f"systems differ most: {labels}{more}."
+        )
+
+
+@lru_cache(maxsize=8)
+def resource(name: str) -> str:
+    """A file of this package: the template, the style or the script."""
+    return (files("tertium.report") / name).read_text(encoding="utf-8")
+
+
+def _section(name: str, title: str, contents: Markup) -> Markup:
+    heading = element("h2", title, id=f"{name}-title")
+    return element("section", heading, contents, id=name, aria_labelledby=f"{name}-title")
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )

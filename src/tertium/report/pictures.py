@@ -1,0 +1,171 @@
+"""Which pictures a page shows, in which order, and what each is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from tertium.comparison import Comparison
+from tertium.meta.curves import Curve
+from tertium.meta.judged import JudgedSet
+from tertium.report.clouds import Axis, cloud_chart, correlation, described, length_chart
+from tertium.report.curve_charts import curve_chart
+from tertium.report.explained import heat_map
+from tertium.report.grid import Column, Grid, metric_names
+from tertium.report.markup import Markup, element, join
+from tertium.report.rows import interval_chart, ridge_chart
+from tertium.scoring import Evaluation
+
+MOST_PAIRS = 9  # of metrics that are drawn against each other
+MOST_SYSTEM_PICTURES = 24
+
+
+def pictures(
+    grid: Grid,
+    evaluation: Evaluation | None = None,
+    comparison: Comparison | None = None,
+    curves: Mapping[str, Curve] | None = None,
+    judged: Sequence[JudgedSet] = (),
+) -> Markup:
+    """All pictures there is data for."""
+    parts = [
+        ranking_pictures(evaluation, comparison) if evaluation else Markup(""),
+        distribution_pictures(grid),
+        human_pictures(grid),
+        system_pictures(judged),
+        pair_pictures(grid),
+        length_pictures(grid),
+        curve_pictures(curves or {}),
+    ]
+    return join(part for part in parts if part)
+
+
+def ranking_pictures(evaluation: Evaluation, comparison: Comparison | None) -> Markup:
+    """Systems in their order under each metric."""
+    names = metric_names(evaluation)
+    figures = []
+    for metric in evaluation.metrics:
+        scores = evaluation.of_metric(metric)
+        bounds = [evaluation.intervals.get(s, {}).get(metric) for s in evaluation.systems]
+        intervals = np.array([(b.low, b.high) if b else (np.nan, np.nan) for b in bounds])
+        groups = comparison.clusters[metric] if comparison else [0] * len(scores)
+        chart = interval_chart(
+            evaluation.systems, np.array([s.system for s in scores]), intervals, groups,
+            title=names[metric], higher_is_better=scores[0].higher_is_better,
+            decimals=scores[0].decimals,
+        )  # fmt: skip
+        figures.append(figure(chart, names[metric]))
+    more = " Systems on one shade cannot be told apart." if comparison else ""
+    lines = " Lines are 95 % bootstrap intervals." if evaluation.intervals else ""
+    return group("Ranking of systems", f"Best above.{lines}{more}", figures)
+
+
+def distribution_pictures(grid: Grid) -> Markup:
+    """How each system's segment scores are spread under each metric."""
+    figures = []
+    for column in grid.columns:
+        samples = [column.values[grid.system_of == s] for s in range(len(grid.systems))]
+        kept = [n for n, values in enumerate(samples) if np.isfinite(values).any()]
+        if kept:
+            chart = ridge_chart(
+                [grid.systems[n] for n in kept], [samples[n] for n in kept], title=column.name,
+                higher_is_better=column.higher_is_better,
+            )  # fmt: skip
+            figures.append(figure(chart, column.name))
+    said = "The dot is the median; the line below an outline spans the middle half of the segments."
+    return group("Distributions", said, figures)
+
+
+def human_pictures(grid: Grid) -> Markup:
+    """Each metric against what people said, with the fit."""
+    if grid.human is None or not np.isfinite(grid.human).any():
+        return Markup("")
+    people = Axis(name="human score", values=grid.human)
+    figures = [
+        figure(cloud_chart(people, Axis(name=c.name, values=c.values), fit=True),
+               f"{c.name}: {_close(grid.human, c)}")
+        for c in grid.columns
+    ]  # fmt: skip
+    said = "The line is the least-squares fit of the metric to people's scores."
+    return group("Metrics against people", said, figures)
+
+
+def system_pictures(sets: Sequence[JudgedSet]) -> Markup:
+    """Whole systems: what metrics say of them against what people say, set by set."""
+    figures: list[Markup] = []
+    for judged in sets:
+        known = np.isfinite(judged.human_systems)
+        for name, scores in zip(judged.metrics, judged.system_scores, strict=True):
+            if (known & np.isfinite(scores)).sum() < 3 or len(figures) >= MOST_SYSTEM_PICTURES:
+                continue
+            x = Axis(name="human score of a system", values=judged.human_systems)
+            chart = cloud_chart(x, Axis(name=name, values=scores), fit=True, linked=False)
+            both = known & np.isfinite(scores)
+            close = described(judged.human_systems[both], scores[both])
+            figures.append(figure(chart, f"{judged.name}, {name}: {close}"))
+    return group("Systems: metrics against people", "A dot is a system.", figures)
+
+
+def pair_pictures(grid: Grid) -> Markup:
+    """Metrics against each other: the correlations of all, the pictures of the least alike."""
+    columns = grid.columns
+    if len(columns) < 2:
+        return Markup("")
+    table = np.array([[abs(_r(a, b)) for b in columns] for a in columns])
+    names = [c.name for c in columns]
+    matrix = heat_map(names, names, table, caption="Correlation of segment scores, |r|")
+    pairs = sorted(combinations(columns, 2), key=lambda pair: abs(_r(*pair)))
+    figures = [
+        figure(cloud_chart(Axis(name=a.name, values=a.values), Axis(name=b.name, values=b.values)),
+               f"{a.name}, {b.name}: {_close(a.values, b)}")
+        for a, b in pairs[:MOST_PAIRS]
+    ]  # fmt: skip
+    hidden = len(pairs) - MOST_PAIRS
+    said = f" Of {len(pairs)} pairs the {MOST_PAIRS} least alike." if hidden > 0 else ""
+    return group("Metrics against each other", f"A dot is a translation.{said}", figures, matrix)
+
+
+def length_pictures(grid: Grid) -> Markup:
+    """Each metric against the length of the translation."""
+    if not any(grid.texts):
+        return Markup("")
+    figures = [
+        figure(length_chart(grid.lengths, Axis(name=c.name, values=c.values)), c.name)
+        for c in grid.columns
+    ]
+    said = "The line is the median of translations of about one length, the band their middle half."
+    return group("Length against score", said, figures)
+
+
+def curve_pictures(curves: Mapping[str, Curve]) -> Markup:
+    """Learning curves and ablations that were given."""
+    figures = [figure(curve_chart(curve, name), name) for name, curve in curves.items()]
+    said = "Means over seeds; thin lines span the seeds."
+    return group("Learning curves and ablations", said, figures)
+
+
+def figure(chart: Markup, caption: str) -> Markup:
+    """A picture with its name below."""
+    return element("figure", chart, element("figcaption", caption))
+
+
+def group(title: str, said: str, figures: Sequence[Markup], before: str = "") -> Markup:
+    """Pictures of one kind under a heading; nothing where there are none."""
+    if not figures:
+        return Markup("")
+    name = title.lower().replace(" ", "-")
+    return element(
+        "section", element("h3", title, id=name), element("p", said, class_="note"), before,
+        element("div", *figures, class_="figures"), aria_labelledby=name,
+    )  # fmt: skip
+
+
+def _r(a: Column, b: Column) -> float:
+    return correlation(a.values, b.values)
+
+
+def _close(values: np.ndarray, column: Column) -> str:
+    known = np.isfinite(values) & np.isfinite(column.values)
+    return described(values[known], column.values[known])

@@ -1,0 +1,177 @@
+"""A headless Chromium for tests, driven over its debugging pipe: no package, no port, no network.
+
+The browser reads commands from file descriptor 3 and writes answers to 4, JSON ended by a NUL.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+PATIENCE = 60.0  # seconds for an answer
+
+
+def find() -> str | None:
+    """The browser's program; CHROMIUM names another one."""
+    wanted = os.environ.get("CHROMIUM")
+    return wanted or next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+class Browser:
+    """One browser with one page."""
+
+    def __init__(self, program: str, profile: str) -> None:
+        to_child, from_parent = os.pipe()
+        to_parent, from_child = os.pipe()
+        self._in, self._out = from_parent, to_parent
+        flags = (
+            "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run "
+            "--hide-scrollbars --remote-debugging-pipe --disable-background-networking "
+            f"--user-data-dir={profile} about:blank"
+        )
+        shell = f'exec "$0" {flags} 3<&{to_child} 4>&{from_child}'
+        self.process = subprocess.Popen(
+            ["bash", "-c", shell, program], pass_fds=(to_child, from_child),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        os.close(to_child)
+        os.close(from_child)
+        self._numbers = itertools.count(1)
+        self._buffer = b""
+        self.session: str | None = None
+        self.problems: list[str] = []
+        targets = self.send("Target.getTargets")["targetInfos"]
+        page = next(t["targetId"] for t in targets if t["type"] == "page")
+        attached = self.send("Target.attachToTarget", targetId=page, flatten=True)
+        self.session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
+            self.send(f"{domain}.enable")
+
+    def send(self, method: str, **params: Any) -> dict[str, Any]:
+        """One command and its answer; what the page complains of meanwhile is kept."""
+        number = next(self._numbers)
+        message = {"id": number, "method": method, "params": params}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self._in, json.dumps(message).encode() + b"\0")
+        while True:
+            answer = self._receive()
+            if answer.get("id") == number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']['message']}")
+                return dict(answer["result"])
+            self._notice(answer)
+
+    def open(self, path: Path, *, ready: str = "document.documentElement?.dataset.ready") -> None:
+        """Open a file and wait until an expression is true."""
+        self.problems.clear()
+        self.send("Page.navigate", url=path.resolve().as_uri())
+        self.wait(ready)
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of an expression in the page."""
+        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True,
+                           awaitPromise=True, userGesture=True)  # fmt: skip
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
+            said = details.get("exception", {}).get("description") or details["text"]
+            raise RuntimeError(f"{expression}: {said}")
+        return answer["result"].get("value")
+
+    def wait(self, expression: str) -> None:
+        """Wait until an expression is true."""
+        end = time.monotonic() + PATIENCE
+        while not self.evaluate(f"Boolean({expression})"):
+            if time.monotonic() > end:
+                raise TimeoutError(expression)
+            time.sleep(0.02)
+
+    def click(self, selector: str) -> None:
+        """Click the first element that a selector finds."""
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
+
+    def choose(self, selector: str, value: str) -> None:
+        """Set a field and tell the page."""
+        self.evaluate(
+            f"(() => {{ const field = document.querySelector({json.dumps(selector)});"
+            f"field.value = {json.dumps(value)};"
+            "field.dispatchEvent(new Event('input', {bubbles: true}));"
+            "field.dispatchEvent(new Event('change', {bubbles: true})); })()"
+        )
+
+    def press(self, key: str, code: int) -> None:
+        """Press and release a key."""
+        text = {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                      windowsVirtualKeyCode=code, **(text if kind == "keyDown" else {}))  # fmt: skip
+
+    def resize(self, width: int, height: int) -> None:
+        """Set the size of the window."""
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)  # fmt: skip
+
+    def media(self, *, scheme: str = "light", kind: str = "screen") -> None:
+        """Prefer light or dark, screen or print."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.send("Emulation.setEmulatedMedia", media=kind, features=features)
+
+    def picture(self, path: Path, *, whole: bool = False) -> None:
+        """Save what is seen, or the whole page, as PNG."""
+        answer = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+    def close(self) -> None:
+        """End the browser."""
+        os.close(self._in)
+        os.close(self._out)
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._buffer:
+            if not select.select([self._out], [], [], PATIENCE)[0]:
+                raise TimeoutError("the browser does not answer")
+            read = os.read(self._out, 1 << 20)
+            if not read:
+                raise RuntimeError("the browser has gone")
+            self._buffer += read
+        message, _, self._buffer = self._buffer.partition(b"\0")
+        return dict(json.loads(message))
+
+    def _notice(self, event: dict[str, Any]) -> None:
+        method, params = event.get("method"), event.get("params", {})
+        if method == "Runtime.exceptionThrown":
+            self.problems.append(json.dumps(params["exceptionDetails"])[:500])
+        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.problems.append(params["entry"]["text"])
+        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
+            self.problems.append(json.dumps(params["args"])[:500])
+        elif method == "Network.requestWillBeSent":
+            url = params["request"]["url"]
+            if not url.startswith(("file:", "blob:", "data:", "about:")):
+                self.problems.append(f"asked for {url}")
+
+
+@contextmanager
+def browsing(program: str) -> Iterator[Browser]:
+    """A browser inside the block."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        browser = Browser(program, profile)
+        try:
+            yield browser
+        finally:
+            browser.close()
