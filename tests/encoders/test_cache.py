@@ -317,6 +317,16 @@ def test_a_file_cut_short(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     goes_on_without(path, caplog)
 
 
+def test_a_store_that_another_process_makes_at_this_moment(path: Path) -> None:
+    path.parent.mkdir()
+    late = sqlite3.connect(path, isolation_level=None)
+    assert late.execute("PRAGMA application_id").fetchone() == (0,)
+    database.connect(path).close()
+    database._make(late, patience=1.0)
+    assert late.execute("SELECT count(*) FROM vectors").fetchone() == (0,)
+    late.close()
+
+
 def test_a_database_of_another_program(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path.parent.mkdir()
     other = sqlite3.connect(path)

@@ -66,6 +66,8 @@ def is_foreign(path: Path) -> bool:
 def _make(database: sqlite3.Connection, patience: float) -> None:
     """Lay out an empty file as a store; two processes may try at the same moment."""
     if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        if _pragma(database, "application_id") == APPLICATION:  # another was faster, just now
+            return
         raise sqlite3.DatabaseError("the file was made by another program")
     deadline = time.monotonic() + patience
     database.execute(f"PRAGMA page_size = {PAGE}")
