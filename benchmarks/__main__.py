@@ -1,8 +1,14 @@
-"""All benchmarks one after the other: `make bench`, or some of them by name."""
+"""All benchmarks one after the other (`make bench`), or some of them by name.
+
+python -m benchmarks                              all
+python -m benchmarks encoding transport           some
+python -m benchmarks encoding speed --systems 2   one with its own arguments
+"""
 
 from __future__ import annotations
 
 import importlib
+import itertools
 import pkgutil
 import sys
 
@@ -18,14 +24,15 @@ def names() -> list[str]:
 
 def main() -> None:
     known = names()
-    chosen = sys.argv[1:] or known
-    for name in chosen:
-        if name not in known:
-            sys.exit(f"unknown benchmark {name!r}: {', '.join(known)}")
-    for name in chosen:
+    given = sys.argv[1:]
+    chosen = list(itertools.takewhile(known.__contains__, given))
+    rest = given[len(chosen) :]
+    if rest and len(chosen) != 1:
+        sys.exit(f"unknown benchmark {rest[0]!r}: {', '.join(known)}")
+    for name in chosen or known:
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"\n== {name}: {(module.__doc__ or '').splitlines()[0]}", flush=True)
-        sys.argv = [f"benchmarks.{name}"]
+        sys.argv = [f"benchmarks.{name}", *rest]
         module.main()
 
 

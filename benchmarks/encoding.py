@@ -1,20 +1,26 @@
 """BERTScore over 11 systems against bert-score called per system, and what encoding costs.
 
-python -m benchmarks.encoding                     the speed table, fp32 and bf16, cold and warm
-python -m benchmarks.encoding share               how much of the matrix-product peak is reached
-python -m benchmarks.encoding memory              100,000 segments in bounded memory
+    python -m benchmarks encoding                  the speed table, cold and warm, and the share
+    python -m benchmarks encoding speed --systems 2 --segments 500 --precision fp32 bf16
+    python -m benchmarks encoding share            how much of the matrix-product peak is reached
+
+The texts are cut into slices of segments; on each slice bert-score and tertium take turns, so that
+both meet the same moments of a busy machine. Processor seconds count the work of all threads and
+leave out what other programs took. Models are loaded beforehand on both sides.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,15 +29,17 @@ import torch
 from benchmarks.corpus import wmt17
 from benchmarks.measure import measure
 from tertium.data.testset import TestSet
-from tertium.encoders import load_encoder, pairwise, runtime
+from tertium.encoders import load_encoder, runtime
 from tertium.encoders.batching import padded_share, plan_batches
 from tertium.encoders.body import BUDGETS, OVERHEADS
 from tertium.encoders.cache import open_store
 from tertium.encoders.memory import forget
-from tertium.encoders.stream import Chunk
+from tertium.encoders.precision import cpu_has_bf16, lower_precision
 from tertium.encoders.transformer import Transformer
 from tertium.metrics.metric import load_metric
 from tertium.scoring import score_systems
+
+Scorer = Callable[[TestSet], Any]
 
 GROUPS = {
     "matrix products": ("addmm", "linear", "mm", "matmul", "_linear_pointwise"),
@@ -44,58 +52,113 @@ GROUPS = {
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", nargs="?", choices=("speed", "share", "memory"), default="speed")
-    parser.add_argument("--encoder", default="minilm@4")
+    parser.add_argument("part", nargs="?", choices=("speed", "share", "all"), default="all")
+    parser.add_argument("--encoder", default="minilm@4", help="such as minilm@4 or dir/FOLDER@4")
     parser.add_argument("--segments", type=int, help="use only the first N segments")
     parser.add_argument("--systems", type=int, default=11)
-    parser.add_argument("--precision", nargs="+", default=["fp32", "bf16"])
+    parser.add_argument("--slices", type=int, default=4, help="how often the sides take turns")
+    parser.add_argument("--precision", nargs="+", help="fp32, and bf16 where the CPU has it")
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args(arguments)
+    args.precision = args.precision or ["fp32", *(["bf16"] if cpu_has_bf16() else [])]
     torch.set_num_threads(args.threads)
     with runtime(device="cpu", threads=args.threads):
-        {"speed": speed, "share": share, "memory": memory}[args.part](args)
+        for name, part in (("speed", speed), ("share", share)):
+            if args.part in (name, "all"):
+                part(args)
 
 
 def speed(args: argparse.Namespace) -> None:
     """The whole metric, as a user calls it, beside the package."""
     whole = wmt17(args.segments)
-    chosen = dict(list(whole.systems.items())[: args.systems])
-    testset = TestSet(systems=chosen, references=whole.references)
-    first = TestSet(systems=dict([next(iter(chosen.items()))]), references=whole.references)
+    chosen = list(whole.systems)[: args.systems]
     peer = peer_scorer(args.encoder)
     print(f"{len(chosen)} systems x {len(whole)} segments, {args.encoder}, {args.threads} threads")
-    alone = timed(lambda: peer(first))
-    base = timed(lambda: peer(testset))
-    report("bert-score, one system", alone, alone)
-    report("bert-score, all systems", base, base)
-    for precision in args.precision:
-        compare(our_scorer(args.encoder, precision), precision, first, testset, alone, base)
+    with tempfile.TemporaryDirectory() as folder:
+        sides = [
+            Side("bert-score, one system", peer, chosen[:1]),
+            Side("bert-score, all systems", peer, chosen),
+        ]
+        for precision in args.precision:
+            ours = our_scorer(args.encoder, precision)
+            store = Path(folder, precision)
+            sides += [
+                Side(f"tertium {precision}, one system, cold", ours, chosen[:1], store / "one"),
+                Side(f"tertium {precision}, all, cold", ours, chosen, store / "all"),
+            ]
+        for part in slices(whole, args.slices):
+            for side in sides:
+                side.take(part)
+        for side in sides:
+            report(side.label, side.spent, sides[side.systems != chosen[:1]].spent)
+        for side in [side for side in sides if side.store is not None]:
+            warm_up(side, whole, sides[side.systems != chosen[:1]])
 
 
-def compare(
-    ours: Callable[[TestSet], Any],
-    precision: str,
-    first: TestSet,
-    testset: TestSet,
-    alone: Timed,
-    base: Timed,
-) -> None:
-    """One precision: a system, all systems with an empty and a full store, and without one."""
-    with fresh_cache():
-        report(f"tertium {precision}, one system, cold", timed(lambda: ours(first)), alone)
-    with fresh_cache():
-        cold = timed(lambda: ours(testset))
-        report(f"tertium {precision}, cold", cold, base)
-        settle()
-        report(f"tertium {precision}, warm", timed(lambda: ours(testset)), base)
-    with runtime(cache=False):
-        forget()
-        report(f"tertium {precision}, no cache", timed(lambda: ours(testset)), base)
-    worst = np.abs(cold.value - base.value).max()
+def warm_up(side: Side, whole: TestSet, base: Side) -> None:
+    """A new run over all segments with the full store of a side, and how far scores are off."""
+    assert side.store is not None
+    with cache_at(side.store):
+        warm = timed(lambda: side.scorer(some(whole, side.systems)))
+    report(side.label.replace("cold", "warm"), warm, base.spent)
+    worst = np.abs(side.scores - base.scores).max()
     print(f"{'':36}largest difference of a segment from bert-score {worst:.1e}")
+    if not np.array_equal(warm.value, side.scores):
+        print(f"{'':36}warm and cold differ by {np.abs(warm.value - side.scores).max():.1e}")
 
 
-def peer_scorer(name: str) -> Callable[[TestSet], Any]:
+@dataclass
+class Side:
+    """One way to score some systems, and what it has spent so far, slice after slice.
+
+    `store` is the folder of its cache, kept from slice to slice; without one it has none.
+    """
+
+    label: str
+    scorer: Scorer
+    systems: Sequence[str]
+    store: Path | None = None
+    turns: list[Timed] = field(default_factory=list)
+
+    def take(self, part: TestSet) -> None:
+        texts = some(part, self.systems)
+        with cache_at(self.store):
+            turn = timed(lambda: settled(self.scorer(texts)))
+        self.turns.append(turn)
+        seconds = f"{turn.seconds:.1f} s, {turn.processor:.1f} s of processors"
+        print(f"    {self.label}: {seconds}", flush=True)
+
+    @property
+    def scores(self) -> Any:
+        return np.concatenate([turn.value for turn in self.turns], axis=1)
+
+    @property
+    def spent(self) -> Timed:
+        return Timed(
+            None,
+            sum(turn.seconds for turn in self.turns),
+            sum(turn.processor for turn in self.turns),
+            max(turn.megabytes for turn in self.turns),
+        )
+
+
+def some(testset: TestSet, systems: Sequence[str]) -> TestSet:
+    """A test set with some of its systems."""
+    chosen = {name: testset.systems[name] for name in systems}
+    return TestSet(systems=chosen, references=testset.references)
+
+
+def slices(testset: TestSet, count: int) -> Iterator[TestSet]:
+    """A test set in consecutive parts of about equal size."""
+    edges = np.linspace(0, len(testset), count + 1).astype(int).tolist()
+    for start, stop in itertools.pairwise(edges):
+        yield TestSet(
+            systems={name: texts[start:stop] for name, texts in testset.systems.items()},
+            references=testset.references[start:stop],
+        )
+
+
+def peer_scorer(name: str) -> Scorer:
     """The package's F1 of every segment, one call a system, its model loaded beforehand."""
     from bert_score import BERTScorer
 
@@ -113,7 +176,7 @@ def peer_scorer(name: str) -> Callable[[TestSet], Any]:
     return call
 
 
-def our_scorer(name: str, precision: str) -> Callable[[TestSet], Any]:
+def our_scorer(name: str, precision: str) -> Scorer:
     metric = load_metric(f"bertscore:encoder={name},precision={precision}")
     load_encoder(name, precision=precision).encode(["load the model"])  # type: ignore[arg-type]
 
@@ -149,27 +212,29 @@ def report(label: str, found: Timed, base: Timed) -> None:
 
 
 @contextmanager
-def fresh_cache() -> Iterator[None]:
-    """An empty store in a folder of its own, and nothing in memory."""
-    before = os.environ.get("TERTIUM_CACHE")
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["TERTIUM_CACHE"] = folder
-        forget()
-        try:
+def cache_at(folder: Path | None) -> Iterator[None]:
+    """A store in this folder, or none, and nothing in memory."""
+    forget()
+    if folder is None:
+        with runtime(cache=False):
             yield
-            settle()
-        finally:
-            os.environ.pop("TERTIUM_CACHE")
-            if before is not None:
-                os.environ["TERTIUM_CACHE"] = before
+        return
+    before = os.environ.get("TERTIUM_CACHE")
+    os.environ["TERTIUM_CACHE"] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop("TERTIUM_CACHE")
+        if before is not None:
+            os.environ["TERTIUM_CACHE"] = before
 
 
-def settle() -> None:
-    """Wait for what is being written, and drop what memory holds."""
+def settled(value: Any) -> Any:
+    """The value, after all that was to be stored has been written."""
     store = open_store()
     if store is not None:
         store.flush()
-    forget()
+    return value
 
 
 def share(args: argparse.Namespace) -> None:
@@ -209,16 +274,17 @@ def fastest(call: Callable[[], Any], times: int, clock: Callable[[], float]) -> 
 
 
 def product_peak(hidden: int, precision: str, clock: Callable[[], float]) -> float:
-    """GFLOP/s of the best of many products shaped like a feed-forward layer."""
-    from tertium.encoders.precision import lower_precision
-
-    layer = torch.nn.Sequential(torch.nn.Linear(hidden, 4 * hidden))
-    lower_precision(layer, precision, "cpu")
-    x = torch.randn(1024, hidden)
-    x = x if precision == "fp32" else x.bfloat16()
-    with torch.inference_mode():
-        best = fastest(lambda: layer(x), 50, clock)
-    return 2 * 1024 * hidden * 4 * hidden / best / 1e9
+    """GFLOP/s of the best of many products: a feed-forward layer's, and a large square one."""
+    best = 0.0
+    for inner, outer in ((hidden, 4 * hidden), (2048, 2048)):
+        layer = torch.nn.Sequential(torch.nn.Linear(inner, outer))
+        lower_precision(layer, precision, "cpu")
+        x = torch.randn(1024, inner)
+        x = x if precision == "fp32" else x.bfloat16()
+        with torch.inference_mode():
+            seconds = fastest(partial(layer, x), 30, clock)
+        best = max(best, 2 * 1024 * inner * outer / seconds / 1e9)
+    return best
 
 
 def operations(encoder: Transformer, lengths: np.ndarray) -> float:
@@ -240,28 +306,6 @@ def time_by_group(encoder: Transformer, texts: Any) -> dict[str, float]:
         spent[group] += event.self_cpu_time_total
     total = sum(spent.values())
     return {group: part / total for group, part in spent.items()}
-
-
-def memory(args: argparse.Namespace) -> None:
-    """100,000 distinct comparisons through one layer: memory does not depend on depth."""
-    testset = wmt17()
-    outputs = [text for texts in testset.systems.values() for text in texts]
-    references = [row[0] for row in testset.references] * len(testset.systems)
-    marks = ["", " .", " !", " ?"]
-    encoder = load_encoder(f"{args.encoder.partition('@')[0]}@1")
-    encoder.encode(["load the model"])
-
-    def cosine(chunk: Chunk) -> Any:
-        vectors, offsets = chunk.texts.vectors, chunk.texts.offsets[:-1]
-        means = np.add.reduceat(vectors, offsets, axis=0)
-        return (means[chunk.left] * means[chunk.right]).sum(axis=1)
-
-    for count in (args.segments or 100_000) // 4, args.segments or 100_000:
-        left = [text + mark for mark in marks for text in outputs][:count]
-        right = [text + mark for mark in marks for text in references][:count]
-        with fresh_cache():
-            found = timed(lambda: pairwise(encoder, left, right, cosine))  # noqa: B023
-        print(f"{count} segments: {found.seconds:.0f} s, {found.megabytes:.0f} MB above the model")
 
 
 if __name__ == "__main__":
