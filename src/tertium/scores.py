@@ -10,16 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tertium.display import Displayed
 from tertium.errors import DataError, LengthError
+from tertium.frames import check_columns, make_frame, numbers
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 FloatArray = NDArray[np.float64]
 Reduce = Callable[[FloatArray], FloatArray]
+ABOUT = ("metric", "name", "signature", "higher_is_better")  # what a frame of scores says of itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +93,43 @@ class Scores(Displayed):
         """The same metric on some of the segments (a slice, mask or index array)."""
         return replace(self, statistics=self.statistics[rows], verbose="")
 
+    def to_frame(self, *, statistics: bool = False) -> DataFrame:
+        """A pandas frame with a row for each segment: `segment` (from 1), `score`.
+
+        With `statistics` also the numbers behind the score, a column each. The metric, its name and
+        signature are in `frame.attrs`.
+        """
+        columns = {"segment": np.arange(1, len(self) + 1), "score": self.segments}
+        if statistics:
+            columns.update(zip(self.columns, self.statistics.T, strict=True))
+        return make_frame(
+            columns, metric=self.metric, name=self.name, signature=self.signature,
+            higher_is_better=self.higher_is_better,
+        )  # fmt: skip
+
+    @classmethod
+    def from_frame(cls, frame: DataFrame, *, reduce: Reduce | None = None) -> Scores:
+        """Scores from a frame as `to_frame` makes it.
+
+        Without `reduce` the system score is the mean of the column `score`; with it, the other
+        columns are the statistics that it turns into scores (`metric.reduce`).
+        """
+        known = [str(name) for name in frame.columns] if reduce else ["segment", "score"]
+        check_columns(frame, ["score"], known, "frame of scores")
+        about = {key: frame.attrs[key] for key in ABOUT if key in frame.attrs}
+        if reduce is None:
+            scores = numbers(frame, "score", "frame of scores")
+            return cls(
+                statistics=np.column_stack([scores, np.ones(len(scores))]), reduce=_mean,
+                columns=("score", "segments"), **{"metric": "", **about},
+            )  # fmt: skip
+        names = tuple(name for name in known if name not in ("segment", "score"))
+        rows = [numbers(frame, name, "frame of scores") for name in names]
+        return cls(
+            statistics=np.column_stack(rows), reduce=reduce, columns=names,
+            **{"metric": "", **about},
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False)
 class ScoreMatrix:
@@ -125,7 +167,54 @@ class ScoreMatrix:
         )
         return means
 
+    def to_frame(self) -> DataFrame:
+        """A pandas frame with a row for each score: `metric`, `system`, `item`, `score`.
+
+        Missing scores are NaN; items without names are numbered from 1.
+        """
+        count = self.values.shape[1]
+        items = self.items or tuple(str(n) for n in range(1, count + 1))
+        return make_frame({
+            "metric": [self.name] * self.values.size,
+            "system": [system for system in self.systems for _ in range(count)],
+            "item": list(items) * len(self.systems),
+            "score": self.values.ravel(),
+        })  # fmt: skip
+
+    @classmethod
+    def from_frame(cls, frame: DataFrame, *, name: str = "") -> ScoreMatrix:
+        """A matrix from a frame with `system`, `item` (or `segment`) and `score`, in any order.
+
+        NaN, and a pair that is not there, mean: no score. `name` chooses among several metrics.
+        """
+        where = "frame of scores"
+        known = ("metric", "system", "item", "segment", "document", "score")
+        check_columns(frame, ["system", "score"], known, where)
+        place = "item" if "item" in frame.columns else "segment"
+        check_columns(frame, [place], known, where)
+        found = list(dict.fromkeys(map(str, frame["metric"]))) if "metric" in frame.columns else []
+        if name and found:
+            frame = frame[frame["metric"].astype(str) == name]
+        elif len(found) > 1:
+            raise DataError(f"{where}: several metrics ({', '.join(found)}); choose one with name=")
+        rows, columns = list(map(str, frame["system"])), list(map(str, frame[place]))
+        systems, items = tuple(dict.fromkeys(rows)), tuple(dict.fromkeys(columns))
+        values = np.full((len(systems), len(items)), np.nan)
+        row_of, column_of = ({key: n for n, key in enumerate(keys)} for keys in (systems, items))
+        scores = numbers(frame, "score", where, missing=True)
+        for n, (system, item) in enumerate(zip(rows, columns, strict=True)):
+            cell = row_of[system], column_of[item]
+            if not np.isnan(values[cell]):
+                raise DataError(f"{where}, row {n + 1}: a second score of {system}, {item}")
+            values[cell] = scores[n]
+        return cls(name or (found[0] if found else ""), systems, values, items)
+
     def __getitem__(self, system: str) -> FloatArray:
         """The row of one system, (segments,)."""
         row: FloatArray = self.values[self.systems.index(system)]
         return row
+
+
+def _mean(totals: FloatArray) -> FloatArray:
+    result: FloatArray = totals[..., 0] / totals[..., 1]
+    return result

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.errors import UsageError
+from tertium.frames import make_frame
 from tertium.metrics.metric import Metric, load_metric
 from tertium.resampling import Interval, bootstrap, interval
 from tertium.scores import Scores
 from tertium.segment import Segment
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,23 @@ class Evaluation(Displayed):
             for system in self.systems
             for metric in self.metrics
         ]
+
+    def to_frame(self) -> DataFrame:
+        """A pandas frame with a row for each system, metric and segment, and its score.
+
+        Columns `system`, `metric`, `segment` (from 1), `document` where there are any, `score`:
+        what `tertium meta --scores` reads from a Parquet or TSV file.
+        """
+        count = len(self.testset)
+        pairs = [(system, metric) for system in self.systems for metric in self.metrics]
+        documents = {"document": list(self.testset.documents) * len(pairs)}
+        return make_frame({
+            "system": [system for system, _ in pairs for _ in range(count)],
+            "metric": [metric for _, metric in pairs for _ in range(count)],
+            "segment": list(range(1, count + 1)) * len(pairs),
+            **(documents if self.testset.documents else {}),
+            "score": np.concatenate([self.scores[s][m].segments for s, m in pairs]),
+        })  # fmt: skip
 
     def _record(self, system: str, metric: str, segments: bool) -> dict[str, Any]:
         scores = self.scores[system][metric]

@@ -12,14 +12,15 @@ import tertium
 PACKAGE = Path(tertium.__file__).parent
 
 # A room may import itself and the rooms named here.
-CORE = {"errors", "version", "segment", "scores", "progress", "display"}
+CORE = {"errors", "version", "segment", "scores", "progress", "display", "frames"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "version": set(),
     "segment": set(),
     "progress": set(),
     "display": set(),
-    "scores": {"errors", "display"},
+    "frames": {"errors"},
+    "scores": {"errors", "display", "frames"},
     "resampling": CORE,
     "registry": {"errors"},
     "text": CORE | {"registry"},
@@ -33,6 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "meta": CORE | {"data"},
     "scoring": CORE | {"resampling", "data", "metrics"},
     "comparison": CORE | {"resampling", "data", "metrics", "scoring"},
+    "compat": CORE | {"metrics", "encoders"},
     "report": CORE | {"meta", "scoring", "comparison", "resampling"},
     "reproduce": CORE
     | {"text", "metrics", "meta", "data", "scoring", "encoders", "registry", "report"},

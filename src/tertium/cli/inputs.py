@@ -10,7 +10,7 @@ from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError
 from tertium.metrics.metric import Metric, load_metric
 
-RECORD_SUFFIXES = frozenset({".jsonl", ".ndjson", ".tsv", ".csv"})
+RECORD_SUFFIXES = frozenset({".jsonl", ".ndjson", ".tsv", ".csv", ".parquet"})
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from tertium.cli.bars import bars
 from tertium.cli.inputs import add_inputs, add_metrics, check_writable, chosen_metrics, read_inputs
 from tertium.cli.output import add_output, print_records, print_table, write_json
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.errors import UsageError
+from tertium.frames import pandas, write_frame
 
+FRAME_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")
 DEFAULT_METRICS = "bleu chrf ter"
 
 DESCRIPTION = "Score one or more systems under one or more metrics."
@@ -20,6 +23,7 @@ examples:
   tertium score -t a.txt b.txt c.txt -r ref1.txt ref2.txt -m bleu chrf++ --confidence
   tertium score -s source.txt -t ours.txt -r reference.txt -m meteor -sl -f tsv
   tertium score -t systems.jsonl -m bleu -f json
+  tertium score -t systems.jsonl -m bleu chrf -o scores.parquet
 
 With --paired-bs or --paired-ar the systems are compared as `tertium compare` does.
 """
@@ -42,6 +46,10 @@ def add_parser(
     output.add_argument(
         "-b", "--score-only", action="store_true", help="print the system scores and nothing else"
     )
+    output.add_argument(
+        "-o", "--output", metavar="FILE",
+        help="also write segment scores: .parquet, .tsv, .csv or .jsonl (needs pandas)",
+    )  # fmt: skip
     levels = output.add_mutually_exclusive_group()
     levels.add_argument(
         "-sl", "--sentence-level", action="store_true", help="print a score for each segment"
@@ -75,6 +83,8 @@ def add_paired(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.paired_bs or args.paired_ar:
+        if args.output:
+            raise UsageError("-o writes segment scores: leave out --paired-bs and --paired-ar")
         from tertium.cli import compare
 
         return compare.run(args)
@@ -83,6 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_writable(args.to_json)
     check_writable(args.report)
+    check_frame_file(args.output)
     testset = read_inputs(args)
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
@@ -97,6 +108,8 @@ def run(args: argparse.Namespace) -> int:
             pages.write_report(args.report, page, args.quiet)
     if args.to_json:
         write_json(args.to_json, evaluation.records(segments=not args.only_system))
+    if args.output:
+        write_frame(evaluation.to_frame(), args.output)
     if args.score_only:
         for system in evaluation.systems:
             scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
@@ -113,3 +126,13 @@ def run(args: argparse.Namespace) -> int:
         for line in evaluations.warning_lines(evaluation):
             print(f"tertium: {line}", file=sys.stderr)
     return 0
+
+
+def check_frame_file(path: str | None) -> None:
+    """Refuse a table that could not be written, before the work and not after it."""
+    if path is None:
+        return
+    check_writable(path)
+    if Path(path).suffix not in FRAME_SUFFIXES:
+        raise UsageError(f"{path}: segment scores are written to {', '.join(FRAME_SUFFIXES)}")
+    pandas()

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tertium.errors import DataError
+from tertium.frames import read_parquet_records
 from tertium.segment import Segment
 
 PathLike = str | os.PathLike[str]
@@ -139,8 +140,10 @@ def read_table(
 def read_records(
     path: PathLike, fields: Sequence[str] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Records of a JSONL, TSV or CSV file, whichever its suffix says."""
+    """Records of a JSONL, TSV, CSV or Parquet file, whichever its suffix says."""
     suffixes = Path(path).suffixes
+    if ".parquet" in suffixes:
+        return iter(enumerate(read_parquet_records(path), start=1))
     if ".jsonl" in suffixes or ".json" in suffixes or ".ndjson" in suffixes:
         return read_jsonl(path)
     return read_table(path, fields)

@@ -1,7 +1,7 @@
 """Scores that metrics gave: mt-metrics-eval and WMT score files, tables, JSON of `tertium score`.
 
     NAME.seg.score, NAME.sys.score    SYSTEM SCORE, or METRIC LP TESTSET SYSTEM [SEGMENT] SCORE
-    .tsv .csv .jsonl                  system, score, and item for segment scores; metric and lp
+    .tsv .csv .jsonl .parquet         system, score, and item for segment scores; metric and lp
                                       where a file holds several
     .json                             what `tertium score -f json` and `--to-json` write
 """
@@ -25,8 +25,8 @@ from tertium.errors import DataError
 from tertium.scores import ScoreMatrix
 
 METRIC_NAMES = ("metric", "spec", "name")
-TABLES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson"})
-ENDINGS = frozenset({"tsv", "csv", "jsonl", "ndjson", "seg", "sys"})
+TABLES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson", ".parquet"})
+ENDINGS = frozenset({"tsv", "csv", "jsonl", "ndjson", "parquet", "seg", "sys"})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,0 +1,10 @@
+"""The interfaces of sacrebleu, COMET and Hugging Face evaluate, so that one import changes.
+
+    from tertium.compat import sacrebleu          # sacrebleu.corpus_bleu(hyps, [refs]).score
+    from tertium.compat import comet              # comet.load_from_checkpoint(...).predict(data)
+    from tertium.compat import evaluate           # evaluate.load("chrf").compute(...)
+
+Each is a thin layer over `Metric.score`. BLEU, chrF and TER are sacrebleu's numbers to the last
+bit; COMET's own weights are not here, so a COMET user chooses one of tertium's metrics. An option
+that has no meaning here is refused, never ignored, unless it only silences or speeds something up.
+"""

@@ -1,0 +1,102 @@
+"""COMET's way to load a model and predict, for tertium's metrics.
+
+Replace `from comet import ...` by `from tertium.compat.comet import ...` and name one of tertium's
+metrics. COMET's own checkpoints are neither here nor stood in for: a score under their name would
+not be theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from tertium.errors import UsageError
+from tertium.metrics.metric import Metric, load_metric
+
+
+class Prediction(dict[str, Any]):
+    """COMET's answer: `scores` and `system_score`, as attributes or keys."""
+
+    @property
+    def scores(self) -> list[float]:
+        """The score of each segment."""
+        found: list[float] = self["scores"]
+        return found
+
+    @property
+    def system_score(self) -> float:
+        """The score of all together."""
+        found: float = self["system_score"]
+        return found
+
+
+class Model:
+    """A metric that answers `predict` as COMET's models do."""
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+
+    def predict(
+        self,
+        samples: Sequence[Mapping[str, Any]],
+        batch_size: int = 16,
+        gpus: int | None = None,
+        devices: Sequence[int] | None = None,
+        mc_dropout: int = 0,
+        progress_bar: bool = True,
+        accelerator: str = "auto",
+        num_workers: int | None = None,
+        length_batching: bool = True,
+    ) -> Prediction:
+        """Score records with `mt` and, as the metric needs them, `src` and `ref`.
+
+        `gpus=0` stays on the CPU, `gpus=1` takes a GPU; unset, what there is. `progress_bar`,
+        `num_workers` and `length_batching` change nothing here: texts are always batched by length.
+        """
+        from tertium.encoders.runtime import runtime
+
+        if mc_dropout:
+            raise UsageError("mc_dropout is not here; tertium-small reports an uncertainty")
+        if devices is not None and len(devices) > 1:
+            raise UsageError(f"devices={devices!r}: one device at most")
+        with ExitStack() as stack:
+            device = _device(gpus, devices, accelerator)
+            changes = {"batch_size": batch_size, **({"device": device} if device else {})}
+            stack.enter_context(runtime(**changes))
+            found = self.metric.predict(list(samples))
+        return Prediction(scores=found.scores, system_score=found.system_score)
+
+
+def download_model(model: str, saving_directory: str | None = None) -> str:
+    """The path of a model: a metric's spec, or the folder of a trained one. Nothing is fetched."""
+    if model.lower().startswith(("unbabel/", "wmt2", "eamt22")) or "comet" in model.lower():
+        raise UsageError(
+            f"{model!r} is a checkpoint of COMET, and tertium does not carry those: choose one of "
+            "its metrics, such as tertium-small, esim or sentsim (`tertium list`)"
+        )
+    load_metric(model)  # an unknown name fails here, with what was meant
+    return model
+
+
+def load_from_checkpoint(checkpoint_path: str, **ignored: Any) -> Model:
+    """The model of a spec or folder.
+
+    >>> model = load_from_checkpoint(download_model("chrf"))
+    >>> model.predict([{"src": "Hallo", "mt": "hello", "ref": "hello"}], gpus=0).system_score
+    100.0
+    """
+    unknown = set(ignored) - {"reload_hparams", "strict", "local_files_only"}
+    if unknown:
+        raise UsageError(f"load_from_checkpoint has no {', '.join(sorted(unknown))} here")
+    return Model(load_metric(checkpoint_path))
+
+
+def _device(gpus: int | None, devices: Sequence[int] | None, accelerator: str) -> str | None:
+    if gpus is not None and gpus not in (0, 1):
+        raise UsageError(f"gpus={gpus}: one GPU at most; choose it with devices=[N]")
+    if gpus == 0 or accelerator == "cpu":
+        return "cpu"
+    if devices:
+        return f"cuda:{devices[0]}"
+    return "cuda" if gpus == 1 else None

@@ -1,0 +1,108 @@
+"""Tables of scores as pandas frames and Parquet files, checked on their way in.
+
+pandas is optional: nothing imports it until a frame is asked for. A frame that cannot be what it
+should be is refused with the column and the row that are wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tertium.errors import DataError, MissingResourceError, UnknownNameError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def pandas() -> Any:
+    """The pandas module, or an error that says how to install it."""
+    try:
+        import pandas
+    except ImportError:
+        raise MissingResourceError(
+            "frames and Parquet files need pandas and pyarrow: pip install 'tertium[frames]'"
+        ) from None
+    return pandas
+
+
+def make_frame(columns: Mapping[str, Any], **about: Any) -> DataFrame:
+    """A frame of named columns; `about` becomes its `attrs`, which Parquet keeps."""
+    frame: DataFrame = pandas().DataFrame(dict(columns))
+    frame.attrs.update({key: value for key, value in about.items() if value not in ("", None)})
+    return frame
+
+
+def check_columns(
+    frame: DataFrame, needed: Sequence[str], known: Sequence[str], where: str
+) -> None:
+    """Refuse a frame that lacks a column, or has one that nobody reads."""
+    names = [str(name) for name in frame.columns]
+    missing = next((name for name in needed if name not in names), None)
+    if missing is not None:
+        raise DataError(f"{where}: no column {missing!r}; found {', '.join(names) or 'none'}")
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(f"column of {where}", name, known)
+
+
+def numbers(frame: DataFrame, column: str, where: str, *, missing: bool = False) -> Any:
+    """A column as float64; texts and infinities are refused, NaN too unless it may be `missing`."""
+    values = frame[column]
+    kind = getattr(values.dtype, "kind", "O")
+    if kind not in "iuf" and not str(values.dtype).startswith(("Int", "Float", "int", "float")):
+        raise DataError(f"{where}: column {column!r} holds {values.dtype}, not numbers")
+    array = values.to_numpy(dtype="float64", na_value=math.nan)
+    for row, value in enumerate(array.tolist(), start=1):
+        if math.isinf(value) or (math.isnan(value) and not missing):
+            raise DataError(f"{where}, row {row}: {column} is {value}; expected a number")
+    return array
+
+
+def read_parquet(path: str | Path) -> DataFrame:
+    """The frame in a Parquet file."""
+    module, file = pandas(), Path(path)
+    if not file.is_file():
+        raise DataError(f"{file}: no such file")
+    try:
+        frame: DataFrame = module.read_parquet(file)
+    except ImportError:
+        raise MissingResourceError(
+            "Parquet files need pyarrow: pip install 'tertium[frames]'"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file}: not a Parquet file ({error})") from None
+    return frame
+
+
+def read_parquet_records(path: str | Path) -> list[dict[str, Any]]:
+    """The rows of a Parquet file as dictionaries of plain values; what is missing is None."""
+    rows = []
+    for record in read_parquet(path).to_dict("records"):
+        plain = {str(key): value for key, value in record.items()}
+        rows.append({k: v.tolist() if hasattr(v, "tolist") else v for k, v in plain.items()})
+    return [{k: None if _is_missing(v) else v for k, v in row.items()} for row in rows]
+
+
+def write_frame(frame: DataFrame, path: str | Path) -> None:
+    """Write a frame to .parquet, .tsv, .csv or .jsonl, whichever the suffix says."""
+    file = Path(path)
+    try:
+        if file.suffix == ".parquet":
+            frame.to_parquet(file, index=False)
+        elif file.suffix in (".tsv", ".csv"):
+            frame.to_csv(file, sep="\t" if file.suffix == ".tsv" else ",", index=False)
+        else:
+            frame.to_json(file, orient="records", lines=True, force_ascii=False)
+    except ImportError:
+        raise MissingResourceError(
+            "Parquet files need pyarrow: pip install 'tertium[frames]'"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{file}: cannot be written ({error.strerror})") from None
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))

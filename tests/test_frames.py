@@ -1,0 +1,156 @@
+"""Scores go to pandas and Parquet and come back; what cannot be read is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tertium
+from tertium.cli import main
+from tertium.data.metric_scores import read_metric_scores
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, MissingResourceError, UnknownNameError
+from tertium.frames import read_parquet, write_frame
+from tertium.scores import ScoreMatrix, Scores
+
+
+@pytest.fixture(scope="module")
+def evaluation(example: TestSet) -> tertium.Evaluation:
+    return tertium.score(example, ["chrf", "bleu"])
+
+
+def test_scores_go_and_come_back(evaluation: tertium.Evaluation) -> None:
+    scores = evaluation.scores["good"]["bleu"]
+    frame = scores.to_frame()
+    assert list(frame.columns) == ["segment", "score"]
+    assert frame["segment"].tolist() == list(range(1, 49))
+    assert frame.attrs["signature"] == scores.signature
+    back = Scores.from_frame(frame)
+    np.testing.assert_array_equal(back.segments, scores.segments)
+    assert back.system == pytest.approx(scores.segments.mean())  # a mean, not corpus BLEU
+    assert (back.metric, back.signature) == (scores.metric, scores.signature)
+
+
+def test_statistics_carry_the_corpus_score(evaluation: tertium.Evaluation, tmp_path: Path) -> None:
+    scores = evaluation.scores["fair"]["bleu"]
+    write_frame(scores.to_frame(statistics=True), tmp_path / "fair.parquet")
+    frame = read_parquet(tmp_path / "fair.parquet")
+    back = Scores.from_frame(frame, reduce=tertium.load_metric("bleu").reduce)
+    assert back.system == scores.system
+    assert back.columns == scores.columns
+    assert back.metric == "bleu"
+
+
+def test_a_matrix_goes_and_comes_back() -> None:
+    matrix = ScoreMatrix("m", ("a", "b"), np.array([[1.0, np.nan], [0.5, 2.0]]), ("x", "y"))
+    back = ScoreMatrix.from_frame(matrix.to_frame())
+    assert (back.name, back.systems, back.items) == ("m", ("a", "b"), ("x", "y"))
+    np.testing.assert_array_equal(back.values, matrix.values)
+    shuffled = matrix.to_frame().sample(frac=1, random_state=1)
+    again = ScoreMatrix.from_frame(shuffled)
+    assert again["b"][again.items.index("x")] == 0.5
+
+
+def test_several_metrics_in_one_frame(evaluation: tertium.Evaluation) -> None:
+    frame = evaluation.to_frame()
+    assert len(frame) == 3 * 2 * 48
+    assert list(frame.columns) == ["system", "metric", "segment", "document", "score"]
+    matrix = ScoreMatrix.from_frame(frame, name="chrf")
+    np.testing.assert_array_equal(matrix["poor"], evaluation.scores["poor"]["chrf"].segments)
+    with pytest.raises(DataError, match="several metrics"):
+        ScoreMatrix.from_frame(frame)
+
+
+@pytest.mark.parametrize(
+    ("columns", "problem"),
+    [
+        ({"segment": [1], "value": [0.5]}, "no column 'score'; found segment, value"),
+        ({"segment": [1], "score": ["high"]}, "column 'score' holds .*, not numbers"),
+        ({"segment": [1, 2], "score": [0.5, np.nan]}, "row 2: score is nan"),
+        ({"segment": [1], "score": [np.inf]}, "row 1: score is inf"),
+    ],
+)
+def test_bad_frames_are_refused(columns: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DataError, match=problem):
+        Scores.from_frame(pd.DataFrame(columns))
+
+
+def test_an_unknown_column_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'segment'"):
+        Scores.from_frame(pd.DataFrame({"segmnt": [1], "score": [0.5]}))
+    with pytest.raises(DataError, match="row 2: a second score of a, 1"):
+        ScoreMatrix.from_frame(
+            pd.DataFrame({"system": ["a", "a"], "item": [1, 1], "score": [0.5, 0.6]})
+        )
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".tsv", ".csv", ".jsonl"])
+def test_score_writes_what_meta_reads(
+    evaluation: tertium.Evaluation, suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / f"scores{suffix}"
+    examples = Path(__file__).parents[1] / "examples"
+    given = ["-t", str(examples / "examples.jsonl"), "-m", "chrf", "bleu"]
+    assert main(["score", *given, "-o", str(file)]) == 0
+    found = {entry.metric: entry.segments for entry in read_metric_scores(file)}
+    assert found["chrf"] is not None
+    np.testing.assert_allclose(
+        found["chrf"]["fair"], evaluation.scores["fair"]["chrf"].segments, rtol=1e-9
+    )
+    capsys.readouterr()
+    ratings = str(examples / "ratings.csv")
+    assert main(["meta", "--human", ratings, "--scores", str(file), "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+
+
+def test_test_sets_and_judgements_are_read_from_parquet(
+    example: TestSet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples = Path(__file__).parents[1] / "examples"
+    frame = pd.read_json(examples / "examples.jsonl", lines=True)
+    frame.to_parquet(tmp_path / "systems.parquet")
+    read = TestSet.from_records(tmp_path / "systems.parquet")
+    assert read.systems["good"] == example.systems["good"]
+    assert read.references == example.references
+    pd.read_csv(examples / "ratings.csv").to_parquet(tmp_path / "ratings.parquet")
+    tertium_scores = tmp_path / "scores.parquet"
+    assert main(["score", "-t", str(tmp_path / "systems.parquet"), "-m", "chrf",
+                 "-o", str(tertium_scores)]) == 0  # fmt: skip
+    capsys.readouterr()
+    human = str(tmp_path / "ratings.parquet")
+    assert main(["meta", "--human", human, "--scores", str(tertium_scores), "-f", "json"]) == 0
+    from_parquet = json.loads(capsys.readouterr().out)
+    human = str(examples / "ratings.csv")
+    assert main(["meta", "--human", human, "--scores", str(tertium_scores), "-f", "json"]) == 0
+    assert from_parquet == json.loads(capsys.readouterr().out)
+
+
+def test_a_file_that_is_no_parquet_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.parquet").write_text("system,score\n")
+    with pytest.raises(DataError, match=r"bad\.parquet: not a Parquet file"):
+        read_metric_scores(tmp_path / "bad.parquet")
+    with pytest.raises(DataError, match="no such file"):
+        read_parquet(tmp_path / "none.parquet")
+    pd.DataFrame({"system": ["a"], "item": ["1"], "score": ["x"]}).to_parquet(
+        tmp_path / "text.parquet"
+    )
+    with pytest.raises(DataError, match=r"text\.parquet, line 1"):
+        read_metric_scores(tmp_path / "text.parquet")
+    given = ["score", "-t", "x.txt", "-o", str(tmp_path / "scores.xlsx")]
+    assert main(given) == 2
+    assert ".parquet, .tsv, .csv, .jsonl" in capsys.readouterr().err
+
+
+def test_without_pandas_an_error_says_what_to_install(
+    evaluation: tertium.Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(MissingResourceError, match=r"tertium\[frames\]"):
+        evaluation.to_frame()
