@@ -7,6 +7,7 @@ should be is refused with the column and the row that are wrong.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,7 +62,7 @@ def numbers(frame: DataFrame, column: str, where: str, *, missing: bool = False)
     return array
 
 
-def read_parquet(path: str | Path) -> DataFrame:
+def read_parquet(path: str | os.PathLike[str]) -> DataFrame:
     """The frame in a Parquet file."""
     module, file = pandas(), Path(path)
     if not file.is_file():
@@ -77,7 +78,7 @@ def read_parquet(path: str | Path) -> DataFrame:
     return frame
 
 
-def read_parquet_records(path: str | Path) -> list[dict[str, Any]]:
+def read_parquet_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """The rows of a Parquet file as dictionaries of plain values; what is missing is None."""
     rows = []
     for record in read_parquet(path).to_dict("records"):
@@ -86,7 +87,7 @@ def read_parquet_records(path: str | Path) -> list[dict[str, Any]]:
     return [{k: None if _is_missing(v) else v for k, v in row.items()} for row in rows]
 
 
-def write_frame(frame: DataFrame, path: str | Path) -> None:
+def write_frame(frame: DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a frame to .parquet, .tsv, .csv or .jsonl, whichever the suffix says."""
     file = Path(path)
     try:
