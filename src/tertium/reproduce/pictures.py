@@ -1,4 +1,4 @@
-"""Measured tables as pictures: learning curves, ablations, published against measured.
+"""Measured tables as pictures: curves, ablations, published against measured.
 
 Written as SVG without dates and random ids, so that equal figures give equal files. Needs
 matplotlib, which comes with `tertium[report]`.
@@ -25,8 +25,8 @@ def write_picture(outcome: Outcome, path: Path) -> bool:
     rows = [row for row in outcome.rows if any(value == value for value in row.measured)]
     if not outcome.table.picture or not rows:
         return False
-    draw = draw_columns if outcome.table.picture == "columns" else draw_rows
-    save(draw(outcome, rows), path)
+    draw = {"columns": draw_columns, "rows": draw_rows, "layers": draw_layers}
+    save(draw[outcome.table.picture](outcome, rows), path)
     return True
 
 
@@ -59,6 +59,31 @@ def draw_rows(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Figure:
     panel.invert_yaxis()
     panel.margins(x=0.12)
     panel.set_xlabel(f"{_short(outcome.table.experiment.statistic)}, average", fontsize=8)
+    return figure
+
+
+def draw_layers(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Figure:
+    """A line for each encoder over its layers, the average; the range over columns behind it.
+
+    Rows are labelled as in "minilm, layer 4".
+    """
+    figure, panel = _panel(3.4)
+    curves: dict[str, dict[int, list[float]]] = {}
+    for row in rows:
+        encoder, _, layer = row.row.label.rpartition(", layer ")
+        known = [value for value in row.measured if value == value]
+        curves.setdefault(encoder, {})[int(layer)] = known
+    for encoder, curve in curves.items():
+        layers = sorted(curve)
+        means = [known_mean(curve[layer]) for layer in layers]
+        (line,) = panel.plot(layers, means, marker="o", label=encoder)
+        panel.fill_between(layers, [min(curve[layer]) for layer in layers],
+                           [max(curve[layer]) for layer in layers],
+                           color=line.get_color(), alpha=0.12, linewidth=0)  # fmt: skip
+    panel.set_xticks(sorted({layer for curve in curves.values() for layer in curve}))
+    panel.set_xlabel("layer (0: the embeddings); the band is the range over columns", fontsize=8)
+    panel.set_ylabel(_short(outcome.table.experiment.statistic), fontsize=8)
+    panel.legend(fontsize=8)
     return figure
 
 

@@ -74,7 +74,8 @@ class PaperTable:
     """A published table: its number, what it shows, how it is measured, its rows.
 
     `picture` says how it is drawn: a line for each row over the `columns` (a learning curve), a bar
-    for each of the `rows` (an ablation), or not at all.
+    for each of the `rows` (an ablation), a line over rows that are the `layers` of encoders, or not
+    at all.
     """
 
     paper: str
@@ -84,7 +85,7 @@ class PaperTable:
     rows: Sequence[Row]
     digits: int = 3
     note: str = ""
-    picture: Literal["", "columns", "rows"] = ""
+    picture: Literal["", "columns", "rows", "layers"] = ""
 
     def __post_init__(self) -> None:
         for row in self.rows:
