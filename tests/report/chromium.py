@@ -115,9 +115,9 @@ class Browser:
     def press(self, key: str, code: int) -> None:
         """Press and release a key."""
         text = {"text": "\r"} if key == "Enter" else {}
-        for kind in ("keyDown", "keyUp"):
+        for kind, more in (("keyDown", text), ("keyUp", {})):
             self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key,
-                      windowsVirtualKeyCode=code, **(text if kind == "keyDown" else {}))  # fmt: skip
+                      windowsVirtualKeyCode=code, **more)  # fmt: skip
 
     def resize(self, width: int, height: int) -> None:
         """Set the size of the window."""

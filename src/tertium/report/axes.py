@@ -15,6 +15,9 @@ import numpy as np
 from tertium.report.markup import Markup, compact, element
 from tertium.scores import FloatArray
 
+MANY, OUTER = 450, 0.002
+TICK_WIDTH = 48.0  # pixels that a number on the lower axis takes
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -48,7 +51,8 @@ class Panel:
         """The lower axis: grid lines, numbers and a label."""
         top, bottom = self.y.end, self.y.start
         parts = []
-        for value, text in ticks(self.x.low, self.x.high, 5):
+        room = (self.x.end - self.x.start) / TICK_WIDTH
+        for value, text in ticks(self.x.low, self.x.high, max(2, min(5, round(room)))):
             place = self.x(value)
             parts.append(element("line", x1=place, x2=place, y1=top, y2=bottom, class_="grid"))
             parts.append(words(place, bottom + 15, text, "tick", anchor="middle"))
@@ -114,10 +118,15 @@ def ticks(low: float, high: float, wanted: int) -> list[tuple[float, str]]:
 
 
 def bounds(values: FloatArray, *, margin: float = 0.04) -> tuple[float, float]:
-    """The range of the known values with a margin; 0 to 1 where there is none."""
+    """The range of the known values with a margin; 0 to 1 where there is none.
+
+    Of more than `MANY` values the outermost are not counted: one translation that is ten times too
+    long would squeeze all others into a corner.
+    """
     known = values[np.isfinite(values)]
     if not known.size:
         return 0.0, 1.0
-    low, high = float(known.min()), float(known.max())
-    extra = (high - low) * margin or abs(high) * margin or 1.0
+    few = known.size <= MANY
+    low, high = (float(v) for v in np.quantile(known, [0, 1] if few else [OUTER, 1 - OUTER]))
+    extra = (high - low) * margin if high > low else abs(high) * margin or 1.0
     return low - extra, high + extra

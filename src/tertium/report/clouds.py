@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.report.axes import Panel, bounds, drawing, panel
+from tertium.report.axes import MANY, Panel, bounds, drawing, panel
 from tertium.report.markup import Markup, compact, element
 from tertium.scores import FloatArray
 
-DOTS = 450  # more than these become shades
+DOTS = MANY  # more than these become shades
 CELLS = 34  # of the shades, on either side
 STEPS = 5  # of darkness
 BUCKETS = 8  # of lengths
@@ -115,7 +115,10 @@ def _dots(a: FloatArray, b: FloatArray, rows: IntArray | None, plot: Panel) -> l
 def _shades(a: FloatArray, b: FloatArray, plot: Panel) -> list[Markup]:
     """Cells shaded by how many translations they hold, one path for each step of darkness."""
     ranges = [[plot.x.low, plot.x.high], [plot.y.low, plot.y.high]]
-    counts, xs, ys = np.histogram2d(a, b, bins=CELLS, range=ranges)
+    # What lies beyond the frame is drawn at its edge.
+    x = np.clip(a, plot.x.low, plot.x.high)
+    y = np.clip(b, plot.y.low, plot.y.high)
+    counts, xs, ys = np.histogram2d(x, y, bins=CELLS, range=ranges)
     wide = plot.x(float(xs[1])) - plot.x(float(xs[0]))
     high = plot.y(float(ys[0])) - plot.y(float(ys[1]))
     # Steps on a log scale: a cell of one is still seen beside a cell of a thousand.

@@ -50,7 +50,7 @@ def bars_chart(points: Sequence[Point], title: str) -> Markup:
     full = {point.test: point.mean for point in points if point.setting == ALL}
     values = np.array([[p.mean, p.low, p.high] for p in points]).ravel()
     low, high = bounds(values)
-    x = Scale(min(low, 0.0) if low < 0 else low, high, 190, WIDTH - 70)
+    x = Scale(min(low, 0.0), max(high, 0.0), 190, WIDTH - 70)
     plot = Panel(width=WIDTH, height=height, x=x, y=Scale(0, 1, len(points) * BAR + 12, 6))
     parts = plot.horizontal("agreement")
     for place, point in enumerate(points):
@@ -123,7 +123,7 @@ def _line_names(ends: Sequence[tuple[float, str, int]], plot: Panel) -> list[Mar
 def _bar(point: Point, place: int, plot: Panel, full: float | None) -> list[Markup]:
     top = 10 + BAR * place
     middle = top + BAR / 2
-    zero = plot.x(max(plot.x.low, 0.0)) if plot.x.low <= 0 else plot.x.start
+    zero = plot.x(0.0)
     end = plot.x(point.mean)
     whole = point.setting == ALL
     shown = f"{point.setting}, {point.test}: {point.mean:.4f}"

@@ -38,7 +38,7 @@ def show_scores(scores: Scores) -> str:
         return fragment(table)
     chart = ridge_chart(["segments"], [values], title=name,
                         higher_is_better=scores.higher_is_better)  # fmt: skip
-    return fragment(table, figure(chart, f"{len(scores)} segments"))
+    return fragment(table, figure(chart, f"{name}, {len(scores)} segments"))
 
 
 def show_evaluation(evaluation: Evaluation) -> str:

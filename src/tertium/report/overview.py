@@ -18,7 +18,7 @@ from tertium.scores import Scores
 from tertium.scoring import Evaluation
 
 MOST_ROWS = 2000  # of the table of documents
-TRACK = 150  # pixels of the line below a score
+TRACK = 120  # pixels of the line below a score
 
 
 def overview(evaluation: Evaluation, comparison: Comparison | None, grid: Grid) -> Markup:
@@ -200,7 +200,7 @@ def _documents(evaluation: Evaluation) -> Markup:
 
 
 def _warnings(evaluation: Evaluation, grid: Grid) -> Markup:
-    """A table of what was counted: kinds x systems."""
+    """A table of what was counted: systems x kinds."""
     counts: dict[str, list[int]] = {}
     for kind, mask in grid.warnings.items():
         found = np.bincount(grid.system_of[mask], minlength=len(grid.systems))
@@ -213,10 +213,12 @@ def _warnings(evaluation: Evaluation, grid: Grid) -> Markup:
     if not counts:
         return element("p", "No warnings: no empty or copied output, nothing cut.", class_="note")
     rows: list[list[Cell | str]] = [
-        [kind, *(Cell(str(n) if n else "–", n) for n in row)] for kind, row in counts.items()
-    ]
+        [system, *(Cell(str(row[place]) if row[place] else "–", row[place])
+                   for row in counts.values())]
+        for place, system in enumerate(grid.systems)
+    ]  # fmt: skip
     title = "Warnings: how many translations"
-    return html_table(Table(["", *grid.systems], rows, title=title))
+    return html_table(Table(["system", *counts], rows, title=title))
 
 
 def signature_list(signatures: Sequence[str]) -> Markup:

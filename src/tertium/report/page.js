@@ -132,6 +132,7 @@
     misfit: ([left, right]) => larger(Math.abs(perMille(data.misfit, left)), Math.abs(perMille(data.misfit, right))),
     human: ([left]) => human(left),
   };
+  const PARTIAL = ["spread", "misfit", "human"]; // what has none of these is not an answer
   function difference([left, right]) { // above 0: the first is better
     const gap = score(column(), left) - score(column(), right);
     return column().up ? gap : -gap;
@@ -177,7 +178,8 @@
   function find() {
     const tests = wanted(), key = KEYS[$("sort").value], down = $("order").value === "down";
     const found = candidates().filter((unit) => tests.every((test) => test(unit)));
-    const keyed = found.map((unit) => [key(unit), unit]);
+    let keyed = found.map((unit) => [key(unit), unit]);
+    if (PARTIAL.includes($("sort").value)) keyed = keyed.filter((entry) => !Number.isNaN(entry[0]));
     keyed.sort((a, b) => compareKeys(a[0], b[0], down) || a[1][0] - b[1][0]);
     state.found = keyed.map((entry) => entry[1]);
     state.page = 0;
@@ -248,24 +250,47 @@
     flush();
     return parts;
   }
+  function nearest(text, references) { // the reference that shares most words, in order
+    if (references.length < 2) return references.length ? references[0] : null;
+    const words = tokens(text).filter((t) => !isBlank(t));
+    const shared = references.map((other) => common(words, tokens(other).filter((t) => !isBlank(t))).size);
+    return references[most(shared)];
+  }
   const textBox = (parts) => make("div", { class: "text", dir: "auto" }, ...parts);
 
   /* ---- the table ---- */
+  const MOST_METRICS = 5; // beside a translation; the others are shown when it is unfolded
+  function metricsShown() {
+    const first = data.columns.map((_, n) => n).slice(0, MOST_METRICS);
+    return first.includes(chosen("metric")) || !data.columns.length ? first : [...first.slice(0, -1), chosen("metric")];
+  }
+  function columnsShown() { // title, sort key, style, metric
+    const metric = chosen("metric"), id = ["segment", "number", "id"];
+    if (paired()) {
+      const names = [data.systems[chosen("left")], data.systems[chosen("right")]];
+      return [id, [names[0], null, "output"], [names[1], null, "output"], [names[0], "left", "number", metric], [names[1], "right", "number", metric], ["difference", "difference", "number", metric]];
+    }
+    const scores = metricsShown().map((n) => [`${data.columns[n].name} ${data.columns[n].up ? "↑" : "↓"}`, "left", "number", n]);
+    return [id, ["translation", null, "output"], ...scores, ...(data.human ? [["human", "human", "number"]] : [])];
+  }
   function header(columns) {
     const sort = $("sort").value, down = $("order").value === "down";
-    const cells = columns.map(([title, key, style]) => {
+    const cells = columns.map(([title, key, style, metric]) => {
       if (!key) return make("th", { scope: "col", class: style }, title);
-      const state = sort === key ? (down ? "descending" : "ascending") : "none";
-      return make("th", { scope: "col", class: style, "aria-sort": state }, make("button", { type: "button", "data-sort": key, on: () => sortBy(key) }, title));
+      const active = sort === key && (metric === undefined || metric === chosen("metric"));
+      const direction = active ? (down ? "descending" : "ascending") : "none";
+      const name = metric === undefined ? key : `${key}-${metric}`;
+      return make("th", { scope: "col", class: style, "aria-sort": direction }, make("button", { type: "button", "data-sort": name, on: () => sortBy(key, metric, active, name) }, title));
     });
     return make("thead", {}, make("tr", {}, ...cells));
   }
-  function sortBy(key) {
-    const same = $("sort").value === key;
-    $("order").value = same ? ($("order").value === "down" ? "up" : "down") : key === "number" ? "up" : "down";
+  function sortBy(key, metric, active, name) {
+    $("order").value = active ? ($("order").value === "down" ? "up" : "down") : key === "number" ? "up" : "down";
     $("sort").value = key;
+    if (metric !== undefined) $("metric").value = metric;
+    press("");
     find();
-    const again = document.querySelector(`#results button[data-sort="${key}"]`);
+    const again = document.querySelector(`#results button[data-sort="${name}"]`);
     if (again) again.focus();
   }
   function render() {
@@ -273,31 +298,29 @@
     const total = state.found.length, pages = Math.max(1, Math.ceil(total / PER_PAGE));
     state.page = Math.min(Math.max(state.page, 0), pages - 1);
     const from = state.page * PER_PAGE, shownUnits = state.found.slice(from, from + PER_PAGE);
-    $("count").textContent = total ? `${total.toLocaleString("en")} ${pair ? "segments" : "translations"} found; ${from + 1} to ${from + shownUnits.length} shown` : "Nothing found: loosen a filter.";
+    $("count").textContent = total ? `${total.toLocaleString("en")} ${pair ? "segments" : "translations"} found; ${(from + 1).toLocaleString("en")} to ${(from + shownUnits.length).toLocaleString("en")} shown` : "Nothing found: loosen a filter.";
     $("page").value = state.page + 1;
     $("page").max = pages;
     $("of").textContent = `of ${pages.toLocaleString("en")}`;
     $("previous").disabled = state.page === 0;
     $("next").disabled = state.page >= pages - 1;
-    const names = pair ? [data.systems[chosen("left")], data.systems[chosen("right")]] : ["translation"];
-    const columns = [["segment", "number", "id"], ...names.map((name) => [name, null, "output"])];
-    columns.push([pair ? names[0] : metric, "left", "number"]);
-    if (pair) columns.push([names[1], "right", "number"], ["difference", "difference", "number"]);
+    const columns = columnsShown();
     const widths = make("colgroup", {}, ...columns.map((entry) => make("col", { class: entry[2] === "number" ? "score" : entry[2] })));
-    const caption = make("caption", {}, pair ? `${names[0]} beside ${names[1]}, ${metric}` : `Translations and their ${metric}`);
+    const caption = make("caption", {}, pair ? `${columns[1][0]} beside ${columns[2][0]}, ${metric}` : "Translations and their scores");
     const table = make("table", { class: "segments sortable" }, caption, widths, header(columns));
-    shownUnits.forEach((unit, n) => table.append(segment(unit, from + n, columns.length)));
+    shownUnits.forEach((unit, n) => table.append(segment(unit, from + n, columns)));
     results.replaceChildren(total ? table : make("p", { class: "empty" }, "Nothing found."));
   }
-  function segment(unit, place, width) {
+  function segment(unit, place, columns) {
+    const width = columns.length;
     const [left, right] = unit, pair = right >= 0, item = data.items[rows.item[left]];
     const body = make("tbody", { id: `unit-${place}` });
     body.append(make("tr", { class: "given" }, identity(unit, place, pair), given(item, width - 1)));
-    const other = pair ? rows.text[right] : item[3].length ? item[3][0] : null;
+    const other = pair ? rows.text[right] : nearest(rows.text[left], item[3]);
     const cells = [make("td", { class: "output", "data-label": pair ? data.systems[data.systemOf[left]] : "" }, textBox(marked(rows.text[left], other, pair ? "del" : "ins")))];
     if (pair) cells.push(make("td", { class: "output", "data-label": data.systems[data.systemOf[right]] }, textBox(marked(rows.text[right], rows.text[left], "ins"))));
-    cells.push(figures(left, pair));
-    if (pair) cells.push(figures(right, pair), gapCell(unit));
+    if (pair) cells.push(figures(left), figures(right), gapCell(unit));
+    else for (const [title, key, , metric] of columns.slice(2)) cells.push(key === "human" ? figure(human(left), data.human.decimals, title) : figure(score(data.columns[metric], left), data.columns[metric].decimals, title));
     body.append(make("tr", {}, ...cells));
     if (state.open.has(place)) body.append(unfolded(unit, place, width));
     return body;
@@ -320,11 +343,11 @@
     item[3].forEach((text) => lines.push(make("p", { dir: "auto" }, make("span", { class: "tag" }, "reference"), ...highlighted(text))));
     return make("td", { colspan: width }, make("div", { class: "text muted" }, ...lines));
   }
-  function figures(row, pair) {
-    const metric = column(), parts = [metric ? shown(score(metric, row), metric.decimals) : "–"];
-    const people = human(row);
-    if (!Number.isNaN(people)) parts.push(make("span", { class: "where" }, `human ${shown(people, data.human.decimals)}`));
-    return make("td", { class: "number", "data-label": pair ? data.systems[data.systemOf[row]] : metric ? metric.name : "" }, ...parts);
+  const figure = (value, decimals, label, ...more) => make("td", { class: "number", "data-label": label }, shown(value, decimals), ...more);
+  function figures(row) {
+    const people = human(row), label = data.systems[data.systemOf[row]];
+    const said = Number.isNaN(people) ? [] : [make("span", { class: "where" }, `human ${shown(people, data.human.decimals)}`)];
+    return figure(score(column(), row), column().decimals, label, ...said);
   }
   function gapCell(unit) {
     const gap = difference(unit), style = gap > 0 ? "good" : gap < 0 ? "bad" : "";
@@ -333,8 +356,7 @@
   }
   function toggle(place) {
     if (state.open.has(place)) state.open.delete(place); else state.open.add(place);
-    const columns = paired() ? 6 : 3;
-    $(`unit-${place}`).replaceWith(segment(state.found[place], place, columns));
+    $(`unit-${place}`).replaceWith(segment(state.found[place], place, columnsShown()));
     $(`unit-${place}`).querySelector(".unfold").focus();
   }
   function unfolded(unit, place, width) {
@@ -342,7 +364,7 @@
     const head = make("tr", {}, make("th", { scope: "col" }, "metric"), ...used.map((row) => make("th", { scope: "col", class: "number" }, data.systems[data.systemOf[row]])));
     const lines = data.columns.map((metric) => make("tr", {}, make("th", { scope: "row" }, `${metric.name} ${metric.up ? "↑" : "↓"}`), ...used.map((row) => make("td", { class: "number" }, shown(score(metric, row), metric.decimals)))));
     if (data.human) lines.push(make("tr", {}, make("th", { scope: "row" }, "human"), ...used.map((row) => make("td", { class: "number" }, shown(human(row), data.human.decimals)))));
-    const derived = [["metrics part by", data.spread], ["metrics less people", data.misfit]];
+    const derived = [["ranks of metrics apart", data.spread], ["rank of metrics less people's", data.misfit]];
     for (const [name, values] of derived) if (used.some((row) => values[row] !== null)) lines.push(make("tr", {}, make("th", { scope: "row", class: "muted" }, name), ...used.map((row) => make("td", { class: "number muted" }, shown(100 * perMille(values, row), 0) + " %"))));
     const table = make("table", {}, make("caption", {}, "All scores"), make("thead", {}, head), make("tbody", {}, ...lines));
     const why = explanations(unit).map((entry, n) => {

@@ -147,8 +147,8 @@ def curve_pictures(curves: Mapping[str, Curve]) -> Markup:
 
 
 def figure(chart: Markup, caption: str) -> Markup:
-    """A picture with its name below."""
-    return element("figure", chart, element("figcaption", caption))
+    """A picture with its name above."""
+    return element("figure", element("figcaption", caption), chart)
 
 
 def group(title: str, said: str, figures: Sequence[Markup], before: str = "") -> Markup:

@@ -10,8 +10,9 @@ from tertium.report.axes import Panel, Scale, bounds, drawing
 from tertium.report.markup import Markup, compact, element
 from tertium.scores import FloatArray
 
-NAME_WIDTH, WIDTH, ROW = 118.0, 360.0, 26.0
+WIDTH, ROW = 360.0, 26.0
 LONGEST_NAME = 17  # characters of a name that fit beside a row
+LETTER = 7.2  # pixels
 POINTS = 80  # of an outline
 
 
@@ -30,13 +31,13 @@ def interval_chart(
     Shaded bands are `groups` of systems that cannot be told apart; all 0 for no bands.
     """
     order = _best_first(values, higher_is_better)
-    plot = _plot(len(names), np.concatenate([values, intervals.ravel()]))
+    plot = _plot(names, np.concatenate([values, intervals.ravel()]))
     parts = _bands([groups[n] for n in order], plot)
-    parts += plot.horizontal(f"{title}, {_direction(higher_is_better)}")
+    parts += plot.horizontal(_direction(higher_is_better))
     for place, n in enumerate(order):
         y = _middle(place)
         low, high = intervals[n]
-        parts.append(_name(names[n], y))
+        parts.append(_name(names[n], y, plot))
         if low == low:
             parts.append(
                 element("line", x1=plot.x(low), x2=plot.x(high), y1=y, y2=y, class_="interval")
@@ -58,13 +59,13 @@ def ridge_chart(
     known = [values[np.isfinite(values)] for values in samples]
     medians = np.array([np.median(values) if values.size else np.nan for values in known])
     order = _best_first(medians, higher_is_better)
-    plot = _plot(len(names), np.concatenate([*known, np.zeros(0)]), margin=0.0)
-    parts = plot.horizontal(f"{title} of a segment, {_direction(higher_is_better)}")
+    plot = _plot(names, np.concatenate([*known, np.zeros(0)]), margin=0.0)
+    parts = plot.horizontal(f"score of a segment, {_direction(higher_is_better)}")
     densities = [density(values, plot.x.low, plot.x.high) for values in known]
     tallest = max((float(d.max()) for d in densities), default=1.0) or 1.0
     for place, n in enumerate(order):
         base = _middle(place) + ROW * 0.36
-        parts.append(_name(names[n], _middle(place)))
+        parts.append(_name(names[n], _middle(place), plot))
         parts.append(_outline(densities[n] / tallest, plot.x, base))
         if known[n].size:
             parts += _quartiles(known[n], plot.x, base, names[n])
@@ -79,7 +80,8 @@ def density(values: FloatArray, low: float, high: float) -> FloatArray:
 
     The kernel is Silverman's, at least one and a half steps wide.
     """
-    counts, _ = np.histogram(values, bins=POINTS, range=(low, high if high > low else low + 1))
+    top = high if high > low else low + 1
+    counts, _ = np.histogram(np.clip(values, low, top), bins=POINTS, range=(low, top))
     if not values.size:
         return np.zeros(POINTS)
     step = (high - low) / POINTS or 1.0
@@ -95,10 +97,12 @@ def density(values: FloatArray, low: float, high: float) -> FloatArray:
     return result
 
 
-def _plot(rows: int, values: FloatArray, *, margin: float = 0.06) -> Panel:
+def _plot(names: Sequence[str], values: FloatArray, *, margin: float = 0.06) -> Panel:
+    rows = len(names)
     height = rows * ROW + 52
     low, high = bounds(values, margin=margin)
-    x = Scale(low, high, NAME_WIDTH, WIDTH - 12)
+    widest = min(max(map(len, names), default=0), LONGEST_NAME)
+    x = Scale(low, high, 18 + LETTER * widest, WIDTH - 12)
     return Panel(width=WIDTH, height=height, x=x, y=Scale(0, 1, rows * ROW + 12, 6))
 
 
@@ -116,10 +120,10 @@ def _direction(higher_is_better: bool) -> str:
     return "higher is better" if higher_is_better else "lower is better"
 
 
-def _name(name: str, y: float) -> Markup:
+def _name(name: str, y: float, plot: Panel) -> Markup:
     short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-    text = element("text", element("title", name), short, x=NAME_WIDTH - 10, y=y + 4,
-                   class_="name", text_anchor="end")  # fmt: skip
+    text = element("text", element("title", name), short, x=plot.x.start - 10,
+                   y=y + 4, class_="name", text_anchor="end")  # fmt: skip
     return text
 
 

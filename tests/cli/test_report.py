@@ -1,0 +1,159 @@
+"""`tertium report`, and `--report` on score, compare, rank and meta."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tertium.cli import main
+from tertium.meta.curves import Run
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]
+INPUTS = ["-s", str(EXAMPLES / "source.de.txt"), "-t", *SYSTEMS, "-r",
+          str(EXAMPLES / "reference-a.en.txt"), "--names", "good", "fair", "poor"]  # fmt: skip
+
+
+def data_of(page: Path) -> dict[str, Any]:
+    text = page.read_text(encoding="utf-8")
+    packed = re.search(r'id="data">([^<]*)<', text)
+    assert packed is not None
+    found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed[1])))
+    return found
+
+
+def test_a_report_holds_scores_people_and_explanations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "report.html"
+    code = main(["report", *INPUTS, "-m", "chrf", "ter", "bertscore:encoder=toy", "--ranker",
+                 "chrf", "--human", str(EXAMPLES / "ratings.csv"), "--explain", "2", "-o",
+                 str(page), "--title", "Mine & yours"])  # fmt: skip
+    assert code == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "wrote" in captured.err
+    text = page.read_text(encoding="utf-8")
+    assert "<title>Mine &amp; yours</title>" in text
+    assert not re.search(r'(src|href)="(?!#)', text)  # nothing is loaded from anywhere
+    data = data_of(page)
+    assert [c["name"] for c in data["columns"]] == ["chrF", "TER", "BERTScore",
+                                                    "win rate, by score chrf"]  # fmt: skip
+    assert data["human"]["values"][0] is not None
+    explained = {(item, title) for item, _, title, _ in data["explained"]}
+    assert len({item for item, _ in explained}) == 2
+    assert {title for _, title in explained} == {"BERTScore", "by score"}
+
+
+def test_preferences_are_human_scores_too(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    main(["report", *INPUTS, "-m", "chrf", "-o", str(page), "-q", "--human",
+          str(EXAMPLES / "preferences.tsv")])  # fmt: skip
+    values = data_of(page)["human"]["values"]
+    assert len([v for v in values if v is not None]) == 3 * 48
+    assert max(values) == 1000  # shares of comparisons won, three decimals
+
+
+def test_curves_are_drawn(tmp_path: Path) -> None:
+    runs = [vars(Run(setting=str(n), size=n, seed=0, test="wmt", value=n / 9)) for n in (1, 9)]
+    (tmp_path / "esim.json").write_text(json.dumps(runs))
+    page = tmp_path / "report.html"
+    main(["report", *INPUTS, "-m", "chrf", "-o", str(page), "-q", "--curves",
+          str(tmp_path / "esim.json")])  # fmt: skip
+    assert "Learning curves and ablations" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-o", "no/such/folder/page.html"], "the folder no/such/folder does not exist"),
+        (["--explain", "-1"], "expected zero or more"),
+        (["--human", str(EXAMPLES / "documents.txt")], ""),
+        (["--curves", str(EXAMPLES / "damage.tsv")], "expected a JSON list of runs"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", *INPUTS, "-m", "chrf", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_people_who_judged_other_systems_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    renamed = [*INPUTS[:-3], "a", "b", "c"]
+    assert main(["report", *renamed, "-m", "chrf", "--human", str(EXAMPLES / "ratings.csv")]) == 2
+    assert "--names" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["score", "compare"])
+def test_score_and_compare_write_the_page_beside_their_table(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert main([command, *INPUTS, "-m", "chrf", "-f", "tsv", "--report", str(page)]) == 0
+    assert capsys.readouterr().out.startswith("system\t")
+    assert "Scores of systems" in page.read_text()
+    assert len(data_of(page)["items"]) == 48
+
+
+def test_one_system_has_a_page_with_intervals(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    main(["score", "-t", SYSTEMS[0], "-r", str(EXAMPLES / "reference-a.en.txt"), "-m", "chrf",
+          "--report", str(page), "-q"])  # fmt: skip
+    assert "95 % interval" in page.read_text()
+
+
+def test_a_ranking_has_a_page_with_chances(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert main(["rank", *INPUTS, "-m", "chrf", "--report", str(page), "-q"]) == 0
+    data = data_of(page)
+    assert [c["name"] for c in data["columns"]] == ["win rate, by score chrf"]
+    assert all(system == -1 for _, system, _, _ in data["explained"])
+    assert len(data["explained"]) == 8
+
+
+def test_candidates_have_no_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "lists.jsonl"
+    file.write_text('{"candidates": ["a", "b"], "references": ["a"]}\n')
+    assert main(["rank", "--nbest", "-t", str(file), "-m", "chrf", "--report", "x.html"]) == 2
+    assert "--nbest" in capsys.readouterr().err
+
+
+def test_meta_shows_agreement_and_the_judged_translations(tmp_path: Path) -> None:
+    human = tmp_path / "judged.jsonl"
+    rows = [
+        {"system": system, "item": str(n), "score": 50 + n * (1 if system == "A" else -1),
+         "hypothesis": f"{system} says <{n}>", "references": [f"says {n}"], "source": f"sagt {n}"}
+        for system in "AB" for n in range(12)
+    ]  # fmt: skip
+    human.write_text("\n".join(json.dumps(row) for row in rows))
+    page = tmp_path / "page.html"
+    code = main(["meta", "--human", str(human), "-m", "chrf", "bleu", "--samples", "20",
+                 "--statistic", "pearson", "kendall", "--report", str(page), "-q"])  # fmt: skip
+    assert code == 0
+    text = page.read_text()
+    assert "Pearson r, segment level" in text
+    assert "Kendall tau-b, segment level" in text
+    assert "Metrics against people" in text
+    data = data_of(page)
+    assert data["items"][3][2:] == ["sagt 3", ["says 3"], ["A says <3>", "B says <3>"]]
+    assert data["human"]["values"][:2] == [500, 500]
+
+
+def test_meta_of_whole_systems_shows_dots_of_systems(tmp_path: Path) -> None:
+    human, scores = tmp_path / "human.tsv", tmp_path / "mine.tsv"
+    human.write_text("system\tscore\nA\t1\nB\t2\nC\t3\n")
+    scores.write_text("system\tscore\nA\t0.1\nB\t0.3\nC\t0.2\n")
+    page = tmp_path / "page.html"
+    code = main(["meta", "--human", str(human), "--scores", str(scores), "--level", "system",
+                 "--samples", "0", "--report", str(page), "-q"])  # fmt: skip
+    assert code == 0
+    assert "A dot is a system." in page.read_text()

@@ -1,0 +1,389 @@
+"""The page in a real browser: it loads in silence, and everything on it does what it says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.report.chromium import Browser
+
+from tertium.comparison import compare
+from tertium.data.testset import TestSet
+from tertium.report.reports import evaluation_report
+from tertium.scoring import score
+
+TAB, ENTER = 9, 13
+
+
+@pytest.fixture
+def opened(browser: Browser, page: Path) -> Iterator[Browser]:
+    browser.open(page)
+    yield browser
+    assert browser.problems == []  # no error, no warning, no request
+
+
+def texts(browser: Browser, selector: str) -> list[str]:
+    found = browser.evaluate(
+        f"[...document.querySelectorAll({json.dumps(selector)})].map((n) => n.textContent)"
+    )
+    return list(found)
+
+
+def labels(browser: Browser) -> list[str]:
+    """The numbers of the segments shown, in their order."""
+    found = texts(browser, "#results tbody > tr.given > th")
+    return [hit[1] for text in found if (hit := re.match(r"# (\d+)", text))]
+
+
+def count(browser: Browser) -> str:
+    return texts(browser, "#count")[0]
+
+
+def test_the_page_loads_and_shows_the_first_segments(opened: Browser) -> None:
+    assert texts(opened, "h1") == ["Example"]
+    assert texts(opened, "h2") == ["Overview", "Agreement with people", "Pictures", "Segments"]
+    assert count(opened) == "48 segments found; 1 to 48 shown"
+    assert opened.evaluate("document.querySelector('#loading')") is None
+
+
+def test_search_finds_words_in_all_texts(opened: Browser, example: TestSet) -> None:
+    opened.choose("#query", "WPA3")
+    opened.wait("!document.querySelector('#count').textContent.startsWith('48 ')")
+    rows = [
+        n for n in range(len(example))
+        if any("wpa3" in text.lower() for text in
+               (example.sources[n], *example.references[n], example.systems["good"][n],
+                example.systems["poor"][n]))
+    ]  # fmt: skip
+    assert count(opened).startswith(f"{len(rows)} segment")
+    assert set(texts(opened, "#results mark")) == {"WPA3"}
+    opened.choose("#query", "no such words at all")
+    opened.wait("document.querySelector('.empty')")
+    assert count(opened).startswith("Nothing found")
+
+
+def test_headers_sort_and_say_so(opened: Browser, example: TestSet) -> None:
+    chrf = score(example, "chrf")
+    good = chrf.scores["good"]["chrf"].segments.round(2)
+    opened.choose("#metric", "1")
+    opened.click('#results [data-sort="left-1"]')
+    highest = [str(n + 1) for n in np.argsort(-good, kind="stable")]
+    assert labels(opened) == highest
+    state = "document.querySelector('#results [data-sort=\"left-1\"]').parentNode.ariaSort"
+    assert opened.evaluate(state) == "descending"
+    opened.click('#results [data-sort="left-1"]')
+    assert opened.evaluate(state) == "ascending"
+    assert labels(opened) == [str(n + 1) for n in np.argsort(good, kind="stable")]
+
+
+def test_filters_keep_what_they_say(opened: Browser, example: TestSet) -> None:
+    chrf = score(example, "chrf")
+    good, poor = (chrf.scores[s]["chrf"].segments.round(2) for s in ("good", "poor"))
+    opened.choose("#metric", "1")
+    opened.choose("#gap", "40")
+    assert count(opened).startswith(f"{int((np.abs(good - poor).round(2) >= 40).sum())} segments")
+    opened.choose("#gap", "")
+    lengths = np.array([len(text.split()) for text in example.systems["good"]])
+    opened.choose("#shortest", "12")
+    opened.choose("#longest", "15")
+    inside = int(((lengths >= 12) & (lengths <= 15)).sum())
+    assert count(opened).startswith(f"{inside} segments")
+    opened.choose("#shortest", "")
+    opened.choose("#longest", "")
+    opened.choose("#document", "0")
+    same = list(example.documents).count(example.documents[0])
+    assert count(opened).startswith(f"{same} segments")
+    opened.choose("#document", "-1")
+    opened.choose("#warning", "0")
+    assert labels(opened) == ["24"]  # the empty output of poor
+    assert texts(opened, "#results .badge")[0] == "empty hypothesis"
+
+
+def test_two_systems_stand_side_by_side_with_their_differences(opened: Browser) -> None:
+    opened.choose("#left", "1")
+    opened.choose("#right", "2")
+    row = "#results tbody:nth-of-type(4) "
+    left, right = texts(opened, f"{row} .output")
+    assert left == "Does the kilo cost today really only 1.80 Euro?"
+    assert texts(opened, f"{row} del") == ["Does", "cost", "1.80"]
+    assert texts(opened, f"{row} ins") == ["Costs", "8.10"]
+    assert right.startswith("Costs the kilo today really only 8.10")
+    opened.click("#marks")
+    assert texts(opened, f"{row} del") == []
+
+
+@pytest.mark.parametrize(
+    ("question", "sort"), [("metrics", "spread"), ("people", "misfit"), ("systems", "apart")]
+)
+def test_questions_are_one_click_away(opened: Browser, question: str, sort: str) -> None:
+    opened.click(f'[data-ask="{question}"]')
+    assert opened.evaluate("document.querySelector('#sort').value") == sort
+    pressed = f"document.querySelector('[data-ask=\"{question}\"]').ariaPressed"
+    assert opened.evaluate(pressed) == "true"
+    found = {"metrics": "144 translations", "people": "120 translations", "systems": "48 segments"}
+    assert count(opened).startswith(found[question])  # people judged 40 segments of 3 systems
+
+
+def test_the_largest_disagreement_comes_first(opened: Browser) -> None:
+    opened.click('[data-ask="people"]')
+    opened.click("#results .unfold")
+    shares = []
+    for place in (0, 1):
+        if place:
+            opened.click("#results tbody:nth-of-type(8) .unfold")
+        rows = texts(opened, "#results .unfolded tbody tr")
+        shares.append([abs(int(r.split("less people's")[1].split()[0])) for r in rows
+                       if "less people's" in r][-1])  # fmt: skip
+    assert shares[0] >= shares[1] > 0
+
+
+def test_heat_maps_plans_and_chances_appear_on_demand(opened: Browser) -> None:
+    opened.click('[data-ask="explained"]')
+    assert labels(opened) == ["4", "4", "4"]
+    opened.click("#results tbody:nth-of-type(2) .unfold")
+    titles = ["BERTScore · fair", "WMD · fair", "Pairwise · all systems"]
+    assert texts(opened, "#results .unfolded summary") == titles
+    assert texts(opened, "table.heat.shown") == []
+    assert opened.evaluate("document.querySelectorAll('#results table.heat').length") == 0
+    for place in (1, 2, 3):
+        opened.click(f"#results .unfolded details:nth-of-type({place}) summary")
+    opened.wait("document.querySelectorAll('#results table.heat').length == 5")  # two references
+    framed = opened.evaluate("document.querySelectorAll('#results td.framed').length")
+    assert framed > 5
+    assert ".90" in texts(opened, "#results .wins td")
+    colour = "getComputedStyle(document.querySelector('#results td.dark')).backgroundColor"
+    assert opened.evaluate(colour) not in ("rgba(0, 0, 0, 0)", "rgb(255, 255, 255)")
+
+
+def test_a_dot_leads_to_its_translation(opened: Browser) -> None:
+    dot = "document.querySelector('circle[data-row=\"41\"]')"  # segment 14, system poor
+    opened.evaluate(f"{dot}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+    assert texts(opened, "#results .unfolded caption") == ["All scores"]
+    where = "document.activeElement.closest('th').textContent"
+    assert opened.evaluate(where).startswith("# 14poor")
+
+
+def test_tables_of_the_overview_sort(opened: Browser) -> None:
+    opened.click("table.scores thead th:nth-child(4) button")  # TER, descending first
+    assert texts(opened, "table.scores tbody th")[0].startswith("poor")
+    assert opened.evaluate("document.querySelector('table.scores th:nth-child(4)').ariaSort") == (
+        "descending"
+    )
+
+
+def test_a_signature_is_copied(opened: Browser) -> None:
+    opened.evaluate(
+        "navigator.clipboard.writeText = async (text) => { window.copied = text; }"
+    )
+    opened.click(".signatures .copy")
+    opened.wait("window.copied")
+    assert opened.evaluate("window.copied").startswith("BLEU|nrefs:2|")
+
+
+def test_colours_follow_the_system_and_the_button(opened: Browser) -> None:
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert opened.evaluate(paper) == "rgb(255, 255, 255)"
+    opened.media(scheme="dark")
+    dark = opened.evaluate(paper)
+    assert dark != "rgb(255, 255, 255)"
+    opened.click("#theme")
+    assert opened.evaluate(paper) == "rgb(255, 255, 255)"  # light, whatever the system says
+    opened.click("#theme")
+    opened.media(scheme="light")
+    assert opened.evaluate(paper) == dark
+    opened.click("#theme")
+
+
+def test_text_can_be_read_in_both_colours(opened: Browser) -> None:
+    """WCAG AA: a contrast of 4.5 for ink, muted text, links and marks."""
+    for scheme in ("light", "dark"):
+        opened.media(scheme=scheme)
+        pairs = opened.evaluate(
+            """["ink", "muted", "accent", "good", "bad", "fit"].map((name) => {
+                const probe = document.createElement("p");
+                probe.style.cssText = `color: var(--${name}); background: var(--raised)`;
+                document.body.append(probe);
+                const style = getComputedStyle(probe);
+                const found = [name, style.color, style.backgroundColor];
+                probe.remove();
+                return found;
+            })"""
+        )
+        for name, ink, paper in pairs:
+            assert contrast(ink, paper) >= 4.5, f"{scheme}: {name}"
+
+
+def contrast(first: str, second: str) -> float:
+    def light(colour: str) -> float:
+        values = [int(part) / 255 for part in colour.removeprefix("rgb(").rstrip(")").split(",")]
+        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
+        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+    low, high = sorted([light(first), light(second)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_keyboard_reaches_the_content_first(opened: Browser) -> None:
+    opened.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
+    opened.press("Tab", TAB)
+    assert opened.evaluate("document.activeElement.className") == "skip"
+    outline = opened.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    opened.evaluate("document.querySelector('#results .unfold').focus()")
+    opened.press("Enter", ENTER)
+    assert texts(opened, "#results .unfolded caption") == ["All scores"]
+    assert opened.evaluate("document.activeElement.ariaExpanded") == "true"
+
+
+def test_a_screen_reader_finds_landmarks_names_and_headers(opened: Browser) -> None:
+    opened.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    nodes = opened.send("Accessibility.getFullAXTree")["nodes"]
+    roles: dict[str, list[str]] = {}
+    for node in nodes:
+        role = node.get("role", {}).get("value", "")
+        roles.setdefault(role, []).append(node.get("name", {}).get("value", ""))
+    assert {"banner", "main", "contentinfo", "search"} <= set(roles)
+    assert {"Sections", "Pages of segments"} <= set(roles["navigation"])
+    for kind in ("button", "combobox", "searchbox", "spinbutton", "checkbox", "link", "region"):
+        assert all(name.strip() for name in roles[kind]), kind
+    assert all(name for name in roles.get("image", []) + roles.get("img", []))
+    unnamed = opened.evaluate(
+        "[...document.querySelectorAll('table')].filter((t) => !t.caption && "
+        "!t.closest('[aria-label]')).length"
+    )
+    assert unnamed == 0
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
+def test_no_width_makes_the_page_scroll_sideways(opened: Browser, width: int) -> None:
+    opened.resize(width, 900)
+    opened.click('[data-ask="metrics"]')
+    opened.click("#results .unfold")
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_printed_page_is_light_whole_and_without_controls(opened: Browser) -> None:
+    opened.media(scheme="dark", kind="print")
+    shown = "getComputedStyle(document.querySelector('#controls')).display"
+    assert opened.evaluate(shown) == "none"
+    ink = opened.evaluate("getComputedStyle(document.body).color")
+    assert contrast(ink, "rgb(255, 255, 255)") > 10
+    pdf = opened.send("Page.printToPDF", printBackground=True)["data"]
+    assert len(pdf) > 50_000
+
+
+HOSTILE = (
+    "<script>window.hacked = 1</script>",
+    "</script><script>window.hacked = 2</script>",
+    '"><img src="https://example.org/x.png" onerror="window.hacked = 3">',
+    "<!--<script> {{data}} {{script}} \\u003cb\\u003e",
+    "שלום עולם, this is mixed عربي 123 text",
+    "a\u0301\u0323\u0308 Z\u0335\u0321\u035a\u0353\u0301a\u0337\u0302l\u0336g\u0334o\u0335",
+    "word " * 2000,
+    "日本語のテキストには空白がない。",
+    "x" * 5000,
+    "javascript:alert(1) \x00 \x1b[31m \u202e reversed",
+)
+
+
+def hostile_set() -> TestSet:
+    names = ("<b>bold</b>", 'quote"s & </script>')
+    return TestSet(
+        systems={names[0]: HOSTILE, names[1]: HOSTILE[::-1]},
+        references=tuple((text, f"{text} again") for text in HOSTILE),
+        sources=HOSTILE,
+        documents=tuple(f"<i>{n % 2}</i>" for n in range(len(HOSTILE))),
+    )
+
+
+def test_hostile_texts_are_shown_and_never_run(browser: Browser, tmp_path: Path) -> None:
+    testset = hostile_set()
+    path = tmp_path / "hostile.html"
+    report = evaluation_report(compare(testset, ["chrf", "bleu"], resamples=50), title=HOSTILE[1])
+    report.write(path)
+    browser.open(path)
+    assert texts(browser, "h1") == [HOSTILE[1]]
+    assert browser.evaluate("typeof window.hacked") == "undefined"
+    for system in (0, 1):
+        browser.choose("#left", str(system))
+        browser.choose("#right", "-2")
+        browser.click("#results .unfold")
+        shown: list[str] = texts(browser, "#results td.output")
+        assert shown == list(list(testset.systems.values())[system])
+    assert browser.evaluate("typeof window.hacked") == "undefined"
+    assert texts(browser, "#results script, #results img, #results i, h1 script") == []
+    assert direction(browser, 4) == "rtl"
+    assert browser.problems == []
+
+
+def direction(browser: Browser, place: int) -> Any:
+    browser.choose("#left", "0")
+    box = f"document.querySelectorAll('#results td.output .text')[{place}]"
+    return browser.evaluate(f"getComputedStyle({box}).direction")
+
+
+def test_a_long_line_is_compared_and_does_not_stretch_the_page(
+    browser: Browser, tmp_path: Path
+) -> None:
+    words = [f"w{n}" for n in range(2000)]
+    testset = TestSet(
+        systems={"a": (" ".join(words),), "b": (" ".join(words[:1000] + words[1001:]),)},
+        references=((" ".join(words),),),
+    )
+    path = tmp_path / "long.html"
+    evaluation_report(compare(testset, ["chrf"], resamples=5)).write(path)
+    browser.open(path)
+    assert texts(browser, "#results del") == ["w1000"]
+    assert texts(browser, "#results ins") == []
+    assert browser.evaluate("document.querySelector('#results tbody').offsetHeight") < 700
+    assert browser.problems == []
+
+
+def test_one_system_without_references_has_a_page(browser: Browser, tmp_path: Path) -> None:
+    from tertium.report.reports import scores_of
+    from tertium.scoring import Evaluation
+
+    testset = TestSet(systems={"only": ("one", "", "three")}, sources=("a", "b", "c"))
+    values = np.array([0.1, np.nan, 0.3])
+    scores = {"only": {"mine": scores_of("mine", values, "Mine")}}
+    path = tmp_path / "one.html"
+    evaluation_report(Evaluation(testset, ("only",), ("mine",), scores)).write(path)
+    browser.open(path)
+    assert count(browser) == "3 translations found; 1 to 3 shown"
+    assert texts(browser, "#results td.number") == ["0.1000", "–", "0.3000"]
+    assert browser.problems == []
+
+
+def test_thirty_thousand_translations_stay_usable(browser: Browser, tmp_path: Path) -> None:
+    from tertium.report.reports import scores_of
+    from tertium.scoring import Evaluation
+
+    rng = np.random.default_rng(5)
+    words = np.array([f"word{n}" for n in range(500)])
+    lines = [" ".join(rng.choice(words, 12)) for _ in range(3000)]
+    names = [f"system-{n}" for n in range(10)]
+    testset = TestSet(
+        systems={name: [f"{line} {name}" for line in lines] for name in names},
+        references=[(line,) for line in lines],
+    )
+    scores = {
+        name: {m: scores_of(m, rng.random(3000), m) for m in ("one", "two")} for name in names
+    }
+    path = tmp_path / "many.html"
+    evaluation_report(Evaluation(testset, tuple(names), ("one", "two"), scores)).write(path)
+    assert path.stat().st_size < 3_000_000
+    browser.open(path)
+    browser.click('[data-ask="metrics"]')
+    assert count(browser) == "30,000 translations found; 1 to 50 shown"
+    assert browser.evaluate("document.querySelectorAll('#results tbody tr.given').length") == 50
+    browser.click("#next")
+    assert count(browser).endswith("51 to 100 shown")
+    browser.choose("#page", "600")
+    assert count(browser).endswith("29,951 to 30,000 shown")
+    assert browser.evaluate("document.querySelector('#next').disabled") is True
+    assert browser.problems == []
