@@ -8,7 +8,7 @@ import pytest
 
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
-from tertium.data.leaks import SHARED, drop_shared, normalise
+from tertium.data.leaks import SHARED, drop_shared, keep_shared, normalise
 from tertium.data.preferences import Comparison, ItemTexts, gather
 from tertium.errors import DataError
 from tertium.segment import Judgement, Segment
@@ -45,9 +45,11 @@ def test_judgements_with_a_shared_reference_go_and_are_counted() -> None:
 def test_comparisons_with_a_shared_reference_go_and_are_counted() -> None:
     texts = {str(n): ItemTexts({"A": "a", "B": "b"}, None, (r,)) for n, r in enumerate("xyz")}
     pairs = [Comparison(item, "A", "B", 1.0) for item in ("0", "1", "1", "2")]
-    kept = drop_shared(gather(pairs, texts, name="x"), [judged("Y")])
+    rankings = gather(pairs, texts, name="x")
+    kept = drop_shared(rankings, [judged("Y")])
     assert [p.item for p in kept] == ["0", "2"]
     assert kept.left_out == {SHARED: 2}
+    assert [p.item for p in keep_shared(rankings, [judged("Y")])] == ["1", "1"]
 
 
 def test_one_of_several_references_is_enough() -> None:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import RankingSet
@@ -50,13 +51,27 @@ def drop_shared(
     Judgements of such segments (or comparisons on them) are counted in `left_out`. Segments without
     reference (quality estimation) are compared by their source.
     """
-    taken = {key for other in held_out for segment in other.segments for key in _keys(segment)}
-    shared = np.array([bool(_keys(segment) & taken) for segment in train.segments])
+    shared = _shared(train.segments, held_out)
     if isinstance(train, RankingSet):
         rows = shared[train.left] | shared[train.right]
         return replace(train.select(~rows), left_out=_counted(train, int(rows.sum())))
     judgements = tuple(train.judgements[n] for n in np.flatnonzero(~shared))
     return replace(train, judgements=judgements, left_out=_counted(train, int(shared.sum())))
+
+
+def keep_shared(
+    rankings: RankingSet, others: Iterable[JudgementSet | RankingSet]
+) -> RankingSet:
+    """The comparisons that `drop_shared` drops: their reference occurs in other data."""
+    shared = _shared(rankings.segments, others)
+    return rankings.select(shared[rankings.left] | shared[rankings.right])
+
+
+def _shared(
+    segments: Iterable[Segment], others: Iterable[JudgementSet | RankingSet]
+) -> NDArray[np.bool_]:
+    taken = {key for other in others for segment in other.segments for key in _keys(segment)}
+    return np.array([bool(_keys(segment) & taken) for segment in segments], dtype=np.bool_)
 
 
 def _keys(segment: Segment) -> frozenset[str]:

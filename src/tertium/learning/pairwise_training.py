@@ -38,11 +38,13 @@ TINY = 1e-8
 class PairwiseOptions:
     """How to train; the defaults are the published ones but for `patience`.
 
-    `patience` ends training after so many epochs without a better tau (0: never, as published);
-    `order` says in which order a pair is shown: as it was `given`, or at `random` in each epoch.
+    `kendall_rate` is the rate under the Kendall cost (0: the same as `rate`). `patience` ends
+    training after so many epochs without a better tau (0: never, as published). `order` says in
+    which order a pair is shown: as it was `given`, or at `random` in each epoch.
     """
 
     rate: float = 0.01
+    kendall_rate: float = 0.0
     batch: int = 30
     decay: float = 1e-4
     epochs: int = 10_000
@@ -51,8 +53,13 @@ class PairwiseOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.rate, self.batch, self.epochs) <= 0 or min(self.decay, self.patience) < 0:
+        unsigned = (self.decay, self.patience, self.kendall_rate)
+        if min(self.rate, self.batch, self.epochs) <= 0 or min(unsigned) < 0:
             raise UsageError(f"rate, batch and epochs must be above 0, decay not below: {self}")
+
+    def rate_of(self, cost: Cost) -> float:
+        """The rate under a cost."""
+        return (self.kendall_rate if cost == "kendall" else 0.0) or self.rate
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -182,7 +189,7 @@ def _train_by(
     """Go on until no network had a better tau for as long as the options say."""
     best, waited = list(before), [0] * len(before)
     weights = _stacked([learned.network for learned in before])
-    optimiser = Adagrad(weights, options.rate)
+    optimiser = Adagrad(weights, options.rate_of(cost))
     with task(f"training ({cost})", total=options.epochs) as advance:
         for _ in range(options.epochs):
             _epoch(weights, best[0].network.hidden, cost, data, options, optimiser, generators)
