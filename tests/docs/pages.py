@@ -1,0 +1,128 @@
+"""What a Markdown page asks a reader to type, in the order of the page.
+
+Conventions, which docs/index.md states for readers:
+
+- ```console: lines after `$ ` are commands, what follows up to the next `$` is what they print.
+- ```bash or ```sh: a command a line; what they print is not shown.
+- ```python: runs in order, all blocks of a page in one namespace. A ```text block that follows
+  directly is what it prints.
+- `...` in a shown output stands for anything; white space and blank lines do not count.
+- A trailing backslash continues a command, `# ...` after it is a comment. A command whose comment
+  says `takes hours`, `takes minutes`, `needs the network` or `needs judgements` is not run, but its
+  options are parsed by the real parser.
+- `<!-- setup` ... `-->` is Python that a page needs and a reader does not: names that its snippets
+  take as given. It is as bound to run as any other block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "examples" / "README.md",
+    *sorted(page for page in DOCS.rglob("*.md")),
+]
+NOT_RUN = re.compile(r"takes (hours|minutes)|needs (the network|judgements)")
+_FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<kind>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```\s*$"
+    r"|^<!-- setup\n(?P<setup>.*?)^-->\s*$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: its language, its text and the line it starts on."""
+
+    kind: str
+    body: str
+    line: int
+    joined: bool = False  # nothing but blanks between it and the block before
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to run, and what it should print; None where the page does not say."""
+
+    kind: str  # "shell" or "python"
+    code: str
+    line: int
+    expected: str | None = None
+    run: bool = True
+
+
+def blocks(text: str) -> list[Block]:
+    """All fenced blocks and setups of a page."""
+    found, end = [], 0
+    for match in _FENCE.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        joined = bool(found) and not text[end : match.start()].strip()
+        if match["setup"] is not None:
+            found.append(Block("setup", match["setup"], line, joined))
+        else:
+            found.append(Block(match["kind"], match["body"], line, joined))
+        end = match.end()
+    return found
+
+
+def steps(text: str) -> list[Step]:
+    """Everything on a page that can be run, in order."""
+    result: list[Step] = []
+    before = ""
+    for block in blocks(text):
+        if block.kind in ("python", "setup"):
+            result.append(Step("python", block.body, block.line))
+        elif block.kind in ("bash", "sh"):
+            result += _commands(block)
+        elif block.kind == "console":
+            result += _session(block)
+        elif block.kind == "text" and block.joined and before == "python":
+            last = result.pop()
+            result.append(Step("python", last.code, last.line, block.body))
+        before = block.kind
+    return result
+
+
+def _commands(block: Block) -> Iterator[Step]:
+    lines = iter(enumerate(block.body.splitlines(), start=block.line + 1))
+    for number, line in lines:
+        while line.rstrip().endswith("\\"):
+            line = line.rstrip()[:-1] + next(lines)[1]
+        command, comment = split_comment(line)
+        if command:
+            yield Step("shell", command, number, run=not NOT_RUN.search(comment))
+
+
+def _session(block: Block) -> Iterator[Step]:
+    for part in re.split(r"^(?=\$ )", block.body, flags=re.MULTILINE):
+        if not part.startswith("$ "):
+            continue
+        lines = part[2:].splitlines()
+        line = lines.pop(0)
+        while line.rstrip().endswith("\\"):
+            line = line.rstrip()[:-1] + lines.pop(0)
+        command, comment = split_comment(line)
+        shown = "\n".join(lines)
+        yield Step(
+            "shell", command, block.line, shown if shown.strip() else None,
+            run=not NOT_RUN.search(comment),
+        )  # fmt: skip
+
+
+def split_comment(line: str) -> tuple[str, str]:
+    """A command and the comment after it; a hash inside quotes is no comment."""
+    match = re.match(r"""^((?:[^'"#]|'[^']*'|"(?:[^"\\]|\\.)*")*?)(?:(?:^|\s)#(.*))?$""", line)
+    assert match is not None, line
+    return match[1].strip(), (match[2] or "").strip()
+
+
+def matches(expected: str, printed: str) -> bool:
+    """Whether a shown output is what was printed, white space aside; `...` is anything."""
+    parts = [re.escape(" ".join(part.split())) for part in expected.split("...")]
+    return re.fullmatch(r"\s*.*?\s*".join(parts), " ".join(printed.split()), re.DOTALL) is not None

@@ -1,0 +1,77 @@
+"""The pages are one whole: links lead somewhere, all can be reached, every metric has its page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.docs.pages import DOCS, PAGES, ROOT
+
+from tertium.errors import MissingResourceError
+from tertium.registry import ALIASES, METRICS, RANKERS, resolve
+
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+METRIC_PAGES = [page for page in sorted((DOCS / "metrics").glob("*.md")) if page.stem != "index"]
+SECTIONS = ("## When to use it", "## Pitfalls", "## Agreement with people")
+
+
+def links(page: Path) -> list[Path]:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    targets = [target.partition("#")[0] for target in LINK.findall(text)]
+    return [(page.parent / t).resolve() for t in targets if t and "://" not in t]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    missing = [str(target) for target in links(page) if not target.exists()]
+    assert not missing
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    seen: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in seen or page.suffix != ".md" or not page.is_file():
+            continue
+        seen.add(page)
+        waiting += links(page)
+    assert {page.resolve() for page in PAGES} <= seen
+
+
+def names_of(page: Path) -> list[str]:
+    """The names on the line that says which metrics a page is about."""
+    (line,) = re.findall(r"^Names: (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return re.findall(r"`([^`]+)`", line)
+
+
+def test_every_registered_name_has_one_page_and_every_page_a_name() -> None:
+    named = [name for page in METRIC_PAGES for name in names_of(page)]
+    assert sorted(named) == sorted([*METRICS, *ALIASES, *RANKERS])
+
+
+@pytest.mark.parametrize("page", METRIC_PAGES, ids=lambda p: p.stem)
+def test_a_metric_page_is_complete_and_agrees_with_the_metric(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    facts = dict(re.findall(r"^\| (paper|needs|range) \| (.+) \|$", text, re.MULTILINE))
+    assert set(facts) == {"paper", "needs", "range"}
+    assert re.search(r"^    \S", text, re.MULTILINE), "no formula"
+    for section in SECTIONS:
+        assert section in text
+    assert re.search(r"<!-- agreement: .+? -->\n.*?<!-- end -->", text, re.DOTALL)
+    for name in names_of(page):
+        base = ALIASES.get(name, name).partition(":")[0]
+        cls = resolve({**METRICS, **RANKERS}, base, "metric")
+        better = "higher" if getattr(cls, "higher_is_better", True) else "lower"
+        assert f"{better} is better" in facts["range"], name
+        try:
+            needs = getattr(cls(), "needs", frozenset({"references"}))
+        except MissingResourceError:  # nothing ships for it yet
+            continue
+        said = "references or source" if not needs else " and ".join(sorted(needs))
+        assert facts["needs"].startswith(said), name
+
+
+def test_the_metrics_index_links_every_page() -> None:
+    assert set(METRIC_PAGES) <= set(links(DOCS / "metrics" / "index.md"))

@@ -1,0 +1,148 @@
+"""Where the commands of the pages run: a folder with the example under the names pages use."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+import shutil
+import tomllib
+from pathlib import Path
+
+from benchmarks.__main__ import names as benchmark_names
+from tests.docs.pages import ROOT
+
+from tertium.cli import main, make_parser
+
+EXAMPLES = ROOT / "examples"
+ALIASES = {
+    "source.de.txt": ("src.txt", "source.txt"),
+    "reference-a.en.txt": ("ref.txt", "reference.txt", "ref1.txt"),
+    "reference-b.en.txt": ("ref2.txt",),
+    "system-good.en.txt": ("a.txt", "ours.txt", "out.txt", "system.txt"),
+    "system-fair.en.txt": ("b.txt", "baseline.txt", "theirs.txt"),
+    "system-poor.en.txt": ("c.txt",),
+    "examples.jsonl": ("systems.jsonl",),
+}
+
+
+def build(folder: Path) -> None:
+    """Fill a folder with what pages name."""
+    shutil.copytree(EXAMPLES, folder / "examples")
+    for name, others in ALIASES.items():
+        for other in others:
+            shutil.copy(EXAMPLES / name, folder / other)
+    _write_judged(folder)
+    _write_candidates(folder)
+
+
+def _write_judged(folder: Path) -> None:
+    """Judgements with texts, from the example's invented ratings."""
+    texts = {
+        (name, str(n)): line
+        for name in ("good", "fair", "poor")
+        for n, line in enumerate((EXAMPLES / f"system-{name}.en.txt").read_text().split("\n"), 1)
+    }
+    sources = (EXAMPLES / "source.de.txt").read_text().splitlines()
+    references = (EXAMPLES / "reference-a.en.txt").read_text().splitlines()
+    rows = []
+    for line in (EXAMPLES / "ratings.csv").read_text().splitlines()[1:]:
+        system, segment, annotator, score = line.split(",")
+        rows.append({
+            "system": system, "segment": segment, "annotator": annotator, "score": float(score),
+            "source": sources[int(segment) - 1], "reference": references[int(segment) - 1],
+            "hypothesis": texts[system, segment],
+        })  # fmt: skip
+    (folder / "judgements.jsonl").write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    )
+    header = "\t".join(rows[0])
+    lines = ["\t".join(map(str, row.values())) for row in rows]
+    (folder / "judgements.tsv").write_text("\n".join([header, *lines]) + "\n")
+
+
+def _write_candidates(folder: Path) -> None:
+    """The three systems' outputs as candidate lists."""
+    outputs = [
+        (EXAMPLES / f"system-{name}.en.txt").read_text().splitlines()
+        for name in ("poor", "good", "fair")
+    ]
+    references = (EXAMPLES / "reference-a.en.txt").read_text().splitlines()
+    records = [
+        {"candidates": list(texts), "references": [reference]}
+        for *texts, reference in zip(*outputs, references, strict=True)
+    ]
+    (folder / "candidates.jsonl").write_text(
+        "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records[:6])
+    )
+
+
+def run_command(command: str, *, fails: bool = False) -> str:
+    """Run one command line here and give what it prints; it must succeed, or fail if it should."""
+    words, target = _redirect(shlex.split(command))
+    words = [word for pattern in words for word in _expand(pattern)]
+    if words[0] != "tertium":
+        check_other(words)
+        return ""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main(words[1:])
+        except SystemExit as stopped:  # --help
+            code = int(stopped.code or 0)
+    printed = out.getvalue()
+    assert bool(code) == fails, f"{command}: exit code {code}: {err.getvalue()}"
+    if target:
+        Path(target).write_text(printed)
+        printed = ""
+    return printed + err.getvalue()
+
+
+def parse_command(command: str) -> None:
+    """Check the options of a command that is not run."""
+    words, _ = _redirect(shlex.split(command))
+    if words[0] != "tertium":
+        check_other(words)
+        return
+    with contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            make_parser().parse_args(words[1:])
+        except SystemExit as stopped:
+            raise AssertionError(f"{command}: {err.getvalue()}") from stopped
+
+
+def check_other(words: list[str]) -> None:
+    """What is not tertium must at least exist: an extra, a make target, a module, a program."""
+    program, *rest = words
+    if program == "pip":
+        extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        known = set(extras["optional-dependencies"])
+        for name in re.findall(r"\[([\w,]+)\]", " ".join(rest)):
+            assert set(name.split(",")) <= known, f"no extra {name}"
+    elif program == "make":
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert set(rest) <= set(targets), f"no such target: make {' '.join(rest)}"
+    elif program == "python" and rest[:1] == ["-m"]:
+        package, _, name = rest[1].partition(".")
+        if package == "benchmarks":
+            given = [name] if name else rest[2:]
+            assert not given or given[0].startswith("-") or given[0] in benchmark_names()
+        else:
+            assert (ROOT / "src" / rest[1].replace(".", "/")).with_suffix(".py").is_file(), words
+    else:
+        assert program in ("git", "export", "cd"), f"pages do not use {program}"
+
+
+def _redirect(words: list[str]) -> tuple[list[str], str]:
+    if ">" in words:
+        place = words.index(">")
+        return words[:place], words[place + 1]
+    return words, ""
+
+
+def _expand(word: str) -> list[str]:
+    if not any(c in word for c in "*?") or ("/" not in word and "." not in word):
+        return [word]
+    return sorted(str(path) for path in Path().glob(word)) or [word]
