@@ -18,7 +18,7 @@ from tertium.cli import main, make_parser
 
 EXAMPLES = ROOT / "examples"
 ALIASES = {
-    "source.de.txt": ("src.txt", "source.txt"),
+    "source.de.txt": ("src.txt", "source.txt", "out.de.txt", "ref.de.txt"),
     "reference-a.en.txt": ("ref.txt", "reference.txt", "ref1.txt"),
     "reference-b.en.txt": ("ref2.txt",),
     "system-good.en.txt": ("a.txt", "ours.txt", "out.txt", "system.txt"),
