@@ -44,7 +44,7 @@ def test_a_report_holds_scores_people_and_explanations(
     assert not re.search(r'(src|href)="(?!#)', text)  # nothing is loaded from anywhere
     data = data_of(page)
     assert [c["name"] for c in data["columns"]] == ["chrF", "TER", "BERTScore",
-                                                    "win rate, by score chrf"]  # fmt: skip
+                                                    "wins by chrf"]  # fmt: skip
     assert data["human"]["values"][0] is not None
     explained = {(item, title) for item, _, title, _ in data["explained"]}
     assert len({item for item, _ in explained}) == 2
@@ -115,7 +115,7 @@ def test_a_ranking_has_a_page_with_chances(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["rank", *INPUTS, "-m", "chrf", "--report", str(page), "-q"]) == 0
     data = data_of(page)
-    assert [c["name"] for c in data["columns"]] == ["win rate, by score chrf"]
+    assert [c["name"] for c in data["columns"]] == ["wins by chrf"]
     assert all(system == -1 for _, system, _, _ in data["explained"])
     assert len(data["explained"]) == 8
 

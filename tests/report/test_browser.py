@@ -14,7 +14,10 @@ from tests.report.chromium import Browser
 
 from tertium.comparison import compare
 from tertium.data.testset import TestSet
-from tertium.report.reports import evaluation_report
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import Task
+from tertium.report.reports import agreement_report, evaluation_report
 from tertium.scoring import score
 
 TAB, ENTER = 9, 13
@@ -356,6 +359,21 @@ def test_one_system_without_references_has_a_page(browser: Browser, tmp_path: Pa
     browser.open(path)
     assert count(browser) == "3 translations found; 1 to 3 shown"
     assert texts(browser, "#results td.number") == ["0.1000", "–", "0.3000"]
+    assert browser.problems == []
+
+
+def test_a_page_of_whole_systems_says_that_there_are_no_segments(
+    browser: Browser, tmp_path: Path
+) -> None:
+    scores = {m: {"A": 1.0, "B": 2.0, "C": a} for m, a in (("one", 3.0), ("two", 0.0))}
+    judged = JudgedSet.align("de-en", [], human_systems={"A": 0.1, "B": 0.2, "C": 0.3},
+                             system_scores=scores)  # fmt: skip
+    task = Task(sets=("de-en",), level="system", samples=0)
+    path = tmp_path / "systems.html"
+    agreement_report(MetaEvaluation([judged]).run([task]), [judged], {}).write(path)
+    browser.open(path)
+    assert "no segments" in texts(browser, "#loading")[0]
+    assert len(texts(browser, "#pictures figure")) == 2
     assert browser.problems == []
 
 

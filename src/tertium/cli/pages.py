@@ -83,9 +83,9 @@ def ranked(evaluation: Evaluation, ranker: Ranker) -> Evaluation:
 def _with_chances(
     evaluation: Evaluation, matrix: ScoreMatrix, ranker: Ranker, signature: str
 ) -> Evaluation:
-    label = f"{ranker.title} {ranker.spec}" if isinstance(ranker, ByScore) else ranker.title
-    named = replace(matrix, name=f"win rate {matrix.name}")
-    return with_matrix(evaluation, named, name=f"win rate, {label}", signature=signature)
+    label = f"wins by {ranker.spec}" if isinstance(ranker, ByScore) else ranker.title
+    named = replace(matrix, name=f"wins by {matrix.name}")
+    return with_matrix(evaluation, named, name=label, signature=signature)
 
 
 def ranking_report(

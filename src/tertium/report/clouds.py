@@ -28,17 +28,21 @@ class Axis:
     values: FloatArray
 
 
-def cloud_chart(x: Axis, y: Axis, *, fit: bool = False, linked: bool = True) -> Markup:
+def cloud_chart(x: Axis, y: Axis, *, fit: bool = False, names: Sequence[str] = ()) -> Markup:
     """Two numbers of the same translations, with the least-squares line where asked for.
 
-    Linked dots carry the row they stand for, so that a page can show the translation behind one.
+    A dot carries its name where there are `names`, else the row it stands for, so that a page can
+    show the translation behind it.
     """
     known = np.isfinite(x.values) & np.isfinite(y.values)
     a, b = x.values[known], y.values[known]
     plot = panel(bounds(a), bounds(b))
     parts = [*plot.horizontal(x.name), *plot.vertical(y.name)]
-    rows = np.flatnonzero(known) if linked else None
-    parts += _dots(a, b, rows, plot) if len(a) <= DOTS else _shades(a, b, plot)
+    rows = np.flatnonzero(known)
+    if names:
+        parts += _named_dots(a, b, [names[int(n)] for n in rows], plot)
+    else:
+        parts += _dots(a, b, rows, plot) if len(a) <= DOTS else _shades(a, b, plot)
     if fit:
         parts += _fit(a, b, plot)
     title = f"{y.name} against {x.name}"
@@ -103,11 +107,20 @@ def buckets(words: FloatArray, values: FloatArray) -> tuple[list[float], list[Fl
     return middles, [np.percentile(values[mask], [25, 50, 75]) for mask in kept]
 
 
-def _dots(a: FloatArray, b: FloatArray, rows: IntArray | None, plot: Panel) -> list[Markup]:
-    named: Sequence[int | None] = [None] * len(a) if rows is None else rows.tolist()
+def _named_dots(
+    a: FloatArray, b: FloatArray, names: Sequence[str], plot: Panel
+) -> list[Markup]:
     dots = [
-        element("circle", cx=plot.x(float(x)), cy=plot.y(float(y)), r=3, data_row=row)
-        for x, y, row in zip(a, b, named, strict=True)
+        element("circle", element("title", name), cx=plot.x(float(x)), cy=plot.y(float(y)), r=4.5)
+        for x, y, name in zip(a, b, names, strict=True)
+    ]
+    return [element("g", *dots, class_="dots")]
+
+
+def _dots(a: FloatArray, b: FloatArray, rows: IntArray, plot: Panel) -> list[Markup]:
+    dots = [
+        element("circle", cx=plot.x(float(x)), cy=plot.y(float(y)), r=3, data_row=int(row))
+        for x, y, row in zip(a, b, rows, strict=True)
     ]
     return [element("g", *dots, class_="dots")]
 

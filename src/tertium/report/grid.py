@@ -72,7 +72,7 @@ class Grid:
     def ranks(self) -> FloatArray:
         """The rank of each row under each metric from 0, the worst, to 1, (metrics, rows)."""
         signed = [c.values if c.higher_is_better else -c.values for c in self.columns]
-        return np.array([shares(values) for values in signed]).reshape(-1, len(self))
+        return np.array([shares(values) for values in signed]).reshape(len(signed), len(self))
 
     @cached_property
     def spread(self) -> FloatArray:

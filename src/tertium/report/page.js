@@ -298,7 +298,7 @@
     const total = state.found.length, pages = Math.max(1, Math.ceil(total / PER_PAGE));
     state.page = Math.min(Math.max(state.page, 0), pages - 1);
     const from = state.page * PER_PAGE, shownUnits = state.found.slice(from, from + PER_PAGE);
-    $("count").textContent = total ? `${total.toLocaleString("en")} ${pair ? "segments" : "translations"} found; ${(from + 1).toLocaleString("en")} to ${(from + shownUnits.length).toLocaleString("en")} shown` : "Nothing found: loosen a filter.";
+    $("count").textContent = total ? `${total.toLocaleString("en")} ${pair ? "segment" : "translation"}${total === 1 ? "" : "s"} found; ${(from + 1).toLocaleString("en")} to ${(from + shownUnits.length).toLocaleString("en")} shown` : "Nothing found: loosen a filter.";
     $("page").value = state.page + 1;
     $("page").max = pages;
     $("of").textContent = `of ${pages.toLocaleString("en")}`;
@@ -383,7 +383,7 @@
   }
 
   /* ---- questions, links, pages ---- */
-  const most = (values) => { let best = 0; values.forEach((value, n) => { if (value > values[best]) best = n; }); return best; };
+  const most = (values) => { let best = 0; values.forEach((value, n) => { if (value > values[best] || Number.isNaN(values[best])) best = n; }); return best; };
   function clear() {
     for (const id of ["query", "gap", "shortest", "longest"]) $(id).value = "";
     $("warning").value = NONE;
@@ -404,6 +404,9 @@
       const own = data.systemOf.flatMap((s, row) => (s === system && column().values[row] !== null ? [column().values[row]] : []));
       return (column().up ? 1 : -1) * own.reduce((sum, value) => sum + value, 0) / Math.max(own.length, 1);
     });
+    const counts = data.systems.map((_, system) => data.systemOf.reduce((n, s) => n + (s === system), 0));
+    const enough = Math.max(...counts) / 2;
+    means.forEach((_, system) => { if (counts[system] < enough) means[system] = NaN; });
     const best = most(means), worst = most(means.map((value) => -value));
     $("left").value = best;
     $("right").value = best === worst ? (best + 1) % data.systems.length : worst;
@@ -450,6 +453,7 @@
     $("warning").disabled = !data.warnings.length;
     $("only").disabled = !data.explained.length;
     if (several && data.columns.length) twoSystems(); else everySystem();
+    if (candidates().length * 2 < data.items.length) everySystem();
     const off = { people: !data.human, metrics: data.columns.length < 2, systems: !several, warned: !data.warnings.length, explained: !data.explained.length };
     for (const button of document.querySelectorAll("[data-ask]")) {
       button.disabled = Boolean(off[button.dataset.ask]);
@@ -477,6 +481,11 @@
       return;
     }
     await unpack();
+    if (!data.items.length) {
+      $("loading").textContent = "This report is about whole systems: there are no segments to look at.";
+      document.documentElement.dataset.ready = "1";
+      return;
+    }
     fill();
     sortOn("number", "up");
     listen();

@@ -100,7 +100,7 @@ class Report:
         documents = len({item.document for item in grid.items if item.document})
         counts = [
             (len(grid.systems), "system"), (len(grid.items), "segment"),
-            (documents, "document"), (len(grid.columns), "metric"),
+            (documents, "set" if self.judged else "document"), (len(grid.columns), "metric"),
         ]  # fmt: skip
         said = [f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counts if n]
         judged = 0 if grid.human is None else int((grid.human == grid.human).sum())

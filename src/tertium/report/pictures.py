@@ -20,6 +20,7 @@ from tertium.scoring import Evaluation
 
 MOST_PAIRS = 9  # of metrics that are drawn against each other
 MOST_SYSTEM_PICTURES = 24
+MOST_ROWS, FEWEST = 25, 5  # systems in a picture of distributions, segments of a system in it
 
 
 def pictures(
@@ -65,9 +66,11 @@ def ranking_pictures(evaluation: Evaluation, comparison: Comparison | None) -> M
 def distribution_pictures(grid: Grid) -> Markup:
     """How each system's segment scores are spread under each metric."""
     figures = []
+    counts = np.bincount(grid.system_of, minlength=len(grid.systems))
+    usual = [int(n) for n in np.argsort(-counts, kind="stable")[:MOST_ROWS]]
     for column in grid.columns:
         samples = [column.values[grid.system_of == s] for s in range(len(grid.systems))]
-        kept = [n for n, values in enumerate(samples) if np.isfinite(values).any()]
+        kept = [n for n in sorted(usual) if np.isfinite(samples[n]).sum() >= FEWEST]
         if kept:
             chart = ridge_chart(
                 [grid.systems[n] for n in kept], [samples[n] for n in kept], title=column.name,
@@ -75,6 +78,8 @@ def distribution_pictures(grid: Grid) -> Markup:
             )  # fmt: skip
             figures.append(figure(chart, column.name))
     said = "The dot is the median; the line below an outline spans the middle half of the segments."
+    if (counts < FEWEST).any() or len(counts) > MOST_ROWS:
+        said += f" At most {MOST_ROWS} systems, of {FEWEST} segments or more."
     return group("Distributions", said, figures)
 
 
@@ -101,7 +106,7 @@ def system_pictures(sets: Sequence[JudgedSet]) -> Markup:
             if (known & np.isfinite(scores)).sum() < 3 or len(figures) >= MOST_SYSTEM_PICTURES:
                 continue
             x = Axis(name="human score of a system", values=judged.human_systems)
-            chart = cloud_chart(x, Axis(name=name, values=scores), fit=True, linked=False)
+            chart = cloud_chart(x, Axis(name=name, values=scores), fit=True, names=judged.systems)
             both = known & np.isfinite(scores)
             close = described(judged.human_systems[both], scores[both])
             figures.append(figure(chart, f"{judged.name}, {name}: {close}"))
@@ -111,7 +116,7 @@ def system_pictures(sets: Sequence[JudgedSet]) -> Markup:
 def pair_pictures(grid: Grid) -> Markup:
     """Metrics against each other: the correlations of all, the pictures of the least alike."""
     columns = grid.columns
-    if len(columns) < 2:
+    if len(columns) < 2 or not len(grid):
         return Markup("")
     table = np.array([[abs(_r(a, b)) for b in columns] for a in columns])
     names = [c.name for c in columns]
