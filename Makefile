@@ -29,7 +29,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python -m mypy
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --write docs/benchmarks.md
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .coverage

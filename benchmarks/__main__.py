@@ -3,6 +3,8 @@
 python -m benchmarks                              all
 python -m benchmarks encoding transport           some
 python -m benchmarks encoding speed --systems 2   one with its own arguments
+python -m benchmarks --write docs/benchmarks.md   all, kept beside a page and shown on it
+python -m benchmarks --write docs/benchmarks.md ter --every 10   one of them anew
 """
 
 from __future__ import annotations
@@ -11,10 +13,11 @@ import importlib
 import itertools
 import pkgutil
 import sys
+from pathlib import Path
 
 import benchmarks
 
-SHARED = frozenset({"__main__", "corpus", "measure"})
+SHARED = frozenset({"__main__", "corpus", "measure", "record"})
 
 
 def names() -> list[str]:
@@ -25,15 +28,31 @@ def names() -> list[str]:
 def main() -> None:
     known = names()
     given = sys.argv[1:]
+    page: Path | None = None
+    if given[:1] == ["--write"]:
+        if len(given) < 2:
+            sys.exit("--write needs a file, such as docs/benchmarks.md")
+        page, given = Path(given[1]), given[2:]
     chosen = list(itertools.takewhile(known.__contains__, given))
     rest = given[len(chosen) :]
     if rest and len(chosen) != 1:
         sys.exit(f"unknown benchmark {rest[0]!r}: {', '.join(known)}")
     for name in chosen or known:
-        module = importlib.import_module(f"benchmarks.{name}")
-        print(f"\n== {name}: {(module.__doc__ or '').splitlines()[0]}", flush=True)
-        sys.argv = [f"benchmarks.{name}", *rest]
+        run(name, rest, page)
+
+
+def run(name: str, arguments: list[str], page: Path | None) -> None:
+    """Run one benchmark; with a page, keep what it prints."""
+    module = importlib.import_module(f"benchmarks.{name}")
+    description = module.__doc__ or ""
+    print(f"\n== {name}: {description.splitlines()[0]}", flush=True)
+    sys.argv = [f"benchmarks.{name}", *arguments]
+    if page is None:
         module.main()
+        return
+    from benchmarks.record import keep, record
+
+    keep(page, record(name, description, arguments, module.main))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,70 @@
+"""`python -m benchmarks --write`: outputs are kept one by one, and the page shows them all."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import benchmarks.__main__ as command
+import pytest
+from benchmarks.record import END, START
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Two benchmarks that print what this says."""
+    lines = {"first": "tertium 1 s, rival 2 s, ratio 2.0", "second": "memory 5 MB"}
+    for name in lines:
+        module = ModuleType(f"benchmarks.{name}", f"What {name} is\nabout.\n\nMore.")
+        module.main = lambda name=name: print(lines[name], sys.argv[1:])  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(command, "names", lambda: list(lines))
+    return lines
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *arguments])
+    command.main()
+
+
+def test_the_page_shows_what_is_kept(
+    two: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    page = tmp_path / "benchmarks.md"
+    page.write_text(f"# Benchmarks\n\nBy hand.\n\n{START}\nold\n{END}\n\nBelow.\n")
+    run(monkeypatch, "--write", str(page))
+    assert two["first"] in capsys.readouterr().out
+    text = page.read_text()
+    assert "old" not in text
+    for part in ("By hand.", "Below.", two["first"], two["second"], "What first is about."):
+        assert part in text
+    two["second"] = "memory 4 MB"
+    run(monkeypatch, "--write", str(page), "second", "--rows", "3")
+    text = page.read_text()
+    assert two["first"] in text
+    assert "memory 5 MB" not in text
+    assert "memory 4 MB ['--rows', '3']" in text
+    assert "`python -m benchmarks second --rows 3`" in text
+    entry = json.loads((tmp_path / "benchmarks.json").read_text())["second"]
+    assert entry["code"].startswith("tertium ")
+    assert "cores" in entry["machine"]
+
+
+def test_a_page_without_marks_keeps_its_words(
+    two: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Mine\n")
+    run(monkeypatch, "--write", str(page), "first")
+    assert page.read_text().startswith("# Mine\n")
+    assert two["first"] in page.read_text()
+
+
+def test_an_unknown_benchmark_stops(two: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match="unknown benchmark 'third'"):
+        run(monkeypatch, "third")
+    with pytest.raises(SystemExit, match="needs a file"):
+        run(monkeypatch, "--write")
