@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 from sklearn.linear_model import Ridge
 
 from tertium.errors import DataError, LengthError
 from tertium.learning.linear import (
     FARTHEST,
     LinearModel,
+    Prior,
     choose_strength,
     fit,
     held_out_strength,
+    minimise,
+    seen,
 )
 
 
@@ -30,6 +34,61 @@ def test_it_is_ridge_regression_on_standardised_features() -> None:
     peer = Ridge(alpha=0.3 * len(targets)).fit(z, targets)
     np.testing.assert_allclose(model.weights, peer.coef_, rtol=1e-9)
     np.testing.assert_allclose(model.predict(features), peer.predict(z), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_signs_are_kept_at_the_least_cost(seed: int) -> None:
+    # Expected: scipy's non-negative least squares, free columns split into two.
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 30)) + 0.1 * rng.normal(size=(60, 30))
+    y, signs = rng.normal(size=60), rng.integers(-1, 2, size=30).astype(float)
+    products, moments = x.T @ x + 0.1 * np.eye(30), x.T @ y
+    found = minimise(products, moments, signs)
+    root = np.linalg.cholesky(products).T
+    free = signs == 0
+    columns = np.hstack([root * np.where(free, 1.0, signs), -root[:, free]])
+    split = nnls(columns, np.linalg.solve(root.T, moments))[0]
+    expected = split[:30] * np.where(free, 1.0, signs)
+    expected[free] -= split[30:]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert (found * signs >= 0).all()
+    assert (found[~free] == 0).any()
+
+
+def test_signs_hold_in_the_fitted_model() -> None:
+    features, targets = data()  # the true weights of a and c are positive and negative
+    prior = Prior(signs=(-1, 0, 1, 0, 0, 1))
+    model = fit("abcdef", features, targets, strengths=(0.01,), prior=prior)
+    assert model.coefficients["a"] == model.coefficients["c"] == 0.0
+    assert model.coefficients["b"] > 0
+    assert model.coefficients["f"] > 0
+
+
+def test_a_rare_feature_has_to_earn_its_weight() -> None:
+    rng = np.random.default_rng(4)
+    often = rng.normal(size=200)
+    rarely = np.zeros(200)
+    rarely[:4] = 1.0
+    features = np.column_stack([often, rarely])
+    np.testing.assert_allclose(seen(features), [1.0, 0.02])
+    z = (features - features.mean(axis=0)) / features.std(axis=0)
+    model = fit("ab", features, z @ [1.0, 1.0], strengths=(0.1,))
+    shrunk = z.T @ z / 200 + 0.1 * np.diag([1.0, 50.0])
+    expected = np.linalg.solve(shrunk, z.T @ z @ [1.0, 1.0] / 200)
+    np.testing.assert_allclose(model.weights, expected)
+    assert model.coefficients["a"] > 4 * model.coefficients["b"] > 0
+
+
+def test_a_small_family_counts_as_much_as_a_large_one() -> None:
+    # Two measures of the same worth, one of them given as ten copies.
+    one, other = np.tile([1.0, -1.0, 1.0, -1.0], 10), np.tile([1.0, 1.0, -1.0, -1.0], 10)
+    features = np.column_stack([one, *[other] * 10])
+    names = [f"x{n}" for n in range(11)]
+    prior = Prior(families=("one", *["other"] * 10))
+    plain = fit(names, features, one + other, strengths=(0.5,)).weights
+    fair = fit(names, features, one + other, strengths=(0.5,), prior=prior).weights
+    np.testing.assert_allclose([plain[0], plain[1:].sum()], [1 / 1.5, 1 / 1.05])
+    np.testing.assert_allclose([fair[0], fair[1:].sum()], 1 / (1 + 0.5 / 5.5))
 
 
 def test_contributions_sum_to_the_prediction() -> None:

@@ -217,6 +217,20 @@ def test_every_default_ships_and_is_small() -> None:
         assert sum(file.stat().st_size for file in folder.iterdir()) < 300_000
 
 
+@pytest.mark.parametrize("name", ["rte-r", "mt-rte-r", "mt-rte-r:embeddings=true"])
+def test_a_fault_never_adds_and_a_merit_never_takes(name: str) -> None:
+    metric = load_metric(name)
+    assert isinstance(metric, RTER)
+    good = {feature.name: feature.good for feature in metric.entailment.features}
+    checked = 0
+    for column, weight in metric.coefficients.items():
+        direction, _, feature = column.partition(".")
+        if direction in ("forward", "backward"):
+            assert weight >= 0 if good[feature] else weight <= 0, column
+            checked += 1
+    assert checked == 212
+
+
 def test_the_signature_names_model_and_parser() -> None:
     signature = MTRTER().score([Segment(VIRUS, None, (VIRUS,))]).signature
     assert "|weights:default@" in signature

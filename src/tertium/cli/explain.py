@@ -91,11 +91,8 @@ def show(explanation: Reasons, top: int) -> None:
             if len(sentences) > MOST:
                 print(f"  - and {len(sentences) - MOST} more (--json shows all)")
     if e.alignment:
-        print()
         print_table(_alignment_table(e), "text")
-    print()
     print_table(_group_table(e), "text")
-    print()
     print_table(_feature_table(e, top), "text")
 
 

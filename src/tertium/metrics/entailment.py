@@ -135,6 +135,7 @@ class RTER(LexicalRegression):
     questions each way (alignment, compatibility, insertions, reference, structure). `explain` shows
     the answers.
 
+    A feature that tells a fault can only take from the score, one that tells a merit only add.
     `groups` are the groups of features; `vectors` the encoder of distributional similarity. Only
     the default of both ships with weights.
 
@@ -174,6 +175,18 @@ class RTER(LexicalRegression):
     def uses(self, column: str) -> bool:
         direction, _, _ = column.partition(".")
         return direction not in DIRECTIONS or column in self.entailment.names
+
+    def sign(self, column: str) -> int:
+        direction, _, name = column.partition(".")
+        if direction not in DIRECTIONS:
+            return 0
+        return next(1 if f.good else -1 for f in self.entailment.features if f.name == name)
+
+    def family(self, column: str) -> str:
+        direction, _, name = column.partition(".")
+        if direction not in DIRECTIONS:
+            return super().family(column)
+        return next(g for g in self.groups if any(f.name == name for f in GROUPS[g]))
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         return {
@@ -219,6 +232,9 @@ class MTRTER(RTER):
     def featurizers(self, information: Information) -> tuple[Featurizer, ...]:
         neural = (EmbeddingFeatures(self.encoder),) if self.embeddings else ()
         return (*super().featurizers(information), *neural)
+
+    def sign(self, column: str) -> int:
+        return 1 if column.startswith(f"{self.encoder}.") else super().sign(column)
 
     @property
     def encoders(self) -> tuple[str, ...]:

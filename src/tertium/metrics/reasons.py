@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tertium.display import Displayed
-from tertium.features.entailment import GROUPS
 from tertium.features.entailment.featurizer import DIRECTIONS, EntailmentFeatures
 from tertium.features.entailment.pair import Pair
 from tertium.features.entailment.summary import follows, remarks
@@ -92,7 +91,9 @@ def explain(metric: Regression, segment: Segment) -> Reasons:
     difference = (linear.contributions(rows[[best]]) - linear.contributions(perfect))[0]
     entailment: EntailmentFeatures | None = getattr(metric, "entailment", None)
     pairs = entailment.pairs([chosen])[0] if entailment else None
-    parts = _contributions(linear.names, rows[best], difference, _fired(entailment, pairs))
+    groups = [metric.family(name) for name in linear.names]
+    fired = _fired(entailment, pairs)
+    parts = _contributions(linear.names, groups, rows[best], difference, fired)
     said = remarks(pairs, entailment.features, DIRECTIONS) if entailment and pairs else []
     return Reasons(
         metric=metric.label,
@@ -112,6 +113,7 @@ def explain(metric: Regression, segment: Segment) -> Reasons:
 
 def _contributions(
     names: Sequence[str],
+    groups: Sequence[str],
     values: FloatArray,
     difference: FloatArray,
     fired: Mapping[str, tuple[str, ...]],
@@ -119,26 +121,14 @@ def _contributions(
     return [
         Contribution(
             feature=name,
-            group=group_of(name),
+            group=group,
             value=float(value),
             contribution=float(part),
             fired=fired.get(name, ()),
         )
-        for name, value, part in zip(names, values, difference, strict=True)
+        for name, group, value, part in zip(names, groups, values, difference, strict=True)
         if part != 0.0 or name in fired
     ]
-
-
-def group_of(name: str) -> str:
-    """The group of a column: of entailment features, else the metric it comes from.
-
-    >>> group_of("backward.unaligned.agent"), group_of("log bleu.bleu-4"), group_of("minilm.f1")
-    ('insertions', 'bleu', 'minilm')
-    """
-    direction, _, rest = name.partition(".")
-    if direction in DIRECTIONS:
-        return next(g for g, features in GROUPS.items() if any(f.name == rest for f in features))
-    return name.removeprefix("log ").partition(".")[0]
 
 
 def _sum_groups(parts: Sequence[Contribution]) -> dict[str, float]:

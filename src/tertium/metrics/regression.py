@@ -29,7 +29,7 @@ from tertium.learning.checkpoint import (
     read_config,
     write_checkpoint,
 )
-from tertium.learning.linear import STRENGTHS, LinearModel, fit, held_out_strength
+from tertium.learning.linear import STRENGTHS, LinearModel, Prior, fit, held_out_strength
 from tertium.metrics.metric import REFERENCES, SegmentMetric
 from tertium.metrics.trainable import SHIPPED, UNSAVED, TrainingData, judged_sets
 from tertium.scores import FloatArray
@@ -81,6 +81,14 @@ class Regression(SegmentMetric):
     def uses(self, column: str) -> bool:
         """Whether a column of its featurizers is among its features."""
         return True
+
+    def sign(self, column: str) -> int:
+        """The sign that a column's weight must have, 1 or -1; 0 where either makes sense."""
+        return 0
+
+    def family(self, column: str) -> str:
+        """What a column is a component of."""
+        return column.removeprefix("log ").partition(".")[0]
 
     @property
     def trained(self) -> Trained:
@@ -201,6 +209,10 @@ def _learn(
     if not data:
         raise DataError(f"{metric.name}: there is nothing to learn from (no judgements)")
     names = metric.feature_names
+    prior = Prior(
+        signs=tuple(metric.sign(name) for name in names),
+        families=tuple(metric.family(name) for name in names),
+    )
     information = Information.nothing()
     if "nist.nist-1" in names:
         references = dict.fromkeys(r for judgement in data for r in judgement.segment.references)
@@ -208,8 +220,8 @@ def _learn(
     features, targets, groups = _examples(metric, data, information)
     if dev and len(strengths) > 1:
         held, held_targets, _ = _examples(metric, dev, information)
-        strengths = (held_out_strength(features, targets, held, held_targets, strengths),)
-    linear = fit(names, features, targets, groups, strengths)
+        strengths = (held_out_strength(features, targets, held, held_targets, strengths, prior),)
+    linear = fit(names, features, targets, groups, strengths, prior)
     return Trained(
         linear=linear,
         information=information,

@@ -61,13 +61,16 @@ def follows(pair: Pair, features: Sequence[AnyFeature]) -> bool:
 def remarks(
     pairs: tuple[Pair, Pair], features: Sequence[AnyFeature], directions: Sequence[str]
 ) -> list[Remark]:
-    """What is worth saying of a hypothesis and its reference, faults first, nothing twice."""
+    """What is worth saying of a hypothesis and its reference, nothing twice.
+
+    Faults come first, and among them those that break entailment.
+    """
     first: dict[str, Remark] = {}
     for pair, reverse, direction in zip(pairs, reversed(pairs), directions, strict=True):
         for feature, match in _telling(pair, reverse, features):
             sentence = feature.say(pair, match, direction)
             first.setdefault(sentence, Remark(sentence, feature.name, feature.good))
-    return sorted(first.values(), key=lambda remark: remark.good)
+    return sorted(first.values(), key=lambda r: (r.good, not r.good and r.feature not in BREAKING))
 
 
 def _telling(
