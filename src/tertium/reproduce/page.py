@@ -61,10 +61,10 @@ def _page(known: Sequence[Outcome], all_: Sequence[Outcome], drawn: dict[str, st
     if "" in drawn:
         parts += [f"## Published against measured\n\n![published against measured]"
                   f"(pictures/{drawn['']})\n"]  # fmt: skip
-    for paper, title in PAPERS.items():
+    for paper, title in sorted(PAPERS.items(), key=lambda entry: entry[0] == "overview"):
         mine = [outcome for outcome in known if outcome.table.paper == paper]
         if mine:
-            parts.append(f"## {escape_markdown(title)}\n")
+            parts.append(f"## {escape_markdown(title)}{', set by set' * (paper == 'overview')}\n")
             parts += [section(outcome, drawn.get(key_of(outcome), "")) for outcome in mine]
     return "\n".join([*parts, _gaps(all_)])
 
@@ -72,13 +72,26 @@ def _page(known: Sequence[Outcome], all_: Sequence[Outcome], drawn: dict[str, st
 def section(outcome: Outcome, picture: str) -> str:
     """One table with its picture; notes fold away."""
     table = as_table(outcome)
-    lines = [f"### {escape_markdown(table.title)}\n"]
+    if not any(row.row.published or row.row.average == row.row.average for row in outcome.rows):
+        table = measured_only(table)
+    title = outcome.table.title if outcome.table.paper == "overview" else table.title
+    lines = [f"### {escape_markdown(title)}\n"]
     if picture:
         lines.append(f"![{escape_markdown(outcome.table.title)}](pictures/{picture})\n")
     lines.append(render(Table(table.header, table.rows, left=table.left), "md"))
     notes = [f"- {escape_markdown(note)}" for note in table.notes]
     lines += ["<details><summary>what stands behind it</summary>\n", *notes, "\n</details>\n"]
     return "\n".join(lines)
+
+
+def measured_only(table: Table) -> Table:
+    """A line for each row, where there is nothing published to stand beside it."""
+    rows: list[list[Cell | str]] = []
+    for first, second in zip(table.rows, table.rows[1:], strict=False):
+        if second[1] == "measured":
+            rows.append([first[0], *second[2:]])
+    header = ["", *table.header[2:]]
+    return Table(header, rows, title=table.title, notes=table.notes, left=frozenset({0}))
 
 
 def summary(outcomes: Sequence[Outcome], specs: Sequence[str] = ()) -> Table:
@@ -111,7 +124,7 @@ def _gaps(outcomes: Sequence[Outcome]) -> str:
         missing = [r for r in outcome.rows if r.row.model is not None and not r.figures]
         if missing:
             table = outcome.table
-            names = ", ".join(f"{r.row.label}{_reason(r)}" for r in missing)
+            names = "; ".join(f"{r.row.label}{_reason(r)}" for r in missing)
             lines.append(f"- {escape_markdown(f'{table.paper}, table {table.number}: {names}')}")
     if len(lines) == 1:
         lines.append("Nothing: every row has its figures.")
