@@ -39,7 +39,8 @@ def notes(outcome: Outcome) -> list[str]:
         lines += [f"{row.row.label}: {row.row.note}"] if row.row.note else []
         lines += [f"{row.row.label}: not available: {row.unavailable}"] if row.unavailable else []
     lines += [table.note] if table.note else []
-    return [*lines, f"code: {code_version()}"]
+    codes = dict.fromkeys(f.code for row in outcome.rows for f in row.figures if f.code)
+    return [*lines, f"code: {'; '.join(codes) or code_version()}"]
 
 
 def as_record(outcome: Outcome) -> dict[str, Any]:
