@@ -56,7 +56,8 @@ def _run(step: Step, where: str, namespace: dict[str, Any]) -> str:
             raise AssertionError(f"{where}: {step.code}") from error
     with contextlib.redirect_stdout(io.StringIO()) as out:
         try:
-            exec(compile("\n" * step.line + step.code, where, "exec"), namespace)
+            code = compile("\n" * step.line + step.code, where, "exec", dont_inherit=True)
+            exec(code, namespace)
         except Exception as error:
             raise AssertionError(f"{where}:\n{step.code}") from error
     return out.getvalue()
