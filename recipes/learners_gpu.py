@@ -44,15 +44,15 @@ from tertium.learning.examples import (
 )
 from tertium.learning.heads import HeadTraining, agreement_on_scores, all_scores
 from tertium.learning.networks import NETWORKS, NetworkShape, PairNetwork
-from tertium.learning.options import COMPARISONS, Epoch, HeadConfig, TrainingOptions
+from tertium.learning.options import COMPARISONS, Difference, Epoch, HeadConfig, TrainingOptions
 from tertium.learning.states import LiveStates
 from tertium.segment import Judgement, Segment
 
 PREFERENCES = ("wmt11", "wmt13", "wmt15", "wmt16")
 HEADS = ("bilstm", "bilstm-attention", "esim")
-ON_SCORES = TrainingOptions(epochs=30, patience=6, rate=4e-4, batch_size=32)
-ON_COMPARISONS = COMPARISONS
-AFTER_COMPARISONS = TrainingOptions(epochs=10, patience=4, rate=2e-4, batch_size=32)
+ON_SCORES = TrainingOptions(epochs=12, patience=12, rate=4e-4, batch_size=32, schedule="linear")
+ON_COMPARISONS = replace(COMPARISONS, epochs=2, patience=2, batch_size=32)
+AFTER_COMPARISONS = replace(ON_SCORES, epochs=6, patience=6, rate=2e-4)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -94,6 +94,8 @@ class Job:
     comparisons: TrainingOptions = ON_COMPARISONS
     hidden: int = 300
     dropout: float = 0.5
+    input_dropout: float = 0.0
+    difference: Difference = "absolute"
     items: int | None = None
     judgements: int | None = None
     regress: bool = True
@@ -178,8 +180,9 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
     torch.manual_seed(job.seed)
     encoder: Any = load_encoder(corpus.encoder)
     shape = NetworkShape(
-        layers=encoder.layers, dim=encoder.settings.hidden, hidden=job.hidden, dropout=job.dropout
-    )
+        layers=encoder.layers, dim=encoder.settings.hidden, hidden=job.hidden, dropout=job.dropout,
+        input_dropout=job.input_dropout, absolute=job.difference == "absolute",
+    )  # fmt: skip
     network = NETWORKS[job.head](shape).to(corpus.states.device)
     log: list[Epoch] = []
     dev = corpus.dev
@@ -249,8 +252,9 @@ def save(corpus: Corpus, network: PairNetwork, job: Job, result: Mapping[str, An
     if stem in CARDS:
         name, digest = f"{stem}@all", next(iter(CARDS[stem].files.values()))
     config = HeadConfig(
-        encoder=name.removesuffix("@all"), hidden=job.hidden, dropout=job.dropout
-    )
+        encoder=name.removesuffix("@all"), hidden=job.hidden, dropout=job.dropout,
+        input_dropout=job.input_dropout, difference=job.difference,
+    )  # fmt: skip
     checkpoint = Checkpoint(
         metric=job.head,
         config=asdict(config),

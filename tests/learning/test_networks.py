@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -61,8 +63,9 @@ def pooled(h: np.ndarray) -> np.ndarray:
     return np.concatenate([h.mean(axis=0), h.max(axis=0)])
 
 
-def matched(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.concatenate([a, b, a * b, a - b], axis=-1)
+def matched(network: PairNetwork, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    difference = np.abs(a - b) if network.shape.absolute else a - b
+    return np.concatenate([a, b, a * b, difference], axis=-1)
 
 
 def attended(t: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -75,17 +78,17 @@ def score_loop(name: str, network: PairNetwork, t: np.ndarray, r: np.ndarray) ->
     """One score from frozen states (tokens, layers, d) of hypothesis and reference."""
     ht, hr = (lstm_loop(network.encoder, mix_loop(network, side)) for side in (t, r))
     if name == "bilstm":
-        p = matched(pooled(ht), pooled(hr))
+        p = matched(network, pooled(ht), pooled(hr))
     else:
         at, ar = attended(ht, hr)
         if name == "bilstm-attention":
-            p = matched(pooled(at), pooled(ar))
+            p = matched(network, pooled(at), pooled(ar))
         else:
             f = network.project.weight.detach().double().numpy()
             b = network.project.bias.detach().double().numpy()
             parts = []
             for own, seen in ((hr, ar), (ht, at)):
-                projected = np.maximum(matched(own, seen) @ f.T + b, 0)
+                projected = np.maximum(matched(network, own, seen) @ f.T + b, 0)
                 parts.append(pooled(lstm_loop(network.compose, projected)))
             p = np.concatenate(parts)
     first, second = network.regressor.layers[1], network.regressor.layers[4]
@@ -99,9 +102,10 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def make(name: str, sides: int = 1) -> PairNetwork:
+def make(name: str, sides: int = 1, absolute: bool = False) -> PairNetwork:
     torch.manual_seed(3)
-    network = NETWORKS[name](NetworkShape(layers=3, dim=5, hidden=4, sides=sides))
+    shape = NetworkShape(layers=3, dim=5, hidden=4, sides=sides, absolute=absolute)
+    network = NETWORKS[name](shape)
     with torch.no_grad():
         for parameter in network.parameters():  # nothing may stay at a value that hides an error
             parameter.add_(0.4 * torch.randn_like(parameter))
@@ -125,8 +129,9 @@ def padded(states: list[np.ndarray], fill: float = 0.0) -> Sequences:
     )
 
 
-def test_forward_equals_the_equations(name: str) -> None:
-    network = make(name)
+@pytest.mark.parametrize("absolute", [False, True])
+def test_forward_equals_the_equations(name: str, absolute: bool) -> None:
+    network = make(name, absolute=absolute)
     hypotheses, references = texts([4, 1, 6]), texts([5, 3, 2], seed=1)
     with torch.inference_mode():
         found = network.score(network.read(padded(hypotheses)), [network.read(padded(references))])
@@ -164,6 +169,16 @@ def test_two_sides_are_regressed_on_together(name: str) -> None:
         joined = torch.cat([network.represent(t, r), network.represent(t, s)], dim=-1)
         assert torch.equal(both, network.regressor(joined))
         assert not torch.allclose(both, network.score(t, [s, r]))
+
+
+def test_the_encoders_vectors_have_a_dropout_of_their_own(name: str) -> None:
+    shape = NetworkShape(layers=3, dim=5, hidden=4)
+    assert NETWORKS[name](shape).input_dropout.rate == 0.5
+    network = NETWORKS[name](replace(shape, input_dropout=0.0)).train()
+    read = [network.read(padded(texts([4, 2]))).values for _ in range(2)]
+    assert torch.equal(*read)
+    rates = {m.p for m in network.regressor.modules() if isinstance(m, torch.nn.Dropout)}
+    assert rates == {0.5}
 
 
 def test_published_sizes() -> None:

@@ -92,6 +92,8 @@ def make_network(name: str, config: HeadConfig, encoder: Encoder) -> PairNetwork
         dim=encoder.dim // encoder.layers,
         hidden=config.hidden,
         dropout=config.dropout,
+        input_dropout=config.input_dropout,
+        absolute=config.difference == "absolute",
         sides=config.sides,
     )
     return NETWORKS[name](shape)

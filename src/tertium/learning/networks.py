@@ -4,8 +4,9 @@
     BiLSTM + attention  each side re-expressed by the other side's states, pooled, matched
     ESIM                the same attention, then a second BiLSTM over own and attended states
 
-All share a learned mix of the encoder's layers in front and a feed-forward regressor behind. A text
-goes through `read` once, however many comparisons it is part of; `represent` compares two sides;
+All share a learned mix of the encoder's layers in front and a feed-forward regressor behind, and
+all compare two vectors by [l; r; l*r; l-r]. The published difference has a sign, from which few
+examples do not teach a distance; with `absolute` it is |l-r|. A text goes through `read` once, however many comparisons it is part of; `represent` compares two sides;
 `score` regresses on one comparison (against the reference or the source) or on several side by
 side (against both). d is the encoder's width, h the hidden size, 2h a BiLSTM's output.
 """
@@ -32,14 +33,22 @@ from tertium.learning.sequences import (
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkShape:
-    """What decides a network's parameters: `layers` and `dim` of the encoder, `hidden` units in
-    each direction, the `dropout` rate, and how many `sides` a hypothesis is compared with."""
+    """What decides a network: `layers` and `dim` of the encoder, `hidden` units in each direction,
+    the `dropout` rate, that of the encoder's vectors (`input_dropout`, None: the same), whether
+    differences are `absolute`, and how many `sides` a hypothesis is compared with."""
 
     layers: int
     dim: int
     hidden: int = 300
     dropout: float = 0.5
+    input_dropout: float | None = None
+    absolute: bool = False
     sides: int = 1
+
+    @property
+    def of_input(self) -> float:
+        """The rate at which the encoder's vectors are dropped."""
+        return self.dropout if self.input_dropout is None else self.input_dropout
 
 
 class LayerMix(nn.Module):
@@ -93,7 +102,7 @@ class PairNetwork(nn.Module, ABC):
         super().__init__()
         self.shape = shape
         self.mix = LayerMix(shape.layers)
-        self.dropout = SequenceDropout(shape.dropout)
+        self.input_dropout = SequenceDropout(shape.of_input)
         self.encoder = Recurrent(shape.dim, shape.hidden)
         self.regressor = Regressor(self.width * shape.sides, shape.hidden, shape.dropout)
 
@@ -113,7 +122,9 @@ class PairNetwork(nn.Module, ABC):
 
     def read_mixed(self, texts: Sequences) -> Sequences:
         """The same from states whose layers are mixed already, (texts, tokens, d)."""
-        states: Sequences = self.encoder(texts._replace(values=self.dropout(texts.values)))
+        states: Sequences = self.encoder(
+            texts._replace(values=self.input_dropout(texts.values))
+        )
         return states
 
     def score(self, hypothesis: Sequences, others: Sequence[Sequences]) -> Tensor:
@@ -131,7 +142,7 @@ class BiLSTMNetwork(PairNetwork):
         return 16 * self.shape.hidden
 
     def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
-        return match(pool(hypothesis), pool(other))
+        return match(pool(hypothesis), pool(other), self.shape.absolute)
 
 
 class AttentionNetwork(PairNetwork):
@@ -143,7 +154,7 @@ class AttentionNetwork(PairNetwork):
 
     def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
         attended = cross_attention(hypothesis, other)
-        return match(pool(attended[0]), pool(attended[1]))
+        return match(pool(attended[0]), pool(attended[1]), self.shape.absolute)
 
 
 class ESIMNetwork(PairNetwork):
@@ -154,11 +165,13 @@ class ESIMNetwork(PairNetwork):
 
     With F in four blocks, F [h; h~; h*h~; h-h~] is (F1 + F4) h + (F2 - F4) h~ + F3 (h*h~). The
     first two products are made once for each text by `read`, the second before attention, with
-    which it commutes; only the third is left for each pair.
+    which it commutes; only the third is left for each pair, and F4 |h-h~| where differences are
+    absolute.
     """
 
     def __init__(self, shape: NetworkShape) -> None:
         super().__init__(shape)
+        self.dropout = SequenceDropout(shape.dropout)
         self.project = linear(8 * shape.hidden, shape.hidden)
         self.compose = Recurrent(shape.hidden, shape.hidden)
 
@@ -167,10 +180,11 @@ class ESIMNetwork(PairNetwork):
         return 8 * self.shape.hidden
 
     def read_mixed(self, texts: Sequences) -> Sequences:
-        """[h; (F2 - F4) h; (F1 + F4) h] of each token, (texts, tokens, 4h)."""
+        """[h; (F2 - F4) h; (F1 + F4) h] of each token, (texts, tokens, 4h); absolute: no F4."""
         states = super().read_mixed(texts)
         own, seen, _, difference = self.project.weight.chunk(4, dim=1)
-        blocks = torch.cat([seen - difference, own + difference])  # (2h, 2h)
+        signed = 0 if self.shape.absolute else difference
+        blocks = torch.cat([seen - signed, own + signed])  # (2h, 2h)
         projected = states.values @ blocks.T
         return states._replace(values=torch.cat([states.values, projected], dim=-1))
 
@@ -191,8 +205,10 @@ class ESIMNetwork(PairNetwork):
         half = self.shape.hidden
         h, from_own = own.values[..., : 2 * half], own.values[..., 3 * half :]
         h_seen, from_seen = seen[..., : 2 * half], seen[..., 2 * half :]
-        of_product = self.project.weight.chunk(4, dim=1)[2]
+        _, _, of_product, of_difference = self.project.weight.chunk(4, dim=1)
         enhanced = nn.functional.linear(h * h_seen, of_product, self.project.bias)
+        if self.shape.absolute:
+            enhanced = enhanced + nn.functional.linear((h - h_seen).abs(), of_difference)
         projected = self.dropout((enhanced + from_own + from_seen).relu())
         composed: Sequences = self.compose(Sequences(projected, own.lengths))
         return composed
@@ -210,9 +226,12 @@ def pool(texts: Sequences) -> Tensor:
     return torch.cat([mean_pool(texts), max_pool(texts)], dim=-1)
 
 
-def match(left: Tensor, right: Tensor) -> Tensor:
-    """[l; r; l*r; l-r] along the last axis (Mou et al. 2016), (..., d) -> (..., 4d)."""
-    return torch.cat([left, right, left * right, left - right], dim=-1)
+def match(left: Tensor, right: Tensor, absolute: bool = False) -> Tensor:
+    """[l; r; l*r; l-r] along the last axis (Mou et al. 2016), or |l-r|, (..., d) -> (..., 4d)."""
+    difference = left - right
+    if absolute:
+        difference = difference.abs()
+    return torch.cat([left, right, left * right, difference], dim=-1)
 
 
 def linear(width: int, out: int) -> nn.Linear:

@@ -14,6 +14,7 @@ Schedule = Literal["constant", "linear"]
 Against = Literal["reference", "source", "both"]
 Order = Literal["comparisons first", "mixed"]
 PairLoss = Literal["logistic", "hinge"]
+Difference = Literal["signed", "absolute"]
 
 LAYERED = ("minilm", "mpnet", "hf", "dir")  # families whose layers can be mixed
 
@@ -67,7 +68,9 @@ class HeadConfig:
     """What decides a head apart from its weights.
 
     `encoder` is frozen, all its layers mixed unless its name says which (`mpnet@8`); `against` is
-    what a hypothesis is compared with; `hidden` units in each direction; `dropout` its rate.
+    what a hypothesis is compared with; `hidden` units in each direction; `dropout` its rate;
+    `input_dropout` that of the encoder's vectors (None: the same); `difference` of two vectors
+    with its sign, as published, or absolute, from which a distance is learned far sooner.
 
     >>> HeadConfig(encoder="mpnet").encoder_name, HeadConfig(encoder="mpnet@8").encoder_name
     ('mpnet@all', 'mpnet@8')
@@ -77,8 +80,14 @@ class HeadConfig:
     against: Against = "reference"
     hidden: int = 300
     dropout: float = 0.5
+    input_dropout: float | None = None
+    difference: Difference = "signed"
 
     def __post_init__(self) -> None:
+        if self.difference not in ("signed", "absolute"):
+            raise UsageError(f"difference={self.difference}: expected signed or absolute")
+        if self.input_dropout is not None and not 0 <= self.input_dropout < 1:
+            raise UsageError(f"input_dropout={self.input_dropout}: expected 0 to below 1")
         if self.against not in ("reference", "source", "both"):
             raise UsageError(f"against={self.against}: expected reference, source or both")
         if self.hidden < 1 or not 0 <= self.dropout < 1:
