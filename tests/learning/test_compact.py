@@ -28,10 +28,11 @@ def test_a_low_rank_difference_is_restored() -> None:
     }
     compact = difference(tuned, public, rank=3)
     assert "same" not in compact
-    assert compact["w.left"].shape == (40, 3)
+    assert compact["w.left"].shape == (3, 40)
+    assert compact["w.left"].dtype == torch.int8
     found = apply_difference(public, compact)
     for name, value in tuned.items():
-        torch.testing.assert_close(found[name], value, atol=3e-3, rtol=3e-3)
+        torch.testing.assert_close(found[name], value, atol=1e-2, rtol=3e-3)
 
 
 def test_truncation_is_the_best_of_its_rank() -> None:

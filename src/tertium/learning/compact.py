@@ -2,7 +2,8 @@
 
 A row w becomes round(w / s) with s = max|w| / 127, so that an element is off by at most s / 2. A
 difference D to public weights becomes two thin matrices, the best of their rank in the least-
-squares sense (truncated singular value decomposition). Everything else is kept in half precision.
+squares sense (truncated singular value decomposition), their rows int8 as well: twice the rank for
+the bytes of half precision. Everything else is kept in half precision.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def difference(
 ) -> dict[str, Tensor]:
     """What turns public weights into tuned ones: low-rank for matrices, in full for the rest.
 
+    A matrix (m, n) becomes `.left` (rank, m) and `.right` (rank, n), of which it is left' right.
     Weights that did not change are left out; weights the public model lacks are kept in full.
     """
     compact: dict[str, Tensor] = {}
@@ -63,9 +65,9 @@ def difference(
             continue
         if delta.ndim == 2 and min(delta.shape) > rank:
             u, s, v = torch.linalg.svd(delta, full_matrices=False)
-            root = s[:rank].sqrt()
-            compact[name + LEFT] = (u[:, :rank] * root).to(torch.float16).contiguous()
-            compact[name + RIGHT] = (root[:, None] * v[:rank]).to(torch.float16).contiguous()
+            root = s[:rank].sqrt()[:, None]
+            thin = {name + LEFT: root * u[:, :rank].T, name + RIGHT: root * v[:rank]}
+            compact |= quantise(thin, smallest=0)
         else:
             compact[name] = delta.to(torch.float16).contiguous()
     return compact
@@ -76,11 +78,11 @@ def apply_difference(
 ) -> dict[str, Tensor]:
     """Tuned weights from public ones and what `difference` made."""
     weights = {name: value.float() for name, value in public.items()}
-    for name, value in compact.items():
+    changes = restore(compact)
+    for name, value in changes.items():
         if name.endswith(LEFT):
             stem = name.removesuffix(LEFT)
-            weights[stem] = weights[stem] + value.float() @ compact[stem + RIGHT].float()
+            weights[stem] = weights[stem] + value.T @ changes[stem + RIGHT]
         elif not name.endswith(RIGHT):
-            known = weights.get(name)
-            weights[name] = value.float() if known is None else known + value.float()
+            weights[name] = weights[name] + value if name in weights else value
     return weights
