@@ -51,6 +51,19 @@ def test_a_report_holds_scores_people_and_explanations(
     assert {title for _, title in explained} == {"BERTScore", "by score"}
 
 
+def test_what_a_metric_warns_of_can_be_found(tmp_path: Path) -> None:
+    texts = [f"line {n}" for n in range(9)]
+    texts[4] = "это не по-английски"
+    (tmp_path / "out.txt").write_text("\n".join(texts))
+    (tmp_path / "ref.txt").write_text("\n".join(f"line {n}" for n in range(9)))
+    page = tmp_path / "page.html"
+    main(["score", "-t", str(tmp_path / "out.txt"), "-r", str(tmp_path / "ref.txt"), "-m",
+          "bertscore:encoder=minilm", "--report", str(page), "-q"])  # fmt: skip
+    data = data_of(page)
+    bit = 1 << data["warnings"].index("language unknown to minilm")
+    assert [n for n, bits in enumerate(data["warned"]) if bits & bit] == [4]
+
+
 def test_preferences_are_human_scores_too(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     main(["report", *INPUTS, "-m", "chrf", "-o", str(page), "-q", "--human",

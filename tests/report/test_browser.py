@@ -159,7 +159,7 @@ def test_heat_maps_plans_and_chances_appear_on_demand(opened: Browser) -> None:
     framed = opened.evaluate("document.querySelectorAll('#results td.framed').length")
     assert framed > 5
     assert ".90" in texts(opened, "#results .wins td")
-    colour = "getComputedStyle(document.querySelector('#results td.dark')).backgroundColor"
+    colour = "getComputedStyle(document.querySelector('#results td.h20')).backgroundColor"
     assert opened.evaluate(colour) not in ("rgba(0, 0, 0, 0)", "rgb(255, 255, 255)")
 
 
@@ -219,6 +219,35 @@ def test_text_can_be_read_in_both_colours(opened: Browser) -> None:
         )
         for name, ink, paper in pairs:
             assert contrast(ink, paper) >= 4.5, f"{scheme}: {name}"
+
+
+def test_figures_can_be_read_on_every_shade_of_a_heat_map(opened: Browser) -> None:
+    for scheme in ("light", "dark"):
+        opened.media(scheme=scheme)
+        pairs = opened.evaluate(
+            """(() => {
+                const table = document.createElement("table");
+                table.className = "heat";
+                table.innerHTML = "<tbody><tr>" + Array.from({length: 21}, (_, n) =>
+                    `<td class="h${n}">x</td>`).join("") + "</tr></tbody>";
+                document.body.append(table);
+                const page = document.createElement("canvas");
+                const canvas = page.getContext("2d", {willReadFrequently: true});
+                const plain = (colour) => { // color-mix comes as color(srgb ...)
+                    canvas.fillStyle = colour;
+                    canvas.fillRect(0, 0, 1, 1);
+                    return `rgb(${[...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3)})`;
+                };
+                const found = [...table.querySelectorAll("td")].map((cell) => {
+                    const style = getComputedStyle(cell);
+                    return [plain(style.color), plain(style.backgroundColor)];
+                });
+                table.remove();
+                return found;
+            })()"""
+        )
+        assert min(contrast(ink, paper) for ink, paper in pairs) >= 4.5, scheme
+        assert len({paper for _, paper in pairs}) == 21
 
 
 def contrast(first: str, second: str) -> float:

@@ -55,11 +55,39 @@ def make_report(
 ) -> Report:
     """A report of an evaluation, with explanations of its most disputed segments."""
     evaluation = results.evaluation if isinstance(results, Comparison) else results
-    grid = evaluation_grid(evaluation, human)
+    grid = located_warnings(evaluation_grid(evaluation, human), evaluation, metrics)
     explained = explain_items(evaluation.testset, grid, metrics, ranker, explain)
     return evaluation_report(
         results, grid=grid, human=human, explained=explained, curves=curves, title=title
     )
+
+
+def located_warnings(grid: Grid, evaluation: Evaluation, metrics: Sequence[Metric]) -> Grid:
+    """The grid with what metrics warn of, row by row; scores only say how often."""
+    several = len(evaluation.systems)
+    found: dict[str, Any] = {}
+    for metric in metrics:
+        for place, system in enumerate(evaluation.systems):
+            counted = evaluation.scores[system][metric.spec].warnings
+            kinds = [kind for kind in counted if kind not in grid.warnings]
+            segments = evaluation.testset.segments(system) if kinds else []
+            for kind in kinds:
+                mask = found.setdefault(kind, np.zeros(len(grid), dtype=bool))
+                mask[[n * several + place for n in _warned(metric, kind, segments)]] = True
+    return replace(grid, warnings={**grid.warnings, **found})
+
+
+def _warned(metric: Metric, kind: str, segments: Sequence[Segment], start: int = 0) -> list[int]:
+    """The places of segments that a metric warns of, by halving those that hold any."""
+    if not metric.warnings(segments).get(kind):
+        return []
+    if len(segments) == 1:
+        return [start]
+    half = len(segments) // 2
+    return [
+        *_warned(metric, kind, segments[:half], start),
+        *_warned(metric, kind, segments[half:], start + half),
+    ]
 
 
 def the_ranker(spec: str | None) -> Ranker | None:

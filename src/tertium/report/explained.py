@@ -19,7 +19,7 @@ from tertium.scores import FloatArray
 
 LONGEST = 60  # pieces of a text that a heat map shows
 TOP = 12  # features that are listed
-DARK = 0.55  # shades above this carry light figures
+STEPS = 20  # of darkness in a heat map; `pictures.css` has a class for each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +99,8 @@ def heat_map(
     lines = []
     for i, name in enumerate(rows[:LONGEST]):
         cells = [
-            _shade(name, columns[j], float(values[i, j]), (i, j) in framed,
-                   "" if beside is None else f", {beside[0]} {beside[1][i, j]:.2f}")
+            _shade(float(values[i, j]), (i, j) in framed,
+                   None if beside is None else f"{beside[0]} {beside[1][i, j]:.2f}")
             for j in range(min(len(columns), LONGEST))
         ]  # fmt: skip
         lines.append(element("tr", element("th", name, scope="row"), *cells))
@@ -112,15 +112,12 @@ def heat_map(
     return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=caption)
 
 
-def _shade(row: str, column: str, value: float, framed: bool, more: str) -> Markup:
+def _shade(value: float, framed: bool, more: str | None) -> Markup:
     if value != value:
         return element("td")
-    share = min(max(value, 0.0), 1.0)
-    style = "framed" if framed else None
-    if share > DARK:
-        style = "dark framed" if framed else "dark"
-    return element("td", f"{value:.2f}".replace("0.", "."), style=f"--v:{share:.2f}", class_=style,
-                   title=f"{row} × {column}: {value:.2f}{more}")  # fmt: skip
+    step = round(STEPS * min(max(value, 0.0), 1.0))
+    style = f"h{step} framed" if framed else f"h{step}"
+    return element("td", f"{value:.2f}".replace("0.", "."), class_=style, title=more)
 
 
 def reasons(values: Mapping[str, Any]) -> Markup:

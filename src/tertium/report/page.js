@@ -339,8 +339,8 @@
   }
   function given(item, width) {
     const lines = [];
-    if (item[2]) lines.push(make("p", { dir: "auto" }, make("span", { class: "tag" }, "source"), ...highlighted(item[2])));
-    item[3].forEach((text) => lines.push(make("p", { dir: "auto" }, make("span", { class: "tag" }, "reference"), ...highlighted(text))));
+    if (item[2]) lines.push(make("p", {}, make("span", { class: "tag" }, "source"), make("bdi", {}, ...highlighted(item[2]))));
+    item[3].forEach((text) => lines.push(make("p", {}, make("span", { class: "tag" }, "reference"), make("bdi", {}, ...highlighted(text)))));
     return make("td", { colspan: width }, make("div", { class: "text muted" }, ...lines));
   }
   const figure = (value, decimals, label, ...more) => make("td", { class: "number", "data-label": label }, shown(value, decimals), ...more);
