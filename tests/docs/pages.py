@@ -116,10 +116,16 @@ def _session(block: Block) -> Iterator[Step]:
 
 
 def split_comment(line: str) -> tuple[str, str]:
-    """A command and the comment after it; a hash inside quotes is no comment."""
-    match = re.match(r"""^((?:[^'"#]|'[^']*'|"(?:[^"\\]|\\.)*")*?)(?:(?:^|\s)#(.*))?$""", line)
-    assert match is not None, line
-    return match[1].strip(), (match[2] or "").strip()
+    """A command and the comment after it; a hash inside a word or quotes is no comment."""
+    quote = ""
+    for place, character in enumerate(line):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character == "#" and (place == 0 or line[place - 1].isspace()):
+            return line[:place].strip(), line[place + 1 :].strip()
+    return line.strip(), ""
 
 
 def matches(expected: str, printed: str) -> bool:
