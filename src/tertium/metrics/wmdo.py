@@ -1,4 +1,4 @@
-"""WMDO: Word Mover's Distance with a price for broken word order (Chow, Lin, Specia 2019)."""
+"""WMDO: Word Mover's Distance with a price for broken word order (Chow et al. 2019)."""
 
 from __future__ import annotations
 
