@@ -41,6 +41,7 @@ SEEN: Mapping[str, frozenset[str]] = {
         ("bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r", "rte-r", "mt-rte-r", "svr"), REGRESSIONS
     ),
     **dict.fromkeys(("bilstm", "bilstm-attention", "esim"), ASSESSED | RANKED),
+    "tertium-base": ASSESSED | RANKED | {"mqm"},
     "tertium-small": ASSESSED | RANKED | {"mqm", "wmt18-metrics-task"},
     "pairwise": frozenset({"rankings/wmt11", "rankings/wmt13"}),
 }
