@@ -10,16 +10,16 @@ problems are solved on several cores.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple, TypeVar, cast
+from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
-from tertium.encoders.embeddings import Float32Array, IntArray
+from tertium.encoders.embeddings import Float32Array, IntArray, offsets_of
 from tertium.encoders.matching import spans
 from tertium.encoders.runtime import current_runtime
 from tertium.encoders.stream import Chunk
@@ -31,7 +31,7 @@ T = TypeVar("T")
 SIMPLEX_ROUNDS = 1_000_000
 OPTIMAL = 1
 SINKHORN_ROUNDS = 10_000
-SHARE = 16  # problems of about one size, whose distances are computed together
+SHARE = 64  # comparisons whose distances are computed together
 NEAR = 0.02  # squared distances below this lose too many digits in a float32 product
 TINY = np.float32(1e-30)
 
@@ -150,68 +150,65 @@ def _completed(plan: FloatArray, left: FloatArray, right: FloatArray) -> FloatAr
 def solve_chunk(chunk: Chunk, solve: Callable[[FloatArray], T]) -> list[T]:
     """What `solve` makes of the distances (left, right) between the pieces of each comparison.
 
-    Special tokens are left out. Distances are computed for many comparisons of about the same size
-    at once, and solved meanwhile on as many threads as the runtime allows.
+    Special tokens are left out. Comparisons are dealt to as many threads as the runtime allows, in
+    shares whose distances are computed together.
     """
-    results: list[T | None] = [None] * len(chunk)
-    for places, solved in _in_threads(_problems(chunk), solve):
-        for place, result in zip(places.tolist(), solved, strict=True):
-            results[place] = result
-    return cast("list[T]", results)
-
-
-class _Problems(NamedTuple):
-    """Comparisons at some places of a chunk: padded distances (m, l, r) and the true sizes."""
-
-    places: IntArray
-    costs: FloatArray
-    rows: list[int]
-    columns: list[int]
-
-
-def _problems(chunk: Chunk) -> Iterator[_Problems]:
     starts, stops = spans(chunk.texts)
-    sizes = stops - starts
-    rows, columns = sizes[chunk.left], sizes[chunk.right]
-    order = np.lexsort((rows, columns // 4))
-    for first in range(0, len(order), SHARE):
-        places = order[first : first + SHARE]
-        left, right = chunk.left[places], chunk.right[places]
-        costs = unit_distances(
-            _padded(chunk.texts.vectors, starts[left], sizes[left]),
-            _padded(chunk.texts.vectors, starts[right], sizes[right]),
-        )
-        yield _Problems(places, costs, rows[places].tolist(), columns[places].tolist())
+    scales = _scales(chunk.texts.vectors)
+
+    def work(first: int) -> list[T]:
+        left, right = chunk.left[first : first + SHARE], chunk.right[first : first + SHARE]
+        sides = (starts[left], stops[left]), (starts[right], stops[right])
+        return [solve(costs) for costs in _distances(chunk.texts.vectors, scales, *sides)]
+
+    return list(chain.from_iterable(_in_threads(work, range(0, len(chunk), SHARE))))
 
 
-def _padded(vectors: Float32Array, starts: IntArray, sizes: IntArray) -> Float32Array:
-    """The rows of several texts, (texts, most rows, d); a shorter one repeats its last row."""
-    steps = np.minimum(np.arange(int(sizes.max())), np.maximum(sizes - 1, 0)[:, None])
-    rows = np.minimum(starts[:, None] + steps, len(vectors) - 1)
-    return vectors[rows]
+def _distances(
+    vectors: Float32Array,
+    scales: Float32Array,
+    left: tuple[IntArray, IntArray],
+    right: tuple[IntArray, IntArray],
+) -> list[FloatArray]:
+    """What `unit_distances` gives for the rows start:stop of each comparison's two texts.
+
+    A product for each comparison; everything after it for all of them at once, since numpy takes
+    longer to be called than to work on a few hundred numbers. `scales` bring rows to length 1.
+    """
+    rows, columns = left[1] - left[0], right[1] - right[0]
+    edges = offsets_of(rows * columns)
+    squares = np.empty(int(edges[-1]), dtype=np.float32)
+    blocks = []
+    for begin, end, i, j, k, m in zip(
+        *(numbers.tolist() for numbers in (edges[:-1], edges[1:], *left, *right)), strict=True
+    ):
+        block = squares[begin:end].reshape(j - i, m - k)
+        np.matmul(vectors[i:j], vectors[k:m].T, out=block)
+        block *= scales[i:j, None]
+        block *= scales[k:m]
+        blocks.append((begin, end, j - i, m - k))
+    squares *= -2
+    squares += 2
+    result: FloatArray = squares.astype(np.float64)
+    near = np.flatnonzero(squares < NEAR)
+    if len(near):
+        owners = np.searchsorted(edges, near, side="right") - 1
+        place, width = near - edges[owners], columns[owners]
+        here, there = left[0][owners] + place // width, right[0][owners] + place % width
+        gaps = vectors[here] * scales[here, None] - vectors[there] * scales[there, None]
+        result[near] = np.einsum("ij,ij->i", gaps, gaps)
+    np.sqrt(result, out=result)
+    return [result[begin:end].reshape(r, c) for begin, end, r, c in blocks]
 
 
-def _in_threads(
-    shares: Iterable[_Problems], solve: Callable[[FloatArray], T]
-) -> Iterator[tuple[IntArray, list[T]]]:
-    def work(share: _Problems) -> tuple[IntArray, list[T]]:
-        parts = zip(share.costs, share.rows, share.columns, strict=True)
-        solved = [solve(np.ascontiguousarray(costs[:r, :c])) for costs, r, c in parts]
-        return share.places, solved
-
+def _in_threads(work: Callable[[int], T], jobs: Iterable[int]) -> Iterator[T]:
+    """The results of jobs, in their order, on as many threads as the runtime allows."""
     workers = current_runtime().threads or os.cpu_count() or 1
     if workers == 1:
-        yield from map(work, shares)
+        yield from map(work, jobs)
         return
-    stream = iter(shares)
     with ThreadPoolExecutor(workers) as pool:
-        pending: deque[Future[tuple[IntArray, list[T]]]] = deque()
-        while True:
-            while len(pending) < 2 * workers and (share := next(stream, None)) is not None:
-                pending.append(pool.submit(work, share))
-            if not pending:
-                return
-            yield pending.popleft().result()
+        yield from pool.map(work, jobs)
 
 
 def _assign(costs: FloatArray) -> Transport:
