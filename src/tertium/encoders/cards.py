@@ -16,11 +16,12 @@ USE_LANGUAGES = "ar de en es fr it ja ko nl pl pt ru th tr zh"
 class Card:
     """A model with a short name.
 
-    `layer` is the one its token vectors come from unless a name says otherwise; `size` is in
-    megabytes on disk; `files` maps each file that is checked to its sha256; `packages` are the
-    requirements that carry the weights: installed, they are found in folder `inside` of package
-    `module`; where `archive` is set, they hold the parts of a zip file instead, whose members lie
-    under `inside`. `hub` is the model's name on the Hugging Face hub.
+    `layer` is the one its token vectors come from unless a name says otherwise, chosen on da/wmt15
+    and da/wmt16 (`python -m tertium.reproduce.calibrate`); `size` is in megabytes on disk; `files`
+    maps each file that is checked to its sha256; `packages` are the requirements that carry the
+    weights: installed, they are found in folder `inside` of package `module`; where `archive` is
+    set, they hold the parts of a zip file instead, whose members lie under `inside`. `hub` is the
+    model's name on the Hugging Face hub.
     """
 
     name: str
@@ -59,7 +60,7 @@ CARDS: Mapping[str, Card] = {
         Card(
             name="mpnet",
             title="all-mpnet-base-v2, 12 layers, 768 d",
-            layer=8,
+            layer=7,
             languages=frozenset({"en"}),
             size=439,
             files={
@@ -74,7 +75,7 @@ CARDS: Mapping[str, Card] = {
         Card(
             name="use",
             title="Universal Sentence Encoder multilingual v3, 512 d",
-            layer=None,
+            layer=3,
             languages=frozenset(USE_LANGUAGES.split()),
             size=33,
             files={

@@ -7,7 +7,7 @@
 
 `minilm@4` is layer 4 of all-MiniLM-L6-v2 (0 is the embedding layer), `hf/xlm-roberta-base@9` a
 model of the Hugging Face hub or cache, `dir/models/mine@6` a folder,
-`file/vectors.txt` word vectors. Without a layer, a model takes the one its entry in `weights.py`
+`file/vectors.txt` word vectors. Without a layer, a model takes the one its entry in `cards.py`
 recommends, else its last.
 """
 

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tertium.encoders.cards import CARDS
 from tertium.encoders.embeddings import Embeddings, IntArray, offsets_of
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.sentencepiece import UNKNOWN, PieceTokenizer
@@ -20,7 +21,6 @@ from tertium.encoders.weights import Weights, locate
 from tertium.errors import UnknownNameError, UsageError
 
 BEGIN, END = 1, 2
-DEFAULT_LAYER = 3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,7 +35,7 @@ class UniversalEncoder:
     """
 
     weights: Weights
-    layer: int = DEFAULT_LAYER
+    layer: int
 
     @property
     def name(self) -> str:
@@ -147,7 +147,7 @@ def load(
     """The encoder of `use` or `use@LAYER`; special tokens are never kept."""
     if precision != "fp32":
         raise UsageError(f"encoder use computes in fp32 only, not {precision}")
-    layer = name.layer or str(DEFAULT_LAYER)
+    layer = name.layer or str(CARDS["use"].layer)
     if layer not in map(str, LAYERS):
         raise UnknownNameError("layer of use", layer, map(str, LAYERS))
     return UniversalEncoder(weights=locate(name), layer=int(layer))
