@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import measure
+from benchmarks.measure import Measured, measure
 from tertium.data.testset import TestSet
 from tertium.encoders import load_encoder, runtime
 from tertium.encoders.batching import padded_share, plan_batches
@@ -99,7 +99,7 @@ def warm_up(side: Side, whole: TestSet, base: Side) -> None:
     """A new run over all segments with the full store of a side, and how far scores are off."""
     assert side.store is not None
     with cache_at(side.store):
-        warm = timed(lambda: side.scorer(some(whole, side.systems)))
+        warm = measure(lambda: side.scorer(some(whole, side.systems)))
     report(side.label.replace("cold", "warm"), warm, base.spent)
     worst = np.abs(side.scores - base.scores).max()
     print(f"{'':36}largest difference of a segment from bert-score {worst:.1e}")
@@ -118,12 +118,12 @@ class Side:
     scorer: Scorer
     systems: Sequence[str]
     store: Path | None = None
-    turns: list[Timed] = field(default_factory=list)
+    turns: list[Measured[Any]] = field(default_factory=list)
 
     def take(self, part: TestSet) -> None:
         texts = some(part, self.systems)
         with cache_at(self.store):
-            turn = timed(lambda: settled(self.scorer(texts)))
+            turn = measure(lambda: settled(self.scorer(texts)))
         self.turns.append(turn)
         seconds = f"{turn.seconds:.1f} s, {turn.processor:.1f} s of processors"
         print(f"    {self.label}: {seconds}", flush=True)
@@ -133,12 +133,12 @@ class Side:
         return np.concatenate([turn.value for turn in self.turns], axis=1)
 
     @property
-    def spent(self) -> Timed:
-        return Timed(
+    def spent(self) -> Measured[None]:
+        return Measured(
             None,
             sum(turn.seconds for turn in self.turns),
-            sum(turn.processor for turn in self.turns),
             max(turn.megabytes for turn in self.turns),
+            sum(turn.processor for turn in self.turns),
         )
 
 
@@ -186,23 +186,7 @@ def our_scorer(name: str, precision: str) -> Scorer:
     return call
 
 
-@dataclass(frozen=True)
-class Timed:
-    """A measured call, with the seconds of all processors, which a busy machine leaves alone."""
-
-    value: Any
-    seconds: float
-    processor: float
-    megabytes: float
-
-
-def timed(call: Callable[[], Any]) -> Timed:
-    start = time.process_time()
-    found = measure(call)
-    return Timed(found.value, found.seconds, time.process_time() - start, found.megabytes)
-
-
-def report(label: str, found: Timed, base: Timed) -> None:
+def report(label: str, found: Measured[Any], base: Measured[Any]) -> None:
     print(
         f"{label:36}{found.seconds:8.1f} s {base.seconds / found.seconds:6.2f} x"
         f"{found.processor:10.1f} s of processors {base.processor / found.processor:6.2f} x"

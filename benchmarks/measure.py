@@ -1,4 +1,8 @@
-"""How long and how much: seconds, and the peak of resident memory, of one call."""
+"""How long and how much: seconds, processor seconds, and the peak of resident memory, of a call.
+
+Processor seconds count the work of all threads of this process: on a busy machine they say what a
+call costs, where seconds say how long one waited.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Measured(Generic[T]):
-    """What a call returned, how long it took, and how much resident memory it added at its peak."""
+    """What a call returned, how long it took, what processors did, and the memory it added."""
 
     value: T
     seconds: float
     megabytes: float
+    processor: float
 
 
 def measure(call: Callable[[], T]) -> Measured[T]:
@@ -34,14 +39,14 @@ def measure(call: Callable[[], T]) -> Measured[T]:
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    start = time.perf_counter()
+    start, work = time.perf_counter(), time.process_time()
     try:
         value = call()
     finally:
-        seconds = time.perf_counter() - start
+        seconds, processor = time.perf_counter() - start, time.process_time() - work
         done.set()
         watcher.join()
-    return Measured(value, seconds, (max(peak, resident()) - start_memory) / 1e6)
+    return Measured(value, seconds, (max(peak, resident()) - start_memory) / 1e6, processor)
 
 
 def resident() -> int:
