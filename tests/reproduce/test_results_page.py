@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tertium.cli import main
 from tertium.data.collection import Collection
-from tertium.errors import DataError
+from tertium.errors import DataError, MissingResourceError
 from tertium.reproduce import page, tables_of
 from tertium.reproduce.ledger import Ledger, way_of
 from tertium.reproduce.overview import SEEN
-from tertium.reproduce.table import Figure, PaperTable, Row, measure
+from tertium.reproduce.pictures import published_against_measured, write_picture
+from tertium.reproduce.table import Figure, Outcome, PaperTable, Row, measure
 
 PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
 
@@ -146,3 +148,51 @@ def test_a_partly_measured_average_is_in_brackets(data: Path, tmp_path: Path) ->
     outcomes = [Ledger(tmp_path / "results").outcome(t) for t in tables_of("overview")]
     (row,) = page.summary(outcomes).rows
     assert row[1].text.startswith("(0.")  # type: ignore[union-attr]
+
+
+def outcome_of(paper: str, number: str, folder: Path, value: float) -> Outcome:
+    """A table with every figure kept, all alike."""
+    (table,) = (t for t in tables_of(paper) if t.number == number)
+    ledger = Ledger(folder)
+    for row in table.rows:
+        for column in (row.experiment or table.experiment).columns:
+            if row.model is not None:
+                ledger.recall(table, row, column, lambda: Figure(value=value, count=7))
+    return ledger.outcome(table)
+
+
+@pytest.mark.parametrize(("paper", "number", "shown"), [
+    ("mathur2019", "figure 1", ["3360", "ESIM, judgements of TrainS, published"]),
+    ("pado2009", "figure-3", ["10%", "MT+RTER"]),
+    ("pado2009", "ablation", ["without structure", "0.625"]),
+])  # fmt: skip
+def test_learning_curves_and_ablations_are_drawn(
+    paper: str, number: str, shown: list[str], tmp_path: Path
+) -> None:
+    picture = tmp_path / "picture.svg"
+    assert write_picture(outcome_of(paper, number, tmp_path / "kept", 0.625), picture)
+    drawn = picture.read_text()
+    assert all(text in drawn for text in shown)
+    again = tmp_path / "again.svg"
+    write_picture(outcome_of(paper, number, tmp_path / "kept", 0.625), again)
+    assert again.read_bytes() == picture.read_bytes()
+
+
+def test_published_is_drawn_against_measured(tmp_path: Path) -> None:
+    outcomes = [outcome_of("mathur2019", "3", tmp_path / "kept", 0.9)]
+    assert published_against_measured(outcomes, tmp_path / "all.svg")
+    assert "mathur2019" in (tmp_path / "all.svg").read_text()
+    empty = Ledger(tmp_path / "nothing").outcome(outcomes[0].table)
+    assert not published_against_measured([empty], tmp_path / "none.svg")
+    assert not write_picture(empty, tmp_path / "none.svg")
+
+
+def test_rows_that_cannot_be_measured_keep_their_reason(tmp_path: Path) -> None:
+    def missing(collection: Collection, column: str) -> float:
+        raise MissingResourceError("no weights: pip install them")
+
+    (table,) = (t for t in tables_of("overview") if t.number == "da/wmt17")
+    one = replace(table, rows=[Row(label="absent", model=missing)])
+    ledger = Ledger(tmp_path)
+    ledger.note_missing(measure(one, Collection(tmp_path), ledger.recall))
+    assert ledger.outcome(one).rows[0].unavailable == "no weights: pip install them"
