@@ -47,12 +47,19 @@ def draw_columns(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Figure:
 
 
 def draw_rows(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Figure:
-    """A bar for each row, its average over the columns; a published one is a line across it."""
+    """A bar for each row, its average over the columns; a published one is a line across it.
+
+    Pale bars are averages of some columns only. Metrics side by side stand in their order.
+    """
+    if outcome.table.paper == "overview":
+        rows = sorted(rows, key=lambda row: -known_mean(row.measured))
     figure, panel = _panel(0.6 + 0.24 * len(rows))
     for place, row in enumerate(rows):
-        value = known_mean(row.measured)
-        panel.barh(place, value, height=0.7, color="tab:blue")
-        panel.text(value, place, f" {value:.{outcome.table.digits}f}", va="center", fontsize=7)
+        value, whole = known_mean(row.measured), all(v == v for v in row.measured)
+        panel.barh(place, value, height=0.7, color="tab:blue", alpha=1.0 if whole else 0.4)
+        shown = f"{value:.{outcome.table.digits}f}"
+        text = f" {shown if whole else f'({shown})'}"
+        panel.text(value, place, text, va="center", fontsize=7)
         if row.published_average == row.published_average:
             panel.vlines(row.published_average, place - 0.4, place + 0.4, color="tab:red")
     panel.set_yticks(range(len(rows)), [row.row.label for row in rows])
