@@ -120,6 +120,24 @@ def test_two_systems_stand_side_by_side_with_their_differences(opened: Browser) 
     assert texts(opened, f"{row} del") == []
 
 
+DIFFERENCES: list[tuple[str, str, list[str], list[str]]] = [
+    ("a b c", "a c", ["b"], []),
+    ("one two three four", "one 2 3 four", ["two three"], ["2 3"]),
+    ("彼は日本に行く", "彼は中国に行く", ["日本"], ["中国"]),  # compared sign by sign
+    ("", "new words", [], ["new words"]),
+    ("same  same", "same same", [], []),  # blanks are no difference
+    ("e\u0301a", "ea", ["e\u0301a"], ["ea"]),
+]
+
+
+def test_words_that_differ_are_marked_in_runs(opened: Browser) -> None:
+    run = "marked({}, {}, {}).filter((part) => part.nodeName).map((part) => part.textContent)"
+    for first, second, gone, new in DIFFERENCES:
+        a, b = json.dumps(first), json.dumps(second)
+        assert opened.evaluate(run.format(a, b, '"del"')) == gone, first
+        assert opened.evaluate(run.format(b, a, '"ins"')) == new, second
+
+
 @pytest.mark.parametrize(
     ("question", "sort"), [("metrics", "spread"), ("people", "misfit"), ("systems", "apart")]
 )
@@ -291,12 +309,13 @@ def test_a_screen_reader_finds_landmarks_names_and_headers(opened: Browser) -> N
     assert unnamed == 0
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
-def test_no_width_makes_the_page_scroll_sideways(opened: Browser, width: int) -> None:
-    opened.resize(width, 900)
-    opened.click('[data-ask="metrics"]')
-    opened.click("#results .unfold")
-    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+def test_no_width_makes_the_page_scroll_sideways(opened: Browser) -> None:
+    for width in (320, 390, 768, 1280, 1920):
+        opened.resize(width, 900)
+        for question in ("metrics", "systems"):
+            opened.click(f'[data-ask="{question}"]')
+            opened.click("#results .unfold")
+            assert opened.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_printed_page_is_light_whole_and_without_controls(opened: Browser) -> None:

@@ -11,7 +11,7 @@ from tertium.report.tables import Cell, Table
 def html_table(table: Table, *, sortable: bool = False, notes: bool = True) -> Markup:
     """A table for a page or a notebook; its first column names the rows.
 
-    A sortable one has a button in each header; `page.js` sorts by the cells' full values.
+    A sortable one has a button in each header; `script/tables.js` sorts by the cells' full values.
     """
     head = [
         element("th", element("button", name, type="button") if sortable and name else name,

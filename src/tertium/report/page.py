@@ -30,6 +30,8 @@ from tertium.report.tables import Table
 from tertium.scoring import Evaluation
 from tertium.version import __version__
 
+# One script in the page: what a part names is known to those after it.
+SCRIPT = ("elements", "tables", "data", "query", "differences", "results", "start")
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -53,7 +55,7 @@ class Report:
 
     def html(self) -> str:
         """The page."""
-        script, sections = resource("page.js"), self._sections()
+        script, sections = _script(), self._sections()
         links = [(name, title) for name, title, _ in sections] + [("segments", "Segments")]
         values = {
             "title": escape(self.title),
@@ -122,10 +124,14 @@ class Report:
         )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def resource(name: str) -> str:
     """A file of this package: the template, the style or the script."""
     return (files("tertium.report") / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    return "".join(resource(f"script/{part}.js") for part in SCRIPT)
 
 
 def _section(name: str, title: str, contents: Markup) -> Markup:

@@ -29,7 +29,7 @@ def encode(grid: Grid, explained: Sequence[Explained] = ()) -> str:
 
 
 def contents(grid: Grid, explained: Sequence[Explained]) -> dict[str, Any]:
-    """The same as plain values; see `page.js`, which reads them."""
+    """The same as plain values; see `script/data.js`, which reads them."""
     documents = list(dict.fromkeys(item.document for item in grid.items))
     number = {name: n for n, name in enumerate(documents)}
     by_item: list[list[str]] = [[] for _ in grid.items]

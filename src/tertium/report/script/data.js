@@ -1,0 +1,43 @@
+// The data of the page, unpacked: items with their texts, rows of scores, explanations.
+
+let data = null,
+  rows = null;
+async function unpack() {
+  const packed = atob($("data").textContent);
+  const bytes = new Uint8Array(packed.length);
+  for (let n = 0; n < packed.length; n++) bytes[n] = packed.charCodeAt(n);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  data = JSON.parse(await new Response(stream).text());
+  rows = { item: [], text: [], start: [], words: null };
+  data.items.forEach((item, n) => {
+    rows.start.push(rows.text.length);
+    for (const text of item[4]) {
+      rows.item.push(n);
+      rows.text.push(text);
+    }
+  });
+  rows.start.push(rows.text.length);
+  rows.words = Int32Array.from(rows.text, countWords);
+  data.explainedBy = new Map();
+  for (const entry of data.explained) {
+    if (!data.explainedBy.has(entry[0])) data.explainedBy.set(entry[0], []);
+    data.explainedBy.get(entry[0]).push(entry);
+  }
+}
+function countWords(text) {
+  const found = text.match(/\S+/g);
+  return found ? found.length : 0;
+}
+function rowOf(item, system) {
+  for (let row = rows.start[item]; row < rows.start[item + 1]; row++)
+    if (data.systemOf[row] === system) return row;
+  return -1;
+}
+const scaled = (value, decimals) =>
+  value === null || value === undefined ? NaN : value / 10 ** decimals;
+const score = (column, row) => (row < 0 ? NaN : scaled(column.values[row], column.decimals));
+const human = (row) =>
+  row < 0 || !data.human ? NaN : scaled(data.human.values[row], data.human.decimals);
+const shown = (value, decimals) => (Number.isNaN(value) ? "–" : value.toFixed(decimals));
+const perMille = (values, row) => (row < 0 || values[row] === null ? NaN : values[row] / 1000);
+const larger = (a, b) => (Number.isNaN(a) ? b : Number.isNaN(b) ? a : Math.max(a, b));

@@ -1,0 +1,16 @@
+"use strict";
+// Making elements: texts are always texts, never markup.
+
+const $ = (id) => document.getElementById(id);
+
+function make(name, attributes, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key === "on") node.addEventListener("click", value);
+    else node.setAttribute(key, value === true ? "" : value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+const option = (value, text) => make("option", { value }, text);

@@ -1,0 +1,106 @@
+// What is asked for: which translations, alone or in pairs, filtered how and sorted by what.
+
+const PER_PAGE = 50;
+const ALL = -1;
+const NONE = -2;
+
+const state = { page: 0, found: [], open: new Set() };
+const chosen = (id) => Number($(id).value);
+const column = () => data.columns[chosen("metric")];
+const paired = () => chosen("left") >= 0 && chosen("right") >= 0;
+
+const KEYS = {
+  number: ([left]) => left,
+  left: ([left]) => score(column(), left),
+  right: ([, right]) => score(column(), right),
+  difference: (unit) => difference(unit),
+  apart: (unit) => Math.abs(difference(unit)),
+  length: ([left]) => rows.words[left],
+  spread: ([left, right]) => larger(perMille(data.spread, left), perMille(data.spread, right)),
+  misfit: ([left, right]) =>
+    larger(Math.abs(perMille(data.misfit, left)), Math.abs(perMille(data.misfit, right))),
+  human: ([left]) => human(left),
+};
+const PARTIAL = ["spread", "misfit", "human"]; // what has none of these is not an answer
+function difference([left, right]) {
+  // above 0: the first is better
+  const gap = score(column(), left) - score(column(), right);
+  return column().up ? gap : -gap;
+}
+function candidates() {
+  const left = chosen("left"),
+    right = chosen("right"),
+    units = [];
+  if (paired()) {
+    for (let item = 0; item < data.items.length; item++) {
+      const pair = [rowOf(item, left), rowOf(item, right)];
+      if (pair[0] >= 0 && pair[1] >= 0) units.push(pair);
+    }
+    return units;
+  }
+  for (let row = 0; row < rows.text.length; row++)
+    if (left < 0 || data.systemOf[row] === left) units.push([row, -1]);
+  return units;
+}
+const folded = (text) => text.normalize("NFC").toLowerCase();
+function searchable(unit) {
+  rows.folded ||= rows.text.map(folded);
+  data.folded ||= data.items.map((item) => folded([item[0], item[2], ...item[3]].join("\n")));
+  const right = unit[1] < 0 ? "" : rows.folded[unit[1]];
+  return `${data.folded[rows.item[unit[0]]]}\n${rows.folded[unit[0]]}\n${right}`;
+}
+const terms = () => folded($("query").value).split(/\s+/).filter(Boolean);
+function wanted() {
+  const tests = [],
+    words = terms();
+  if (words.length)
+    tests.push((unit) => {
+      const text = searchable(unit);
+      return words.every((word) => text.includes(word));
+    });
+  const gap = parseFloat($("gap").value),
+    short = parseFloat($("shortest").value),
+    long = parseFloat($("longest").value);
+  if (gap > 0 && paired()) tests.push((unit) => Math.abs(difference(unit)) >= gap);
+  if (short > 0) tests.push(([left]) => rows.words[left] >= short);
+  if (!Number.isNaN(long)) tests.push(([left]) => rows.words[left] <= long);
+  const warning = chosen("warning"),
+    mask = warning === ALL ? ~0 : 1 << warning;
+  const warned = (row) => row >= 0 && (data.warned[row] & mask) !== 0;
+  if (warning !== NONE) tests.push(([left, right]) => warned(left) || warned(right));
+  if (chosen("document") >= 0)
+    tests.push(([left]) => data.items[rows.item[left]][1] === chosen("document"));
+  if ($("only").checked) tests.push((unit) => explanations(unit).length > 0);
+  return tests;
+}
+function explanations([left, right]) {
+  const systems = [-1, data.systemOf[left], right < 0 ? -1 : data.systemOf[right]];
+  return (data.explainedBy.get(rows.item[left]) || []).filter((entry) =>
+    systems.includes(entry[1]),
+  );
+}
+function find() {
+  const tests = wanted(),
+    key = KEYS[$("sort").value],
+    down = $("order").value === "down";
+  const found = candidates().filter((unit) => tests.every((test) => test(unit)));
+  let keyed = found.map((unit) => [key(unit), unit]);
+  if (PARTIAL.includes($("sort").value)) keyed = keyed.filter((entry) => !Number.isNaN(entry[0]));
+  keyed.sort((a, b) => compareKeys(a[0], b[0], down) || a[1][0] - b[1][0]);
+  state.found = keyed.map((entry) => entry[1]);
+  state.page = 0;
+  state.open.clear();
+  adapt();
+  render();
+}
+function adapt() {
+  // what makes no sense for one system alone, or without people, cannot be chosen
+  const pair = paired();
+  for (const choice of $("sort").options) {
+    if (["right", "difference", "apart"].includes(choice.value)) choice.disabled = !pair;
+    if (["misfit", "human"].includes(choice.value)) choice.disabled = !data.human;
+    if (choice.value === "spread") choice.disabled = data.columns.length < 2;
+  }
+  $("gap").disabled = !pair;
+  $("right").disabled = chosen("left") === ALL;
+}
