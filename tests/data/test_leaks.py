@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tertium.data.collection import Collection
@@ -50,6 +51,14 @@ def test_comparisons_with_a_shared_reference_go_and_are_counted() -> None:
     assert [p.item for p in kept] == ["0", "2"]
     assert kept.left_out == {SHARED: 2}
     assert [p.item for p in keep_shared(rankings, [judged("Y")])] == ["1", "1"]
+
+
+def test_only_what_was_compared_is_held_out() -> None:
+    texts = {str(n): ItemTexts({"A": "a", "B": "b"}, None, (r,)) for n, r in enumerate("xyz")}
+    pairs = [Comparison(item, "A", "B", 1.0) for item in ("0", "1", "2")]
+    rankings = gather(pairs, texts, name="x")
+    drawn = rankings.select(np.array([1]))
+    assert [p.item for p in drop_shared(rankings, [drawn])] == ["0", "2"]
 
 
 def test_one_of_several_references_is_enough() -> None:

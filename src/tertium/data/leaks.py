@@ -70,8 +70,15 @@ def keep_shared(
 def _shared(
     segments: Iterable[Segment], others: Iterable[JudgementSet | RankingSet]
 ) -> NDArray[np.bool_]:
-    taken = {key for other in others for segment in other.segments for key in _keys(segment)}
+    taken = {key for other in others for segment in _judged(other) for key in _keys(segment)}
     return np.array([bool(_keys(segment) & taken) for segment in segments], dtype=np.bool_)
+
+
+def _judged(data: JudgementSet | RankingSet) -> Iterable[Segment]:
+    """The segments somebody judged: rankings also hold texts that nobody compared."""
+    if isinstance(data, RankingSet):
+        return (data.segments[n] for n in np.flatnonzero(data.compared))
+    return data.segments
 
 
 def _keys(segment: Segment) -> frozenset[str]:

@@ -33,7 +33,8 @@ class PairwiseModel:
     """What training leaves.
 
     `columns` names the features the network was trained on, `encoders` maps each encoder behind its
-    vectors and columns to the hash of its weights.
+    vectors and columns to the hash of its weights, `metrics` each learned metric among the columns
+    to the model it was.
     """
 
     network: PairwiseNetwork
@@ -42,6 +43,7 @@ class PairwiseModel:
     projections: Mapping[VectorName, Projection] = field(default_factory=dict)
     information: Information = field(default_factory=Information.nothing)
     encoders: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, str] = field(default_factory=dict)
     training: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -80,6 +82,7 @@ def write_model(folder: Path, model: PairwiseModel, settings: Mapping[str, Any])
         "information_total": model.information.total,
         "farthest": model.scaler.farthest if np.isfinite(model.scaler.farthest) else None,
         "encoders": dict(model.encoders),
+        "metrics": dict(model.metrics),
         "training": dict(model.training),
     }
     weights = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
@@ -140,6 +143,7 @@ def _assemble(config: Mapping[str, Any], arrays: Mapping[str, Any]) -> PairwiseM
             arrays["information.keys"], arrays["information.counts"], config["information_total"]
         ),
         encoders=config["encoders"],
+        metrics=config.get("metrics", {}),
         training=config.get("training", {}),
     )
 

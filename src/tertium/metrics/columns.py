@@ -93,10 +93,22 @@ class Columns:
     def _suffix(self, part: str) -> str:
         """What decides a part beside its name."""
         if part != "nist":
-            return ""
+            model = learned_model(part)
+            return f" {model}" if model else ""
         digest = hashlib.sha256(self.information.keys.tobytes())
         digest.update(self.information.counts.tobytes())
         return f" {digest.hexdigest()[:12]}"
+
+
+def learned_model(part: str) -> str:
+    """The model behind a part that is a learned metric, as its signature names it; else nothing.
+
+    >>> learned_model("tertium-small")[:14], learned_model("chrf"), learned_model("bleucomp")
+    ('tertium-small@', '', '')
+    """
+    if part in ("bleucomp", "nist") or part.startswith((LAYERS, SOURCE)):
+        return ""
+    return load_metric(part).signature_fields(()).get("model", "")
 
 
 def _names(part: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ training data, and folders its memory.
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,15 +37,17 @@ from tertium.learning.pairwise_training import (
     Scaling,
     train_networks,
 )
-from tertium.metrics.columns import LAYERS, SOURCE, Columns
+from tertium.metrics.columns import LAYERS, SOURCE, Columns, learned_model
 from tertium.metrics.ranker import IntArray, Ranker
 from tertium.scores import FloatArray
 from tertium.segment import Preference, Segment
 
 __all__ = ["Pairwise", "PairwiseOptions", "load_model"]
 
-SHIPPED = Path(__file__).parent.parent / "trained" / "pairwise"
+TRAINED = Path(__file__).parent.parent / "trained"
+SHIPPED = TRAINED / "pairwise"
 UNSAVED = "unsaved-"
+_log = logging.getLogger(__name__)
 COSTS: dict[str, tuple[Cost, ...]] = {
     "logistic": ("logistic",),
     "kendall": ("kendall",),
@@ -67,7 +70,8 @@ class Pairwise(Ranker):
     `features` as in `tertium.metrics.columns` (4metrics, bleucomp, layers/minilm, any metric).
     `hidden=0` is the flat network, a logistic regression. `cost` and `scaling` say how it was
     trained: the published ones are `logistic+kendall` and `minmax`. `model` names the folder of a
-    model that was trained and saved; empty is the one that ships.
+    model that was trained and saved, or another that ships (`pairwise-minilm`); empty is the
+    default, which reads no vectors: they added nothing to its columns.
 
     Relatives: any metric ranks too (`load_ranker("chrf")`), by a score it gives to one translation
     at a time; this one sees both.
@@ -83,9 +87,9 @@ class Pairwise(Ranker):
     booktitle = "Proceedings of ACL-IJCNLP 2015", year = "2015", pages = "805--814"
 }"""
 
-    vectors: tuple[str, ...] = ("minilm~48",)
-    features: tuple[str, ...] = ("bleu", "chrf", "ter", "meteor", "layers/minilm")
-    hidden: int = 4
+    vectors: tuple[str, ...] = ()
+    features: tuple[str, ...] = ("tertium-small", "bleu", "chrf")
+    hidden: int = 0
     cost: Literal["logistic", "kendall", "logistic+kendall"] = "logistic"
     scaling: Scaling = "standard"
     model: str = ""
@@ -213,7 +217,7 @@ class Pairwise(Ranker):
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """The ranker that was saved to a folder."""
-        settings = read_config(Path(folder))["config"]
+        settings = read_config(_place(str(folder)))["config"]
         plain: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()
         }
@@ -252,6 +256,11 @@ class Pairwise(Ranker):
                     names.append(part.removeprefix(prefix))
         return {name: load_encoder(name).weights_hash for name in names}
 
+    def _metrics(self) -> dict[str, str]:
+        """The learned metrics among the columns, each with the model it is."""
+        found = {part: learned_model(part) for part in self._columns().parts}
+        return {part: model for part, model in found.items() if model}
+
 
 _unsaved: dict[str, PairwiseModel] = {}
 
@@ -263,7 +272,10 @@ def load_model(folder: str) -> PairwiseModel:
         return _unsaved[folder]
     if folder.startswith(UNSAVED):
         raise UsageError(f"the model {folder} was never saved, and is gone with its process")
-    model = read_model(Path(folder))
+    model = read_model(_place(folder))
+    for name, wanted in model.metrics.items():
+        if (found := learned_model(name)) != wanted:
+            _log.warning("%s learned to read %s, but finds %s here", folder, wanted, found)
     for name, wanted in model.encoders.items():
         found = load_encoder(name).weights_hash
         if found != wanted:
@@ -272,6 +284,12 @@ def load_model(folder: str) -> PairwiseModel:
                 f"here is {found[:12]}...: install that version, or train the model anew"
             )
     return model
+
+
+def _place(model: str) -> Path:
+    """The folder of a model: one that ships, by its name, or any other."""
+    shipped = TRAINED / model
+    return shipped if model.startswith("pairwise") and shipped.is_dir() else Path(model)
 
 
 def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> PairwiseModel:
@@ -288,6 +306,7 @@ def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> PairwiseModel:
     return PairwiseModel(
         network=nothing, scaler=nothing, columns=blank._columns().names,
         projections=projections, information=information, encoders=blank._encoders(),
+        metrics=blank._metrics(),
     )  # fmt: skip
 
 

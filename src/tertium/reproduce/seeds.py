@@ -29,9 +29,9 @@ class Recipe:
     """A ranker as a row of a table: what it reads, what it learns from, what it is chosen on.
 
     Called with a collection and a column, it is the trained rankers, one for each seed. The epoch
-    of each is chosen on 5,000 comparisons of `choose`, and training leaves out every segment whose
-    reference they share. Of WMT15 only segments of da/wmt15 serve for choosing: tertium-small
-    learned from all other rankings and never saw these.
+    of each is chosen on 5,000 comparisons of `choose`. Of WMT15 only segments of da/wmt15 serve for
+    choosing: tertium-small learned from all other rankings and never saw these. Training leaves out
+    every segment whose reference occurs among these comparisons or those of WMT13.
     """
 
     vectors: tuple[str, ...] = ()
@@ -58,11 +58,11 @@ class Recipe:
 @lru_cache(maxsize=64)
 def train(collection: Collection, recipe: Recipe) -> list[Pairwise]:
     """The rankers of a recipe; recipes that occur in several tables are trained once."""
-    dev = held_out(collection, recipe.choose)
+    dev, others = held_out(collection, recipe.choose), held_out(collection, WMT13)
     data: list[Preference] = []
     for name in recipe.train:
         for rankings in all_pairs(collection, name):
-            data += drop_shared(rankings, dev)
+            data += drop_shared(rankings, [*dev, *others])
     return Pairwise.train_seeds(
         data, dev=[p for rankings in dev for p in rankings], seeds=recipe.seeds,
         options=recipe.options, note=recipe.note, vectors=recipe.vectors,
@@ -78,15 +78,20 @@ def all_pairs(collection: Collection, name: str) -> list[RankingSet]:
 
 def held_out(collection: Collection, name: str) -> list[RankingSet]:
     """The comparisons that choices are made on."""
-    sets, generator = all_pairs(collection, name), np.random.default_rng(DEV_SEED)
     if name in UNSEEN:
-        assessed = UNSEEN[name]
-        pairs = [lp for lp in collection.find(assessed).lps if lp.endswith("-en")]
-        judged = [collection.judgements(assessed, lp) for lp in pairs]
-        sets = [keep_shared(rankings, judged).without_ties() for rankings in sets]
-        sets = [rankings for rankings in sets if len(rankings)]
-    drawn, _ = sample_comparisons(sets, DEV_SIZE, generator)
+        sets = _unseen(collection, name, UNSEEN[name])
+    else:
+        sets = all_pairs(collection, name)
+    drawn, _ = sample_comparisons(sets, DEV_SIZE, np.random.default_rng(DEV_SEED))
     return drawn
+
+
+def _unseen(collection: Collection, name: str, assessed: str) -> list[RankingSet]:
+    """The comparisons on segments that were assessed too, ties left out."""
+    pairs = [lp for lp in collection.find(assessed).lps if lp.endswith("-en")]
+    judged = [collection.judgements(assessed, lp) for lp in pairs]
+    sets = [collection.rankings(name, lp) for lp in pairs]
+    return [keep_shared(rankings, judged).without_ties() for rankings in sets]
 
 
 @dataclass(frozen=True, kw_only=True)
