@@ -70,21 +70,32 @@ def damage_table(metric: Metric, data: Collection, each: int) -> dict[str, float
     judged = [j.segment for lp in to_english(data, "da/wmt15")
               for j in data.judgements("da/wmt15", lp).judgements]  # fmt: skip
     whole = [Segment(s.references[0], None, s.references) for s in judged] + list(judged)
+    copied = [(s, Segment(s.source or "", None, s.references)) for s in judged if s.source]
+    kinds = {kind: damaged(whole, kind, each, rng) for kind in KINDS} | {
+        "source copied": [copied[n] for n in rng.permutation(len(copied))[:each]]
+    }
     figures = {}
-    for kind in KINDS:
-        cases: list[tuple[Segment, Segment]] = []
-        for place in rng.permutation(len(whole)):
-            segment = whole[place]
-            changed = damage(segment.hypothesis, kind, rng)
-            if changed is not None and changed not in segment.references:
-                cases.append((segment, Segment(changed, None, segment.references)))
-            if len(cases) == each:
-                break
+    for kind, cases in kinds.items():
         if cases:
             before = metric.score([a for a, _ in cases]).segments
             after = metric.score([b for _, b in cases]).segments
             figures[kind] = 100 * float(np.mean(after < before))
     return figures
+
+
+def damaged(
+    whole: list[Segment], kind: str, each: int, rng: np.random.Generator
+) -> list[tuple[Segment, Segment]]:
+    """Segments and their damaged versions, at most `each`, where the damage can be done."""
+    cases: list[tuple[Segment, Segment]] = []
+    for place in rng.permutation(len(whole)):
+        segment = whole[place]
+        changed = damage(segment.hypothesis, kind, rng)
+        if changed is not None and changed not in segment.references:
+            cases.append((segment, Segment(changed, None, segment.references)))
+        if len(cases) == each:
+            break
+    return cases
 
 
 if __name__ == "__main__":

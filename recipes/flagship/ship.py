@@ -1,6 +1,7 @@
-"""Stage 6: put a packaged student into tertium, calibrated against direct assessment.
+"""Stage 6: put packaged models into tertium, calibrated against direct assessment.
 
-    python -m recipes.flagship.ship OUT/student2 --encoder minilm/ --data DIR
+    python -m recipes.flagship.ship small OUT/student2 --encoder minilm/ --data DIR
+    python -m recipes.flagship.ship base OUT/base --encoder mpnet --data DIR
 
 The map from raw scores to 0..1 and its uncertainty come from da/wmt15 and da/wmt16, percentiles
 from outputs of WMT18's systems; da/wmt17 and rankings/wmt12 are not looked at.
@@ -17,47 +18,71 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from recipes.flagship.corpus import to_english
 from recipes.flagship.train import LAYERS
 from tertium.data.collection import Collection
 from tertium.features.surface import NAMES
-from tertium.metrics.flagship import MODEL, TertiumSmall
+from tertium.metrics.assessment import Assessment
+from tertium.metrics.flagship import TertiumSmall
 from tertium.metrics.packaged import TRAINED, packaged
+from tertium.metrics.tertium_base import TertiumBase, settings_of
 
 FloatArray = NDArray[np.float64]
 ENCODER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
 KNOTS = 16
+UNCALIBRATED = {"calibration": {"raw": [-1, 1], "score": [0.25, 0.75]}}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("student", type=Path)
-    parser.add_argument("--encoder", type=Path, required=True)
+    parser.add_argument("what", choices=("small", "base"))
+    parser.add_argument("weights", type=Path, help="the folder of stage 5")
+    parser.add_argument("--encoder", required=True, help="a folder (small), a name (base)")
     parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
-    parser.add_argument("--folder", type=Path, default=TRAINED / MODEL)
+    parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
     args = parser.parse_args()
-    config = join(args.student, args.encoder, args.folder)
-    write(args.folder, {**config, "calibration": {"raw": [-1, 1], "score": [0.25, 0.75]}})
-    config |= calibrate(Collection.at(args.data))
-    write(args.folder, config)
+    metric = TertiumSmall() if args.what == "small" else TertiumBase()
+    folder = TRAINED / metric.name
+    folder.mkdir(parents=True, exist_ok=True)
+    metadata = join(args.weights, folder / "weights.safetensors")
+    config: dict[str, Any] = (
+        student_settings(Path(args.encoder), folder)
+        if args.what == "small"
+        else settings_of(args.encoder, float(metadata["scale"]), float(metadata["shift"]))
+    )
+    digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
+    config["weights_sha256"] = digest
+    write(folder, {**config, **UNCALIBRATED})
+    data = Collection.at(args.data)
+    config |= calibration(*judged_scores(data, metric))
+    write(folder, config)
+    config["percentiles"] = percentiles(wmt18_scores(data, metric, args.each))
+    write(folder, config)
     print(json.dumps({key: config[key] for key in ("calibration", "uncertainty")}, indent=1))
 
 
-def join(student: Path, encoder: Path, folder: Path) -> dict[str, Any]:
-    """One weights file from its parts, and the encoder's settings beside it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    weights = {}
-    for part in sorted(student.glob("weights-*.safetensors")):
+def join(parts: Path, file: Path) -> dict[str, str]:
+    """One weights file from its parts; returns what they say of themselves."""
+    weights: dict[str, Any] = {}
+    metadata: dict[str, str] = {}
+    for part in sorted(parts.glob("weights-*.safetensors")):
         weights |= load_file(part)
-    save_file(weights, folder / "weights.safetensors")
+        with safe_open(part, "pt") as opened:
+            metadata |= opened.metadata() or {}
+    save_file(weights, file)
+    return metadata
+
+
+def student_settings(encoder: Path, folder: Path) -> dict[str, Any]:
+    """The student's settings; its encoder's own are put beside its weights."""
     files = []
     for name in ENCODER_FILES:
         if (encoder / name).is_file():
             shutil.copy(encoder / name, folder / f"encoder-{name}")
             files.append(f"encoder-{name}")
-    digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
     layers = LAYERS["minilm"]
     dim = json.loads((encoder / "config.json").read_text())["hidden_size"]
     return {
@@ -65,7 +90,6 @@ def join(student: Path, encoder: Path, folder: Path) -> dict[str, Any]:
         "layers": list(layers),
         "head": {"layers": len(layers), "dim": dim, "surface": len(NAMES), "dropout": 0.0},
         "encoder_files": files,
-        "weights_sha256": digest,
     }
 
 
@@ -74,27 +98,30 @@ def write(folder: Path, config: dict[str, Any]) -> None:
     packaged.cache_clear()
 
 
-def calibrate(data: Collection) -> dict[str, Any]:
-    """The monotone map, the spread of people around it, and the quantiles of WMT18 outputs."""
-    metric = TertiumSmall()
+def judged_scores(data: Collection, metric: Assessment) -> tuple[FloatArray, FloatArray]:
+    """Raw scores and people's on the sets that calibration may see."""
     judged = [
         judgement
         for name in ("da/wmt15", "da/wmt16")
         for lp in to_english(data, name)
         for judgement in data.judgements(name, lp).judgements
     ]
-    human = np.array([j.score for j in judged])
     raw = metric.raw_scores(
         [j.segment.hypothesis for j in judged], [j.segment.references[0] for j in judged]
     )
+    return raw, np.array([j.score for j in judged])
+
+
+def calibration(raw: FloatArray, human: FloatArray) -> dict[str, Any]:
+    """The monotone map to what people say, and the spread of people around it."""
     knots, levels = monotone(raw, human)
     low, high = np.quantile(human, [0.005, 0.995])
     scores = np.clip((levels - low) / (high - low), 0.02, 0.98)
-    found = {"calibration": {"raw": rounded(knots), "score": rounded(scores)}}
     predicted, scaled = np.interp(raw, knots, scores), (human - low) / (high - low)
-    found["uncertainty"] = spread(predicted, scaled)
-    write(TRAINED / MODEL, {**packaged(MODEL).config, **found})
-    return {**found, "percentiles": wmt18_percentiles(data, TertiumSmall())}
+    return {
+        "calibration": {"raw": rounded(knots), "score": rounded(scores)},
+        "uncertainty": spread(predicted, scaled),
+    }
 
 
 def monotone(raw: FloatArray, human: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -121,8 +148,8 @@ def spread(predicted: FloatArray, human: FloatArray) -> dict[str, list[float]]:
     }
 
 
-def wmt18_percentiles(data: Collection, metric: TertiumSmall, each: int = 40) -> dict[str, Any]:
-    """Quantiles of the scores of a sample of WMT18 outputs into English."""
+def wmt18_scores(data: Collection, metric: Assessment, each: int) -> FloatArray:
+    """The scores of a sample of WMT18 outputs into English."""
     task, rng, sample = data.metrics_task("wmt18-metrics-task"), np.random.default_rng(1), []
     for lp in task.with_outputs:
         if lp.endswith("-en"):
@@ -130,10 +157,14 @@ def wmt18_percentiles(data: Collection, metric: TertiumSmall, each: int = 40) ->
             for system in testset.systems:
                 segments = testset.segments(system)
                 sample += [segments[n] for n in rng.choice(len(segments), each, replace=False)]
-    scores = metric.segment_scores(sample)
+    return metric.segment_scores(sample)
+
+
+def percentiles(scores: FloatArray) -> dict[str, Any]:
+    """Quantiles of scores, and of how many they are."""
     percents = np.linspace(0, 100, 21)
     return {"score": rounded(np.maximum.accumulate(np.percentile(scores, percents))),
-            "percent": percents.tolist(), "segments": len(sample)}  # fmt: skip
+            "percent": percents.tolist(), "segments": len(scores)}  # fmt: skip
 
 
 def rounded(values: Any) -> list[float]:

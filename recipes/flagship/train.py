@@ -2,7 +2,7 @@ r"""Stages 2 to 4: teachers from preferences and judgements, their labels, and t
 
     python -m recipes.flagship.train teacher CORPUS --model cross --encoder mpnet/ -o teacher1/
     python -m recipes.flagship.train label CORPUS teacher1/ teacher2/ -o labels.npz
-    python -m recipes.flagship.train student CORPUS teacher1/ teacher2/ --encoder minilm/ -o student1/
+    python -m recipes.flagship.train student CORPUS teacher1/ teacher2/ --encoder minilm/ -o small/
     python -m recipes.flagship.train student CORPUS teacher1/ teacher2/ --encoder mpnet/ \
         --model cross --start teacher1/ --epochs 1 --rate 2e-5 --size 256 -o base/
 

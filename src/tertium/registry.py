@@ -43,6 +43,7 @@ METRICS: Mapping[str, str] = {
     "svr": "tertium.metrics.svr:SVR",
     "ter": "tertium.metrics.ter:TER",
     "ter-r": "tertium.metrics.entailment:TERR",
+    "tertium-base": "tertium.metrics.tertium_base:TertiumBase",
     "tertium-small": "tertium.metrics.flagship:TertiumSmall",
     "wmd": "tertium.metrics.wmd:WMD",
     "wmdo": "tertium.metrics.wmdo:WMDO",

@@ -22,7 +22,7 @@ TOLERANCE = 2e-5  # neural metrics: sums of float32 products in another order
 def metric(request: pytest.FixtureRequest) -> Metric:
     loaded = load_metric(request.param)
     try:
-        assert isinstance(loaded.needs, frozenset)
+        loaded.score([Segment("it is raining", "es regnet", ("it is raining",))])
     except MissingResourceError as error:
         pytest.skip(str(error))
     return loaded

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +31,22 @@ class Network:
     """The model of a folder on a device: numbers of pieces in, states out.
 
     `depth` is its number of layers; states of layer 0 are the embeddings, of layer `depth` the
-    model's output.
+    model's output. `change` may put other weights into the model when it is loaded.
     """
 
-    def __init__(self, folder: Path, *, device: str, precision: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        device: str,
+        precision: str,
+        change: Callable[[Any], None] | None = None,
+    ) -> None:
         check_precision(precision, device)
         self.device, self.precision = device, precision
         model = _load_model(folder)
+        if change is not None:
+            change(model)
         self.depth = int(model.config.num_hidden_layers)
         self.padding = int(getattr(model.config, "pad_token_id", None) or 0)
         self._model = model

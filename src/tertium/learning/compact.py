@@ -23,7 +23,7 @@ def quantise(weights: Mapping[str, Tensor], *, smallest: int = 4096) -> dict[str
     for name, weight in weights.items():
         if weight.ndim == 2 and weight.numel() >= smallest:
             scale = weight.float().abs().amax(dim=1, keepdim=True).clamp(min=1e-8) / 127
-            compact[name] = (weight.float() / scale).round().to(torch.int8)
+            compact[name] = (weight.float() / scale).round().to(torch.int8).contiguous()
             compact[name + SCALE] = scale.squeeze(1).to(torch.float32)
         else:
             compact[name] = weight.to(torch.float16).contiguous()

@@ -83,19 +83,46 @@ def rounded(cosines: Float32Array) -> tuple[tuple[float, ...], ...]:
 def greedy_links(chunk: Chunk, place: int, directions: Sequence[Direction]) -> list[Link]:
     """The best partner of each piece, from the sides that looked for one."""
     left, right = piece_vectors(chunk, place)
-    cosines = left @ right.T  # (left tokens, right tokens)
+    return best_partners(left @ right.T, directions)
+
+
+def best_partners(cosines: Float32Array, directions: Sequence[Direction]) -> list[Link]:
+    """The best partner of each piece by cosines (hypothesis pieces, other pieces)."""
     found: list[Link] = []
     if "precision" in directions:
         found += [
-            _link(i, int(j), cosines, 1 / len(left), "precision")
+            _link(i, int(j), cosines, 1 / len(cosines), "precision")
             for i, j in enumerate(cosines.argmax(axis=1))
         ]
     if "recall" in directions:
         found += [
-            _link(int(i), j, cosines, 1 / len(right), "recall")
+            _link(int(i), j, cosines, 1 / cosines.shape[1], "recall")
             for j, i in enumerate(cosines.argmax(axis=0))
         ]
     return found
+
+
+def compared(
+    text: str,
+    values: Mapping[str, float],
+    pieces: tuple[tuple[str, ...], tuple[str, ...]],
+    vectors: tuple[Float32Array, Float32Array],
+) -> Comparison:
+    """A hypothesis and a reference by the vectors of their pieces, both ways."""
+    links: list[Link] = []
+    cosines: tuple[tuple[float, ...], ...] = ()
+    if all(pieces):
+        similar = unit(vectors[0]) @ unit(vectors[1]).T  # (hypothesis pieces, reference pieces)
+        links, cosines = best_partners(similar, ("precision", "recall")), rounded(similar)
+    return Comparison(
+        side="reference",
+        text=text,
+        values=dict(values),
+        hypothesis_pieces=pieces[0],
+        other_pieces=pieces[1],
+        links=tuple(links),
+        cosines=cosines,
+    )
 
 
 def _link(i: int, j: int, cosines: Float32Array, weight: float, direction: Direction) -> Link:

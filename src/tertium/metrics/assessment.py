@@ -1,0 +1,142 @@
+"""Scores that mean something: what a model that ships says of a pair, as people would say it.
+
+A model's config.json holds a monotone map from its raw scores to 0..1 (the range that people use in
+direct assessment), how far people's scores lay from it, and where the outputs of WMT's systems
+stand on it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from tertium.encoders.runtime import Precision
+from tertium.errors import UsageError
+from tertium.metrics.embedding import comparisons
+from tertium.metrics.metric import SegmentMetric
+from tertium.metrics.packaged import Packaged, packaged
+from tertium.scores import FloatArray
+from tertium.segment import Segment
+from tertium.text.english import looks_english
+
+CITATION = """\
+@software{tertium,
+    title = "tertium: a toolkit that judges machine translation",
+    author = "{The tertium developers}", year = "2026"
+}"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessment(SegmentMetric):
+    """Expected direct assessment of a translation into English, 0 to 1, by a model that ships.
+
+    A hypothesis equal to its reference scores 1, and nothing else does. `references` takes the best
+    or the mean over several.
+    """
+
+    citation: ClassVar[str] = CITATION
+
+    references: Literal["best", "mean"] = "best"
+    precision: Precision = "fp32"
+
+    @property
+    def model(self) -> Packaged:
+        """What ships under the metric's name."""
+        return packaged(self.name)
+
+    @abstractmethod
+    def raw_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        """What the network says of each pair, before calibration; each distinct pair once."""
+
+    @abstractmethod
+    def truncated(self, segments: Sequence[Segment]) -> int:
+        """How many texts are longer than the model reads."""
+
+    @property
+    @abstractmethod
+    def max_length(self) -> int | None:
+        """How many pieces the model reads at once."""
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        super().check(segments)
+        if not looks_english([s.references[0] for s in segments]):
+            raise UsageError(
+                f"{self.name} judges translations into English, and these references are not: "
+                "use chrf for any language, or sentsim / bertscore with encoder=use"
+            )
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        owners, left, right = comparisons(segments, "reference")
+        scores = self.calibrate(self.raw_scores(left, right))
+        same = np.array([a == b for a, b in zip(left, right, strict=True)])
+        scores = np.where(same, 1.0, scores)
+        if self.references == "mean":
+            totals = np.bincount(owners, weights=scores, minlength=len(segments))
+            return totals / np.bincount(owners, minlength=len(segments))
+        best: FloatArray = np.maximum.reduceat(scores, np.flatnonzero(np.diff(owners, prepend=-1)))
+        return best
+
+    def calibrate(self, raw: FloatArray) -> FloatArray:
+        """Raw scores on the scale of human scores, strictly increasing, inside 0 to 1."""
+        knots = self.model.config["calibration"]
+        inner = np.interp(raw, knots["raw"], knots["score"])
+        low, high = knots["raw"][0], knots["raw"][-1]
+        below = knots["score"][0] * np.exp(np.minimum(raw - low, 0.0))
+        above = 1 - (1 - knots["score"][-1]) * np.exp(-np.maximum(raw - high, 0.0))
+        mapped: FloatArray = np.where(raw < low, below, np.where(raw > high, above, inner))
+        return mapped
+
+    def uncertainty(self, scores: FloatArray) -> FloatArray:
+        """The standard deviation of people's scores around a score, on held-out judgements."""
+        table = self.model.config["uncertainty"]
+        deviations: FloatArray = np.interp(scores, table["score"], table["deviation"])
+        return deviations
+
+    def percentile(self, scores: FloatArray) -> FloatArray:
+        """The share, in percent, of WMT18 system outputs that score lower."""
+        table = self.model.config["percentiles"]
+        percentages: FloatArray = np.interp(scores, table["score"], table["percent"])
+        return percentages
+
+    def values(self, hypothesis: str, reference: str) -> dict[str, float]:
+        """A pair's score, its uncertainty and its percentile, for explanations."""
+        score = self.segment_scores([Segment(hypothesis, None, (reference,))])
+        return {
+            "score": float(score[0]),
+            "uncertainty": float(self.uncertainty(score)[0]),
+            "percentile": float(self.percentile(score)[0]),
+        }
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        counts = super().warnings(segments)
+        cut = self.truncated(segments)
+        return {**counts, "truncated text": cut} if cut else counts
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        fields = {
+            "model": f"{self.name}@{self.model.hash[:8]}",
+            "prec": self.precision,
+            "maxlen": str(self.max_length),
+            "trunc": str(self.truncated(segments)),
+        }
+        several = any(len(s.references) > 1 for s in segments)
+        return {**fields, "refs": self.references} if several else fields
+
+
+def distinct(
+    hypotheses: Sequence[str], references: Sequence[str]
+) -> tuple[list[str], list[str], list[int]]:
+    """Distinct pairs, and the place of each given pair among them.
+
+    >>> distinct(["a", "b", "a"], ["x", "x", "x"])
+    (['a', 'b'], ['x', 'x'], [0, 1, 0])
+    """
+    places: dict[tuple[str, str], int] = {}
+    rows = [
+        places.setdefault(pair, len(places)) for pair in zip(hypotheses, references, strict=True)
+    ]
+    return [pair[0] for pair in places], [pair[1] for pair in places], rows
