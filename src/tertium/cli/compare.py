@@ -8,7 +8,7 @@ from tertium.cli.bars import bars
 from tertium.cli.inputs import add_inputs, add_metrics, check_writable, chosen_metrics, read_inputs
 from tertium.cli.output import add_output, print_records, print_table, write_json
 from tertium.cli.runtime import add_runtime, runtime_of
-from tertium.cli.score import DEFAULT_METRICS, add_paired
+from tertium.cli.score import BESIDE, add_paired
 
 DESCRIPTION = "Compare systems: the first is the baseline; every pair is tested."
 EPILOG = """\
@@ -29,7 +29,7 @@ def add_parser(
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_metrics(parser, DEFAULT_METRICS)
+    add_metrics(parser, BESIDE)
     add_inputs(parser)
     add_runtime(parser)
     output = add_output(parser)
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     check_writable(args.to_json)
     check_writable(args.report)
     testset = read_inputs(args)
-    metrics = chosen_metrics(args, DEFAULT_METRICS)
+    metrics = chosen_metrics(args, testset, BESIDE)
     with bars(args.quiet), runtime_of(args):
         result = comparison.compare(
             testset,

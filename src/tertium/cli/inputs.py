@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib.util
 from pathlib import Path
 
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError
 from tertium.metrics.metric import Metric, load_metric
+from tertium.text.english import looks_english
 
 RECORD_SUFFIXES = frozenset({".jsonl", ".ndjson", ".tsv", ".csv", ".parquet"})
 
@@ -34,23 +36,39 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
-    """Add -m, and COMET's --model for one metric."""
+def add_metrics(parser: argparse.ArgumentParser, beside: str = "") -> None:
+    """Add -m, and COMET's --model for one metric; `beside` goes with the default one."""
+    default = f"{beside} and the best that serves" if beside else "the best that serves"
     parser.add_argument(
         "-m", "--metrics", nargs="+", action="extend", default=[], metavar="METRIC",
-        help=f"specs such as bleu, chrf:word_order=2 (default: {default}); see `tertium list`",
+        help=f"specs such as bleu, chrf:word_order=2 (default: {default}, for translations into "
+        "English tertium-small); see `tertium list`",
     )  # fmt: skip
     parser.add_argument(
         "--model", action="append", default=[], metavar="METRIC", help="the same, one at a time"
     )
 
 
-def chosen_metrics(args: argparse.Namespace, default: str) -> list[Metric]:
+def chosen_metrics(args: argparse.Namespace, testset: TestSet, beside: str = "") -> list[Metric]:
     """The metrics that were asked for, or the default ones, in the precision asked for."""
-    metrics = [load_metric(spec) for spec in [*args.metrics, *args.model] or default.split()]
+    named = [*args.metrics, *args.model]
+    if not named:
+        companions = beside.split() if testset.references else []
+        named = list(dict.fromkeys([*companions, best_metric(testset)]))
+    metrics = [load_metric(spec) for spec in named]
     if args.precision is None:
         return metrics
     return [_in_precision(metric, args.precision) for metric in metrics]
+
+
+def best_metric(testset: TestSet) -> str:
+    """The metric that agrees best with people on such a test set, of those that can run here."""
+    if not all(importlib.util.find_spec(package) for package in ("torch", "transformers")):
+        return "chrf"
+    first = [texts[0] for texts in testset.references if texts]
+    if not first and testset.sources:
+        return "sentsim"
+    return "tertium-small" if first and looks_english(first) else "chrf"
 
 
 def _in_precision(metric: Metric, precision: str) -> Metric:

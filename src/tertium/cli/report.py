@@ -7,7 +7,7 @@ import argparse
 from tertium.cli.bars import bars
 from tertium.cli.inputs import add_inputs, add_metrics, check_writable, chosen_metrics, read_inputs
 from tertium.cli.runtime import add_runtime, runtime_of
-from tertium.cli.score import DEFAULT_METRICS, add_paired
+from tertium.cli.score import BESIDE, add_paired
 from tertium.errors import UsageError
 
 DESCRIPTION = "Write one self-contained HTML page that shows how systems and metrics differ."
@@ -37,7 +37,7 @@ def add_parser(
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_metrics(parser, DEFAULT_METRICS)
+    add_metrics(parser, BESIDE)
     add_inputs(parser)
     parser.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
     parser.add_argument("--ranker", metavar="RANKER", help="also a ranker's chances to win")
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     testset = read_inputs(args)
     human = pages.read_people(args.human, testset) if args.human else None
     curves = pages.read_curves(args.curves)
-    metrics = chosen_metrics(args, DEFAULT_METRICS)
+    metrics = chosen_metrics(args, testset, BESIDE)
     with bars(args.quiet), runtime_of(args):
         ranker = pages.the_ranker(args.ranker)
         results = pages.compared(

@@ -14,7 +14,7 @@ from tertium.errors import UsageError
 from tertium.frames import pandas, write_frame
 
 FRAME_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")
-DEFAULT_METRICS = "bleu chrf ter"
+BESIDE = "bleu chrf"  # what comparisons and reports show beside the best metric
 
 DESCRIPTION = "Score one or more systems under one or more metrics."
 EPILOG = """\
@@ -39,7 +39,7 @@ def add_parser(
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_metrics(parser, DEFAULT_METRICS)
+    add_metrics(parser)
     add_inputs(parser)
     add_runtime(parser)
     output = add_output(parser)
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     testset = read_inputs(args)
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
-    metrics = chosen_metrics(args, DEFAULT_METRICS)
+    metrics = chosen_metrics(args, testset)
     confidence = args.confidence_n if args.confidence else 0
     with bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)

@@ -1,0 +1,45 @@
+"""Which metric runs where none is named."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from tertium.cli import main
+from tertium.cli.inputs import best_metric
+from tertium.data.testset import TestSet
+
+pytest.importorskip("torch")
+ENGLISH = ("The cat is sitting on the mat.", "It has rained for three days in the north.") * 5
+GERMAN = ("Die Katze sitzt auf der Matte.", "Im Norden regnet es seit drei Tagen.") * 5
+
+
+def made(references: tuple[str, ...] = (), sources: tuple[str, ...] = ()) -> TestSet:
+    return TestSet(
+        systems={"ours": ENGLISH}, references=[(r,) for r in references], sources=sources
+    )
+
+
+def test_the_best_metric_that_serves_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert best_metric(made(ENGLISH)) == "tertium-small"
+    assert best_metric(made(GERMAN)) == "chrf"
+    assert best_metric(made(sources=GERMAN)) == "sentsim"
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert best_metric(made(ENGLISH)) == "chrf"
+
+
+def test_score_without_a_metric_uses_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, texts in (("ours.txt", ENGLISH), ("ref.txt", ENGLISH[::-1]), ("de.txt", GERMAN)):
+        (tmp_path / name).write_text("\n".join(texts) + "\n", encoding="utf-8")
+    ours, reference, german = (str(tmp_path / n) for n in ("ours.txt", "ref.txt", "de.txt"))
+    assert main(["score", "-t", ours, "-r", reference]) == 0
+    assert "tertium-small" in capsys.readouterr().out
+    assert main(["score", "-t", german, "-r", german]) == 0
+    assert "chrF" in capsys.readouterr().out
+    assert main(["compare", "-t", ours, german, "-r", reference, "--paired-bs-n", "10"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("BLEU", "chrF", "tertium-small"))
