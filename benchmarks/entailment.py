@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import resource
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from tertium.features.entailment.featurizer import EntailmentFeatures, forget, s
 from tertium.features.lexical import LexicalFeatures
 from tertium.features.parallel import rows_of
 from tertium.linguistics.parse import load_parser
-from tertium.metrics.entailment import MetricColumn
+from tertium.metrics.entailment import RTER, MetricColumn
 from tertium.metrics.meteor import METEOR
 from tertium.segment import Segment
 
@@ -79,13 +80,24 @@ def cores(segments: Sequence[Segment]) -> None:
 
 
 def memory(segments: Sequence[Segment]) -> None:
-    """The most memory this process and its children needed for many pairs."""
-    EntailmentFeatures()(segments[:50])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    show(f"{len(segments)} pairs", lambda: rows_of(EntailmentFeatures(), segments), len(segments))
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    print(f"before {before // 1024} MB, after {after // 1024} MB, largest child {child // 1024} MB")
+    """The most memory that scoring many pairs needs, of this process and of its children.
+
+    The pairs are those of each of some translations with each of some references, so that most
+    analyses are there already; rows, scores and processes are as for any pairs.
+    """
+    count = len(segments)
+    side = math.isqrt(count - 1) + 1
+    texts = list(dict.fromkeys(s.hypothesis for s in segments))[:side]
+    references = list(dict.fromkeys(s.references for s in segments))[:side]
+    crossed = [Segment(text, None, r) for text in texts for r in references][:count]
+    metric = RTER()
+    metric.score(crossed[:600])
+    for share in (0.1, 0.5, 1.0):
+        some = crossed[: int(share * len(crossed))]
+        show(f"{len(some)} pairs", lambda some=some: metric.score(some), len(some))  # type: ignore[misc]
+        here = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        print(f"peak {here // 1024} MB, largest child {child // 1024} MB", flush=True)
 
 
 def main() -> None:

@@ -101,8 +101,11 @@ def search(
     """Cross-validate every setting; `distances` (n, n) are squared, `targets` (n,).
 
     Folds are consecutive rows, as scikit-learn's are, so shuffle before; the score of a setting is
-    the mean of R^2 over folds whose targets differ, and of equal ones the earlier wins.
+    the mean of R^2 over folds whose targets differ, and of equal ones the earlier wins. A grid of
+    one setting has nothing to choose: its score is NaN.
     """
+    if len(grid) == 1:
+        return Search(scores=((next(iter(grid)), math.nan),))
     if not 2 <= folds <= len(targets):
         raise UsageError(f"{folds} folds of {len(targets)} judgements: expected 2 to as many")
     parts = np.array_split(np.arange(len(targets)), folds)

@@ -35,6 +35,8 @@ from tertium.metrics.trainable import SHIPPED, UNSAVED, TrainingData, judged_set
 from tertium.scores import FloatArray
 from tertium.segment import Judgement, Segment
 
+BLOCK = 4096  # segments whose features are held at once
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trained:
@@ -118,9 +120,14 @@ class Regression(SegmentMetric):
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         trained = self.trained
         parts, owner = single(segments)
-        predicted = trained.linear.predict(self.features(parts, trained.information))
+        # References stay together, so that each is analysed once; features are dropped block by
+        # block, so that memory does not grow with the number of segments.
+        order = sorted(range(len(parts)), key=lambda n: parts[n].references)
         best = np.full(len(segments), -np.inf)
-        np.maximum.at(best, owner, predicted)
+        for start in range(0, len(parts), BLOCK):
+            block = order[start : start + BLOCK]
+            rows = self.features([parts[n] for n in block], trained.information)
+            np.maximum.at(best, owner[block], trained.linear.predict(rows))
         return best
 
     def features(

@@ -11,14 +11,16 @@ from tertium.reproduce.table import PaperTable, Row
 COLUMNS = ("cs-en", "de-en", "fi-en", "ro-en", "ru-en", "tr-en")
 BOTH = (0.686, 0.611, 0.633, 0.660, 0.649, 0.646)
 COMBINATIONS = (
-    ("minilm",),
-    ("use",),
     ("glove",),
-    ("minilm", "use"),
+    ("use",),
+    ("minilm",),
     ("mpnet",),
+    ("minilm", "use"),
     ("mpnet", "use"),
+    ("mpnet", "minilm"),
     ("mpnet", "minilm", "use"),
 )
+SEARCHED_ANEW = (("minilm",), ("mpnet", "minilm", "use"))
 
 TABLES = [
     PaperTable(
@@ -66,12 +68,22 @@ TABLES = [
                     label=f"SVR, {' + '.join(encoders)}",
                     published=BOTH,
                     average=0.648,
-                    model=SentenceRegression(encoders=encoders),
+                    model=SentenceRegression(encoders=encoders, search="once"),
                 )
                 for encoders in COMBINATIONS
             ),
+            *(
+                Row(
+                    label=f"SVR, {' + '.join(encoders)}, as published",
+                    published=BOTH,
+                    average=0.648,
+                    model=SentenceRegression(encoders=encoders),
+                )
+                for encoders in SEARCHED_ANEW
+            ),
         ],
         note="ours stand beside the published combination of InferSent and Skip-Thought; the grid "
-        "is searched anew for each language pair, by 10-fold cross validation on what it trains on",
+        "is searched once, by 10-fold cross validation on WMT15 alone, or, as published, anew for "
+        "each language pair on all that it trains on",
     ),
 ]
