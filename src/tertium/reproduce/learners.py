@@ -46,9 +46,9 @@ class Head:
 
     Called with a collection and a column, it is the trained metrics, one for each seed. Segments
     that share a reference with da/wmt15, da/wmt17 or rankings/wmt12 are left out of training.
-    `judgements` trains on so many of da/wmt16, drawn at random by the seed. Differences are absolute
-    and the encoder's vectors whole: with the published sign and dropout every head learns far less
-    over these encoders.
+    `judgements` trains on so many of da/wmt16, drawn at random by the seed. Differences are
+    absolute and the encoder's vectors whole: with the published sign and dropout every head learns
+    far less over these encoders.
     """
 
     metric: str
