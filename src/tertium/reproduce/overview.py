@@ -43,7 +43,7 @@ SEEN: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(("bilstm", "bilstm-attention", "esim"), ASSESSED | RANKED),
     "tertium-base": ASSESSED | RANKED | {"mqm"},
     "tertium-small": ASSESSED | RANKED | {"mqm", "wmt18-metrics-task"},
-    "pairwise": frozenset({"rankings/wmt11", "rankings/wmt13"}),
+    "pairwise": ASSESSED | RANKED,  # it reads tertium-small
 }
 
 VARIANTS = ("chrf++", "mt-rte-r:embeddings=true")
