@@ -127,7 +127,8 @@ def _legend(evaluation: Evaluation, comparison: Comparison | None) -> list[Marku
         parts += [
             f"▲ ▼: significantly better or worse than {comparison.baseline} (paired, two-sided, "
             f"p < {comparison.alpha:g}, {comparison.resamples:,} {how}, seed {comparison.seed}). "
-            "Numbers in boxes are clusters: systems of one cluster cannot be told apart. "
+            "Numbers in boxes are clusters: each system of one is significantly better than every "
+            "system of the next. "
         ]
     return parts
 

@@ -58,7 +58,7 @@ def ranking_pictures(evaluation: Evaluation, comparison: Comparison | None) -> M
             decimals=scores[0].decimals,
         )  # fmt: skip
         figures.append(figure(chart, names[metric]))
-    more = " Systems on one shade cannot be told apart." if comparison else ""
+    more = " A shade is a cluster, significantly better than all below it." if comparison else ""
     lines = " Lines are 95 % bootstrap intervals." if evaluation.intervals else ""
     return group("Ranking of systems", f"Best above.{lines}{more}", figures)
 
