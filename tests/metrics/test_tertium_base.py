@@ -98,11 +98,31 @@ def test_raw_scores_equal_a_plain_forward_pass(tuned: Path) -> None:
 def test_batches_never_change_a_score(tuned: Path) -> None:
     metric = TertiumBase(folder=str(tuned))
     pairs = [h for h, _ in PAIRS], [r for _, r in PAIRS]
-    together = metric.raw_scores(*pairs)
+    together = metric.judge(*pairs)
     with runtime(batch_size=1):
-        np.testing.assert_allclose(metric.raw_scores(*pairs), together, atol=1e-5)
+        np.testing.assert_allclose(metric.judge(*pairs), together, atol=1e-5)
     twice = metric.raw_scores(pairs[0] * 2, pairs[1] * 2)
     assert (twice[:4] == twice[4:]).all()
+
+
+def test_a_pair_that_was_judged_is_not_judged_again(
+    tuned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = TertiumBase(folder=str(tuned))
+    pairs = [h for h, _ in PAIRS], [r for _, r in PAIRS]
+    cold = metric.raw_scores(*pairs)
+    asked: list[int] = []
+    judge = TertiumBase.judge
+
+    def counting(self: TertiumBase, left: list[str], right: list[str]) -> np.ndarray:
+        asked.append(len(left))
+        return judge(self, left, right)
+
+    monkeypatch.setattr(TertiumBase, "judge", counting)
+    assert (metric.raw_scores(*pairs) == cold).all()
+    assert not asked
+    metric.raw_scores(["the big cat", pairs[0][0]], ["a cat", pairs[1][0]])
+    assert asked == [1]
 
 
 def test_scores_are_calibrated_and_a_copy_scores_one(tuned: Path) -> None:

@@ -14,6 +14,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from tertium.encoders.memory import recall, remember
+from tertium.encoders.record import Part
 from tertium.encoders.runtime import Precision
 from tertium.errors import UsageError
 from tertium.metrics.embedding import comparisons
@@ -23,6 +25,7 @@ from tertium.scores import FloatArray
 from tertium.segment import Segment
 from tertium.text.english import looks_english
 
+KEPT_AT_ONCE = 4096  # pairs judged between two writings to the cache
 CITATION = """\
 @software{tertium,
     title = "tertium: a toolkit that judges machine translation",
@@ -49,8 +52,30 @@ class Assessment(SegmentMetric):
         return packaged(self.name)
 
     @abstractmethod
+    def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        """What the network says of each pair of texts, no two of them the same."""
+
     def raw_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        """What the network says of each pair, before calibration; each distinct pair once."""
+        """What the network says of each pair, before calibration.
+
+        Each distinct pair is judged once; what was said of it is kept with the vectors.
+        """
+        left, right, rows = distinct(hypotheses, references)
+        keys = [f"{len(a)} {a}{b}" for a, b in zip(left, right, strict=True)]
+        fingerprint = f"{self.name}-1:{self.model.hash}:{self.precision}"
+        known = recall(fingerprint, keys)
+        missing = [n for n, key in enumerate(keys) if key not in known]
+        for start in range(0, len(missing), KEPT_AT_ONCE):
+            some = missing[start : start + KEPT_AT_ONCE]
+            fresh = self.judge([left[n] for n in some], [right[n] for n in some])
+            parts = {
+                keys[n]: Part(np.array([score], dtype=np.float32), (), False)
+                for n, score in zip(some, fresh, strict=True)
+            }
+            remember(fingerprint, parts)
+            known |= parts
+        scores: FloatArray = np.array([known[keys[n]].matrix[0] for n in rows], dtype=np.float64)
+        return scores
 
     @abstractmethod
     def truncated(self, segments: Sequence[Segment]) -> int:

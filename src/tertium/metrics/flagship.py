@@ -16,7 +16,7 @@ import numpy as np
 from tertium.encoders import Chunk, Encoder, chunks, load_encoder
 from tertium.encoders.embeddings import IntArray
 from tertium.features.surface import surface_features
-from tertium.metrics.assessment import Assessment, distinct
+from tertium.metrics.assessment import Assessment
 from tertium.metrics.links import Alignment, Comparison, compared
 from tertium.metrics.packaged import packaged
 from tertium.scores import FloatArray
@@ -56,15 +56,14 @@ class TertiumSmall(Assessment):
     def max_length(self) -> int | None:
         return self.encoder.max_length
 
-    def raw_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        left, right, rows = distinct(hypotheses, references)
-        network, result = _network(MODEL), np.zeros(len(left))
-        for chunk in chunks(self.encoder, left, right):
+    def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        network, result = _network(MODEL), np.zeros(len(hypotheses))
+        for chunk in chunks(self.encoder, hypotheses, references):
             surface = surface_features(
-                [left[n] for n in chunk.pairs], [right[n] for n in chunk.pairs]
+                [hypotheses[n] for n in chunk.pairs], [references[n] for n in chunk.pairs]
             )
             result[chunk.pairs] = judge_chunk(network, chunk, surface, self.encoder.layers)
-        return result[rows]
+        return result
 
     def explain(self, segment: Segment) -> Alignment:
         """The score, its uncertainty, and each piece's best partner in the other text."""

@@ -1,8 +1,8 @@
 """tertium-base: reference and hypothesis read together by a fine-tuned mpnet, judged by a head.
 
 What ships is the low-rank difference to the public encoder (`learning.compact`), which is put onto
-its weights in memory. Every pair is a text of its own, so nothing is kept between pairs: it costs
-about ten times what tertium-small does, and agrees with people better.
+its weights in memory. Every pair is a text of its own, so that nothing is shared between pairs: it
+costs about ten times what tertium-small does, and agrees with people better.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tertium.encoders.runtime import Precision, current_runtime
 from tertium.encoders.settings import read_settings
 from tertium.encoders.weights import locate
 from tertium.errors import ModelError
-from tertium.metrics.assessment import Assessment, distinct
+from tertium.metrics.assessment import Assessment
 from tertium.metrics.links import Alignment, compared
 from tertium.metrics.packaged import ENCODER_PREFIX, Packaged, packaged
 from tertium.scores import FloatArray
@@ -69,14 +69,13 @@ class TertiumBase(Assessment):
     def _judge(self) -> PairJudge:
         return _judge(self.model, self.precision, current_runtime().device)
 
-    def raw_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        left, right, rows = distinct(hypotheses, references)
-        with progress.task("judging pairs", total=len(left)) as advance:
-            result = np.zeros(len(left))
-            for places, scores in self._judge.scores(left, right):
+    def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        result = np.zeros(len(hypotheses))
+        with progress.task("judging pairs", total=len(result)) as advance:
+            for places, scores in self._judge.scores(hypotheses, references):
                 result[places] = scores
                 advance(len(places))
-        return result[rows]
+        return result
 
     def explain(self, segment: Segment) -> Alignment:
         """The score, and each piece's best partner among the pieces it was read together with."""
