@@ -98,7 +98,7 @@ def paired_randomisation(
 
 
 def clusters(scores: Sequence[Scores], p_values: FloatArray, *, alpha: float = 0.05) -> list[int]:
-    """The cluster of each system, 1 for the best, that cannot be told apart from within.
+    """The cluster of each system, 1 for the best: each beats all systems of later clusters.
 
     Systems are ordered by score; a cluster ends where every system so far is significantly better
     than every system that follows.

@@ -71,7 +71,7 @@ def comparison_table(comparison: Comparison, decimals: int | None = None) -> Tab
         f"p: paired, two-sided, against {comparison.baseline}; {comparison.resamples} {samples}, "
         f"seed {comparison.seed}; * marks p < {comparison.alpha:g} (+ better, - worse)"
     )
-    groups = "rank: systems of one rank cannot be told apart from each other"
+    groups = "rank: every system of a rank is significantly better than all of later ranks"
     return Table(header, rows, notes=[how, groups, *_notes(evaluation)])
 
 
