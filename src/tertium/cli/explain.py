@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from statistics import median
 from typing import TYPE_CHECKING
 
 from tertium.cli.output import print_records, print_table
@@ -12,9 +13,11 @@ from tertium.report.tables import Table
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
+    from tertium.metrics.links import Alignment, Comparison
     from tertium.metrics.reasons import Reasons
 
 MOST = 15  # sentences of each kind that are printed
+FAR = 0.15  # below the usual cosine by so much, a best partner is none
 QUESTIONS = {
     "forward": "does the hypothesis follow from the reference?",
     "backward": "does the reference follow from the hypothesis?",
@@ -27,6 +30,7 @@ reference would score as its own translation, so that they add up to the score.
 examples:
   tertium explain -r "Three aid workers were kidnapped by pirates." \\
                   -t "Three aid workers were kidnapped."
+  tertium explain -m tertium-small -r "The blue car stopped." -t "The red car stopped."
   tertium explain -m mt-rte-r -r "..." -t "..." --top 20 --json
 """
 
@@ -49,7 +53,11 @@ def add_parser(
         "-r", "--reference", required=True, action="append", metavar="TEXT",
         help="the reference; again for another",
     )  # fmt: skip
-    parser.add_argument("-m", "--metric", default="rte-r", help="default: rte-r")
+    parser.add_argument(
+        "-m", "--metric", default="rte-r", metavar="METRIC",
+        help="rte-r (default) and the other regressions say it in words, tertium-small, bertscore, "
+        "wmd and their relatives by pieces",
+    )
     parser.add_argument("--top", type=int, default=10, metavar="N", help="features (default: 10)")
     parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
     parser.add_argument("--json", action="store_true", help="the same as -f json")
@@ -68,10 +76,12 @@ def run(args: argparse.Namespace) -> int:
             "regression on named features"
         )
     found = explain(Segment(args.translation, None, tuple(args.reference)))
-    if isinstance(found, Reasons) and not (args.json or args.format == "json"):
-        show(found, args.top)
-    else:  # what other metrics say is for machines: which piece was matched with which
+    if args.json or args.format == "json":
         print_records([found.as_dict()])
+    elif isinstance(found, Reasons):
+        show(found, args.top)
+    else:
+        show_alignment(found, args.top)
     return 0
 
 
@@ -94,6 +104,55 @@ def show(explanation: Reasons, top: int) -> None:
         print_table(_alignment_table(e), "text")
     print_table(_group_table(e), "text")
     print_table(_feature_table(e, top), "text")
+
+
+def show_alignment(alignment: Alignment, top: int) -> None:
+    """Print which pieces found no partner, and the weakest links, for a person to read."""
+    print(f"{alignment.metric}: {alignment.score:.4f}")
+    for comparison in alignment.comparisons:
+        values = ", ".join(f"{name} {value:.4g}" for name, value in comparison.values.items())
+        print(f"\nagainst the {comparison.side} {comparison.text!r}: {values}")
+        for side, pieces in partnerless(comparison).items():
+            if pieces:
+                print(f"  without a partner in the {side}: {', '.join(pieces)}")
+        if comparison.links:
+            print_table(_link_table(comparison, top), "text")
+
+
+def partnerless(comparison: Comparison) -> dict[str, list[str]]:
+    """The pieces of each text whose best partner is far less similar than is usual here, by the
+    text that lacks it."""
+    found: dict[str, list[str]] = {}
+    sides = (
+        ("recall", "translation", comparison.other_pieces, "other"),
+        ("precision", comparison.side, comparison.hypothesis_pieces, "hypothesis"),
+    )
+    for direction, lacking, pieces, end in sides:
+        links = [link for link in comparison.links if link.direction == direction]
+        usual = median([link.similarity for link in links]) if links else 0.0
+        weak = [link for link in links if link.similarity < usual - FAR]
+        found[lacking] = [pieces[getattr(link, end)] for link in weak]
+    return found
+
+
+def _link_table(comparison: Comparison, top: int) -> Table:
+    """The weakest links first; in a plan, those that move most over a distance."""
+    plan = any(link.direction == "transport" for link in comparison.links)
+    ordered = sorted(
+        comparison.links,
+        key=lambda link: -link.weight * link.similarity if plan else link.similarity,
+    )
+    rows = [
+        (comparison.hypothesis_pieces[link.hypothesis], comparison.other_pieces[link.other],
+         link.direction, f"{link.similarity:.3f}", f"{link.weight:.3f}")
+        for link in ordered[:top]
+    ]  # fmt: skip
+    measure = "distance" if plan else "similarity"
+    return Table(
+        header=("translation", comparison.side, "looked for by", measure, "weight"),
+        rows=rows,
+        left=frozenset({0, 1, 2}),
+    )
 
 
 def _alignment_table(e: Reasons) -> Table:

@@ -1,0 +1,53 @@
+"""`tertium explain` with metrics that explain themselves by pieces."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tertium.cli import main
+from tertium.cli.explain import partnerless
+from tertium.metrics.links import Comparison, Link
+
+BLUE = ["-r", "The blue car stopped in front of the house.", "-t", "The red car stopped."]
+
+
+def made(similarities: list[float]) -> Comparison:
+    pieces = tuple("abcde"[: len(similarities)])
+    links = tuple(
+        Link(hypothesis=n, other=n, similarity=s, weight=0.2, direction=direction)
+        for direction in ("recall", "precision")
+        for n, s in enumerate(similarities)
+    )
+    return Comparison(side="reference", text="", values={}, hypothesis_pieces=pieces.__class__(
+        piece.upper() for piece in pieces), other_pieces=pieces, links=links)  # fmt: skip
+
+
+def test_pieces_far_below_the_usual_have_no_partner() -> None:
+    assert partnerless(made([0.9, 0.95, 0.4, 0.92])) == {"translation": ["c"], "reference": ["C"]}
+    assert partnerless(made([0.9, 0.88, 0.92])) == {"translation": [], "reference": []}
+    assert partnerless(made([])) == {"translation": [], "reference": []}
+
+
+def test_it_says_which_words_found_no_partner(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    assert main(["explain", "-m", "tertium-small", *BLUE]) == 0
+    shown = capsys.readouterr().out
+    missing = next(line for line in shown.splitlines() if "in the translation" in line)
+    assert "front" in missing
+    assert "percentile" in shown
+
+
+def test_for_machines_it_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    assert main(["explain", "-m", "tertium-small", *BLUE, "--json"]) == 0
+    [comparison] = json.loads(capsys.readouterr().out)["comparisons"]
+    assert comparison["hypothesis_pieces"] == ["the", "red", "car", "stopped", "."]
+
+
+def test_a_plan_is_shown_by_what_moves_furthest(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    assert main(["explain", "-m", "wmd", "-r", "the blue car", "-t", "the red car"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "transport" in line]
+    assert rows[0][:2] == ["red", "blue"]
