@@ -85,7 +85,8 @@ def test_the_reader_of_pages_reads_them() -> None:
 def test_no_command_hides_in_a_block_without_a_language(page: Path) -> None:
     for block in blocks(page.read_text(encoding="utf-8")):
         if block.kind not in ("console", "bash", "sh", "python", "setup"):
-            hidden = re.search(r"^(\$ |tertium |>>> )", block.body, re.MULTILINE)
+            command = r"^(\$ |>>> )" if block.kind == "text" else r"^(\$ |tertium |>>> )"
+            hidden = re.search(command, block.body, re.MULTILINE)
             assert hidden is None, f"{page.name}, line {block.line}: say console, bash or python"
 
 
