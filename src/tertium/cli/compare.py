@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 
 from tertium.cli.bars import bars
-from tertium.cli.inputs import add_inputs, add_metrics, check_writable, chosen_metrics, read_inputs
+from tertium.cli.inputs import (
+    BEST,
+    add_inputs,
+    add_metrics,
+    check_writable,
+    chosen_metrics,
+    read_inputs,
+)
 from tertium.cli.output import add_output, print_records, print_table, write_json
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.cli.score import BESIDE, add_paired
@@ -29,7 +36,7 @@ def add_parser(
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_metrics(parser, BESIDE)
+    add_metrics(parser, f"{BESIDE} and {BEST}")
     add_inputs(parser)
     add_runtime(parser)
     output = add_output(parser)

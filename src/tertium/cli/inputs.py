@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
+from collections.abc import Iterable
 from pathlib import Path
 
 from tertium.data.testset import TestSet
@@ -12,6 +13,7 @@ from tertium.errors import DataError, UsageError
 from tertium.metrics.metric import Metric, load_metric
 from tertium.text.english import looks_english
 
+BEST = "tertium-small for translations into English, else the best that serves"
 RECORD_SUFFIXES = frozenset({".jsonl", ".ndjson", ".tsv", ".csv", ".parquet"})
 
 
@@ -36,13 +38,11 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_metrics(parser: argparse.ArgumentParser, beside: str = "") -> None:
-    """Add -m, and COMET's --model for one metric; `beside` goes with the default one."""
-    default = f"{beside} and the best that serves" if beside else "the best that serves"
+def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
+    """Add -m, and COMET's --model for one metric."""
     parser.add_argument(
         "-m", "--metrics", nargs="+", action="extend", default=[], metavar="METRIC",
-        help=f"specs such as bleu, chrf:word_order=2 (default: {default}, for translations into "
-        "English tertium-small); see `tertium list`",
+        help=f"specs such as bleu, chrf:word_order=2 (default: {default}); see `tertium list`",
     )  # fmt: skip
     parser.add_argument(
         "--model", action="append", default=[], metavar="METRIC", help="the same, one at a time"
@@ -51,14 +51,22 @@ def add_metrics(parser: argparse.ArgumentParser, beside: str = "") -> None:
 
 def chosen_metrics(args: argparse.Namespace, testset: TestSet, beside: str = "") -> list[Metric]:
     """The metrics that were asked for, or the default ones, in the precision asked for."""
-    named = [*args.metrics, *args.model]
-    if not named:
-        companions = beside.split() if testset.references else []
-        named = list(dict.fromkeys([*companions, best_metric(testset)]))
-    metrics = [load_metric(spec) for spec in named]
-    if args.precision is None:
+    if args.metrics or args.model:
+        return named_metrics(args)
+    companions = beside.split() if testset.references else []
+    return _loaded(dict.fromkeys([*companions, best_metric(testset)]), args.precision)
+
+
+def named_metrics(args: argparse.Namespace) -> list[Metric]:
+    """The metrics that were asked for, in the precision asked for."""
+    return _loaded([*args.metrics, *args.model], args.precision)
+
+
+def _loaded(specs: Iterable[str], precision: str | None) -> list[Metric]:
+    metrics = [load_metric(spec) for spec in specs]
+    if precision is None:
         return metrics
-    return [_in_precision(metric, args.precision) for metric in metrics]
+    return [_in_precision(metric, precision) for metric in metrics]
 
 
 def best_metric(testset: TestSet) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tertium.cli.bars import bars
-from tertium.cli.inputs import add_metrics, check_writable, chosen_metrics
+from tertium.cli.inputs import add_metrics, check_writable, named_metrics
 from tertium.cli.output import add_output, print_table, to_json, write_json
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.errors import UsageError
@@ -155,7 +155,7 @@ def _read(
         raise UsageError("nothing to compare with people: give --scores FILES or -m METRICS")
     parts = [read_scores(args, files, human)] if files else []
     if args.metrics or args.model:
-        parts.append(score_now(chosen_metrics(args, ""), human, level))
+        parts.append(score_now(named_metrics(args), human, level))
     left_out = {name: dict(people.left_out) for name, people in human.items() if people.left_out}
     sets = judged_sets(human, parts, level)
     return [judged.without(args.exclude) for judged in sets], left_out, human

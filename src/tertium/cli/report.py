@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 
 from tertium.cli.bars import bars
-from tertium.cli.inputs import add_inputs, add_metrics, check_writable, chosen_metrics, read_inputs
+from tertium.cli.inputs import (
+    BEST,
+    add_inputs,
+    add_metrics,
+    check_writable,
+    chosen_metrics,
+    read_inputs,
+)
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.cli.score import BESIDE, add_paired
 from tertium.errors import UsageError
@@ -37,7 +44,7 @@ def add_parser(
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_metrics(parser, BESIDE)
+    add_metrics(parser, f"{BESIDE} and {BEST}")
     add_inputs(parser)
     parser.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
     parser.add_argument("--ranker", metavar="RANKER", help="also a ranker's chances to win")

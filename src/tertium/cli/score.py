@@ -7,7 +7,14 @@ import sys
 from pathlib import Path
 
 from tertium.cli.bars import bars
-from tertium.cli.inputs import add_inputs, add_metrics, check_writable, chosen_metrics, read_inputs
+from tertium.cli.inputs import (
+    BEST,
+    add_inputs,
+    add_metrics,
+    check_writable,
+    chosen_metrics,
+    read_inputs,
+)
 from tertium.cli.output import add_output, print_records, print_table, write_json
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.errors import UsageError
@@ -39,7 +46,7 @@ def add_parser(
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_metrics(parser)
+    add_metrics(parser, BEST)
     add_inputs(parser)
     add_runtime(parser)
     output = add_output(parser)

@@ -6,9 +6,10 @@
 
 All share a learned mix of the encoder's layers in front and a feed-forward regressor behind, and
 all compare two vectors by [l; r; l*r; l-r]. The published difference has a sign, from which few
-examples do not teach a distance; with `absolute` it is |l-r|. A text goes through `read` once, however many comparisons it is part of; `represent` compares two sides;
-`score` regresses on one comparison (against the reference or the source) or on several side by
-side (against both). d is the encoder's width, h the hidden size, 2h a BiLSTM's output.
+examples do not teach a distance; with `absolute` it is |l-r|. A text goes through `read` once,
+however many comparisons it is part of; `represent` compares two sides; `score` regresses on one
+comparison (against the reference or the source) or on several side by side (against both). d is
+the encoder's width, h the hidden size, 2h a BiLSTM's output.
 """
 
 from __future__ import annotations

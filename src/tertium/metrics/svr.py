@@ -20,7 +20,8 @@ from tertium.metrics.trainable import Trainable, TrainingData, judged_sets
 from tertium.scores import FloatArray
 from tertium.segment import Segment
 
-GRID = svr.Grid()
+Grid = svr.Grid
+GRID = Grid()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,12 +19,10 @@ from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import RankingSet
 from tertium.encoders.folders import cache_folder
-from tertium.learning.options import Difference
-from tertium.learning.svr import Grid
 from tertium.meta.correlation import pearson
 from tertium.metrics import Metric, load_metric
 from tertium.metrics.pair_head import COMPARISONS, SCORES, TrainingOptions
-from tertium.metrics.svr import SVR, SVRConfig
+from tertium.metrics.svr import SVR, Grid, SVRConfig
 from tertium.metrics.trainable import without_leaks
 from tertium.registry import METRICS, resolve
 from tertium.reproduce.experiments import Segments, oriented
@@ -57,7 +55,7 @@ class Head:
     pairs: Pairs = "into English"
     dropout: float = 0.5
     input_dropout: float | None = 0.0
-    difference: Difference = "absolute"
+    difference: Literal["signed", "absolute"] = "absolute"
     judgements: int | None = None
     seeds: tuple[int, ...] = SEEDS
 
