@@ -269,12 +269,11 @@ def test_a_column_that_was_learned_anew_is_warned_of(
 
 @pytest.mark.slow
 def test_the_ranker_that_ships_agrees_with_people(human_data: Path) -> None:
-    """Strict tau on all of WMT12 de-en is far above .405, a network without the metric; BLEU .183.
-    """
+    """Measured on all of WMT12 de-en: strict tau .483; BLEU has .183. 400 comparisons: ± .045."""
     rankings = Collection(human_data).rankings("rankings/wmt12", "de-en").without_ties()
-    some = rankings.select(np.random.default_rng(0).choice(len(rankings), 1000, replace=False))
+    some = rankings.select(np.random.default_rng(0).choice(len(rankings), 400, replace=False))
     chances = load_ranker("pairwise").prefer(
         [some.segments[n] for n in some.left], [some.segments[n] for n in some.right]
     )
     agrees = np.where(some.verdicts > 0.5, chances > 0.5, chances < 0.5)
-    assert 2 * agrees.mean() - 1 > 0.3
+    assert 2 * agrees.mean() - 1 > 0.35

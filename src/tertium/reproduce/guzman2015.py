@@ -174,7 +174,7 @@ TABLES = [
                 _learned(f"{label}, {kind}", (), nan, recipe)
                 for label, name in (
                     ("MiniLM, 384 d", "minilm"),
-                    ("MiniLM, first 50 d", "minilm~50"),
+                    ("MiniLM, first 48 d", "minilm~48"),
                     ("USE, 512 d", "use"),
                 )
                 for kind, recipe in (
