@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tertium.data.collection import Collection
+from tertium.data.leaks import drop_shared
 from tertium.data.rankings import win_ratio
 from tertium.meta.agreement import Agreement
 from tertium.meta.correlation import ranks, spearman
@@ -51,13 +52,23 @@ METRICS: Sequence[tuple[type[Regression], float, float, float]] = (
 
 
 def others(collection: Collection, column: str, *sets: str) -> list[Judgement]:
-    """The judgements of sets (WMT16 by default) in all language pairs into English but one."""
+    """The judgements of sets (WMT16 by default) in all language pairs into English but one.
+
+    Language pairs of a year share one reference in eleven: what shares one with the pair that is
+    left out is left out, too.
+    """
+    names = sets or ("da/wmt16",)
+    held = [
+        collection.judgements(name, column)
+        for name in names
+        if column in collection.find(name).lps
+    ]
     return [
         judgement
-        for name in sets or ("da/wmt16",)
+        for name in names
         for lp in collection.find(name).lps
         if lp.endswith("-en") and lp != column
-        for judgement in collection.judgements(name, lp).judgements
+        for judgement in drop_shared(collection.judgements(name, lp), held).judgements
     ]
 
 
