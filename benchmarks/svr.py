@@ -23,9 +23,9 @@ def data(rows: int, features: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     width = features // 4
     left = rng.normal(size=(rows, width))
-    right = 0.7 * left + rng.normal(size=(rows, width))
+    right = rng.uniform(0.0, 2.0, size=(rows, 1)) * left + rng.normal(size=(rows, width))
     left, right = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (left, right))
-    scores = (left * right).sum(axis=1) * 10 + rng.normal(size=rows)
+    scores = (left * right).sum(axis=1) + 0.2 * rng.normal(size=rows)
     return matched(left, right), (scores - scores.mean()) / scores.std()
 
 
