@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -204,11 +205,22 @@ def _distances(
 def _in_threads(work: Callable[[int], T], jobs: Iterable[int]) -> Iterator[T]:
     """The results of jobs, in their order, on as many threads as the runtime allows."""
     workers = current_runtime().threads or os.cpu_count() or 1
-    if workers == 1:
-        yield from map(work, jobs)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(work, jobs)
+    with _one_blas_thread():
+        if workers == 1:
+            yield from map(work, jobs)
+            return
+        with ThreadPoolExecutor(workers) as pool:
+            yield from pool.map(work, jobs)
+
+
+def _one_blas_thread() -> AbstractContextManager[object]:
+    """Products of a few thousand numbers are over before a second thread has woken up."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return nullcontext()
+    limited: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
+    return limited
 
 
 def _assign(costs: FloatArray) -> Transport:
