@@ -78,8 +78,8 @@ class Assessment(SegmentMetric):
         return scores
 
     @abstractmethod
-    def truncated(self, segments: Sequence[Segment]) -> int:
-        """How many texts are longer than the model reads."""
+    def truncated(self, texts: Sequence[str]) -> int:
+        """How many of these texts are longer than the model reads."""
 
     @property
     @abstractmethod
@@ -138,7 +138,7 @@ class Assessment(SegmentMetric):
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         counts = super().warnings(segments)
-        cut = self.truncated(segments)
+        cut = self._cut(segments)
         return {**counts, "truncated text": cut} if cut else counts
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
@@ -146,10 +146,14 @@ class Assessment(SegmentMetric):
             "model": f"{self.name}@{self.model.hash[:8]}",
             "prec": self.precision,
             "maxlen": str(self.max_length),
-            "trunc": str(self.truncated(segments)),
+            "trunc": str(self._cut(segments)),
         }
         several = any(len(s.references) > 1 for s in segments)
         return {**fields, "refs": self.references} if several else fields
+
+    def _cut(self, segments: Sequence[Segment]) -> int:
+        texts = dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references))
+        return self.truncated(list(texts))
 
 
 def distinct(

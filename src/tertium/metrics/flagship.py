@@ -40,7 +40,7 @@ class TertiumSmall(Assessment):
     among outputs of WMT systems.
 
     Needs English references: other languages are refused with advice. Relatives: `tertium-base` is
-    its teacher, closer to people and slower; BERTScore reads the same kind of vectors without
+    larger, closer to people and slower; BERTScore reads the same kind of vectors without
     having learned from people; SentSim works without references.
     """
 
@@ -76,9 +76,8 @@ class TertiumSmall(Assessment):
         score = float(self.segment_scores([segment])[0])
         return Alignment(metric=self.spec, score=score, comparisons=tuple(found))
 
-    def truncated(self, segments: Sequence[Segment]) -> int:
-        texts = dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references))
-        return self.encoder.truncated(list(texts))
+    def truncated(self, texts: Sequence[str]) -> int:
+        return self.encoder.truncated(texts)
 
 
 @lru_cache(maxsize=2)

@@ -2,7 +2,7 @@
 
 What ships is the low-rank difference to the public encoder (`learning.compact`), which is put onto
 its weights in memory. Every pair is a text of its own, so that nothing is shared between pairs: it
-costs about ten times what tertium-small does, and agrees with people better.
+costs about seven times what tertium-small does, and agrees with people better.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tertium import progress
 from tertium.encoders.batching import plan_batches
 from tertium.encoders.embeddings import Float32Array, IntArray
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.pieces import Tokenizer
+from tertium.encoders.pieces import Tokenizer, surely_fits
 from tertium.encoders.runtime import Precision, current_runtime
 from tertium.encoders.settings import read_settings
 from tertium.encoders.weights import locate
@@ -43,13 +43,13 @@ BUDGET, OVERHEAD = 2048, 96  # tokens of a forward pass, and what starting one c
 
 @dataclass(frozen=True, kw_only=True)
 class TertiumBase(Assessment):
-    """Expected direct assessment of a translation into English, 0 to 1: the teacher's.
+    """Expected direct assessment of a translation into English, 0 to 1, by the larger model.
 
     Scores mean what tertium-small's mean, with the same calibration, uncertainty and percentiles of
     its own. `folder` names another model of the same make, as the recipe writes it.
 
     Needs English references and the public encoder (`tertium models install mpnet`). Relatives:
-    `tertium-small` learned from it, and scores ten times as fast.
+    `tertium-small` had the same teachers, and scores seven times as fast.
     """
 
     name: ClassVar[str] = MODEL
@@ -91,9 +91,8 @@ class TertiumBase(Assessment):
         score = float(self.segment_scores([segment])[0])
         return Alignment(metric=self.spec, score=score, comparisons=tuple(found))
 
-    def truncated(self, segments: Sequence[Segment]) -> int:
-        texts = dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references))
-        return self._judge.truncated(list(texts))
+    def truncated(self, texts: Sequence[str]) -> int:
+        return self._judge.truncated(texts)
 
 
 class PairJudge:
@@ -154,7 +153,8 @@ class PairJudge:
 
     def truncated(self, texts: Sequence[str]) -> int:
         """How many texts lose pieces in a pair."""
-        return sum(len(pieces.ids) > self._room for pieces in self._tokenizer(texts))
+        doubtful = [text for text in texts if not surely_fits(text, self._room)]
+        return sum(len(pieces) > self._room for pieces in self._tokenizer(doubtful))
 
     @property
     def _room(self) -> int:
