@@ -11,7 +11,7 @@ from tertium.reproduce import PAPERS, tables_of
 from tertium.reproduce.ledger import Ledger
 from tertium.reproduce.pictures import known_mean
 
-SETS = ("da/wmt17", "rankings/wmt12")
+SETS = ("da/wmt17", "wmt17-metrics-task", "rankings/wmt12")
 
 
 def kept(set_name: str) -> dict[str, str]:
@@ -25,8 +25,8 @@ def kept(set_name: str) -> dict[str, str]:
 
 def test_the_readme_shows_kept_figures() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| \[`([^`]+)`\]\([^)]+\)[^|]*\| \**([^|*]+)\** \| \**([^|*]+)\** \|$",
-                      text, re.MULTILINE)  # fmt: skip
+    figure = r" \**([^|*]+)\** \|"
+    rows = re.findall(rf"^\| \[`([^`]+)`\]\([^)]+\)[^|]*\|{figure * 3}$", text, re.MULTILINE)
     assert len(rows) >= 5
     for name, *figures in rows:
         for set_name, figure in zip(SETS, figures, strict=True):
@@ -40,7 +40,7 @@ def test_what_could_not_be_reproduced_is_said_for_every_paper(paper: str) -> Non
     assert f"## {authors}" in text
 
 
-@pytest.mark.parametrize("set_name", SETS)
+@pytest.mark.parametrize("set_name", ["da/wmt17", "rankings/wmt12"])
 def test_the_page_of_results_shows_kept_figures(set_name: str) -> None:
     text = (DOCS / "results.md").read_text(encoding="utf-8")
     head, _, after = text.partition("## Every metric on every set\n")

@@ -8,12 +8,14 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tertium.data.collection import Collection
 from tertium.errors import DataError, LengthError, MissingResourceError, UsageError
 from tertium.report.tables import render
-from tertium.reproduce.render import as_record, as_table
+from tertium.reproduce.experiments import over_seeds
+from tertium.reproduce.render import as_record, as_table, notes
 from tertium.reproduce.table import Figure, PaperTable, Row, measure
 
 
@@ -114,3 +116,27 @@ def test_a_record_keeps_full_numbers(nowhere: Collection) -> None:
     assert record["rows"][0]["measured"] == {"one": 3.0, "two": 6.0}
     assert record["rows"][0]["judged"] == {"one": 10, "two": 10}
     assert record["code"].startswith("tertium ")
+
+
+@dataclass(frozen=True)
+class Seeded(Fixed):
+    """The mean of two seeds that lie one apart."""
+
+    statistic: str = "a mean"
+
+    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
+        return over_seeds(np.array([float(model), float(model) + 1]), count=10)
+
+
+def test_the_spread_over_seeds_is_one_line_a_row(nowhere: Collection) -> None:
+    outcome = measure(table(Row(label="x", model=three, experiment=Seeded())), nowhere)
+    assert outcome.rows[0].measured == (3.5, 3.5)
+    found = notes(outcome)
+    assert "x: mean of 2 seeds, standard deviation one 0.707, two 0.707" in found
+    assert "x, statistic: a mean" in found
+
+
+def test_a_rows_own_experiment_with_the_tables_statistic_says_nothing(nowhere: Collection) -> None:
+    outcome = measure(table(Row(label="x", model=three, experiment=Fixed())), nowhere)
+    assert not [line for line in notes(outcome) if line.startswith("x, statistic")]
+    assert not [line for line in notes(outcome) if "seeds" in line]

@@ -161,6 +161,16 @@ def _outputs(testset: TestSet) -> dict[str, Sequence[Segment]]:
     return {system: testset.segments(system) for system in testset.systems}
 
 
+def over_seeds(
+    values: FloatArray, count: int, signature: str = "", left_out: dict[str, int] | None = None
+) -> Figure:
+    """The mean of what networks of several seeds reached, (seeds,), with its spread."""
+    return Figure(
+        value=float(values.mean()), count=count, signature=signature, seeds=len(values),
+        deviation=float(values.std(ddof=1)) if len(values) > 1 else 0.0, left_out=left_out or {},
+    )  # fmt: skip
+
+
 def _figure(agreement: Agreement, signature: str, left_out: dict[str, int]) -> Figure:
     unscored = int(agreement.left_out)
     if unscored:

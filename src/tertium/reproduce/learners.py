@@ -25,7 +25,7 @@ from tertium.metrics.pair_head import COMPARISONS, SCORES, TrainingOptions
 from tertium.metrics.svr import SVR, Grid, SVRConfig
 from tertium.metrics.trainable import without_leaks
 from tertium.registry import METRICS, resolve
-from tertium.reproduce.experiments import Segments, oriented
+from tertium.reproduce.experiments import Segments, oriented, over_seeds
 from tertium.reproduce.table import Figure
 
 SEEDS = (1, 2, 3)
@@ -141,13 +141,8 @@ class SeededSegments(Segments):
         scored = [metric.score(judged.segments) for metric in model]
         agreements = [self.correlate(judged.scores, oriented(scores)) for scores in scored]
         values = np.array([float(agreement) for agreement in agreements])
-        deviation = values.std(ddof=1) if len(values) > 1 else 0.0
-        spread = f"{len(values)} seeds, deviation {deviation:.3f} on {column}"
-        return Figure(
-            value=float(values.mean()),
-            count=int(agreements[0].used),
-            signature=f"{spread}; {scored[0].signature}",
-            left_out=dict(judged.left_out),
+        return over_seeds(
+            values, int(agreements[0].used), scored[0].signature, dict(judged.left_out)
         )
 
 
@@ -174,8 +169,7 @@ class Curve:
                 parts.append(float(pearson(judged.scores, metric.score(judged.segments).segments)))
                 count += len(judged)
             values.append(float(np.mean(parts)))
-        spread = f"{len(values)} seeds, deviation {np.std(values):.3f} at {column}"
-        return Figure(value=float(np.mean(values)), count=count // len(values), signature=spread)
+        return over_seeds(np.array(values), count // len(values))
 
 
 def first_of(head: Head) -> Any:

@@ -32,15 +32,28 @@ def notes(outcome: Outcome) -> list[str]:
         lines.append("average: mean of the columns; where the paper prints none, ours of its row")
     for row in outcome.rows:
         lines += [f"{row.row.label}: {signature}" for signature in row.signatures]
+        lines += _spread(row, outcome)
         left_out = sum((Counter(figure.left_out) for figure in row.figures), Counter[str]())
         lines += [f"{row.row.label}, left out: {k}: {n}" for k, n in left_out.items()]
-        if row.figures and row.row.experiment is not None:
-            lines.append(f"{row.row.label}, statistic: {row.row.experiment.statistic}")
+        statistic = (row.row.experiment or table.experiment).statistic
+        if row.figures and statistic != table.experiment.statistic:
+            lines.append(f"{row.row.label}, statistic: {statistic}")
         lines += [f"{row.row.label}: {row.row.note}"] if row.row.note else []
         lines += [f"{row.row.label}: not available: {row.unavailable}"] if row.unavailable else []
     lines += [table.note] if table.note else []
     codes = dict.fromkeys(f.code for row in outcome.rows for f in row.figures if f.code)
     return [*lines, f"code: {'; '.join(codes) or code_version()}"]
+
+
+def _spread(row: MeasuredRow, outcome: Outcome) -> list[str]:
+    """How far the networks of several seeds lie apart in each column."""
+    columns, digits = outcome.table.experiment.columns, outcome.table.digits
+    seeded = [(c, f) for c, f in zip(columns, row.figures, strict=False) if f.seeds > 1]
+    if not seeded:
+        return []
+    seeds = max(figure.seeds for _, figure in seeded)
+    listed = ", ".join(f"{column} {figure.deviation:.{digits}f}" for column, figure in seeded)
+    return [f"{row.row.label}: mean of {seeds} seeds, standard deviation {listed}"]
 
 
 def as_record(outcome: Outcome) -> dict[str, Any]:
@@ -64,6 +77,8 @@ def as_record(outcome: Outcome) -> dict[str, Any]:
                 "measured": dict(zip(columns, row.measured, strict=False)),
                 "measured_average": row.average,
                 "judged": dict(zip(columns, (f.count for f in row.figures), strict=False)),
+                "seeds": [figure.seeds for figure in row.figures],
+                "deviation": [figure.deviation for figure in row.figures],
                 "left_out": [dict(figure.left_out) for figure in row.figures],
                 "signatures": list(row.signatures),
                 "unavailable": row.unavailable,

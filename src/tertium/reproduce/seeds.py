@@ -13,7 +13,7 @@ from tertium.data.leaks import drop_shared, keep_shared
 from tertium.data.preferences import RankingSet
 from tertium.data.sampling import sample_comparisons
 from tertium.metrics.pairwise import Pairwise, PairwiseOptions
-from tertium.reproduce.experiments import Comparisons
+from tertium.reproduce.experiments import Comparisons, over_seeds
 from tertium.reproduce.table import Figure
 from tertium.segment import Preference
 
@@ -112,8 +112,4 @@ class SeededComparisons(Comparisons):
             chances = ranker.trained.network.prefer(rows, left, right).astype(np.float64)
             agreements.append(self.compare(rankings.verdicts, chances, 1 - chances))
         values = self.scale * np.array([float(agreement) for agreement in agreements])
-        spread = f"{len(values)} seeds, deviation {values.std(ddof=1):.2f} on {column}"
-        return Figure(
-            value=float(values.mean()), count=int(agreements[0].used), signature=spread,
-            left_out=dict(rankings.left_out),
-        )  # fmt: skip
+        return over_seeds(values, int(agreements[0].used), left_out=dict(rankings.left_out))

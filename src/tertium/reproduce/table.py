@@ -24,11 +24,17 @@ Model = str | MakeModel
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One measured number, over how many judgements, and by what."""
+    """One measured number, over how many judgements, and by what.
+
+    Where networks of several `seeds` were measured, it is their mean, and `deviation` their
+    standard deviation.
+    """
 
     value: float
     count: int
     signature: str = ""
+    seeds: int = 1
+    deviation: float = 0.0
     left_out: Mapping[str, int] = field(default_factory=dict)
     code: str = ""  # what made it, where it was measured by an earlier run
 
