@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -233,6 +234,32 @@ def test_a_run_larger_than_the_store_keeps_what_it_stored_first(path: Path) -> N
     assert len(found) > 1000
     assert set(found) == set(texts_of(len(found)))
     assert database.file_bytes(path) <= 1.3 * limit
+
+
+def test_a_file_beyond_a_smaller_limit_shrinks_as_it_is_used(path: Path) -> None:
+    filled_at(path, texts_of(3000), when=1e9, limit=64 * MEGABYTE)
+    before, limit = database.file_bytes(path), 2 * MEGABYTE
+    assert before > limit
+    store = Store(path, limit)
+    for start in range(5000, 5200, 20):
+        store.write("model", {text: part_of(text) for text in texts_of(20, start)})
+        store.flush()
+    store.close()
+    assert path.stat().st_size <= limit
+    assert len(Store(path, limit).read("model", texts_of(200, 5000))) == 200
+
+
+def test_two_that_evict_at_once_free_what_one_would(path: Path) -> None:
+    limit = 2 * MEGABYTE
+    filled_at(path, texts_of(3000), when=1e9, limit=64 * MEGABYTE)
+    one, other = Store(path, limit), Store(path, limit)
+    goal = int(0.8 * limit)
+    with closing(database.connect(path)) as first, closing(database.connect(path)) as second:
+        one._evict(first, goal)
+        left = database.live_bytes(second)
+        other._evict(second, goal)
+        assert database.live_bytes(second) == left
+    assert goal // 2 < left <= goal
 
 
 def test_reading_keeps_a_text_young(path: Path) -> None:

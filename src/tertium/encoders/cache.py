@@ -7,7 +7,8 @@ left alone: one warning, and the run goes on without it. Writing happens in a th
 chunk behind; a process killed at any moment loses that chunk and nothing else.
 
 When the store outgrows its size, what was used longest ago goes first; what was used since this
-process started stays, so that a run larger than the store fills it once instead of churning.
+process started stays, so that a run larger than the store fills it once instead of churning. A file
+that is larger than its size (by a larger limit, or many processes at once) shrinks as it is used.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from tertium.encoders.database import connect, file_bytes, files_of, is_foreign, live_bytes
+from tertium.encoders.database import (
+    connect,
+    file_bytes,
+    files_of,
+    give_back,
+    is_foreign,
+    live_bytes,
+)
 from tertium.encoders.folders import cache_folder
 from tertium.encoders.record import Keys, Part, pack, unpack
 from tertium.encoders.runtime import current_runtime
@@ -40,6 +48,7 @@ DEFAULT_SIZE = 4 << 30
 KEPT_AFTER_EVICTION = 0.8
 READ_AT_ONCE = 500
 WRITTEN_AT_ONCE = 256
+FREED_AT_ONCE = 2048  # pages that are given back to the disk; few, so that nobody waits long
 STALE = 3600.0
 WRITER_PATIENCE = 10.0
 # What a damaged file makes sqlite3 raise: its own errors, and Python's for texts and types that
@@ -219,25 +228,36 @@ class Store:
 
     def _make_room(self, database: sqlite3.Connection, size: int) -> bool:
         """Evict what was used longest ago until there is room; False where that is impossible."""
-        excess = live_bytes(database) + size - self.limit
-        if excess <= 0:
-            return True
-        goal = excess + int(self.limit * (1 - KEPT_AFTER_EVICTION))
-        doomed: list[int] = []
-        oldest = database.execute(
-            "SELECT key, size FROM entries WHERE used < ? ORDER BY used, vector", (self._started,)
-        ).fetchall()
-        for key, entry_size in oldest:
-            doomed.append(key)
-            goal -= entry_size
-            if goal <= 0:
-                break
-        self._delete(database, doomed)
         if live_bytes(database) + size > self.limit:
-            self._full = True
-            log.info("the cache %s is full: this run stores nothing more", self.path)
-            return False
+            self._evict(database, int(self.limit * KEPT_AFTER_EVICTION) - size)
+            if live_bytes(database) + size > self.limit:
+                self._full = True
+                log.info("the cache %s is full: this run stores nothing more", self.path)
+                return False
+        if file_bytes(self.path) > self.limit:
+            give_back(database, FREED_AT_ONCE)
         return True
+
+    def _evict(self, database: sqlite3.Connection, goal: int) -> None:
+        """Drop what was used longest ago until so many bytes are in use.
+
+        What is in use is counted anew for each batch: where several processes evict at once, none
+        drops what another has made room for already.
+        """
+        while (excess := live_bytes(database) - goal) > 0:
+            doomed: list[int] = []
+            oldest = database.execute(
+                "SELECT key, size FROM entries WHERE used < ? ORDER BY used, vector LIMIT ?",
+                (self._started, READ_AT_ONCE),
+            )
+            for key, entry_size in oldest.fetchall():
+                doomed.append(key)
+                excess -= entry_size
+                if excess <= 0:
+                    break
+            if not doomed:
+                return
+            self._delete(database, doomed)
 
     def _delete(self, database: sqlite3.Connection, keys: Sequence[int]) -> None:
         for some in _batches(keys, READ_AT_ONCE):
@@ -248,8 +268,6 @@ class Store:
             )
             database.execute(f"DELETE FROM entries {chosen}")
             database.execute("COMMIT")
-        if file_bytes(self.path) > self.limit:
-            database.execute("PRAGMA incremental_vacuum").fetchall()
 
     def _touch(self, database: sqlite3.Connection, keys: Sequence[int]) -> None:
         now = time.time()

@@ -45,6 +45,14 @@ def live_bytes(database: sqlite3.Connection) -> int:
     return pages * _pragma(database, "page_size")
 
 
+def give_back(database: sqlite3.Connection, pages: int) -> None:
+    """Return so many pages that hold nothing to the disk.
+
+    The statement yields a row without columns for each page; `execute` stops after the first.
+    """
+    database.executescript(f"PRAGMA incremental_vacuum({pages})")
+
+
 def files_of(path: Path) -> tuple[Path, ...]:
     """The database with its write-ahead log and the index of that."""
     return tuple(path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))
