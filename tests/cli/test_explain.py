@@ -51,3 +51,22 @@ def test_a_plan_is_shown_by_what_moves_furthest(capsys: pytest.CaptureFixture[st
     assert main(["explain", "-m", "wmd", "-r", "the blue car", "-t", "the red car"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if "transport" in line]
     assert rows[0][:2] == ["red", "blue"]
+
+
+def test_against_the_source_where_there_is_no_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    assert main(["explain", "-s", "Das blaue Auto hielt an.", "-t", "The red car stopped."]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("sentsim: ")
+    assert "against the source 'Das blaue Auto hielt an.'" in shown
+
+
+def test_nothing_to_compare_with_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "-t", "The red car stopped."]) != 0
+    assert "give -r TEXT, or -s TEXT" in capsys.readouterr().err
+
+
+def test_a_metric_that_needs_a_reference_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    assert main(["explain", "-m", "tertium-small", "-s", "Halt.", "-t", "Stop."]) != 0
+    assert "needs references" in capsys.readouterr().err

@@ -24,13 +24,15 @@ QUESTIONS = {
 }
 
 EPILOG = """\
--t and -r take the sentences themselves, not files. Contributions are counted from what the
-reference would score as its own translation, so that they add up to the score.
+-t, -r and -s take the sentences themselves, not files. Contributions are counted from what the
+reference would score as its own translation, so that they add up to the score. With -s and no -r
+the translation is held against its source.
 
 examples:
   tertium explain -r "Three aid workers were kidnapped by pirates." \\
                   -t "Three aid workers were kidnapped."
   tertium explain -m tertium-small -r "The blue car stopped." -t "The red car stopped."
+  tertium explain -s "Das blaue Auto hielt an." -t "The red car stopped."
   tertium explain -m mt-rte-r -r "..." -t "..." --top 20 --json
 """
 
@@ -41,8 +43,8 @@ def add_parser(
     parser = subparsers.add_parser(
         "explain",
         help="why a translation has its score, in words",
-        description="Show the alignment of a translation with its reference, what fired and what "
-        "each feature contributed to the score.",
+        description="Show the alignment of a translation with its reference or its source, what "
+        "fired and what each feature contributed to the score.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -50,14 +52,15 @@ def add_parser(
         "-t", "--translation", "-i", required=True, metavar="TEXT", help="the translation"
     )
     parser.add_argument(
-        "-r", "--reference", required=True, action="append", metavar="TEXT",
+        "-r", "--reference", action="append", default=[], metavar="TEXT",
         help="the reference; again for another",
     )  # fmt: skip
+    parser.add_argument("-s", "--source", metavar="TEXT", help="the source sentence")
     parser.add_argument(
-        "-m", "--metric", default="rte-r", metavar="METRIC",
-        help="rte-r (default) and the other regressions say it in words, tertium-small, bertscore, "
-        "wmd and their relatives by pieces",
-    )
+        "-m", "--metric", metavar="METRIC",
+        help="rte-r (default) and the other regressions say it in words; tertium-small, bertscore, "
+        "wmd and their relatives by pieces, sentsim (default without -r) against the source too",
+    )  # fmt: skip
     parser.add_argument("--top", type=int, default=10, metavar="N", help="features (default: 10)")
     parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
     parser.add_argument("--json", action="store_true", help="the same as -f json")
@@ -68,14 +71,16 @@ def run(args: argparse.Namespace) -> int:
     from tertium.metrics import load_metric
     from tertium.metrics.reasons import Reasons
 
-    metric = load_metric(args.metric)
+    if not args.reference and args.source is None:
+        raise UsageError("nothing to hold the translation against: give -r TEXT, or -s TEXT")
+    metric = load_metric(args.metric or ("rte-r" if args.reference else "sentsim"))
     explain = getattr(metric, "explain", None)
     if explain is None:
         raise UsageError(
-            f"{metric.name} cannot explain its scores: use rte-r, mt-rte-r, mt-r or another "
-            "regression on named features"
+            f"{metric.name} cannot explain its scores: use rte-r, mt-rte-r or another regression "
+            "on named features, or tertium-small, bertscore, wmd or sentsim"
         )
-    found = explain(Segment(args.translation, None, tuple(args.reference)))
+    found = explain(Segment(args.translation, args.source, tuple(args.reference)))
     if args.json or args.format == "json":
         print_records([found.as_dict()])
     elif isinstance(found, Reasons):
