@@ -44,15 +44,14 @@ from tertium.learning.examples import (
 )
 from tertium.learning.heads import HeadTraining, agreement_on_scores, all_scores
 from tertium.learning.networks import NETWORKS, NetworkShape, PairNetwork
-from tertium.learning.options import COMPARISONS, Difference, Epoch, HeadConfig, TrainingOptions
+from tertium.learning.options import Difference, Epoch, HeadConfig, TrainingOptions
 from tertium.learning.states import LiveStates
+from tertium.reproduce.learners import AFTER as AFTER_COMPARISONS
+from tertium.reproduce.learners import ON_COMPARISONS, ON_SCORES
 from tertium.segment import Judgement, Segment
 
 PREFERENCES = ("wmt11", "wmt13", "wmt15", "wmt16")
 HEADS = ("bilstm", "bilstm-attention", "esim")
-ON_SCORES = TrainingOptions(epochs=12, patience=12, rate=4e-4, batch_size=32, schedule="linear")
-ON_COMPARISONS = replace(COMPARISONS, epochs=2, patience=2, batch_size=32)
-AFTER_COMPARISONS = replace(ON_SCORES, epochs=6, patience=6, rate=2e-4)
 # Over minilm the published 300 units make ESIM cost more than half of what the encoder does; of
 # 240 and 256 units after two and three epochs of comparisons this was best on the held-out tenth.
 SHIPPED: Mapping[str, Mapping[str, Any]] = {

@@ -51,10 +51,9 @@ def _bertr(
     published: tuple[float, ...], *encoders: str, average: float = nan
 ) -> list[Row]:
     """The published row of BERTR, over BERT base, beside ours over other encoders."""
-    note = USE_NOTE if encoders == ("use",) else ""
     return [
         Row(label=f"BERTR, {encoder}", published=published, average=average,
-            model=f"bertr:encoder={encoder}", note=note)
+            model=f"bertr:encoder={encoder}", note=USE_NOTE if encoder == "use" else "")
         for encoder in encoders
     ]  # fmt: skip
 
