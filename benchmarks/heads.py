@@ -17,7 +17,7 @@ from tertium.learning.inference import representations
 from tertium.metrics.metric import load_metric
 from tertium.metrics.pair_head import loaded_network
 
-HEADS = ("bilstm-attention", "esim")
+HEADS = ("bilstm", "bilstm-attention", "esim")
 
 
 def main() -> None:

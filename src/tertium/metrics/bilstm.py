@@ -14,8 +14,8 @@ class BiLSTM(PairHead):
 
         v = [mean h; max h]    y = w' ReLU(W' [t; r; t*r; t-r] + b) + b'
 
-    The sides meet only as pooled vectors, which makes it the weakest of the three; no weights ship.
-    `bilstm-attention` lets tokens meet, `esim` reads the meeting again.
+    The sides meet only as pooled vectors: the quickest of the three, and with absolute differences
+    (as shipped) close to `esim`, which lets tokens meet and reads the meeting again.
     """
 
     name: ClassVar[str] = "bilstm"

@@ -14,7 +14,7 @@ class BiLSTMAttention(PairHead):
 
         h~_t = softmax(h_t h_r') h_r    v = [mean h~; max h~]    y as in `bilstm`
 
-    Smaller and faster than `esim`, and better from few judgements.
+    Tokens of the two sides meet, as they do not in `bilstm`; `esim` reads their meeting again.
     """
 
     name: ClassVar[str] = "bilstm-attention"
