@@ -146,8 +146,11 @@ def test_a_partly_measured_average_is_in_brackets(data: Path, tmp_path: Path) ->
     del content["rows"]["chrf"]["figures"]["de-en"]
     file.write_text(json.dumps(content))
     outcomes = [Ledger(tmp_path / "results").outcome(t) for t in tables_of("overview")]
-    (row,) = page.summary(outcomes).rows
-    assert row[1].text.startswith("(0.")  # type: ignore[union-attr]
+    table = page.summary(outcomes)
+    assert table.rows[0][1].text.startswith("(0.")  # type: ignore[union-attr]
+    assert table.notes == [page.PARTLY]
+    page.write_results(tmp_path / "results.md")
+    assert "chrf (de-en)" in (tmp_path / "results.md").read_text()
 
 
 def outcome_of(paper: str, number: str, folder: Path, value: float) -> Outcome:

@@ -11,6 +11,7 @@ get the figures of these metrics between the two lines.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from tertium.reproduce.render import as_table
 from tertium.reproduce.table import MeasuredRow, Outcome
 
 AGREEMENT = re.compile(r"(<!-- agreement: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+PARTLY = "In brackets: not all language pairs are measured yet."
 SHORT = {"wmt17-metrics-task": "systems 17", "wmt18-metrics-task": "systems 18"}
 
 INTRODUCTION = """\
@@ -107,32 +109,44 @@ def summary(outcomes: Sequence[Outcome], specs: Sequence[str] = ()) -> Table:
     rows: list[list[Cell | str]] = [
         [s, *(found[s].get(name, Cell("–")) for name in sets)] for s in order if s in found
     ]
-    return Table(["metric", *(SHORT.get(name, name) for name in sets)], rows)
+    partly = any(cell.text.startswith("(") for row in found.values() for cell in row.values())
+    return Table(["metric", *(SHORT.get(name, name) for name in sets)], rows,
+                 notes=[PARTLY] * partly)  # fmt: skip
 
 
 def _average(row: MeasuredRow, outcome: Outcome) -> Cell:
     """The mean of what is known; marked where columns are missing."""
-    value, partly = known_mean(row.measured), any(v != v for v in row.measured)
+    value = known_mean(row.measured)
     shown = number(value, outcome.table.digits)
-    return Cell(f"({shown.text})", value) if partly else shown
+    return Cell(f"({shown.text})", value) if _lacking(row, outcome) else shown
+
+
+def _lacking(row: MeasuredRow, outcome: Outcome) -> list[str]:
+    """The columns of a row that are not measured yet, all of them where it has no figure."""
+    columns = (row.row.experiment or outcome.table.experiment).columns
+    measured = row.measured or (math.nan,) * len(columns)
+    return [column for column, value in zip(columns, measured, strict=True) if value != value]
 
 
 def _gaps(outcomes: Sequence[Outcome]) -> str:
     """What was not measured, and why, table by table."""
     lines = ["## Not measured\n"]
     for outcome in outcomes:
-        missing = [r for r in outcome.rows if r.row.model is not None and not r.figures]
+        table = outcome.table
+        wanted = [row for row in outcome.rows if row.row.model is not None]
+        missing = [(row, columns) for row in wanted if (columns := _lacking(row, outcome))]
         if missing:
-            table = outcome.table
-            names = "; ".join(f"{r.row.label}{_reason(r)}" for r in missing)
+            names = "; ".join(f"{row.row.label}{_reason(row, lps)}" for row, lps in missing)
             lines.append(f"- {escape_markdown(f'{table.paper}, table {table.number}: {names}')}")
     if len(lines) == 1:
         lines.append("Nothing: every row has its figures.")
     return "\n".join(lines) + "\n"
 
 
-def _reason(row: MeasuredRow) -> str:
-    return f" ({row.unavailable})" if row.unavailable else ""
+def _reason(row: MeasuredRow, lacking: Sequence[str]) -> str:
+    """Why a row has no figures, or which of them it lacks."""
+    reason = ", ".join(lacking) if row.figures else row.unavailable
+    return f" ({reason})" if reason else ""
 
 
 def _draw(outcomes: Sequence[Outcome], folder: Path) -> dict[str, str]:
