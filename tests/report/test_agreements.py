@@ -39,7 +39,7 @@ def test_rows_are_ordered_by_the_average_and_marked(results):
     assert table.rows[0][1].mark == "best"
     assert table.rows[0][1].value == results.tasks[0].values[1]
     assert not table.rows[1][1].text.startswith("*")
-    assert [cell.text for cell in table.rows[3][1:3]] == ["200", "200"]
+    assert [cell.text for cell in table.footer[0][1:3]] == ["200", "200"]
     assert table.title == "Pearson r, segment level"
     assert any("perm-both" in note for note in table.notes)
 
@@ -73,7 +73,8 @@ def test_undefined_groups_and_missing_scores_are_in_the_table():
     judged.scores[2] = 1.0
     result = MetaEvaluation([judged]).run([Task(sets=("x",), by="item", samples=20)])
     table = agreement_table(result, result.tasks)
-    rows = {row[0] if isinstance(row[0], str) else row[0].text: row for row in table.rows}
+    every = (*table.rows, *table.footer)
+    rows = {row[0] if isinstance(row[0], str) else row[0].text: row for row in every}
     assert rows["without score (at most)"][1].value == 7
     assert rows["fair_1"][1].text == "–"
     assert "x: of 50 groups undefined: fair_1 50" in table.notes

@@ -197,6 +197,14 @@ def test_tables_of_the_overview_sort(opened: Browser) -> None:
     )
 
 
+def test_counts_stay_below_however_a_table_is_sorted(opened: Browser) -> None:
+    for _ in range(2):
+        opened.click("#agreement thead th:nth-child(2) button")
+        rows = texts(opened, "#agreement table:first-of-type tr > :first-child")
+        assert rows[4] == "judged"  # below the header and three metrics
+        assert "judged" not in rows[:4]
+
+
 def test_a_signature_is_copied(opened: Browser) -> None:
     opened.evaluate(
         "navigator.clipboard.writeText = async (text) => { window.copied = text; }"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tertium.errors import UsageError
+from tertium.report.html_tables import html_table
 from tertium.report.tables import Cell, Table, number, render
 
 TABLE = Table(
@@ -43,6 +46,20 @@ def test_latex_escapes_and_marks_the_best() -> None:
 def test_tsv_keeps_the_full_number() -> None:
     assert render(TABLE, "tsv").splitlines()[1] == f"a_b|c*\t{1 / 3}"
     assert render(Table(["a"], [[Cell("x\ty", "x\ty")]]), "tsv") == "a\nx y\n"
+
+
+def test_a_footer_stands_below_the_rows_in_every_format() -> None:
+    counts = [["judged", Cell("1,200", 1200)]]
+    table = Table(["metric", "r"], [["a", number(0.5, 2)]], footer=counts)
+    for style in ("text", "md", "latex", "tsv"):
+        lines = render(table, style).splitlines()  # type: ignore[arg-type]
+        named = [line for line in lines if "judged" in line or "0.5" in line]
+        assert len(named) == 2
+        assert "judged" in named[1], style
+        assert ("1200" if style == "tsv" else "1,200") in named[1]
+    assert render(table, "latex").count(r"\hline") == 4
+    html = html_table(table, sortable=True)
+    assert re.search("<tbody>.*0.50.*</tbody><tfoot>.*judged.*1,200.*</tfoot></table>", html)
 
 
 def test_a_missing_number_is_a_dash() -> None:

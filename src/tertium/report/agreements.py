@@ -19,7 +19,7 @@ def agreement_table(
 ) -> Table:  # fmt: skip
     """One row for each metric, best average first; one column for each task of one statistic.
 
-    With more than one task there are an average and an average rank; the last rows count what
+    With more than one task there are an average and an average rank; the footer counts what
     people judged and what a metric had no score for.
     """
     part = Results(metrics=results.metrics, tasks=tuple(tasks), seed=results.seed)
@@ -36,7 +36,8 @@ def agreement_table(
     where = "" if first.level == "system" or first.by == "none" else f", averaged by {first.by}"
     return Table(
         [*header, "rank"],
-        rows + _counts(tasks, len(columns)),
+        rows,
+        footer=_counts(tasks, len(columns)),
         title=f"{first.kind.title}, {first.level} level{where}",
         notes=_notes(part),
     )

@@ -11,7 +11,8 @@ from tertium.report.tables import Cell, Table
 def html_table(table: Table, *, sortable: bool = False, notes: bool = True) -> Markup:
     """A table for a page or a notebook; its first column names the rows.
 
-    A sortable one has a button in each header; `script/tables.js` sorts by the cells' full values.
+    A sortable one has a button in each header; `script/tables.js` sorts the rows by their cells'
+    full values and leaves the footer where it is.
     """
     head = [
         element("th", element("button", name, type="button") if sortable and name else name,
@@ -19,12 +20,13 @@ def html_table(table: Table, *, sortable: bool = False, notes: bool = True) -> M
                 aria_sort="none" if sortable and name else None)
         for n, name in enumerate(table.header)
     ]  # fmt: skip
-    body = [_row(row, table.left) for row in table.rows]
+    body, foot = ([_row(row, table.left) for row in rows] for rows in (table.rows, table.footer))
     grid = element(
         "table",
         element("caption", table.title) if table.title else "",
         element("thead", element("tr", *head)),
         element("tbody", *body),
+        element("tfoot", *foot) if foot else "",
         class_="sortable" if sortable else None,
     )
     said = [element("p", note, class_="note") for note in table.notes] if notes else []

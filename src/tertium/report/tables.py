@@ -33,6 +33,7 @@ class Table:
     """A title, named columns, rows of cells, and notes below.
 
     The first column holds names and is aligned left, the others right unless `left` says otherwise.
+    Rows of the `footer`, such as counts, stay below the others however those are sorted.
     """
 
     header: Sequence[str]
@@ -40,6 +41,7 @@ class Table:
     title: str = ""
     notes: Sequence[str] = ()
     left: frozenset[int] = field(default_factory=lambda: frozenset({0}))
+    footer: Sequence[Sequence[Cell | str]] = ()
 
 
 def number(
@@ -86,7 +88,7 @@ def _render_text(table: Table, width: int | None, color: bool) -> str:
     for n, name in enumerate(table.header):
         grid.add_column(Text(name), justify="left" if n in table.left else "right", no_wrap=n > 0,
                         overflow="fold")  # fmt: skip
-    for row in table.rows:
+    for row in (*table.rows, *table.footer):
         grid.add_row(*(Text(cell.text, style=styles[cell.mark]) for cell in _cells(row)))
     out = io.StringIO()
     console = Console(file=out, width=width or 10_000, force_terminal=color,
@@ -104,7 +106,7 @@ def _render_markdown(table: Table) -> str:
     lines = [f"**{escape_markdown(table.title)}**", ""] if table.title else []
     lines.append(row([escape_markdown(name) for name in table.header]))
     lines.append(row(["---" if n in table.left else "---:" for n in range(len(table.header))]))
-    for cells in map(_cells, table.rows):
+    for cells in map(_cells, (*table.rows, *table.footer)):
         texts = [escape_markdown(cell.text) for cell in cells]
         lines.append(row([f"**{t}**" if c.mark == "best" else t
                           for t, c in zip(texts, cells, strict=True)]))  # fmt: skip
@@ -118,13 +120,16 @@ def _render_latex(table: Table) -> str:
     lines += [rf"\begin{{tabular}}{{{columns}}}", r"\hline"]
     lines.append(" & ".join(escape_latex(name) for name in table.header) + r" \\")
     lines.append(r"\hline")
-    for cells in map(_cells, table.rows):
-        texts = [escape_latex(cell.text) for cell in cells]
-        marked = [rf"\textbf{{{t}}}" if c.mark == "best" else t
-                  for t, c in zip(texts, cells, strict=True)]  # fmt: skip
-        lines.append(" & ".join(marked) + r" \\")
+    lines += map(_latex_row, table.rows)
+    lines += [r"\hline", *map(_latex_row, table.footer)] if table.footer else []
     lines += [r"\hline", r"\end{tabular}", *(f"% {note}" for note in table.notes)]
     return "\n".join(lines) + "\n"
+
+
+def _latex_row(row: Sequence[Cell | str]) -> str:
+    shown = [(escape_latex(cell.text), cell.mark) for cell in _cells(row)]
+    marked = [rf"\textbf{{{text}}}" if mark == "best" else text for text, mark in shown]
+    return " & ".join(marked) + r" \\"
 
 
 def _render_tsv(table: Table) -> str:
@@ -133,7 +138,8 @@ def _render_tsv(table: Table) -> str:
         return shown.replace("\t", " ").replace("\n", " ")
 
     lines = ["\t".join(table.header)]
-    lines += ["\t".join(text(cell) for cell in _cells(row)) for row in table.rows]
+    rows = (*table.rows, *table.footer)
+    lines += ["\t".join(text(cell) for cell in _cells(row)) for row in rows]
     return "\n".join(lines) + "\n"
 
 
