@@ -114,6 +114,8 @@ def compare_evaluation(
     alpha: float = 0.05,
 ) -> Comparison:
     """The same for systems that were scored before."""
+    if not 0 < alpha < 1:
+        raise UsageError(f"alpha, the level of significance, lies between 0 and 1, not at {alpha}")
     count = DEFAULT_RESAMPLES[test] if resamples is None else resamples
     draws = count if test == "bootstrap" else DEFAULT_RESAMPLES["bootstrap"]
     everything = [s for metric in evaluation.metrics for s in evaluation.of_metric(metric)]

@@ -19,6 +19,7 @@ import numpy as np
 
 from tertium.errors import LengthError, UsageError
 from tertium.progress import task
+from tertium.randomness import generator
 from tertium.scores import FloatArray, Scores
 
 BLOCK_BYTES = 32_000_000
@@ -152,7 +153,7 @@ def _blocks(size: int, count: int) -> Iterator[int]:
 
 
 def _bootstrap_weights(size: int, count: int, seed: int) -> Iterator[FloatArray]:
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     for rows in _blocks(size, count):
         drawn = rng.integers(0, size, size=(rows, size))
         drawn += np.arange(rows)[:, None] * size
@@ -161,7 +162,7 @@ def _bootstrap_weights(size: int, count: int, seed: int) -> Iterator[FloatArray]
 
 
 def _mask_weights(size: int, count: int, seed: int) -> Iterator[FloatArray]:
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     for rows in _blocks(size, count):
         yield rng.integers(0, 2, size=(rows, size), dtype=np.int8).astype(np.float64)
 

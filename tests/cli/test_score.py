@@ -19,6 +19,14 @@ SOURCE = str(EXAMPLES / "source.de.txt")
 INPUTS = ["-t", *SYSTEMS, "-r", *REFERENCES, "-s", SOURCE, "--names", "good", "fair", "poor"]
 
 
+def exit_code(command: list[str]) -> int | str | None:
+    """What a command returns, or what argparse ends with."""
+    try:
+        return main(command)
+    except SystemExit as end:
+        return end.code
+
+
 def lines(path: str) -> list[str]:
     return Path(path).read_text(encoding="utf-8").splitlines()
 
@@ -230,3 +238,23 @@ def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]
             main([command, "--help"])
         assert caught.value.code == 0
         assert "examples:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--seed", "-1"], "a seed is a whole number from 0 on"),
+        (["--alpha", "7"], "lies between 0 and 1"),
+        (["-w", "-1"], "number of decimals"),
+    ],
+)
+def test_compare_refuses_what_makes_no_sense(
+    extra: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code(["compare", *INPUTS, "-m", "chrf", *extra]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_no_decimals_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "-t", SYSTEMS[0], "-r", *REFERENCES, "-m", "chrf", "-b", "-w", "0"]) == 0
+    assert capsys.readouterr().out.strip().isdecimal()

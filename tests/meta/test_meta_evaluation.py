@@ -89,7 +89,39 @@ def test_records_are_plain_and_complete(results):
     assert first["sets"] == ["de-en"]
     assert (first["judged"], first["used"], first["left_out"]) == (300, 300, 0)
     assert records["average"][0]["best"]
+    assert records["average_rank"]["m0"] == results.average_rank[0]
     assert first["p_better_than"]["m2"] < 0.05
+
+
+def test_averages_do_not_mix_statistics():
+    judged = [make_set("de-en", 1), make_set("fi-en", 2)]
+    both = MetaEvaluation(judged).run(
+        [Task(sets=(one.name,), statistic=kind, samples=0, test="none")
+         for kind in ("pearson", "kendall") for one in judged]
+    )  # fmt: skip
+    parts = both.by_statistic()
+    assert list(parts) == ["pearson", "kendall"]
+    found = {(r["metric"], r["statistic"]): r["value"] for r in both.records()["average"]}
+    for kind, part in parts.items():
+        assert {t.task.statistic for t in part.tasks} == {kind}
+        assert found["m0", kind] == np.mean([t.values[0] for t in part.tasks])
+
+
+def test_a_seed_is_not_negative():
+    with pytest.raises(UsageError, match="from 0 on"):
+        MetaEvaluation([make_set("de-en")], seed=-1).run([Task(sets=("de-en",))])
+
+
+@pytest.mark.parametrize("kind", ["accuracy", "tie-aware"])
+def test_a_metric_without_scores_in_a_set_has_no_value_and_stops_no_other(kind):
+    systems = {"level": "system", "samples": 0, "test": "none"}
+    whole, part = make_set("de-en", 1), make_set("fi-en", 2, worth=(1.0, 0.95))
+    sets = ("de-en", "fi-en") if kind == "accuracy" else ("fi-en",)
+    rate = {"tie_rate": 0.5} if kind == "tie-aware" else {}
+    task = Task(sets=sets, statistic=kind, **systems, **rate)
+    values = MetaEvaluation([whole, part]).run([task]).tasks[0].values
+    assert np.isfinite(values[:2]).all()
+    assert np.isnan(values[2])
 
 
 def test_a_figure_does_not_depend_on_its_neighbours(results):

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from tertium.cli.bars import bars
+from tertium.cli.inputs import loaded
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.cli.train import read_sets
@@ -46,10 +47,9 @@ def add_parser(
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.metrics.metric import load_metric
     from tertium.reproduce.error_analysis import analyse
 
-    first, second = (load_metric(spec) for spec in args.metrics)
+    first, second = loaded(args.metrics, args.precision)
     sets, _ = read_sets(args.files, [])
     with bars(args.quiet), runtime_of(args):
         found = analyse(

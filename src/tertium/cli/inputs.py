@@ -54,15 +54,16 @@ def chosen_metrics(args: argparse.Namespace, testset: TestSet, beside: str = "")
     if args.metrics or args.model:
         return named_metrics(args)
     companions = beside.split() if testset.references else []
-    return _loaded(dict.fromkeys([*companions, best_metric(testset)]), args.precision)
+    return loaded(dict.fromkeys([*companions, best_metric(testset)]), args.precision)
 
 
 def named_metrics(args: argparse.Namespace) -> list[Metric]:
     """The metrics that were asked for, in the precision asked for."""
-    return _loaded([*args.metrics, *args.model], args.precision)
+    return loaded([*args.metrics, *args.model], args.precision)
 
 
-def _loaded(specs: Iterable[str], precision: str | None) -> list[Metric]:
+def loaded(specs: Iterable[str], precision: str | None) -> list[Metric]:
+    """The metrics of these specs, in this precision where they have one."""
     metrics = [load_metric(spec) for spec in specs]
     if precision is None:
         return metrics
@@ -75,7 +76,7 @@ def best_metric(testset: TestSet) -> str:
         return "chrf"
     first = [texts[0] for texts in testset.references if texts]
     if not first and testset.sources:
-        return "sentsim"
+        return "sss"
     return "tertium-small" if first and looks_english(first) else "chrf"
 
 

@@ -13,6 +13,7 @@ from tertium.data.formats import write_atomically
 from tertium.report.tables import Format, Table, render
 
 FORMATS = ("text", "json", "tsv", "md", "latex")
+MOST_DECIMALS = 17  # all that a double holds
 
 
 def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -20,12 +21,19 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("output")
     group.add_argument("-f", "--format", choices=FORMATS, default="text", help="default: text")
     group.add_argument(
-        "-w", "--width", type=int, metavar="N", help="decimals in tables (default: by metric)"
-    )
+        "-w", "--width", type=_decimals, metavar="N",
+        help="decimals in tables (default: by metric)",
+    )  # fmt: skip
     group.add_argument("--to-json", metavar="FILE", help="also write everything as JSON")
     group.add_argument("--report", metavar="FILE", help="also write a report, one HTML page")
     group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
     return group
+
+
+def _decimals(text: str) -> int:
+    if not text.isdecimal() or int(text) > MOST_DECIMALS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of decimals, 0 to {MOST_DECIMALS}")
+    return int(text)
 
 
 def print_table(table: Table, style: Format) -> None:

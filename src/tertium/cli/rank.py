@@ -51,7 +51,7 @@ def add_parser(
     )
     add_inputs(parser)
     parser.add_argument("--nbest", action="store_true", help="-t is a JSONL file of candidates")
-    add_runtime(parser)
+    add_runtime(parser, precision=False)
     output = add_output(parser)
     output.add_argument(
         "-sl", "--sentence-level", action="store_true", help="print a chance for each segment"
@@ -149,7 +149,7 @@ def _system_table(
         [
             matrix.systems[n],
             number(places[n], 0),
-            number(float(scores[n]), width or 4, "best" if places[n] == 1 else ""),
+            number(float(scores[n]), 4 if width is None else width, "best" if places[n] == 1 else ""),
             number(int(wins[n]), 0),
         ]
         for n in _order(matrix)
@@ -160,7 +160,7 @@ def _system_table(
 
 def _segment_table(matrix: ScoreMatrix, width: int | None) -> Table:
     rows: list[list[Cell | str]] = [
-        [item, *(number(float(v), width or 4) for v in column)]
+        [item, *(number(float(v), 4 if width is None else width) for v in column)]
         for item, column in zip(matrix.items, matrix.values.T, strict=True)
     ]
     return Table(["segment", *matrix.systems], rows)

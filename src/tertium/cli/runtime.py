@@ -9,12 +9,13 @@ from typing import Any
 from tertium.errors import UsageError
 
 
-def add_runtime(parser: argparse.ArgumentParser) -> None:
-    """Add --device, --precision, --batch-size and what goes with them."""
+def add_runtime(parser: argparse.ArgumentParser, *, precision: bool = True) -> None:
+    """Add --device, --batch-size and what goes with them, --precision where it can be chosen."""
     group = parser.add_argument_group("computation (neural metrics)")
     group.add_argument("--device", help="cpu, cuda, cuda:N, mps or auto (default: auto)")
     group.add_argument("--gpus", type=int, metavar="N", help="0: stay on the CPU; 1: use a GPU")
-    group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="default: fp32")
+    if precision:
+        group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="default: fp32")
     group.add_argument("--batch-size", "--batch_size", type=int, metavar="N", help="texts at once")
     group.add_argument("--threads", type=int, metavar="N", help="CPU threads")
     group.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")

@@ -120,7 +120,9 @@ def run(args: argparse.Namespace) -> int:
     if args.score_only:
         for system in evaluation.systems:
             scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
-            print("\t".join(f"{s.system:.{args.width or s.decimals}f}" for s in scores))
+            places = [s.decimals if args.width is None else args.width for s in scores]
+            shown = zip(scores, places, strict=True)
+            print("\t".join(f"{s.system:.{decimals}f}" for s, decimals in shown))
     elif args.format == "json":
         print_records(evaluation.records(segments=args.sentence_level))
     elif args.sentence_level:

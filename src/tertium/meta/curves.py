@@ -16,6 +16,7 @@ import numpy as np
 
 from tertium.errors import DataError, UsageError
 from tertium.progress import track
+from tertium.randomness import generator
 
 T = TypeVar("T")
 Scorer = TypeVar("Scorer")
@@ -143,7 +144,7 @@ def draw(total: int, count: int, seed: int) -> Sequence[int]:
     >>> draw(5, 3, seed=0)
     [2, 3, 4]
     """
-    chosen = np.random.default_rng(seed).permutation(total)[:count]
+    chosen = generator(seed).permutation(total)[:count]
     return sorted(chosen.tolist())
 
 

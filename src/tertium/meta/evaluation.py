@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from tertium.meta.replicates import bootstrap
 from tertium.meta.significance import bootstrap_p_values, clusters, interval
 from tertium.meta.tasks import Task
 from tertium.progress import track
+from tertium.randomness import generator
 from tertium.scores import FloatArray
 
 
@@ -111,6 +112,8 @@ class Results:
     def average(self) -> Figures:
         """The mean over tasks, NaN for a metric that lacks a value in any of them.
 
+        Of several statistics it is a mean of unlike numbers; `by_statistic` takes them apart.
+
         The tasks' bootstrap samples are independent, so their mean is a sample of the average.
         """
         values = np.mean([task.values for task in self.tasks], axis=0)
@@ -126,28 +129,41 @@ class Results:
         mean: FloatArray = np.mean([task.ranks for task in self.tasks], axis=0)
         return mean
 
+    def by_statistic(self) -> dict[str, Results]:
+        """The results of each statistic, whose averages mix nothing."""
+        kinds = dict.fromkeys(task.task.statistic for task in self.tasks)
+        return {
+            kind: replace(self, tasks=tuple(t for t in self.tasks if t.task.statistic == kind))
+            for kind in kinds
+        }
+
     def records(self) -> dict[str, Any]:
-        """Everything as plain values, for JSON."""
-        average = self.average
-        marks = average.not_worse
+        """Everything as plain values, for JSON; averages are over the tasks of one statistic."""
+        parts = self.by_statistic()
         return {
             "metrics": list(self.metrics),
             "seed": self.seed,
             "tasks": [record for task in self.tasks for record in task.records()],
-            "average": [
-                {
-                    "metric": metric,
-                    "value": float(average.values[n]),
-                    "interval": [float(average.low[n]), float(average.high[n])],
-                    "rank": average.ranks[n],
-                    "best": n == average.best,
-                    "not_significantly_worse": bool(marks[n]),
-                    "average_rank": float(self.average_rank[n]),
-                }
-                for n, metric in enumerate(self.metrics)
-            ],
+            "average": [r for kind, part in parts.items() for r in part._average_records(kind)],
+            "average_rank": dict(zip(self.metrics, self.average_rank.tolist(), strict=True)),
             "left_out": {name: dict(counts) for name, counts in self.left_out.items()},
         }
+
+    def _average_records(self, statistic: str) -> list[dict[str, Any]]:
+        average, marks = self.average, self.average.not_worse
+        return [
+            {
+                "metric": metric,
+                "statistic": statistic,
+                "value": float(average.values[n]),
+                "interval": [float(average.low[n]), float(average.high[n])],
+                "rank": average.ranks[n],
+                "best": n == average.best,
+                "not_significantly_worse": bool(marks[n]),
+                "average_rank": float(self.average_rank[n]),
+            }
+            for n, metric in enumerate(self.metrics)
+        ]
 
 
 class MetaEvaluation:
@@ -191,7 +207,7 @@ class MetaEvaluation:
         for name in task.sets:
             if name not in self.sets:
                 raise UnknownNameError("judged set", name, self.sets)
-        rng = np.random.default_rng([self.seed, zlib.crc32(repr(task).encode())])
+        rng = generator(self.seed, zlib.crc32(repr(task).encode()))
         measured = measure(task, [self.sets[name] for name in task.sets], rng)
         drawn = np.zeros((0, len(self.metrics)))
         if task.samples:

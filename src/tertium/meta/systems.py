@@ -24,7 +24,8 @@ def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) ->
     """The share of system pairs that the metric orders as people do (Kocmi et al. 2021).
 
     One entry for each language pair: `human` of (systems,), `metrics` of (..., systems). Pairs are
-    formed within a language pair and pooled over all of them; a tie is right only if both tie.
+    formed within a language pair and pooled over all of them; a tie is right only if both tie. A
+    metric that has no pair in one of them gets NaN: it would be judged on fewer than the others.
 
     >>> float(system_accuracy([[3, 2, 1], [1, 2]], [[3, 1, 2], [5, 9]]))
     0.75
@@ -36,9 +37,11 @@ def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) ->
     layouts = [lay_out(h, m) for h, m in zip(human, metrics, strict=True)]
     if len({layout.shape for layout in layouts}) != 1:
         raise LengthError(f"metrics differ between test sets: {[lay.shape for lay in layouts]}")
-    counts = sum(pairs.count_groups(layout)[:, 0] for layout in layouts)  # (metrics, 6)
-    assert isinstance(counts, np.ndarray)
-    shape, value = layouts[0].shape, pairs.accuracy(counts)
+    parts = np.stack([pairs.count_groups(layout)[:, 0] for layout in layouts])
+    counts = parts.sum(axis=0)  # (metrics, 6)
+    absent = (parts[..., : pairs.MISSING].sum(axis=-1) == 0) & (parts.sum(axis=-1) > 0)
+    shape = layouts[0].shape
+    value = np.where(absent.any(axis=0), np.nan, pairs.accuracy(counts))
     return Agreement(
         value=value.reshape(shape),
         judged=int(counts.sum(axis=-1).max(initial=0)),
@@ -190,7 +193,11 @@ def tie_aware_spearman(
     stack = finite(scores, "scores")
     shape = stack.shape[:-2]
     flat = stack.reshape((int(np.prod(shape)), *stack.shape[-2:]))
-    epsilons = np.array([tie_epsilon(matrix, tie_rate) for matrix in flat])
+    scored = [(~np.isnan(_lead(matrix))).any() for matrix in flat]
+    epsilons = np.array([
+        tie_epsilon(matrix, tie_rate) if known else np.nan
+        for matrix, known in zip(flat, scored, strict=True)
+    ])  # fmt: skip
     shares = [best_shares(m, e) for m, e in zip(flat, epsilons, strict=True)]
     result = spearman(human_systems, np.stack(shares))
     return Agreement(
