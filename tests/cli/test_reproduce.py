@@ -60,3 +60,16 @@ def test_json_has_the_full_numbers(wmt17: Path, capsys: pytest.CaptureFixture[st
     assert rows["chrF"]["published"] == {"en-ru": 0.605, "en-zh": 0.608}
     assert rows["chrF"]["judged"] == {"en-ru": 5, "en-zh": 5}
     assert rows["MEANT 2.0"]["published"]["en-ru"] is None
+
+
+def test_rows_are_chosen_without_a_page_too(
+    wmt17: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["reproduce", "mathur2019", "--table", "2", "--data", str(wmt17), "-f", "json"]
+    assert main([*command, "--rows", "chrF"]) == 0
+    (table,) = [json.loads(capsys.readouterr().out)]
+    assert [row["label"] for row in table["rows"]] == ["chrF"]
+    assert main([*command, "--rows", "chrFF"]) == 2
+    assert "did you mean 'chrF'" in capsys.readouterr().err
+    assert main([*command, "--kept"]) == 2
+    assert "-o FILE" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from tertium.reproduce import page, tables_of
 from tertium.reproduce.ledger import Ledger, way_of
 from tertium.reproduce.overview import SEEN
 from tertium.reproduce.pictures import published_against_measured, write_picture
-from tertium.reproduce.table import Figure, Outcome, PaperTable, Row, measure
+from tertium.reproduce.table import Figure, MeasuredRow, Outcome, PaperTable, Row, measure
 
 PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
 
@@ -123,6 +123,15 @@ def test_a_figure_measured_in_another_way_does_not_count(tmp_path: Path) -> None
                        experiment=table.experiment)  # fmt: skip
     kept = measure(other, collection, lambda *a: ledger.recall(*a[:3], lambda: second))
     assert kept.rows[0].measured == (1.0,) * 7
+
+
+def test_what_was_measured_outlives_a_missing_model(tmp_path: Path) -> None:
+    (table,) = (t for t in tables_of("overview") if t.number == "da/wmt17")
+    row, ledger = table.rows[0], Ledger(tmp_path)
+    ledger.recall(table, row, "cs-en", lambda: Figure(value=0.5, count=7))
+    lost = MeasuredRow(row=row, unavailable="the weights are gone")
+    ledger.note_missing(Outcome(table=table, rows=(lost,)))
+    assert ledger.outcome(table).rows[0].measured[0] == 0.5
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:

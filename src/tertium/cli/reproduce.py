@@ -50,7 +50,7 @@ def add_parser(
     parser.add_argument("paper", nargs="?", help=f"a paper, as --list names it, or {ALL!r}")
     parser.add_argument("--list", action="store_true", help="list papers and tables")
     parser.add_argument("--table", metavar="N", help="one table (default: all)")
-    parser.add_argument("--rows", nargs="+", metavar="ROW", help="with -o: measure these rows only")
+    parser.add_argument("--rows", nargs="+", metavar="ROW", help="measure these rows only")
     parser.add_argument("--data", metavar="DIR", help=f"the judgements (default: {VARIABLE})")
     parser.add_argument("-o", "--output", metavar="FILE", help="write a page of results (.md)")
     parser.add_argument("--again", action="store_true", help="with -o: measure what is known, too")
@@ -61,8 +61,8 @@ def add_parser(
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.reproduce import reproduce
     from tertium.reproduce.render import as_record, as_table
+    from tertium.reproduce.table import measure
 
     if args.list:
         return _list(args)
@@ -72,11 +72,13 @@ def run(args: argparse.Namespace) -> int:
         return _write(args)
     if args.paper == ALL:
         raise UsageError("`tertium reproduce all` takes hours: say where to keep it with -o FILE")
-    collection = Collection.at(args.data)
+    if args.again or args.kept:
+        raise UsageError("--again and --kept are about kept figures: say where with -o FILE")
+    tables, collection = _tables(args), Collection.at(args.data)
     with bars(args.quiet):
         outcomes = []
-        for outcome in reproduce(args.paper, collection, table=args.table):
-            outcomes.append(outcome)
+        for table in tables:
+            outcomes.append(outcome := measure(table, collection))
             if args.format != "json":
                 print_table(as_table(outcome), args.format)
     if args.format == "json":
@@ -86,19 +88,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _write(args: argparse.Namespace) -> int:
     """Measure what is not known yet, table by table, then write the page of all that is."""
-    from tertium.reproduce import PAPERS, chosen_tables
     from tertium.reproduce.ledger import Ledger
     from tertium.reproduce.page import write_results
     from tertium.reproduce.table import measure
 
     page = Path(args.output)
     check_writable(args.output)
-    if args.paper == ALL and args.table:
-        raise UsageError("--table goes with one paper")
-    papers = list(PAPERS) if args.paper == ALL else [args.paper]
-    tables = [table for paper in papers for table in chosen_tables(paper, args.table)]
-    if args.rows:
-        tables = _some_rows(tables, args.rows)
+    tables = _tables(args)
     if not args.kept:
         collection, ledger = Collection.at(args.data), Ledger(page.parent / page.stem, args.again)
         with bars(args.quiet):
@@ -112,12 +108,23 @@ def _write(args: argparse.Namespace) -> int:
     return 0
 
 
-def _some_rows(tables: list[PaperTable], labels: list[str]) -> list[PaperTable]:
+def _tables(args: argparse.Namespace) -> list[PaperTable]:
+    """The tables that were asked for, with the rows that were asked for."""
+    from tertium.reproduce import PAPERS, chosen_tables
+
+    if args.paper == ALL and args.table:
+        raise UsageError("--table goes with one paper")
+    papers = list(PAPERS) if args.paper == ALL else [args.paper]
+    tables = [table for paper in papers for table in chosen_tables(paper, args.table)]
+    labels = args.rows or []
     known = {row.label for table in tables for row in table.rows}
     for label in labels:
         if label not in known:
             raise UnknownNameError("row", label, known)
-    return [replace(t, rows=[row for row in t.rows if row.label in labels]) for t in tables]
+    if not labels:
+        return tables
+    some = [replace(t, rows=[row for row in t.rows if row.label in labels]) for t in tables]
+    return [table for table in some if table.rows]
 
 
 def _list(args: argparse.Namespace) -> int:

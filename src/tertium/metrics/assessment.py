@@ -122,7 +122,7 @@ class Assessment(SegmentMetric):
         return deviations
 
     def percentile(self, scores: FloatArray) -> FloatArray:
-        """The share, in percent, of WMT18 system outputs that score lower."""
+        """The share, in percent, of outputs of WMT systems that score lower (the card says which)."""
         table = self.model.config["percentiles"]
         percentages: FloatArray = np.interp(scores, table["score"], table["percent"])
         return percentages
@@ -141,9 +141,13 @@ class Assessment(SegmentMetric):
         cut = self._cut(segments)
         return {**counts, "truncated text": cut} if cut else counts
 
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return (f"{self.name}@{self.model.hash[:8]}",)
+
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = {
-            "model": f"{self.name}@{self.model.hash[:8]}",
+            "model": self.learned[0],
             "prec": self.precision,
             "maxlen": str(self.max_length),
             "trunc": str(self._cut(segments)),

@@ -48,11 +48,11 @@ class Ledger:
         return Outcome(table=table, rows=rows)
 
     def note_missing(self, outcome: Outcome) -> None:
-        """Keep the reasons why rows could not be measured."""
+        """Keep the reasons why rows could not be measured, beside what is known of them."""
         rows = self._rows(outcome.table)
         for row in outcome.rows:
             if row.unavailable:
-                rows[row.row.label] = {"unavailable": row.unavailable}
+                rows.setdefault(row.row.label, {})["unavailable"] = row.unavailable
         if any(row.unavailable for row in outcome.rows):
             self._write(outcome.table, rows)
 
@@ -78,6 +78,7 @@ class Ledger:
         record = dataclasses.asdict(figure)
         record["value"] = None if math.isnan(figure.value) else figure.value
         entry["figures"][column] = record
+        entry.pop("unavailable", None)
         rows[row.label] = entry
         self._write(table, rows)
 

@@ -41,8 +41,9 @@ SEEN: Mapping[str, frozenset[str]] = {
         ("bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r", "rte-r", "mt-rte-r", "svr"), REGRESSIONS
     ),
     **dict.fromkeys(("bilstm", "bilstm-attention", "esim"), ASSESSED | RANKED),
-    "tertium-base": ASSESSED | RANKED | {"mqm"},
-    "tertium-small": ASSESSED | RANKED | {"mqm", "wmt18-metrics-task"},
+    **dict.fromkeys(
+        ("tertium-base", "tertium-small"), ASSESSED | RANKED | {"mqm", "wmt18-metrics-task"}
+    ),
     "pairwise": ASSESSED | RANKED,  # it reads tertium-small
 }
 

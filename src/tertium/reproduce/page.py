@@ -57,8 +57,8 @@ def write_results(path: Path) -> list[Path]:
 
 def _page(known: Sequence[Outcome], all_: Sequence[Outcome], drawn: dict[str, str]) -> str:
     parts = [INTRODUCTION, "## Every metric on every set\n"]
-    parts += ["An average over language pairs; a dash where the metric learned from the set or was "
-              "not measured yet. Details are below.\n"]  # fmt: skip
+    parts += ["An average over language pairs; a dash where the metric learned from the set or "
+              "does not go with it. Details are below.\n"]  # fmt: skip
     parts += [render(summary(known), "md")]
     if "" in drawn:
         parts += [f"## Published against measured\n\n![published against measured]"
