@@ -12,7 +12,7 @@ import tertium
 PACKAGE = Path(tertium.__file__).parent
 
 # A room may import itself and the rooms named here.
-CORE = {"errors", "version", "segment", "scores", "progress", "display", "frames"}
+CORE = {"errors", "version", "segment", "scores", "progress", "display", "frames", "randomness"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "version": set(),
@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "progress": set(),
     "display": set(),
     "frames": {"errors"},
+    "randomness": {"errors"},
     "scores": {"errors", "display", "frames"},
     "resampling": CORE,
     "registry": {"errors"},
