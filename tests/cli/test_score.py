@@ -171,7 +171,7 @@ def test_bad_files_are_one_line_and_the_right_code(
     ("arguments", "message"),
     [
         (["-t", SYSTEMS[0], "-m", "bleu"], "bleu needs references, and segment 1 has none"),
-        (["-t", "/nonexistent", "-r", REFERENCES[0]], "no such file"),
+        (["-t", str(EXAMPLES / "missing.txt"), "-r", REFERENCES[0]], "no such file"),
         (["-t", str(EXAMPLES), "-r", REFERENCES[0]], "is a directory"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "blue"], "did you mean 'bleu'"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "bleu:smoth=exp"], "unknown field of bleu"),
