@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tertium.meta.curves import Curve, Run
-from tertium.report.axes import Scale, bounds, ticks
+from tertium.report.axes import Scale, bounds, panel, ticks
 from tertium.report.clouds import Axis, buckets, cloud_chart, correlation, length_chart
 from tertium.report.curve_charts import curve_chart
 from tertium.report.rows import POINTS, density, interval_chart, ridge_chart
@@ -127,3 +127,45 @@ def test_learning_curves_are_lines_and_ablations_bars() -> None:
     widths = [float(r.get("width") or 0) for r in bars.iter("rect")]
     assert widths[1] / widths[0] == pytest.approx(0.5 / 0.6, abs=1e-3)  # bars start at zero
     assert "-0.100" in [t.text for t in bars.iter("text")]
+
+
+def test_names_at_the_ends_of_lines_are_told_apart_and_stay_inside() -> None:
+    tests = [f"a-test-set-of-a-very-long-name-{n}-and-what-follows" for n in range(30)]
+    runs = tuple(
+        Run(setting=str(n), size=n, seed=0, test=test, value=0.5)
+        for n in (100, 100_000) for test in tests
+    )  # fmt: skip
+    root = parsed(curve_chart(Curve(runs=runs), "curve"))
+    width, height = (float(size) for size in str(root.get("viewBox")).split()[2:])
+    names = [t for t in root.iter("text") if t.get("class") == "name"]
+    assert [t[0].text for t in names] == tests
+    assert len({t[0].tail for t in names}) == 30
+    places = [float(t.get("y") or 0) for t in names]
+    assert min(np.diff(places)) >= 13
+    assert 0 < places[0] < places[-1] < height - 30  # above the numbers of the axis
+    assert max(float(t.get("x") or 0) + 6 * len(t[0].tail or "") for t in names) < width
+    # Lines of one colour have different signs.
+    signs = {(p.get("class"), p.get("d")) for p in root.iter("path")}
+    assert len(signs) == 30
+
+
+def test_bars_stand_below_their_test_set_and_their_names_have_room() -> None:
+    long = "without the discourse and coherence group"
+    runs = tuple(
+        Run(setting=setting, size=1, seed=0, test=test, value=value)
+        for setting, value in (("all", 0.5), (long, 0.5), ("nothing", NAN))
+        for test in ("wmt16", "wmt17")
+    )  # fmt: skip
+    root = parsed(curve_chart(Curve(runs=runs), "ablation"))
+    names = [t for t in root.iter("text") if t.get("class") == "name"]
+    shown = ["wmt16", "all", long, "nothing", "wmt17", "all", long, "nothing"]
+    assert [t[0].tail for t in names] == shown
+    assert all(float(names[n].get("x") or 0) > 6 * len(long) for n in (2, 6))
+    ends = [t.text for t in root.iter("text") if t.get("class") == "tick"]
+    assert ends[-3:] == ["0.500", "+0.000", "–"]
+
+
+def test_long_numbers_at_the_left_push_the_plot_aside() -> None:
+    usual, wide = panel((0, 1), (0, 100)), panel((0, 1), (0, 1_000_000))
+    assert usual.x.start == 52
+    assert wide.x.start > 26 + 6 * len("1000000")

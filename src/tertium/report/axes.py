@@ -17,6 +17,8 @@ from tertium.scores import FloatArray
 
 MANY, OUTER = 450, 0.002
 TICK_WIDTH = 48.0  # pixels that a number on the lower axis takes
+LETTER, DIGIT = 7.2, 6.6  # pixels of a letter of a name, of a digit beside an axis
+UPRIGHT = 26.0  # pixels that the label of the left axis takes, with the space around it
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,12 @@ class Panel:
 def panel(
     x: tuple[float, float], y: tuple[float, float], *, width: float = 340, height: float = 250
 ) -> Panel:
-    """A plot of two numbers with room for its axes."""
+    """A plot of two numbers with room for its axes; long numbers at the left take more."""
+    longest = max((len(text) for _, text in ticks(*y, 4)), default=0)
     return Panel(
         width=width,
         height=height,
-        x=Scale(*x, 52, width - 10),
+        x=Scale(*x, max(52, UPRIGHT + DIGIT * longest), width - 10),
         y=Scale(*y, height - 42, 10),
     )
 

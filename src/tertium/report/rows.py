@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tertium.report.axes import Panel, Scale, bounds, drawing
+from tertium.report.axes import LETTER, Panel, Scale, bounds, drawing
 from tertium.report.markup import Markup, compact, element
+from tertium.report.names import letters, short_names
 from tertium.scores import FloatArray
 
 WIDTH, ROW = 360.0, 26.0
-LONGEST_NAME = 17  # characters of a name that fit beside a row
-LETTER = 7.2  # pixels
+LONGEST_NAME = 17  # letters of a name that fit beside a row
 POINTS = 80  # of an outline
 
 
@@ -31,13 +31,14 @@ def interval_chart(
     Shaded bands are `groups` of systems that cannot be told apart; all 0 for no bands.
     """
     order = _best_first(values, higher_is_better)
-    plot = _plot(names, np.concatenate([values, intervals.ravel()]))
+    short = short_names(names, LONGEST_NAME)
+    plot = _plot(short, np.concatenate([values, intervals.ravel()]))
     parts = _bands([groups[n] for n in order], plot)
     parts += plot.horizontal(_direction(higher_is_better))
     for place, n in enumerate(order):
         y = _middle(place)
         low, high = intervals[n]
-        parts.append(_name(names[n], y, plot))
+        parts.append(_name(names[n], short[n], y, plot))
         if low == low:
             parts.append(
                 element("line", x1=plot.x(low), x2=plot.x(high), y1=y, y2=y, class_="interval")
@@ -59,13 +60,14 @@ def ridge_chart(
     known = [values[np.isfinite(values)] for values in samples]
     medians = np.array([np.median(values) if values.size else np.nan for values in known])
     order = _best_first(medians, higher_is_better)
-    plot = _plot(names, np.concatenate([*known, np.zeros(0)]), margin=0.0)
+    short = short_names(names, LONGEST_NAME)
+    plot = _plot(short, np.concatenate([*known, np.zeros(0)]), margin=0.0)
     parts = plot.horizontal(f"score of a segment, {_direction(higher_is_better)}")
     densities = [density(values, plot.x.low, plot.x.high) for values in known]
     tallest = max((float(d.max()) for d in densities), default=1.0) or 1.0
     for place, n in enumerate(order):
         base = _middle(place) + ROW * 0.36
-        parts.append(_name(names[n], _middle(place), plot))
+        parts.append(_name(names[n], short[n], _middle(place), plot))
         parts.append(_outline(densities[n] / tallest, plot.x, base))
         if known[n].size:
             parts += _quartiles(known[n], plot.x, base, names[n])
@@ -101,7 +103,7 @@ def _plot(names: Sequence[str], values: FloatArray, *, margin: float = 0.06) -> 
     rows = len(names)
     height = rows * ROW + 52
     low, high = bounds(values, margin=margin)
-    widest = min(max(map(len, names), default=0), LONGEST_NAME)
+    widest = max(map(letters, names), default=0)
     x = Scale(low, high, 18 + LETTER * widest, WIDTH - 12)
     return Panel(width=WIDTH, height=height, x=x, y=Scale(0, 1, rows * ROW + 12, 6))
 
@@ -120,8 +122,7 @@ def _direction(higher_is_better: bool) -> str:
     return "higher is better" if higher_is_better else "lower is better"
 
 
-def _name(name: str, y: float, plot: Panel) -> Markup:
-    short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+def _name(name: str, short: str, y: float, plot: Panel) -> Markup:
     text = element("text", element("title", name), short, x=plot.x.start - 10,
                    y=y + 4, class_="name", text_anchor="end")  # fmt: skip
     return text
