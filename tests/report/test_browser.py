@@ -21,6 +21,7 @@ from tertium.report.reports import agreement_report, evaluation_report
 from tertium.scoring import score
 
 TAB, ENTER = 9, 13
+PAPER = "rgb(255, 255, 255)"
 
 
 @pytest.fixture
@@ -334,6 +335,43 @@ def test_a_printed_page_is_light_whole_and_without_controls(opened: Browser) -> 
     assert contrast(ink, "rgb(255, 255, 255)") > 10
     pdf = opened.send("Page.printToPDF", printBackground=True)["data"]
     assert len(pdf) > 50_000
+
+
+def test_a_page_prints_light_though_the_button_says_dark(opened: Browser) -> None:
+    opened.evaluate("document.documentElement.dataset.theme = 'dark'")
+    opened.media(scheme="dark", kind="print")
+    ink = opened.evaluate("getComputedStyle(document.querySelector('.muted')).color")
+    assert contrast(ink, "rgb(255, 255, 255)") > 4.5
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == PAPER
+
+
+def test_paper_has_room_for_every_column(opened: Browser) -> None:
+    opened.media(kind="print")
+    opened.resize(700, 1000)  # A4 between its margins
+    frames = "[...document.querySelectorAll('.scroll')]"
+    assert set(opened.evaluate(f"{frames}.map((f) => getComputedStyle(f).overflowX)")) == {
+        "visible"
+    }
+    wide = opened.evaluate("document.querySelector('table.scores').getBoundingClientRect().right")
+    assert wide <= 700
+    cell = "document.querySelector('#results td.output')"  # two systems stay side by side
+    assert opened.evaluate(f"getComputedStyle({cell}).display") == "table-cell"
+    assert opened.evaluate(f"{cell}.nextSibling.offsetTop === {cell}.offsetTop")
+
+
+def test_a_fragment_keeps_to_the_colours_of_its_notebook(
+    browser: Browser, example: TestSet, tmp_path: Path
+) -> None:
+    """On white paper under a dark system its ink is dark; a dark notebook turns it."""
+    shown = score(example, "chrf")._repr_html_()
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8><body>{shown}", encoding="utf-8")
+    browser.media(scheme="dark")
+    browser.open(path, ready="document.querySelector('.tertium')")
+    ink = "getComputedStyle(document.querySelector('.tertium .note')).color"
+    assert contrast(browser.evaluate(ink), PAPER) > 4.5
+    browser.evaluate("document.body.setAttribute('data-jp-theme-light', 'false')")
+    assert contrast(browser.evaluate(ink), "rgb(17, 17, 17)") > 4.5
 
 
 HOSTILE = (
