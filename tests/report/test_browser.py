@@ -198,6 +198,25 @@ def test_tables_of_the_overview_sort(opened: Browser) -> None:
     )
 
 
+def test_long_names_are_told_apart_and_the_baseline_is_named(
+    browser: Browser, tmp_path: Path
+) -> None:
+    names = [f"our-very-long-experiment-of-2024-with-all-data-{n}-final" for n in ("base", "large")]
+    testset = TestSet(systems=dict.fromkeys(names, ("a", "b")), references=(("a",), ("c",)))
+    path = tmp_path / "names.html"
+    evaluation_report(compare(testset, ["chrf"], resamples=5)).write(path)
+    browser.open(path)
+    assert texts(browser, "table.scores tbody bdi[title]") == ["…base-final", "…large-final"]
+    assert texts(browser, "table.scores tbody .hidden")[0] == names[0]  # for screen readers
+    base = "document.querySelector('table.scores .base').getBoundingClientRect()"
+    cell = "document.querySelector('table.scores tbody th').getBoundingClientRect()"
+    assert browser.evaluate(f"{base}.right <= {cell}.right && {base}.width > 30")
+    assert texts(browser, ".picture text.name")[:2] == [
+        f"{name}…{name.split('-')[-2]}-final" for name in names
+    ]
+    assert texts(browser, ".findings bdi") == names  # equal, so both are best
+
+
 def test_counts_stay_below_however_a_table_is_sorted(opened: Browser) -> None:
     for _ in range(2):
         opened.click("#agreement thead th:nth-child(2) button")

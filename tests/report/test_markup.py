@@ -43,7 +43,7 @@ def test_a_table_has_a_caption_headers_and_full_values() -> None:
                   notes=["x & y"])  # fmt: skip
     found = html_table(table, sortable=True)
     assert "<caption>scores</caption>" in found
-    assert '<th scope="row">a&lt;b</th>' in found
+    assert '<th scope="row"><bdi>a&lt;b</bdi></th>' in found
     assert '<td class="number best" data-value="1.234567">1.23</td>' in found
     assert found.count('aria-sort="none"') == 2
     assert "x &amp; y" in found

@@ -95,7 +95,7 @@ def heat_map(
     """
     cut = len(rows) > LONGEST or len(columns) > LONGEST
     note = f" (the first {LONGEST} pieces)" if cut else ""
-    head = [element("th", element("span", c), scope="col") for c in columns[:LONGEST]]
+    head = [element("th", element("span", c, dir="auto"), scope="col") for c in columns[:LONGEST]]
     lines = []
     for i, name in enumerate(rows[:LONGEST]):
         cells = [
@@ -103,7 +103,7 @@ def heat_map(
                    None if beside is None else f"{beside[0]} {beside[1][i, j]:.2f}")
             for j in range(min(len(columns), LONGEST))
         ]  # fmt: skip
-        lines.append(element("tr", element("th", name, scope="row"), *cells))
+        lines.append(element("tr", element("th", element("bdi", name), scope="row"), *cells))
     table = element(
         "table", element("caption", caption + note),
         element("thead", element("tr", element("td"), *head)), element("tbody", *lines),

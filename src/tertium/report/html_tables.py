@@ -15,7 +15,7 @@ def html_table(table: Table, *, sortable: bool = False, notes: bool = True) -> M
     full values and leaves the footer where it is.
     """
     head = [
-        element("th", element("button", name, type="button") if sortable and name else name,
+        element("th", _sorter(name) if sortable and name else element("bdi", name),
                 scope="col", class_=None if n in table.left else "number",
                 aria_sort="none" if sortable and name else None)
         for n, name in enumerate(table.header)
@@ -36,6 +36,10 @@ def html_table(table: Table, *, sortable: bool = False, notes: bool = True) -> M
     return join([frame, *said])
 
 
+def _sorter(name: str) -> Markup:
+    return element("button", element("bdi", name), type="button")
+
+
 def _row(cells: Sequence[Cell | str], left: frozenset[int]) -> Markup:
     parts = []
     for n, given in enumerate(cells):
@@ -43,7 +47,8 @@ def _row(cells: Sequence[Cell | str], left: frozenset[int]) -> Markup:
         style = " ".join(filter(None, ["" if n in left else "number", cell.mark]))
         value = cell.value if isinstance(cell.value, int | float) else None
         parts.append(
-            element("td" if n else "th", cell.text, scope=None if n else "row",
-                    class_=style or None, data_value=None if value is None else repr(value))
+            element("td" if n else "th", element("bdi", cell.text) if n in left else cell.text,
+                    scope=None if n else "row", class_=style or None,
+                    data_value=None if value is None else repr(value))
         )  # fmt: skip
     return element("tr", *parts)

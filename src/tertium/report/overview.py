@@ -11,7 +11,8 @@ from tertium.report.axes import Scale
 from tertium.report.evaluations import document_table, pair_table
 from tertium.report.grid import Grid, metric_names
 from tertium.report.html_tables import html_table
-from tertium.report.markup import Markup, element, join
+from tertium.report.markup import Markup, element, escape, join
+from tertium.report.names import short_names, shown_name
 from tertium.report.tables import Cell, Table
 from tertium.resampling import Interval
 from tertium.scores import Scores
@@ -19,6 +20,7 @@ from tertium.scoring import Evaluation
 
 MOST_ROWS = 2000  # of the table of documents
 TRACK = 120  # pixels of the line below a score
+LONGEST_NAME = 28  # letters of a system's name in the table
 
 
 def overview(evaluation: Evaluation, comparison: Comparison | None, grid: Grid) -> Markup:
@@ -46,10 +48,12 @@ def system_scores(evaluation: Evaluation, comparison: Comparison | None) -> Mark
         up = evaluation.of_metric(metric)[0].higher_is_better
         head.append(_sorter(f"{names[metric]} {'↑' if up else '↓'}", "number"))
     rows = []
+    short = short_names(evaluation.systems, LONGEST_NAME)
     for place, system in enumerate(evaluation.systems):
-        base = element("span", " baseline", class_="muted") if comparison and not place else ""
+        base = element("span", " baseline", class_="muted base") if comparison and not place else ""
         cells = [_score(evaluation, comparison, place, metric) for metric in evaluation.metrics]
-        rows.append(element("tr", element("th", system, base, scope="row"), *cells))
+        name = shown_name(system, short[place])
+        rows.append(element("tr", element("th", name, base, scope="row"), *cells))
     table = element(
         "table", element("caption", "Scores of systems"),
         element("thead", element("tr", *head)), element("tbody", *rows),
@@ -111,11 +115,13 @@ def _standing(comparison: Comparison, place: int, system: str, metric: str) -> l
     better = comparison.difference(metric, system) > 0
     sign, style = ("▲", "good") if better else ("▼", "bad")
     word = "better" if better else "worse"
-    text = f"{word} than {comparison.baseline}, p = {p:.4f}"
+    said = f"{word} than"
     if p >= comparison.alpha:
-        sign, style, text = "", "", f"not told apart from {comparison.baseline}, p = {p:.4f}"
-    hidden = element("span", f" {text} ", class_="hidden")
-    return [element("span", sign, hidden, class_=f"mark {style}".strip(), title=text), badge]
+        sign, style, said = "", "", "not told apart from"
+    baseline, sure = comparison.baseline, f", p = {p:.4f} "
+    hidden = element("span", f" {said} ", element("bdi", baseline), sure, class_="hidden")
+    title = f"{said} {baseline}{sure}".strip()
+    return [element("span", sign, hidden, class_=f"mark {style}".strip(), title=title), badge]
 
 
 def _legend(evaluation: Evaluation, comparison: Comparison | None) -> list[Markup | str]:
@@ -125,15 +131,16 @@ def _legend(evaluation: Evaluation, comparison: Comparison | None) -> list[Marku
     if comparison is not None:
         how = "bootstrap samples" if comparison.test == "bootstrap" else "randomisation trials"
         parts += [
-            f"▲ ▼: significantly better or worse than {comparison.baseline} (paired, two-sided, "
+            "▲ ▼: significantly better or worse than ", element("bdi", comparison.baseline),
+            " (paired, two-sided, "
             f"p < {comparison.alpha:g}, {comparison.resamples:,} {how}, seed {comparison.seed}). "
             "Numbers in boxes are clusters: each system of one is significantly better than every "
-            "system of the next. "
-        ]
+            "system of the next. ",
+        ]  # fmt: skip
     return parts
 
 
-def findings(evaluation: Evaluation, comparison: Comparison | None) -> list[str]:
+def findings(evaluation: Evaluation, comparison: Comparison | None) -> list[Markup]:
     """What the table says, in sentences."""
     systems, metrics = evaluation.systems, evaluation.metrics
     if len(systems) < 2:
@@ -146,12 +153,12 @@ def findings(evaluation: Evaluation, comparison: Comparison | None) -> list[str]
     said = []
     for place, won in sorted(winners.items(), key=lambda entry: -len(entry[1])):
         which = ", ".join(names[m] for m in won)
-        if len(won) == len(metrics):
-            which = f"all {len(metrics)} metrics" if len(metrics) > 1 else which
+        if len(won) == len(metrics) > 1:
+            which = "both metrics" if len(metrics) == 2 else f"all {len(metrics)} metrics"
         alone = [m for m in won if comparison and comparison.clusters[m].count(1) == 1]
         sure = _how_sure(len(alone), len(won)) if comparison else ""
-        said.append(f"{systems[place]} is best under {which}{sure}.")
-    return said + _orders(evaluation, names)
+        said.append(join([element("bdi", systems[place]), f" is best under {which}{sure}."]))
+    return said + _orders(evaluation)
 
 
 def _how_sure(alone: int, won: int) -> str:
@@ -162,19 +169,20 @@ def _how_sure(alone: int, won: int) -> str:
     )
 
 
-def _orders(evaluation: Evaluation, names: dict[str, str]) -> list[str]:
+def _orders(evaluation: Evaluation) -> list[Markup]:
     """Whether the metrics put the systems into one order."""
     if len(evaluation.metrics) < 2:
         return []
-    orders: dict[tuple[int, ...], list[str]] = {}
+    orders: set[tuple[int, ...]] = set()
     for metric in evaluation.metrics:
         scores = evaluation.of_metric(metric)
         sign = -1.0 if scores[0].higher_is_better else 1.0
         order = np.argsort([sign * s.system for s in scores], kind="stable")
-        orders.setdefault(tuple(order.tolist()), []).append(names[metric])
+        orders.add(tuple(order.tolist()))
+    every = "Both" if len(evaluation.metrics) == 2 else "All"
     if len(orders) == 1:
-        return ["All metrics put the systems into the same order."]
-    return [f"The metrics put the systems into {len(orders)} different orders."]
+        return [escape(f"{every} metrics put the systems into the same order.")]
+    return [escape(f"The metrics put the systems into {len(orders)} different orders.")]
 
 
 def best_systems(scores: Sequence[Scores]) -> list[int]:
