@@ -52,7 +52,7 @@ def test_systems_stand_best_first_and_clusters_are_shaded() -> None:
     names = [t.text or t[0].tail for t in root.iter("text") if t.get("class") == "name"]
     assert names == ["b", "c", "a"]
     assert len(list(root.iter("rect"))) == 1  # the band of the only system of cluster 1
-    assert "b 30.00 (29.00 to 31.00)" in str(root.get("aria-label"))
+    assert "b 30.00 (29.00 to 31.00), cluster 1" in str(root.get("aria-label"))
     lower = interval_chart(["a", "b", "c"], values, intervals, [0, 0, 0], title="TER",
                            higher_is_better=False)  # fmt: skip
     assert "a 10.00" in str(parsed(lower).get("aria-label")).split(";")[0]

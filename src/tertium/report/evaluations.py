@@ -76,19 +76,24 @@ def comparison_table(comparison: Comparison, decimals: int | None = None) -> Tab
 
 
 def pair_table(comparison: Comparison, metric: str) -> Table:
-    """The p-values of all pairs of systems under one metric."""
+    """The p-values of all pairs of systems under one metric, and who of two is the better one."""
     systems = comparison.evaluation.systems
-    values = comparison.p_values[metric]
+    scores = comparison.evaluation.of_metric(metric)
+    sign = 1.0 if scores[0].higher_is_better else -1.0
     rows: list[list[Cell | str]] = []
     for a, system in enumerate(systems):
-        cells = [
-            Cell("", "") if a == b else number(float(values[a, b]), 4,
-                                               "best" if values[a, b] < comparison.alpha else "")
-            for b in range(len(systems))
-        ]  # fmt: skip
-        rows.append([system, *cells])
-    title = f"p-values of all pairs, {metric}"
-    return Table(["", *systems], rows, title=title)
+        row: list[Cell | str] = [system]
+        for b in range(len(systems)):
+            p = float(comparison.p_values[metric][a, b])
+            better = sign * (scores[a].system - scores[b].system) > 0
+            row.append(_p(p, better, comparison.alpha) if a != b else Cell("", ""))
+        rows.append(row)
+    note = (
+        f"paired, two-sided; * marks p < {comparison.alpha:g}: "
+        "the row's system is better (+) or worse (-) than the column's"
+    )
+    title = f"p-values of all pairs, {_label(comparison.evaluation, metric)}"
+    return Table(["", *systems], rows, title=title, notes=[note])
 
 
 def _column_names(evaluation: Evaluation) -> list[str]:
@@ -96,11 +101,15 @@ def _column_names(evaluation: Evaluation) -> list[str]:
 
 
 def _column_name(evaluation: Evaluation, metric: str) -> str:
-    first = evaluation.scores[evaluation.systems[0]][metric]
-    titles = [evaluation.scores[evaluation.systems[0]][m].name for m in evaluation.metrics]
-    # Two settings of one metric are told apart by their specs.
-    label = first.name if titles.count(first.name) == 1 else metric
-    return f"{label} {'↑' if first.higher_is_better else '↓'}"
+    up = evaluation.of_metric(metric)[0].higher_is_better
+    return f"{_label(evaluation, metric)} {'↑' if up else '↓'}"
+
+
+def _label(evaluation: Evaluation, metric: str) -> str:
+    """The name of a metric; two settings of one metric are told apart by their specs."""
+    first = evaluation.scores[evaluation.systems[0]]
+    titles = [first[m].name for m in evaluation.metrics]
+    return first[metric].name if titles.count(first[metric].name) == 1 else metric
 
 
 def _score_cell(
@@ -117,9 +126,12 @@ def _score_cell(
 
 
 def _p_cell(comparison: Comparison, system: str, metric: str) -> Cell:
-    p = comparison.p_value(metric, system)
     better = comparison.difference(metric, system) > 0
-    if p >= comparison.alpha:
+    return _p(comparison.p_value(metric, system), better, comparison.alpha)
+
+
+def _p(p: float, better: bool, alpha: float) -> Cell:
+    if p >= alpha:
         return Cell(f"{p:.4f}  ", p)
     return Cell(f"{p:.4f} *{'+' if better else '-'}"[:9], p, "good" if better else "bad")
 

@@ -117,7 +117,8 @@ def _shade(value: float, framed: bool, more: str | None) -> Markup:
         return element("td")
     step = round(STEPS * min(max(value, 0.0), 1.0))
     style = f"h{step} framed" if framed else f"h{step}"
-    return element("td", f"{value:.2f}".replace("0.", "."), class_=style, title=more)
+    said = element("span", " best", class_="hidden") if framed else ""
+    return element("td", f"{value:.2f}".replace("0.", "."), said, class_=style, title=more)
 
 
 def reasons(values: Mapping[str, Any]) -> Markup:

@@ -8,7 +8,7 @@ from tertium.report.markup import Markup, element, join
 from tertium.report.tables import Cell, Table
 
 
-def html_table(table: Table, *, sortable: bool = False, notes: bool = True) -> Markup:
+def html_table(table: Table, *, sortable: bool = False, style: str = "") -> Markup:
     """A table for a page or a notebook; its first column names the rows.
 
     A sortable one has a button in each header; `script/tables.js` sorts the rows by their cells'
@@ -27,9 +27,9 @@ def html_table(table: Table, *, sortable: bool = False, notes: bool = True) -> M
         element("thead", element("tr", *head)),
         element("tbody", *body),
         element("tfoot", *foot) if foot else "",
-        class_="sortable" if sortable else None,
+        class_=" ".join(filter(None, ["sortable" if sortable else "", style])) or None,
     )
-    said = [element("p", note, class_="note") for note in table.notes] if notes else []
+    said = [element("p", note, class_="note") for note in table.notes]
     label = table.title or "table"
     # Wide tables scroll inside their frame, which the keyboard must be able to reach.
     frame = element("div", grid, class_="scroll", tabindex=0, role="region", aria_label=label)

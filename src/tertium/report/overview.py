@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def overview(evaluation: Evaluation, comparison: Comparison | None, grid: Grid) 
     if said:
         parts.append(element("ul", *(element("li", text) for text in said), class_="findings"))
     parts.append(system_scores(evaluation, comparison))
-    if comparison is not None:
+    if comparison is not None and evaluation.metrics:
         parts.append(_pairs(comparison))
     if evaluation.testset.documents:
         parts.append(_documents(evaluation))
@@ -76,18 +77,14 @@ def _score(
     scores = evaluation.scores[system][metric]
     best = len(evaluation.systems) > 1 and place in best_systems(evaluation.of_metric(metric))
     parts = [element("span", f"{scores.system:.{scores.decimals}f}", class_="score")]
-    bounds = evaluation.intervals.get(system, {}).get(metric)
-    if bounds is not None:
-        low, high, half_width = (
-            f"{v:.{scores.decimals}f}" for v in (bounds.low, bounds.high, bounds.half_width)
-        )
-        shown = f"95 % interval {low} to {high}"
-        parts.append(element("span", f" ± {half_width}", class_="muted", title=shown))
     if comparison is not None:
         parts += _standing(comparison, place, system, metric)
+    bounds = evaluation.intervals.get(system, {}).get(metric)
     if bounds is not None:
         every = [evaluation.intervals[s][metric] for s in evaluation.systems]
         parts.append(_track(scores.system, bounds, every))
+        low, high = (f"{v:.{scores.decimals}f}" for v in (bounds.low, bounds.high))
+        parts.append(element("span", f" {low} to {high}", class_="muted range"))
     return element("td", *parts, class_="number best" if best else "number",
                    data_value=repr(scores.system))  # fmt: skip
 
@@ -107,8 +104,8 @@ def _track(value: float, own: Interval, every: Sequence[Interval]) -> Markup:
 def _standing(comparison: Comparison, place: int, system: str, metric: str) -> list[Markup]:
     """The mark of a significant difference from the baseline, and the cluster."""
     cluster = comparison.clusters[metric][place]
-    badge = element("span", str(cluster), class_=f"cluster k{min(cluster, 4)}",
-                    title=f"cluster {cluster}")  # fmt: skip
+    badge = element("span", element("span", " cluster ", class_="hidden"), str(cluster),
+                    class_=f"cluster k{min(cluster, 4)}", title=f"cluster {cluster}")  # fmt: skip
     if not place:
         return [element("span", class_="mark"), badge]
     p = comparison.p_value(metric, system)
@@ -127,7 +124,7 @@ def _standing(comparison: Comparison, place: int, system: str, metric: str) -> l
 def _legend(evaluation: Evaluation, comparison: Comparison | None) -> list[Markup | str]:
     parts: list[Markup | str] = ["↑ higher is better, ↓ lower is better; the best in bold. "]
     if evaluation.intervals:
-        parts.append("± is half of the 95 % bootstrap interval. ")
+        parts.append("Below a score stands its 95 % bootstrap interval. ")
     if comparison is not None:
         how = "bootstrap samples" if comparison.test == "bootstrap" else "randomisation trials"
         parts += [
@@ -193,10 +190,11 @@ def best_systems(scores: Sequence[Scores]) -> list[int]:
 
 
 def _pairs(comparison: Comparison) -> Markup:
-    tables = [
-        html_table(pair_table(comparison, metric)) for metric in comparison.evaluation.metrics
-    ]
-    return element("details", element("summary", "p-values of all pairs of systems"), *tables)
+    tables = [pair_table(comparison, metric) for metric in comparison.evaluation.metrics]
+    note = join(element("p", text, class_="note") for text in tables[0].notes)  # of all the same
+    shown = [html_table(replace(table, notes=()), style="pairs") for table in tables]
+    title = element("summary", "p-values of all pairs of systems")
+    return element("details", title, note, *shown)
 
 
 def _documents(evaluation: Evaluation) -> Markup:
@@ -204,8 +202,9 @@ def _documents(evaluation: Evaluation) -> Markup:
     if count > MOST_ROWS:
         text = f"{count:,} scores of documents are too many for a page: tertium score -dl has them."
         return element("p", text, class_="note")
-    table = html_table(document_table(evaluation), sortable=True)
-    return element("details", element("summary", "Scores of documents"), table)
+    title = "Scores of documents"
+    table = html_table(replace(document_table(evaluation), title=title), sortable=True)
+    return element("details", element("summary", title), table)
 
 
 def _warnings(evaluation: Evaluation, grid: Grid) -> Markup:
@@ -242,5 +241,5 @@ def signature_list(signatures: Sequence[str]) -> Markup:
     ]  # fmt: skip
     everything = element("button", "Copy all", type="button", class_="copy",
                          data_copy="\n".join(signatures))  # fmt: skip
-    heading = element("h3", "Signatures ", everything)
-    return join([heading, element("ul", *lines, class_="signatures")])
+    parts = [element("h3", "Signatures"), element("ul", *lines, class_="signatures")]
+    return join([*parts, everything] if len(lines) > 1 else parts)

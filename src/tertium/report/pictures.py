@@ -60,6 +60,8 @@ def ranking_pictures(evaluation: Evaluation, comparison: Comparison | None) -> M
         figures.append(figure(chart, names[metric]))
     more = " A shade is a cluster, significantly better than all below it." if comparison else ""
     lines = " Lines are 95 % bootstrap intervals." if evaluation.intervals else ""
+    if len(evaluation.systems) == 1:
+        return group("Score of the system", lines.strip(), figures)
     return group("Ranking of systems", f"Best above.{lines}{more}", figures)
 
 
@@ -162,7 +164,8 @@ def group(title: str, said: str, figures: Sequence[Markup], before: str = "") ->
         return Markup("")
     name = title.lower().replace(" ", "-")
     return element(
-        "section", element("h3", title, id=name), element("p", said, class_="note"), before,
+        "section", element("h3", title, id=name),
+        element("p", said, class_="note") if said else "", before,
         element("div", *figures, class_="figures"), aria_labelledby=name,
     )  # fmt: skip
 

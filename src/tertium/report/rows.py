@@ -49,7 +49,9 @@ def interval_chart(
                 element("circle", element("title", shown), cx=plot.x(float(values[n])), cy=y,
                         r=4.5, class_="dot")
             )  # fmt: skip
-    said = "; ".join(_in_words(names[n], values[n], intervals[n], decimals) for n in order)
+    said = "; ".join(
+        _in_words(names[n], values[n], intervals[n], decimals, groups[n]) for n in order
+    )
     return drawing(plot.width, plot.height, f"Systems by {title}", said, parts)
 
 
@@ -159,7 +161,9 @@ def _quartiles(values: FloatArray, x: Scale, base: float, name: str) -> list[Mar
     ]
 
 
-def _in_words(name: str, value: float, bounds: FloatArray, decimals: int) -> str:
+def _in_words(name: str, value: float, bounds: FloatArray, decimals: int, group: int) -> str:
     low, high = bounds
     text = f"{name} {value:.{decimals}f}"
-    return f"{text} ({low:.{decimals}f} to {high:.{decimals}f})" if low == low else text
+    if low == low:
+        text += f" ({low:.{decimals}f} to {high:.{decimals}f})"
+    return f"{text}, cluster {group}" if group else text
