@@ -25,7 +25,7 @@ test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev
-	$(BIN)/python -m ruff check src tests benchmarks
+	$(BIN)/python -m ruff check src tests benchmarks recipes
 	$(BIN)/python -m mypy
 
 bench: $(VENV)/.dev

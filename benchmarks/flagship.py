@@ -22,7 +22,7 @@ from benchmarks.measure import Measured, measure
 from tertium.encoders import load_encoder, runtime
 from tertium.encoders.cache import open_store
 from tertium.encoders.memory import forget
-from tertium.metrics.flagship import TertiumSmall
+from tertium.metrics.tertium_small import TertiumSmall
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -26,9 +26,9 @@ from recipes.flagship.train import LAYERS
 from tertium.data.collection import Collection
 from tertium.features.surface import NAMES
 from tertium.metrics.assessment import Assessment
-from tertium.metrics.flagship import TertiumSmall
 from tertium.metrics.packaged import TRAINED, packaged
 from tertium.metrics.tertium_base import TertiumBase, settings_of
+from tertium.metrics.tertium_small import TertiumSmall
 
 FloatArray = NDArray[np.float64]
 ENCODER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")

@@ -44,7 +44,7 @@ METRICS: Mapping[str, str] = {
     "ter": "tertium.metrics.ter:TER",
     "ter-r": "tertium.metrics.entailment:TERR",
     "tertium-base": "tertium.metrics.tertium_base:TertiumBase",
-    "tertium-small": "tertium.metrics.flagship:TertiumSmall",
+    "tertium-small": "tertium.metrics.tertium_small:TertiumSmall",
     "wmd": "tertium.metrics.wmd:WMD",
     "wmdo": "tertium.metrics.wmdo:WMDO",
 }

@@ -145,11 +145,12 @@ def _system_table(
     matrix: ScoreMatrix, testset: TestSet, signature: str, width: int | None
 ) -> Table:
     places, scores, wins = _places(matrix), matrix.system_scores, _wins(matrix)
+    decimals = 4 if width is None else width
     rows: list[list[Cell | str]] = [
         [
             matrix.systems[n],
             number(places[n], 0),
-            number(float(scores[n]), 4 if width is None else width, "best" if places[n] == 1 else ""),
+            number(float(scores[n]), decimals, "best" if places[n] == 1 else ""),
             number(int(wins[n]), 0),
         ]
         for n in _order(matrix)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from tertium import progress
-from tertium.encoders.embeddings import Embeddings, IntArray, offsets_of
+from tertium.encoders.embeddings import IntArray, offsets_of
 from tertium.encoders.encoder import Encoder
 from tertium.encoders.network import Network, choose_device
 from tertium.encoders.pieces import Tokenizer
@@ -127,16 +127,6 @@ class LiveStates:
         shift, width = len(self._before), max(1, int(lengths.max()))
         states = torch.stack([layer[:, shift : shift + width] for layer in layers], dim=2)
         return Sequences(states, lengths)
-
-
-def padded(texts: Embeddings, rows: IntArray, layers: int) -> Sequences:
-    """Some texts of flat embeddings as sequences, (texts, tokens, layers, d)."""
-    lengths = texts.lengths[rows]
-    width = max(1, int(lengths.max(initial=0)))
-    values = np.zeros((len(rows), width, texts.vectors.shape[1]), dtype=np.float32)
-    for row, text in enumerate(rows):
-        values[row, : lengths[row]] = texts.tokens(int(text))
-    return Sequences(split_layers(torch.from_numpy(values), layers), torch.from_numpy(lengths))
 
 
 def split_layers(values: Tensor, layers: int) -> Tensor:

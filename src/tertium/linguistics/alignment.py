@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from tertium.linguistics.graph import ROOT, Node
 from tertium.linguistics.numbers import same_quantity
@@ -332,9 +331,3 @@ def score_of(
         if node.parent != ROOT and NOTHING not in (target, targets[node.parent]):
             total += edge_score(target, targets[node.parent], node.role, parents, roles)
     return total
-
-
-def crossings(targets: Sequence[int]) -> int:
-    """How many neighbouring aligned nodes were put in another order."""
-    aligned = [t for t in targets if t != NOTHING]
-    return sum(b < a for a, b in pairwise(aligned))

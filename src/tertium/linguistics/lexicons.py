@@ -25,7 +25,6 @@ def _by_class(**classes: str) -> Mapping[str, Any]:
 NEGATIONS = _words(
     "not n't never neither nor no none nobody nothing nowhere no_one no_longer without"
 )
-NEAR_NEGATIONS = _words("hardly barely scarcely rarely seldom few little")
 NEGATIVE_PRONOUNS = _words("nobody nothing none no_one neither")
 NEGATIVE_DETERMINERS = _words("no neither")
 
@@ -116,12 +115,7 @@ PRONOUNS: Mapping[str, tuple[str, str, str]] = {
     "theirs": ("3", "plur", ""), "themselves": ("3", "plur", ""),
 }  # fmt: skip
 
-DISCOURSE_MARKERS = _words(
-    """however nevertheless nonetheless still yet though although but while whereas moreover
-    furthermore also besides additionally therefore thus hence consequently so accordingly then
-    instead meanwhile in_addition as_a_result even_so"""
-)
-# markers that can stand for each other
+# discourse markers that can stand for each other
 MARKER_SENSES: Mapping[str, str] = _by_class(
     contrast="""however nevertheless nonetheless yet though although but while whereas even_so
     despite in_spite_of""",

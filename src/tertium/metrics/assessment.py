@@ -122,7 +122,7 @@ class Assessment(SegmentMetric):
         return deviations
 
     def percentile(self, scores: FloatArray) -> FloatArray:
-        """The share, in percent, of outputs of WMT systems that score lower (the card says which)."""
+        """The share, in percent, of system outputs that score lower; its card says of which."""
         table = self.model.config["percentiles"]
         percentages: FloatArray = np.interp(scores, table["score"], table["percent"])
         return percentages

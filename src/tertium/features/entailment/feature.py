@@ -16,7 +16,6 @@ from tertium.features.entailment.pair import Match, Pair
 from tertium.linguistics.alignment import NOTHING
 
 Find = Callable[[Pair], Sequence[Match]]
-Directions = tuple[str, str]
 FORWARD, BACKWARD = "forward", "backward"
 
 

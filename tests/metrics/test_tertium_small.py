@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from tertium.data.testset import TestSet
 from tertium.errors import ModelError, UsageError
-from tertium.metrics.flagship import MODEL, TertiumSmall
 from tertium.metrics.packaged import TRAINED, Packaged
+from tertium.metrics.tertium_small import MODEL, TertiumSmall
 from tertium.segment import Segment
 from tertium.text.english import looks_english
 
@@ -125,6 +130,62 @@ def test_an_unwritable_cache_is_worked_around(
     folder = Packaged(TRAINED / MODEL).encoder_folder
     assert (folder / "model.safetensors").is_file()
     assert json.loads((folder / "config.json").read_text())["hidden_size"] == 384
+
+
+def test_damaged_weights_are_refused_also_where_assertions_are_off(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"weights_sha256": "00"}', encoding="utf-8")
+    (tmp_path / "weights.safetensors").write_bytes(b"anything")
+    program = (
+        "import sys, pathlib\n"
+        "from tertium.errors import ModelError\n"
+        "from tertium.metrics.packaged import Packaged\n"
+        "try: Packaged(pathlib.Path(sys.argv[1])).weights\n"
+        "except ModelError as error: print(error)\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-O", "-c", program, str(tmp_path)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "is damaged" in found.stdout
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Packaged:
+    """A packaged model of one array, to be unpacked into a cache of its own."""
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    save_file({"encoder.backbone.w": torch.ones(2)}, folder / "weights.safetensors")
+    digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
+    config = {"weights_sha256": digest, "encoder_files": ["encoder-config.json"]}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "encoder-config.json").write_text("{}")
+    return Packaged(folder)
+
+
+def test_a_half_written_copy_is_made_again(tiny: Packaged) -> None:
+    folder = tiny.encoder_folder
+    (folder / "complete").unlink()
+    (folder / "model.safetensors").write_bytes(b"half")
+    assert Packaged(tiny.folder).encoder_folder == folder
+    assert load_file(folder / "model.safetensors")["w"].tolist() == [1, 1]
+    assert [entry.name for entry in folder.parent.iterdir()] == [folder.name]
+
+
+def test_the_folder_of_a_process_that_was_first_stays(
+    tiny: Packaged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process finishes while this one writes, and reads its own folder from then on."""
+    def beaten(tensors: dict[str, torch.Tensor], file: Path) -> None:
+        save_file(tensors, file)
+        other = tmp_path / "cache" / "packaged" / f"tiny-{tiny.hash[:16]}"
+        shutil.copytree(file.parent, other)
+        (other / "complete").write_text("of the other")
+
+    monkeypatch.setattr("safetensors.torch.save_file", beaten)
+    folder = tiny.encoder_folder
+    assert (folder / "complete").read_text() == "of the other"
+    assert [entry.name for entry in folder.parent.iterdir()] == [folder.name]
 
 
 def test_the_package_stays_small() -> None:
