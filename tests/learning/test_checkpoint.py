@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,48 @@ def test_a_full_disk_leaves_the_old_weights(
         write_checkpoint(tmp_path, checkpoint(arrays={"w": np.zeros(3, np.float32)}))
     assert read_checkpoint(tmp_path).hash == before
     assert sorted(f.name for f in tmp_path.iterdir()) == ["config.json", "weights.safetensors"]
+
+
+def test_weights_of_another_run_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill after the weights were replaced and before the configuration was."""
+    write_checkpoint(tmp_path, checkpoint())
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tertium.learning.checkpoint.write_text", kill)
+    with pytest.raises(KeyboardInterrupt):
+        write_checkpoint(tmp_path, checkpoint(arrays={"w": np.zeros(3, np.float32)}))
+    with pytest.raises(ModelError, match=r"not the file that config\.json was written for"):
+        read_checkpoint(tmp_path)
+
+
+def test_a_folder_without_the_hash_of_its_weights_is_read(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, checkpoint())
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert len(config.pop("weights_sha256")) == 64
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert read_checkpoint(tmp_path).hash == checkpoint().hash
+
+
+def test_a_missing_number_is_null_in_the_file_and_nan_here(tmp_path: Path) -> None:
+    epochs = [{"loss": 0.5, "dev": math.nan}, {"loss": 0.4, "dev": 0.1}]
+    write_checkpoint(
+        tmp_path, checkpoint(config={"input_dropout": None}, training={"epochs": epochs})
+    )
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    text = (tmp_path / "config.json").read_text()
+    assert json.loads(text, parse_constant=refuse)["training"]["epochs"][0]["dev"] is None
+    found = read_checkpoint(tmp_path)
+    first, second = found.training["epochs"]
+    assert math.isnan(first["dev"])
+    assert second == epochs[1]
+    assert found.config == {"input_dropout": None}
 
 
 def test_another_encoder_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -19,13 +20,14 @@ Array = NDArray[Any]
 
 def write_arrays(
     file: Path, arrays: Mapping[str, Array], header: Mapping[str, str] | None = None
-) -> None:
-    """Write a safetensors file beside its place, then move it there."""
+) -> str:
+    """Write a safetensors file beside its place, then move it there; its sha256."""
     from safetensors.numpy import save_file
 
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     with _replacing(file) as temporary:
         save_file(plain, temporary, metadata=dict(header or {}))
+        return file_hash(temporary)
 
 
 def read_arrays(file: Path) -> tuple[dict[str, Array], dict[str, str]]:
@@ -40,6 +42,12 @@ def read_arrays(file: Path) -> tuple[dict[str, Array], dict[str, str]]:
         raise ModelError(f"{file}: no such file") from None
     except (SafetensorError, OSError) as error:
         raise ModelError(f"{file} is damaged or was cut short: {error}") from None
+
+
+def file_hash(file: Path) -> str:
+    """The sha256 of a file."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write_text(file: Path, text: str) -> None:

@@ -1,14 +1,16 @@
 """A trained model is a folder: `config.json` says what it is, `weights.safetensors` what it knows.
 
-Both are written beside their place and moved there in one step, the configuration last, so that a
-folder with a `config.json` is complete. Weights are stored in half precision and computed with in
-single; what needs more is double.
+Both are written beside their place and moved there in one step, the configuration last and with the
+sha256 of the weights it belongs to, so that a folder is whole or refused. Weights are stored in
+half precision and computed with in single; what needs more is double. A missing number is NaN
+here and null in the file, for JSON knows no NaN.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from tertium.errors import ModelError
-from tertium.learning.arrays import Array, read_arrays, write_arrays, write_text
+from tertium.learning.arrays import Array, file_hash, read_arrays, write_arrays, write_text
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+WEIGHTS_HASH = "weights_sha256"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,44 +72,90 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         name: array.astype(np.float16) if array.dtype == np.float32 else array
         for name, array in checkpoint.arrays.items()
     }
-    write_arrays(folder / WEIGHTS, arrays)
     config = {
         "metric": checkpoint.metric,
         "config": dict(checkpoint.config),
         "encoders": dict(checkpoint.encoders),
-        "training": dict(checkpoint.training),
+        "training": _nan_to_null(checkpoint.training),
     }
-    write_text(folder / CONFIG, json.dumps(config, indent=1) + "\n")
+    write_folder(folder, config, arrays)
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
     """Read a checkpoint; an error says what is missing or damaged."""
     config = read_config(folder)
-    arrays, _ = read_arrays(folder / WEIGHTS)
+    arrays = read_weights(folder, config)
     try:
         return Checkpoint(
             metric=str(config["metric"]),
             config=config["config"],
             encoders=config["encoders"],
-            training=config.get("training", {}),
+            training=_null_to_nan(config.get("training", {})),
             arrays=arrays,
         )
     except KeyError as error:
         raise ModelError(f"{folder / CONFIG} has no {error}: not a trained metric") from None
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """What `config.json` says."""
+def write_folder(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Write both files, the configuration last; it names the weights it belongs to."""
+    digest = write_arrays(folder / WEIGHTS, arrays)
+    text = json.dumps({**config, WEIGHTS_HASH: digest}, indent=1, allow_nan=False)
+    write_text(folder / CONFIG, text + "\n")
+
+
+def read_weights(folder: Path, config: Mapping[str, Any]) -> dict[str, Array]:
+    """The arrays of a folder; refused where `config` names other weights than lie there."""
+    file = folder / WEIGHTS
+    arrays, _ = read_arrays(file)
+    wanted = config.get(WEIGHTS_HASH)
+    if wanted is not None and (found := file_hash(file)) != wanted:
+        raise ModelError(
+            f"{file} is not the file that {CONFIG} was written for (its sha256 is {found[:12]}..., "
+            f"not {str(wanted)[:12]}...): it is damaged, or writing was interrupted; save or train "
+            "the model again"
+        )
+    return arrays
+
+
+def read_config(folder: Path, kind: str = "metric") -> dict[str, Any]:
+    """What `config.json` says; `kind` is what the folder was taken for."""
     file = folder / CONFIG
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ModelError(f"{folder} has no {CONFIG}: not a trained metric") from None
+        raise ModelError(f"{folder} has no {CONFIG}: not a trained {kind}") from None
     except (OSError, ValueError) as error:
         raise ModelError(f"{file} cannot be read: {error}") from None
     if not isinstance(config, dict):
         raise ModelError(f"{file} is not an object of settings")
     return config
+
+
+def _nan_to_null(value: Any) -> Any:
+    """A value as JSON can hold it.
+
+    >>> _nan_to_null({"dev": [math.nan, 1.5]})
+    {'dev': [None, 1.5]}
+    """
+    if isinstance(value, Mapping):
+        return {key: _nan_to_null(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_nan_to_null(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _null_to_nan(value: Any) -> Any:
+    """The way back: what a file has no number for is NaN.
+
+    >>> _null_to_nan({"dev": [None, 1.5]})
+    {'dev': [nan, 1.5]}
+    """
+    if isinstance(value, dict):
+        return {key: _null_to_nan(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_null_to_nan(one) for one in value]
+    return math.nan if value is None else value
 
 
 def check_encoder(name: str, trained_with: str, found: str) -> None:

@@ -7,9 +7,6 @@ the network, the scales of its inputs, the projections of its vectors, and how m
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from tertium.errors import DataError, ModelError
+from tertium.errors import ModelError
 from tertium.features.information import Information
 from tertium.features.sentences import Projection, VectorName
+from tertium.learning import checkpoint
+from tertium.learning.checkpoint import CONFIG, WEIGHTS
 from tertium.learning.pairwise_network import PairwiseNetwork, Weights
 from tertium.learning.pairwise_training import Scaler
 
-CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 KINDS = ("vectors", "features")
 
 
@@ -71,10 +69,7 @@ class PairwiseModel:
 
 
 def write_model(folder: Path, model: PairwiseModel, settings: Mapping[str, Any]) -> None:
-    """Write the two files, the configuration last: a folder that has one is complete."""
-    from safetensors.numpy import save
-
-    arrays = model.arrays(settings["vectors"])
+    """Write the two files of a model."""
     config = {
         "ranker": "pairwise",
         "config": dict(settings),
@@ -85,28 +80,21 @@ def write_model(folder: Path, model: PairwiseModel, settings: Mapping[str, Any])
         "metrics": dict(model.metrics),
         "training": dict(model.training),
     }
-    weights = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
-    text = json.dumps(config, indent=1, ensure_ascii=False) + "\n"
-    for name, data in ((WEIGHTS, weights), (CONFIG, text.encode())):
-        _replace(folder / name, data)
+    checkpoint.write_folder(folder, config, model.arrays(settings["vectors"]))
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """What `config.json` says."""
-    try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        if config["ranker"] != "pairwise" or not isinstance(config["config"], dict):
-            raise KeyError("pairwise")
-        return dict(config)
-    except FileNotFoundError:
-        raise ModelError(f"{folder} has no {CONFIG}: not a trained ranker") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{folder / CONFIG} is not that of a pairwise ranker: {error}") from None
+    config = checkpoint.read_config(folder, "ranker")
+    if config.get("ranker") != "pairwise" or not isinstance(config.get("config"), dict):
+        raise ModelError(f"{folder / CONFIG} is not that of a pairwise ranker")
+    return config
 
 
 def read_model(folder: Path) -> PairwiseModel:
     """The model of a folder; an error says what is missing or damaged."""
-    config, arrays = read_config(folder), _read_arrays(folder / WEIGHTS)
+    config = read_config(folder)
+    arrays = checkpoint.read_weights(folder, config)
     try:
         return _assemble(config, arrays)
     except (KeyError, ValueError, TypeError, IndexError) as error:
@@ -146,28 +134,3 @@ def _assemble(config: Mapping[str, Any], arrays: Mapping[str, Any]) -> PairwiseM
         metrics=config.get("metrics", {}),
         training=config.get("training", {}),
     )
-
-
-def _read_arrays(file: Path) -> dict[str, Any]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        return dict(load_file(file))
-    except FileNotFoundError:
-        raise ModelError(f"{file}: no such file") from None
-    except (SafetensorError, OSError) as error:
-        raise ModelError(f"{file} is damaged or was cut short: {error}") from None
-
-
-def _replace(file: Path, data: bytes) -> None:
-    """Write beside the target, then move there in one step."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}-")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        Path(name).chmod(0o644)
-        Path(name).replace(file)
-    except OSError as error:
-        raise DataError(f"{file} cannot be written: {error.strerror}") from None
