@@ -13,6 +13,13 @@ from tertium.encoders.embeddings import IntArray
 from tertium.scores import FloatArray
 
 
+def pearson(x: FloatArray, y: FloatArray) -> float:
+    """Pearson's r of two columns; 0 where one is constant."""
+    x, y = x - x.mean(), y - y.mean()
+    size = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / size if size > 0 else 0.0
+
+
 def average_pearson(scores: FloatArray, human: FloatArray, groups: Sequence[str]) -> float:
     """The mean of Pearson's r over groups; a group with constant scores counts as 0.
 
@@ -20,7 +27,7 @@ def average_pearson(scores: FloatArray, human: FloatArray, groups: Sequence[str]
     0.0
     """
     names = np.asarray(groups)
-    values = [_pearson(scores[names == g], human[names == g]) for g in dict.fromkeys(groups)]
+    values = [pearson(scores[names == g], human[names == g]) for g in dict.fromkeys(groups)]
     return float(np.mean(values))
 
 
@@ -36,9 +43,3 @@ def strict_tau(
     """
     margins = scores[better] - scores[worse]
     return float(np.average(np.where(margins > 0, 1.0, -1.0), weights=weights))
-
-
-def _pearson(x: FloatArray, y: FloatArray) -> float:
-    x, y = x - x.mean(), y - y.mean()
-    size = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / size if size > 0 else 0.0

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.errors import DataError, LengthError
+from tertium.learning.choice import pearson
 from tertium.scores import FloatArray
 
 STRENGTHS: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
@@ -177,7 +178,7 @@ def _qualities(
     mean, scale = _standards(features)
     fitted = _solve(features, targets, strengths, prior)
     z = np.clip((held - mean) / scale, -FARTHEST, FARTHEST)
-    return np.array([_pearson(z @ weights, held_targets) for weights in fitted])
+    return np.array([pearson(z @ weights, held_targets) for weights in fitted])
 
 
 def _folds(size: int, groups: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -254,12 +255,6 @@ def minimise(products: FloatArray, moments: FloatArray, signs: FloatArray) -> Fl
 def _standards(features: FloatArray) -> tuple[FloatArray, FloatArray]:
     scale = features.std(axis=0)
     return features.mean(axis=0), np.where(scale > 1e-9, scale, 1.0)
-
-
-def _pearson(x: FloatArray, y: FloatArray) -> float:
-    x, y = x - x.mean(), y - y.mean()
-    size = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / size if size > 0 else 0.0
 
 
 def _check(names: Sequence[str], features: FloatArray, targets: FloatArray) -> None:
