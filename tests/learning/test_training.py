@@ -12,6 +12,7 @@ from torch import nn
 
 from tertium.errors import DataError, ModelError, UsageError
 from tertium.learning.options import Epoch, TrainingOptions
+from tertium.learning.pairwise_training import PairwiseOptions
 from tertium.learning.training import fit
 
 X = torch.linspace(-1, 1, 24)[:, None]
@@ -65,6 +66,15 @@ def test_the_best_epoch_is_kept_and_stopping_waits_for_patience() -> None:
     assert run.best == 0.5
     assert weights(net) == seen[1][1]
     assert not net.training
+
+
+def test_no_patience_at_all_never_stops_early() -> None:
+    net, values = network(), iter([0.9, 0.5, 0.4, 0.3])
+    options = TrainingOptions(epochs=4, patience=0, rate=0.05, device="cpu")
+    run = fit(net, batches, loss_on(net), options=options, dev=lambda: next(values))
+    assert len(run.epochs) == 4
+    assert run.best == 0.9
+    assert weights(net) != weights(network())
 
 
 def test_without_dev_the_last_epoch_is_kept() -> None:
@@ -148,6 +158,13 @@ def test_no_batches_are_an_error() -> None:
 def test_options_that_make_no_sense_are_refused(field: str) -> None:
     with pytest.raises(UsageError, match=field):
         TrainingOptions(**{field: 0})
+
+
+def test_negative_patience_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"patience=-1: expected epochs, or 0 to never"):
+        TrainingOptions(patience=-1)
+    with pytest.raises(UsageError, match="patience and kendall_rate not below"):
+        PairwiseOptions(patience=-1)
 
 
 def test_a_linear_schedule_ends_near_zero() -> None:

@@ -23,7 +23,7 @@ LAYERED = ("minilm", "mpnet", "hf", "dir")  # families whose layers can be mixed
 class TrainingOptions:
     """How to train; the defaults are those of Mathur et al. (2019).
 
-    `epochs` at most, stopping after `patience` of them without a better `dev` statistic;
+    `epochs` at most, stopping after `patience` of them without a better `dev` statistic (0: never);
     `batch_size` examples a step (items, for comparisons); `rate` of Adam, `constant` or falling
     `linear`ly to 0; gradients clipped to a norm of `clip`; `weight_decay` apart from the gradient
     (AdamW); `seed` of everything random; `device` as in `runtime`; `mixed`: bf16 on a GPU.
@@ -44,6 +44,8 @@ class TrainingOptions:
         for name in ("epochs", "batch_size", "rate", "clip"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name}={getattr(self, name)}: expected more than 0")
+        if self.patience < 0:
+            raise UsageError(f"patience={self.patience}: expected epochs, or 0 to never stop early")
 
 
 SCORES = TrainingOptions()

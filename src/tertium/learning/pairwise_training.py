@@ -55,7 +55,10 @@ class PairwiseOptions:
     def __post_init__(self) -> None:
         unsigned = (self.decay, self.patience, self.kendall_rate)
         if min(self.rate, self.batch, self.epochs) <= 0 or min(unsigned) < 0:
-            raise UsageError(f"rate, batch and epochs must be above 0, decay not below: {self}")
+            raise UsageError(
+                "rate, batch and epochs must be above 0; decay, patience and kendall_rate not "
+                f"below: {self}"
+            )
 
     def rate_of(self, cost: Cost) -> float:
         """The rate under a cost."""
