@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tertium.data.preferences import Comparison, ItemTexts, gather
 from tertium.learning.choice import average_pearson, strict_tau
+from tertium.learning.examples import TextTable, compared_pairs, sides_of
 from tertium.meta import kendall_strict, pearson
 
 
@@ -29,3 +31,28 @@ def test_strict_tau_equals_the_meta_evaluations() -> None:
     assert strict_tau(scores, better, worse) == pytest.approx(expected)
     twice = strict_tau(scores, better, worse, np.full(len(better), 2.0))
     assert twice == pytest.approx(expected)
+
+
+def test_strict_tau_counts_equal_outputs_as_the_meta_evaluation_does() -> None:
+    """Systems that said the same tie under any metric: an error where people preferred one."""
+    rng = np.random.default_rng(2)
+    systems = "ABCD"
+    texts = {
+        str(n): ItemTexts({s: f"{rng.integers(3)} of {n}" for s in systems}, None, (f"r{n}",))
+        for n in range(20)
+    }
+    said = [
+        Comparison(str(n), *rng.choice(list(systems), 2, replace=False), verdict)
+        for n in range(20)
+        for verdict in (0.0, 1.0, 1.0, 0.5)
+    ]
+    one = gather(said, texts, name="demo")
+    scores = {s.hypothesis: float(rng.normal()) for s in one.segments}
+    rows = np.array([scores[s.hypothesis] for s in one.segments])
+    left, right = rows[one.left], rows[one.right]
+    assert (left == right).sum() > 10
+    table = TextTable()
+    data = compared_pairs([one], sides_of("reference"), table)
+    pairs = np.array([scores[table.texts[n]] for n in data.pairs.hypotheses])
+    found = strict_tau(pairs, data.better, data.worse, data.weights)
+    assert found == pytest.approx(float(kendall_strict(one.verdicts, left, right)))

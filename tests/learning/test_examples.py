@@ -31,7 +31,7 @@ def rankings() -> RankingSet:
     said = [
         Comparison("1", "A", "B", 1.0, "x"),
         Comparison("1", "B", "A", 0.0, "y"),  # the same said the other way round
-        Comparison("1", "A", "C", 1.0),  # the same text twice: nothing to learn
+        Comparison("1", "A", "C", 1.0),  # the same text twice: a tie of any metric
         Comparison("2", "A", "B", 0.5),
         Comparison("2", "C", "A", 1.0),
     ]
@@ -45,10 +45,10 @@ def test_comparisons_are_merged_and_each_pair_is_kept_once() -> None:
         (table.texts[data.pairs.hypotheses[b]], table.texts[data.pairs.hypotheses[w]]): n
         for b, w, n in zip(data.better, data.worse, data.weights, strict=True)
     }
-    assert said == {("a one", "b one"): 2.0, ("c two", "a two"): 1.0}
+    assert said == {("a one", "b one"): 2.0, ("a one", "a one"): 1.0, ("c two", "a two"): 1.0}
     assert [table.texts[n] for n in data.pairs.others[:, 0]] == ["r one"] * 2 + ["r two"] * 2
     assert len(data) == 2
-    assert data.starts.tolist() == [0, 1, 2]
+    assert data.starts.tolist() == [0, 2, 3]
 
 
 def test_a_batch_of_items_holds_their_comparisons() -> None:
@@ -59,7 +59,22 @@ def test_a_batch_of_items_holds_their_comparisons() -> None:
     better = [table.texts[batch.pairs.hypotheses[n]] for n in batch.better]
     assert sorted(better) == ["a one", "c two"]
     assert len(batch.pairs) == 4
-    assert batch.weights.sum() == 3
+    assert batch.weights.sum() == 3  # nothing is learned from a text beside itself
+
+
+def test_an_item_of_equal_texts_is_measured_and_not_learned_from() -> None:
+    texts = {
+        "1": ItemTexts({"A": "same", "B": "same"}, None, ("r",)),
+        "2": ItemTexts({"A": "a", "B": "b"}, None, ("r",)),
+    }
+    said = [Comparison("1", "A", "B", 1.0), Comparison("2", "A", "B", 1.0)]
+    one = gather(said, texts, name="demo")
+    data = compared_pairs([one], sides_of("reference"), TextTable())
+    assert data.weights.sum() == 2
+    assert has_comparisons(data).tolist() == [False, True]
+    only = one.select(np.array([0]))
+    with pytest.raises(DataError, match="a text with itself"):
+        compared_pairs([only], sides_of("reference"), TextTable())
 
 
 def test_sides() -> None:

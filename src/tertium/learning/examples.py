@@ -93,7 +93,8 @@ class Compared:
 
     `items` (pairs,) numbers the item of each pair; pair `better[k]` was preferred to pair
     `worse[k]` by `weights[k]` people, all (comparisons,), comparisons of one item standing together
-    from `starts[item]` to `starts[item + 1]`.
+    from `starts[item]` to `starts[item + 1]`. Where two systems said the same, `better[k]` is
+    `worse[k]`: nothing can be learned from that, but a metric has to tie, which counts as an error.
     """
 
     pairs: Pairs
@@ -114,6 +115,17 @@ def sides_of(against: str) -> Sides:
     if against == "both":
         return lambda segment: [(r, segment.source or "") for r in segment.references]
     return lambda segment: [(r,) for r in segment.references]
+
+
+def texts_read(segments: Iterable[Segment], against: str) -> list[str]:
+    """The distinct texts that comparisons of segments are made of.
+
+    >>> texts_read([Segment("a", "A", ("x", "y")), Segment("b", "A", ("x",))], "reference")
+    ['a', 'x', 'y', 'b']
+    """
+    sides = sides_of(against)
+    pairs = ((s.hypothesis, *texts) for s in segments for texts in sides(s))
+    return list(dict.fromkeys(text for pair in pairs for text in pair))
 
 
 def scored_pairs(sets: Iterable[JudgementSet], sides: Sides, table: TextTable) -> Scored:
@@ -174,10 +186,10 @@ def _compared(
     keys: Sequence[tuple[int, int, tuple[int, ...]]], better: IntArray, worse: IntArray
 ) -> Compared:
     """Number items anew in order, and merge comparisons that were made more than once."""
-    different = better != worse
-    if not different.any():
-        raise DataError("there is nothing to learn from: every comparison is a tie")
-    better, worse = better[different], worse[different]
+    if not (better != worse).any():
+        raise DataError(
+            "there is nothing to learn from: every comparison is a tie, or of a text with itself"
+        )
     _, items = np.unique([key[0] for key in keys], return_inverse=True)
     code = (items[better] * len(keys) + better) * len(keys) + worse
     _, first, counts = np.unique(code, return_index=True, return_counts=True)
@@ -229,8 +241,9 @@ class ComparedBatch:
 
 
 def comparisons_of(data: Compared, items: IntArray) -> ComparedBatch:
-    """All comparisons of some items, with each of their pairs once."""
+    """What can be learned from some items: comparisons of two texts, with each pair once."""
     rows = np.concatenate([np.arange(data.starts[i], data.starts[i + 1]) for i in items])
+    rows = rows[data.better[rows] != data.worse[rows]]
     ends = np.concatenate([data.better[rows], data.worse[rows]])
     used, where = np.unique(ends, return_inverse=True)
     return ComparedBatch(
@@ -255,6 +268,7 @@ def pair_sizes(pairs: Pairs, lengths: IntArray) -> IntArray:
 
 
 def has_comparisons(data: Compared) -> BoolArray:
-    """Which items have a comparison, (items,)."""
-    flags: BoolArray = np.diff(data.starts) > 0
+    """Which items have a comparison of two texts, (items,)."""
+    learned = data.items[data.better[data.better != data.worse]]
+    flags: BoolArray = np.bincount(learned, minlength=len(data)) > 0
     return flags
