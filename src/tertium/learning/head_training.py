@@ -51,7 +51,10 @@ class Numbered:
             scored=scored_pairs(sets.scores, sides, table) if sets.scores else None,
             compared=compared_pairs(sets.comparisons, sides, table) if sets.comparisons else None,
             groups=tuple(
-                one.lp for one in sets.scores for j in one.judgements for _ in sides(j.segment)
+                j.lp or one.lp
+                for one in sets.scores
+                for j in one.judgements
+                for _ in sides(j.segment)
             ),
         )
 
