@@ -36,7 +36,11 @@ def test_scores_show_their_spread_and_signature(example: TestSet) -> None:
 
 @pytest.mark.parametrize("values", [[np.nan], [1.0], [0.5, 0.5, np.nan]])
 def test_scores_of_little_show_themselves_too(values: list[float]) -> None:
-    shown(scores_of("mine", np.array(values), "<i>Mine</i>"))
+    html = shown(scores_of("mine", np.array(values), "<i>Mine</i>"))
+    known = [value for value in values if value == value]
+    assert "&lt;i&gt;Mine" in html
+    assert (f">{np.mean(known):.4f}</td>" if known else ">–</td>") in html
+    assert ("<svg" in html) == bool(known)  # no picture of nothing
 
 
 def test_evaluations_and_comparisons_show_tables_and_the_ranking(example: TestSet) -> None:

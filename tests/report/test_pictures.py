@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+from tertium.data.testset import TestSet
 from tertium.meta.curves import Curve, Run
 from tertium.report.axes import Scale, bounds, panel, ticks
-from tertium.report.clouds import Axis, buckets, cloud_chart, correlation, length_chart
+from tertium.report.clouds import (
+    Axis,
+    buckets,
+    cloud_chart,
+    correlation,
+    darkest,
+    length_chart,
+    outermost,
+)
 from tertium.report.curve_charts import curve_chart
+from tertium.report.grid import Grid, grid_of_evaluation
+from tertium.report.pictures import pair_pictures
 from tertium.report.rows import POINTS, density, interval_chart, ridge_chart
+from tertium.scoring import score
 
 NAN = float("nan")
 
@@ -75,13 +89,20 @@ def test_a_density_has_mean_one_and_peaks_where_values_are() -> None:
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 1.0, 1.0], [NAN, 2.0], [0.0, 100.0]])
 def test_any_distribution_can_be_drawn(values: list[float]) -> None:
-    parsed(ridge_chart(["s"], [np.array(values)], title="m", higher_is_better=True))
+    known = [v for v in values if v == v]
+    chart = parsed(ridge_chart(["s"], [np.array(values)], title="m", higher_is_better=True))
+    assert f"{len(known)} segments" in str(chart.get("aria-label"))
+    assert len(list(chart.iter("circle"))) == bool(known)  # the median
+    (outline,) = chart.iter("path")
+    heights = set(str(outline.get("d")).split("L")[1].split()[1::2])
+    assert (len(heights) > 1) == bool(known)  # a flat line where nothing is known
 
 
 def test_few_translations_are_dots_that_know_their_row_and_many_are_shades() -> None:
     few = Axis(name="x", values=np.array([1.0, NAN, 3.0]))
     chart = parsed(cloud_chart(few, Axis(name="y", values=np.array([2.0, 5.0, 6.0])), fit=True))
     assert [c.get("data-row") for c in chart.iter("circle")] == ["0", "2"]
+    assert [c[0].text for c in chart.iter("circle")] == ["row 0: 1 / 2", "row 2: 3 / 6"]
     assert [line.get("class") for line in chart.iter("polyline")] == ["fit"]
     rng = np.random.default_rng(2)
     many = Axis(name="x", values=rng.normal(size=5000))
@@ -95,7 +116,34 @@ def test_few_translations_are_dots_that_know_their_row_and_many_are_shades() -> 
 def test_length_pictures_of_any_size(size: int) -> None:
     rng = np.random.default_rng(3)
     words = rng.integers(0, 60, size).astype(float)
-    parsed(length_chart(words, Axis(name="m", values=rng.normal(size=size))))
+    chart = parsed(length_chart(words, Axis(name="m", values=rng.normal(size=size))))
+    assert f"n = {size}" in str(chart.get("aria-label"))
+    assert len(list(chart.iter("circle"))) == size
+    assert len(list(chart.iter("polygon"))) == (size >= 16)  # two in each of eight buckets
+
+
+def test_the_outermost_translations_are_linked_and_shades_are_counted(example: TestSet) -> None:
+    grid = grid_of_evaluation(score(example, ["chrf", "ter"]))
+    chrf, ter = (column.values for column in grid.columns)
+    html = pair_pictures(grid)
+    assert "A dot is a translation." in html
+    first = outermost(chrf, ter)[0]
+    label = f"segment {first // 3 + 1}, {list(example.systems)[first % 3]}"
+    assert f'href="#segment-{first // 3 + 1}"><bdi>{label}</bdi></a>' in html
+    assert f"<title>{label}: {chrf[first]:.3g} / {ter[first]:.3g}</title>" in html
+    assert html.count('href="#segment-') == 5
+    many = replace(grid, **repeated(grid, 4))
+    html = pair_pictures(many)
+    assert "A shade is the number of translations." in html
+    assert "A dot" not in html
+    assert f"darkest shade: {darkest(np.tile(chrf, 4), np.tile(ter, 4))}</figcaption>" in html
+
+
+def repeated(grid: Grid, times: int) -> dict[str, Any]:
+    """The columns of a grid, each translation so many times."""
+    columns = tuple(replace(c, values=np.tile(c.values, times)) for c in grid.columns)
+    rows = {name: np.tile(getattr(grid, name), times) for name in ("system_of", "item_of")}
+    return {"columns": columns, "texts": grid.texts * times, **rows}
 
 
 def test_buckets_follow_the_trend() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ DOTS = MANY  # more than these become shades
 CELLS = 34  # of the shades, on either side
 STEPS = 5  # of darkness
 BUCKETS = 8  # of lengths
+OUTERMOST = 5  # translations that are named below a picture
 
 IntArray = NDArray[np.int64]
 
@@ -28,11 +29,18 @@ class Axis:
     values: FloatArray
 
 
-def cloud_chart(x: Axis, y: Axis, *, fit: bool = False, names: Sequence[str] = ()) -> Markup:
+def cloud_chart(
+    x: Axis,
+    y: Axis,
+    *,
+    fit: bool = False,
+    names: Sequence[str] = (),
+    label: Callable[[int], str] = "row {}".format,
+) -> Markup:
     """Two numbers of the same translations, with the least-squares line where asked for.
 
     A dot carries its name where there are `names`, else the row it stands for, so that a page can
-    show the translation behind it.
+    show the translation behind it; `label` says which one that is.
     """
     known = np.isfinite(x.values) & np.isfinite(y.values)
     a, b = x.values[known], y.values[known]
@@ -42,23 +50,24 @@ def cloud_chart(x: Axis, y: Axis, *, fit: bool = False, names: Sequence[str] = (
     if names:
         parts += _named_dots(a, b, [names[int(n)] for n in rows], plot)
     else:
-        parts += _dots(a, b, rows, plot) if len(a) <= DOTS else _shades(a, b, plot)
+        parts += _dots(a, b, rows, plot, label) if len(a) <= DOTS else _shades(a, b, plot)
     if fit:
         parts += _fit(a, b, plot)
     title = f"{y.name} against {x.name}"
     return drawing(plot.width, plot.height, title, described(a, b), parts)
 
 
-def length_chart(lengths: FloatArray, score: Axis) -> Markup:
+def length_chart(
+    lengths: FloatArray, score: Axis, *, label: Callable[[int], str] = "row {}".format
+) -> Markup:
     """Scores against the length of a translation, with median and quartiles of each bucket."""
     known = np.isfinite(score.values)
     words, values = lengths[known], score.values[known]
     plot = panel(bounds(words), bounds(values))
     rows = np.flatnonzero(known)
     parts = [*plot.horizontal("words of the translation"), *plot.vertical(score.name)]
-    parts += (
-        _dots(words, values, rows, plot) if len(words) <= DOTS else _shades(words, values, plot)
-    )
+    few = len(words) <= DOTS
+    parts += _dots(words, values, rows, plot, label) if few else _shades(words, values, plot)
     middles, quarters = buckets(words, values)
     if len(middles):
         upper = [(m, q[2]) for m, q in zip(middles, quarters, strict=True)]
@@ -92,6 +101,42 @@ def described(a: FloatArray, b: FloatArray) -> str:
     return f"r = {r:.3f}, n = {len(a):,}" if r == r else f"n = {len(a):,}"
 
 
+def darkest(x: FloatArray, y: FloatArray) -> int:
+    """The number of translations that the darkest shade stands for; 0 where they are dots."""
+    known = np.isfinite(x) & np.isfinite(y)
+    if known.sum() <= DOTS:
+        return 0
+    counts, _, _ = _counted(x[known], y[known], bounds(x[known]), bounds(y[known]))
+    return int(counts.max())
+
+
+def outermost(x: FloatArray, y: FloatArray) -> list[int]:
+    """The rows farthest from the middle, by Mahalanobis's distance: off the trend is far.
+
+    >>> x = np.array([1.0, 2, 3, 4, 5, 6, 7])
+    >>> outermost(x, np.array([1.0, 2, 3, 9, 5, 6, 7]))[0]
+    3
+    """
+    rows = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    if len(rows) < 2:
+        return [int(row) for row in rows]
+    places = np.stack([x[rows], y[rows]])  # (2, known)
+    places = places - places.mean(axis=1, keepdims=True)
+    places /= np.maximum(places.std(axis=1, keepdims=True), 1e-12)
+    inverse = np.linalg.pinv(places @ places.T / len(rows))
+    far = np.einsum("in,ij,jn->n", places, inverse, places)
+    return [int(rows[n]) for n in np.argsort(-far, kind="stable")[:OUTERMOST]]
+
+
+def shown_pair(x: float, y: float) -> str:
+    """Two numbers of a translation.
+
+    >>> shown_pair(12.345, 45)
+    '12.3 / 45'
+    """
+    return f"{x:.3g} / {y:.3g}"
+
+
 def buckets(words: FloatArray, values: FloatArray) -> tuple[list[float], list[FloatArray]]:
     """Translations in equal shares by length: the median length, and the quartiles of the values.
 
@@ -117,21 +162,29 @@ def _named_dots(
     return [element("g", *dots, class_="dots")]
 
 
-def _dots(a: FloatArray, b: FloatArray, rows: IntArray, plot: Panel) -> list[Markup]:
+def _dots(
+    a: FloatArray, b: FloatArray, rows: IntArray, plot: Panel, label: Callable[[int], str]
+) -> list[Markup]:
     dots = [
-        element("circle", cx=plot.x(float(x)), cy=plot.y(float(y)), r=3, data_row=int(row))
+        element("circle", element("title", f"{label(int(row))}: {shown_pair(x, y)}"),
+                cx=plot.x(float(x)), cy=plot.y(float(y)), r=3, data_row=int(row))
         for x, y, row in zip(a, b, rows, strict=True)
-    ]
+    ]  # fmt: skip
     return [element("g", *dots, class_="dots")]
+
+
+def _counted(
+    a: FloatArray, b: FloatArray, x: tuple[float, float], y: tuple[float, float]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """How many translations each cell holds, and its edges; what lies beyond counts at the edge."""
+    counts, xs, ys = np.histogram2d(np.clip(a, *x), np.clip(b, *y), bins=CELLS, range=[x, y])
+    return counts, xs, ys
 
 
 def _shades(a: FloatArray, b: FloatArray, plot: Panel) -> list[Markup]:
     """Cells shaded by how many translations they hold, one path for each step of darkness."""
-    ranges = [[plot.x.low, plot.x.high], [plot.y.low, plot.y.high]]
-    # What lies beyond the frame is drawn at its edge.
-    x = np.clip(a, plot.x.low, plot.x.high)
-    y = np.clip(b, plot.y.low, plot.y.high)
-    counts, xs, ys = np.histogram2d(x, y, bins=CELLS, range=ranges)
+    x, y = (plot.x.low, plot.x.high), (plot.y.low, plot.y.high)
+    counts, xs, ys = _counted(a, b, x, y)
     wide = plot.x(float(xs[1])) - plot.x(float(xs[0]))
     high = plot.y(float(ys[0])) - plot.y(float(ys[1]))
     # Steps on a log scale: a cell of one is still seen beside a cell of a thousand.

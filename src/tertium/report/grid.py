@@ -97,6 +97,11 @@ class Grid:
         """The row of a system's translation of an item; None where there is none."""
         return self._places.get((item, system))
 
+    def label(self, row: int) -> str:
+        """Which translation a row is, in words."""
+        item, system = self.items[self.item_of[row]], self.systems[self.system_of[row]]
+        return f"segment {item.label}, {system}"
+
     @cached_property
     def _places(self) -> dict[tuple[int, int], int]:
         pairs = zip(self.item_of.tolist(), self.system_of.tolist(), strict=True)

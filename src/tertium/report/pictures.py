@@ -10,7 +10,15 @@ import numpy as np
 from tertium.comparison import Comparison
 from tertium.meta.curves import Curve
 from tertium.meta.judged import JudgedSet
-from tertium.report.clouds import Axis, cloud_chart, correlation, described, length_chart
+from tertium.report.clouds import (
+    Axis,
+    cloud_chart,
+    correlation,
+    darkest,
+    described,
+    length_chart,
+    outermost,
+)
 from tertium.report.curve_charts import curve_chart
 from tertium.report.explained import heat_map
 from tertium.report.grid import Column, Grid, metric_names
@@ -91,12 +99,11 @@ def human_pictures(grid: Grid) -> Markup:
         return Markup("")
     people = Axis(name="human score", values=grid.human)
     figures = [
-        figure(cloud_chart(people, Axis(name=c.name, values=c.values), fit=True),
-               f"{c.name}: {_close(grid.human, c)}")
+        translations_figure(grid, people, _axis(c), f"{c.name}: {_close(grid.human, c)}", fit=True)
         for c in grid.columns
-    ]  # fmt: skip
+    ]
     said = "The line is the least-squares fit of the metric to people's scores."
-    return group("Metrics against people", said, figures)
+    return group("Metrics against people", f"{_sign(figures)} {said}", figures)
 
 
 def system_pictures(sets: Sequence[JudgedSet]) -> Markup:
@@ -125,25 +132,57 @@ def pair_pictures(grid: Grid) -> Markup:
     matrix = heat_map(names, names, table, caption="Correlation of segment scores, |r|")
     pairs = sorted(combinations(columns, 2), key=lambda pair: abs(_r(*pair)))
     figures = [
-        figure(cloud_chart(Axis(name=a.name, values=a.values), Axis(name=b.name, values=b.values)),
-               f"{a.name}, {b.name}: {_close(a.values, b)}")
+        translations_figure(grid, _axis(a), _axis(b), f"{a.name}, {b.name}: {_close(a.values, b)}")
         for a, b in pairs[:MOST_PAIRS]
-    ]  # fmt: skip
+    ]
     hidden = len(pairs) - MOST_PAIRS
     said = f" Of {len(pairs)} pairs the {MOST_PAIRS} least alike." if hidden > 0 else ""
-    return group("Metrics against each other", f"A dot is a translation.{said}", figures, matrix)
+    return group("Metrics against each other", f"{_sign(figures)}{said}", figures, matrix)
 
 
 def length_pictures(grid: Grid) -> Markup:
     """Each metric against the length of the translation."""
     if not any(grid.texts):
         return Markup("")
-    figures = [
-        figure(length_chart(grid.lengths, Axis(name=c.name, values=c.values)), c.name)
-        for c in grid.columns
-    ]
+    words = Axis(name="words of the translation", values=grid.lengths)
+    figures = []
+    for column in grid.columns:
+        chart = length_chart(grid.lengths, _axis(column), label=grid.label)
+        figures.append(_with_rows(grid, chart, column.name, words, _axis(column)))
     said = "The line is the median of translations of about one length, the band their middle half."
-    return group("Length against score", said, figures)
+    return group("Length against score", f"{_sign(figures)} {said}", figures)
+
+
+def translations_figure(
+    grid: Grid, x: Axis, y: Axis, caption: str, *, fit: bool = False
+) -> Markup:
+    """Two numbers of all translations: a picture, and links to the outermost of them."""
+    chart = cloud_chart(x, y, fit=fit, label=grid.label)
+    return _with_rows(grid, chart, caption, x, y)
+
+
+def _with_rows(grid: Grid, chart: Markup, caption: str, x: Axis, y: Axis) -> Markup:
+    """A picture of translations: what its darkest shade counts, or links to its outermost dots."""
+    most = darkest(x.values, y.values)
+    if most:
+        return figure(chart, f"{caption}; darkest shade: {most:,}")
+    links = [
+        element("a", element("bdi", grid.label(row)), href=f"#segment-{grid.item_of[row] + 1}")
+        for row in outermost(x.values, y.values)
+    ]
+    outer = element("p", "Outermost: ", join(links, "; "), class_="note outer") if links else ""
+    return figure(chart, caption, outer)
+
+
+def _sign(figures: Sequence[Markup]) -> str:
+    """What a sign stands for, in pictures of translations."""
+    shaded = sum('class="shade"' in figure for figure in figures)
+    dot, shade = "A dot is a translation.", "A shade is the number of translations."
+    return " ".join([dot] * (shaded < len(figures)) + [shade] * (shaded > 0))
+
+
+def _axis(column: Column) -> Axis:
+    return Axis(name=column.name, values=column.values)
 
 
 def curve_pictures(curves: Mapping[str, Curve]) -> Markup:
@@ -153,9 +192,9 @@ def curve_pictures(curves: Mapping[str, Curve]) -> Markup:
     return group("Learning curves and ablations", said, figures)
 
 
-def figure(chart: Markup, caption: str) -> Markup:
+def figure(chart: Markup, caption: str, below: str = "") -> Markup:
     """A picture with its name above."""
-    return element("figure", element("figcaption", caption), chart)
+    return element("figure", element("figcaption", caption), chart, below)
 
 
 def group(title: str, said: str, figures: Sequence[Markup], before: str = "") -> Markup:
