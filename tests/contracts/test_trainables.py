@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import torch
 
 from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import SHARED
+from tertium.encoders.toy import ToyEncoder
 from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError, UsageError
 from tertium.learning.options import TrainingOptions
 from tertium.metrics.bilstm import BiLSTM
@@ -148,6 +151,47 @@ def test_sources_can_be_compared_with(name: str, against: str) -> None:
         np.testing.assert_allclose(scores_of(metric, bare), scores_of(metric, rows), atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("against", "cut"), [("reference", (1, 1, 0)), ("source", (1, 0, 1)), ("both", (1, 1, 1))]
+)
+def test_what_it_reads_and_does_not_fit_is_counted(
+    name: str, against: str, cut: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
+    metric = TRAINERS[name](judged(8), against=against, **short)
+    monkeypatch.setattr(
+        ToyEncoder, "truncated", lambda _, texts: sum(len(text.split()) > 5 for text in texts)
+    )
+    long, fits = " ".join(WORDS[:9]), "the cat sat"
+    for texts, count in zip(
+        [(long, fits, fits), (fits, fits, long), (fits, long, fits)], cut, strict=True
+    ):
+        hypothesis, source, reference = texts
+        found = metric.score([Segment(hypothesis, source, (reference,))])
+        assert found.warnings.get("truncated text", 0) == count
+        assert f"|trunc:{count}|" in found.signature
+
+
+def test_several_encoders_stand_side_by_side_in_a_signature(
+    trained: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dataclass(frozen=True)
+    class Other(ToyEncoder):
+        """Cuts after two words and says so."""
+
+        def truncated(self, texts: Sequence[str]) -> int:
+            return sum(len(text.split()) > 2 for text in texts)
+
+        def signature_fields(self) -> dict[str, str]:
+            return {"model": "other@1", "prec": "fp32", "maxlen": "2"}
+
+    monkeypatch.setattr(SVR, "encoders", (ToyEncoder(), Other()))
+    fields = trained["svr"].signature_fields([Segment("a b c", None, ("a b c",))])
+    assert fields["model"].startswith("toy@")
+    assert fields["model"].endswith("+other@1")
+    assert (fields["prec"], fields["maxlen"], fields["trunc"]) == ("fp32", "2", "1")
+
+
 def test_the_signature_names_weights_and_encoder(name: str, trained: dict[str, Any]) -> None:
     signature = trained[name].score([judged(1)[0].segment]).signature
     assert f"@{trained[name].checkpoint.hash[:8]}" in signature
@@ -196,6 +240,46 @@ def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Pat
     assert resumed == whole
     assert len((folder / "log.tsv").read_text().splitlines()) == 1 + 8
     assert not (folder / "training.safetensors").exists()
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_training_into_a_folder_forgets_what_lay_there(name: str, tmp_path: Path) -> None:
+    short = replace(OPTIONS, epochs=1)
+    first = TRAINERS[name](judged(8), folder=tmp_path / "m", options=short)
+    before, digest = scores_of(first, judged(4)), first.checkpoint.hash
+    again = TRAINERS[name](judged(8), folder=tmp_path / "m", options=replace(short, seed=2))
+    assert again.checkpoint.hash != digest
+    assert (scores_of(again, judged(4)) != before).any()
+
+
+def test_an_epoch_is_chosen_by_the_average_over_the_pairs_of_single_judgements() -> None:
+    from tertium.learning.examples import JudgedSets, TextTable
+    from tertium.learning.head_training import Numbered
+
+    rows = [*judged(2), *(replace(row, lp="fi-en") for row in judged(2, seed=1))]
+    sets, _ = training_sets(rows)
+    numbered = Numbered.of(JudgedSets(sets), "reference", TextTable())
+    assert numbered.groups == ("de-en", "de-en", "fi-en", "fi-en")
+    bare = JudgementSet(name="x", lp="cs-en", judgements=tuple(replace(r, lp="") for r in rows))
+    assert set(Numbered.of(JudgedSets([bare]), "reference", TextTable()).groups) == {"cs-en"}
+
+
+def test_a_folder_is_checked_also_where_assertions_are_off(
+    trained: dict[str, Any], tmp_path: Path
+) -> None:
+    trained["svr"].save(tmp_path / "model")
+    program = (
+        "import sys\n"
+        "from tertium.errors import ModelError\n"
+        "from tertium.metrics.esim import ESIM\n"
+        "try: ESIM.load(sys.argv[1])\n"
+        "except ModelError: print('refused')\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-O", "-c", program, str(tmp_path / "model")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert found.stdout == "refused\n"
 
 
 def test_what_shares_a_reference_with_held_out_data_is_not_trained_on() -> None:
@@ -253,8 +337,6 @@ def test_an_unknown_encoder_and_setting(name: str) -> None:
 def test_an_encoder_of_another_hash_is_refused(
     name: str, trained: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tertium.encoders.toy import ToyEncoder
-
     monkeypatch.setattr(ToyEncoder, "weights_hash", property(lambda self: "f" * 64))
     with pytest.raises(ModelError, match="was trained with toy"):
         scores_of(trained[name], judged(2))

@@ -7,17 +7,15 @@ both are given (what helped every head), or mixes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from tertium.encoders import Chunk, Encoder, current_runtime, load_encoder, pairwise
-from tertium.encoders.runtime import Long, Precision
-from tertium.learning.checkpoint import check_encoder
+from tertium.encoders import Chunk, Encoder, current_runtime, pairwise
 from tertium.learning.examples import sides_of
 from tertium.learning.options import (
     COMPARISONS,
@@ -29,7 +27,12 @@ from tertium.learning.options import (
     PairLoss,
     TrainingOptions,
 )
-from tertium.metrics.trainable import Trainable, TrainingData, judged_sets
+from tertium.metrics.trainable import (
+    ComparingMetric,
+    TrainingData,
+    judged_sets,
+    load_checkpoint,
+)
 from tertium.scores import FloatArray
 from tertium.segment import Segment
 
@@ -50,7 +53,7 @@ CITATION = """\
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PairHead(Trainable):
+class PairHead(ComparingMetric):
     """A trained head; the score is on the scale of the human scores it learned from.
 
     `model` names the folder it was saved to (empty: the one that ships); `references` takes the
@@ -60,26 +63,19 @@ class PairHead(Trainable):
     citation: ClassVar[str] = CITATION
     settings: ClassVar[type] = HeadConfig
 
-    references: Literal["best", "mean"] = "best"
-    precision: Precision = "fp32"
-    long: Long = "truncate"
-
     @property
     def config(self) -> HeadConfig:
         """What was trained."""
         return HeadConfig(**self.checkpoint.config)
 
     @property
-    def needs(self) -> frozenset[str]:
-        return self.config.needs
-
-    @property
     def encoder(self) -> Encoder:
         """The frozen encoder, of the weights it was trained with."""
-        name = self.config.encoder_name
-        encoder = load_encoder(name, precision=self.precision, long=self.long)
-        check_encoder(name, self.checkpoint.encoders.get(name, ""), encoder.weights_hash)
-        return encoder
+        return self.frozen(self.config.encoder_name)
+
+    @property
+    def encoders(self) -> tuple[Encoder, ...]:
+        return (self.encoder,)
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         sides = sides_of(self.config.against)
@@ -91,15 +87,7 @@ class PairHead(Trainable):
         owners = np.array([row[0] for row in rows])
         left = [row[1] for row in rows]
         columns = [list(column) for column in zip(*(row[2] for row in rows), strict=True)]
-        return self._reduced(self._compare(left, columns), owners, len(segments))
-
-    def _reduced(self, values: FloatArray, owners: np.ndarray, count: int) -> FloatArray:
-        """One value for each segment, (n,), from one for each of its comparisons."""
-        if self.references == "mean":
-            return np.bincount(owners, weights=values, minlength=count) / np.bincount(owners)
-        best = np.full(count, -np.inf)
-        np.maximum.at(best, owners, values)
-        return best
+        return self.reduced(self._compare(left, columns), owners, len(segments))
 
     def _compare(self, left: list[str], columns: list[list[str]]) -> FloatArray:
         """Scores of hypotheses against one column of texts for each side."""
@@ -129,25 +117,6 @@ class PairHead(Trainable):
                 joined = torch.from_numpy(np.hstack(parts)).float().to(network.mix.gamma.device)
                 result[start:stop] = network.regressor(joined).cpu().numpy()
         return result
-
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        counts = super().warnings(segments)
-        cut = self._truncated(segments)
-        return {**counts, **({"truncated": cut} if cut else {})}
-
-    def _truncated(self, segments: Sequence[Segment]) -> int:
-        texts = [t for s in segments for t in (s.hypothesis, *s.references, s.source or "")]
-        return self.encoder.truncated(list(dict.fromkeys(texts)))
-
-    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        fields = {"against": self.config.against, **super().signature_fields(segments)}
-        if any(len(s.references) > 1 for s in segments):
-            fields["refs"] = self.references
-        return {
-            **fields,
-            **self.encoder.signature_fields(),
-            "trunc": str(self._truncated(segments)),
-        }
 
     @classmethod
     def train(
@@ -184,7 +153,10 @@ class PairHead(Trainable):
         )
         sets, held_out = judged_sets(cls.name, data, dev, chosen.needs)
         checkpoint = train_head(cls.name, chosen, plan, sets, held_out)
-        return cls(model=str(folder)) if folder is not None else cls.from_checkpoint(checkpoint)
+        if folder is None:
+            return cls.from_checkpoint(checkpoint)
+        load_checkpoint.cache_clear()  # what lay in the folder before may be remembered
+        return cls(model=str(folder))
 
 
 def loaded_network(metric: PairHead) -> PairNetwork:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from tertium.data.judgements import JudgementSet
 from tertium.encoders import Encoder, embed, load_encoder
-from tertium.encoders.runtime import Long, Precision
 from tertium.errors import DataError, UsageError
 from tertium.learning import svr
-from tertium.learning.checkpoint import Checkpoint, check_encoder
+from tertium.learning.checkpoint import Checkpoint
 from tertium.learning.examples import check_targets, sides_of
 from tertium.learning.options import Against
-from tertium.metrics.trainable import Trainable, TrainingData, judged_sets
+from tertium.metrics.trainable import ComparingMetric, TrainingData, judged_sets
 from tertium.scores import FloatArray
 from tertium.segment import Segment
 
@@ -49,7 +48,7 @@ class SVRConfig:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SVR(Trainable):
+class SVR(ComparingMetric):
     """Support vector regression on [t; r; t*r; |t-r|] of universal sentence vectors.
 
     t and r are the vectors of hypothesis and reference from one sentence encoder or several side by
@@ -73,28 +72,14 @@ class SVR(Trainable):
     pages = "106--111"
 }"""
 
-    references: Literal["best", "mean"] = "best"
-    precision: Precision = "fp32"
-    long: Long = "truncate"
-
     @property
     def config(self) -> SVRConfig:
         """What was trained."""
         return SVRConfig(**self.checkpoint.config)
 
     @property
-    def needs(self) -> frozenset[str]:
-        return self.config.needs
-
-    @property
     def encoders(self) -> tuple[Encoder, ...]:
-        """The encoders, of the weights it was trained with."""
-        found = []
-        for name in self.config.encoders:
-            encoder = load_encoder(name, precision=self.precision, long=self.long)
-            check_encoder(name, self.checkpoint.encoders.get(name, ""), encoder.weights_hash)
-            found.append(encoder)
-        return tuple(found)
+        return tuple(self.frozen(name) for name in self.config.encoders)
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         arrays, config = self.checkpoint.arrays, self.config
@@ -107,18 +92,7 @@ class SVR(Trainable):
             float(arrays["intercept"]),
             config.gamma,
         )
-        if self.references == "mean":
-            return np.bincount(owners, weights=values) / np.bincount(owners)
-        best = np.full(len(segments), -np.inf)
-        np.maximum.at(best, owners, values)
-        return best
-
-    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        fields = {"against": self.config.against, **super().signature_fields(segments)}
-        if any(len(s.references) > 1 for s in segments):
-            fields["refs"] = self.references
-        models = "+".join(e.signature_fields()["model"] for e in self.encoders)
-        return {**fields, "model": models, "prec": self.precision}
+        return self.reduced(values, owners, len(segments))
 
     @classmethod
     def train(  # type: ignore[override]

@@ -16,17 +16,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import drop_shared
 from tertium.data.preferences import Comparison, ItemTexts, RankingSet, gather
+from tertium.encoders import Encoder, load_encoder
+from tertium.encoders.embeddings import IntArray
+from tertium.encoders.runtime import Long, Precision
 from tertium.errors import DataError, MissingResourceError, ModelError, UsageError
-from tertium.learning.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from tertium.learning.examples import JudgedSets
+from tertium.learning.checkpoint import (
+    Checkpoint,
+    check_encoder,
+    read_checkpoint,
+    write_checkpoint,
+)
+from tertium.learning.examples import JudgedSets, texts_read
 from tertium.metrics.metric import SegmentMetric
+from tertium.scores import FloatArray
 from tertium.segment import Judgement, Preference, Segment
 
 SHIPPED = Path(__file__).parent.parent / "trained"
@@ -81,7 +90,7 @@ class Trainable(SegmentMetric):
     def load(cls, folder: str | Path) -> Self:
         """The metric that was saved to a folder."""
         metric = cls(model=str(folder))
-        assert metric.checkpoint
+        _ = metric.checkpoint  # what cannot be read is refused here
         return metric
 
     def __eq__(self, other: object) -> bool:
@@ -101,6 +110,72 @@ class Trainable(SegmentMetric):
         origin = Path(self.model).name if self.model else "default"
         plain = origin.replace(":", "-").replace("|", "-")
         return {"weights": f"{plain}@{self.checkpoint.hash[:8]}"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparingMetric(Trainable):
+    """What compares a hypothesis with its references, its source or both over frozen encoders.
+
+    `references` takes the best or the mean over several; `precision` and `long` are the encoders'.
+    """
+
+    references: Literal["best", "mean"] = "best"
+    precision: Precision = "fp32"
+    long: Long = "truncate"
+
+    @property
+    @abstractmethod
+    def config(self) -> Any:
+        """What was trained: the `settings` of its checkpoint."""
+
+    @property
+    @abstractmethod
+    def encoders(self) -> tuple[Encoder, ...]:
+        """The frozen encoders, of the weights it was trained with."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        needed: frozenset[str] = self.config.needs
+        return needed
+
+    def frozen(self, name: str) -> Encoder:
+        """The encoder of a name; refused where its weights are not those of training."""
+        encoder = load_encoder(name, precision=self.precision, long=self.long)
+        check_encoder(name, self.checkpoint.encoders.get(name, ""), encoder.weights_hash)
+        return encoder
+
+    def reduced(self, values: FloatArray, owners: IntArray, count: int) -> FloatArray:
+        """One value for each segment, (count,), from one for each of its comparisons."""
+        if self.references == "mean":
+            return np.bincount(owners, weights=values, minlength=count) / np.bincount(owners)
+        best = np.full(count, -np.inf)
+        np.maximum.at(best, owners, values)
+        return best
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        counts = super().warnings(segments)
+        cut = self.truncated(segments)
+        return {**counts, "truncated text": cut} if cut else counts
+
+    def truncated(self, segments: Sequence[Segment]) -> int:
+        """How many distinct texts are cut; of several encoders, by the one that cuts most."""
+        texts = texts_read(segments, self.config.against)
+        return max(encoder.truncated(texts) for encoder in self.encoders)
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        fields = {"against": self.config.against, **super().signature_fields(segments)}
+        if any(len(s.references) > 1 for s in segments):
+            fields["refs"] = self.references
+        return {**fields, **_side_by_side(self.encoders), "trunc": str(self.truncated(segments))}
+
+
+def _side_by_side(encoders: Sequence[Encoder]) -> dict[str, str]:
+    """What a signature says of encoders, different values of a field joined by a plus."""
+    values: dict[str, dict[str, None]] = {}
+    for encoder in encoders:
+        for field, value in encoder.signature_fields().items():
+            values.setdefault(field, {})[value] = None
+    return {field: "+".join(found) for field, found in values.items()}
 
 
 @lru_cache(maxsize=16)
