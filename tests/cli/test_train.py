@@ -99,6 +99,9 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["esim:encoder=toy", "--train", "{train}", "--epochs", "0"], "epochs=0"),
         (["esim:encoder=toy", "--train", "missing.tsv"], "missing.tsv"),
         (["svr:encoders=toy", "--preferences", "{preferences}"], "comparison"),
+        (["bleu-r", "--train", "{train}", "--preferences", "{preferences}"], "cannot use"),
+        (["bleu-r", "--train", "{train}", "--dev-preferences", "{preferences}"], "cannot use"),
+        (["esim:encoder=toy", "--train", "{train}", "--patience", "-1"], "patience=-1"),
         (["esim:encoder=toy", "--train", "{train}", "--dev", "{train}"], "nothing is left"),
     ],
 )

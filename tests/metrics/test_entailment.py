@@ -16,7 +16,7 @@ from tertium.metrics.entailment import BLEUR, MTRTER, RTER
 from tertium.metrics.meteor import METEOR
 from tertium.metrics.regression import load_trained
 from tertium.metrics.trainable import SHIPPED
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgement, Preference, Segment
 
 PIRATES = "Three aid workers were kidnapped by pirates."
 VIRUS = "No one was infected by the virus."
@@ -174,6 +174,20 @@ def test_training_learns_and_is_remembered(tmp_path: Path) -> None:
         "judgements": 60, "dev": 0, "strength": metric.trained.linear.strength, "data": "made up",
     }  # fmt: skip
     assert load_metric(str(tmp_path / "mine")) == saved
+
+
+def test_training_again_is_not_taken_from_memory() -> None:
+    data = judgements(20)
+    assert BLEUR.train(data, note="first").trained.training["data"] == "first"
+    assert BLEUR.train(data, note="second").trained.training["data"] == "second"
+
+
+def test_comparisons_are_refused() -> None:
+    data, (better, worse) = judgements(20), judgements(2, day="today")
+    said = [Preference(better.segment, worse.segment, 1.0)]
+    for arguments in ({"data": [*data, *said]}, {"data": data, "dev": said}):
+        with pytest.raises(UsageError, match="bleu-r learns from human scores"):
+            BLEUR.train(**arguments)
 
 
 def test_development_data_choose_the_strength() -> None:

@@ -66,7 +66,10 @@ def add_parser(
 def add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("training (defaults: as published)")
     group.add_argument("--epochs", type=int, help="on scores, at most (default: 30)")
-    group.add_argument("--patience", type=int, help="epochs without a better one (default: 5)")
+    group.add_argument(
+        "--patience", type=int,
+        help="epochs without a better one before it stops (0: never; default: 5, of pairwise 100)",
+    )  # fmt: skip
     group.add_argument("--batch-size", "--batch_size", type=int, help="judgements (default: 32)")
     group.add_argument("--rate", type=float, help="of Adam (default: 4e-4)")
     group.add_argument("--comparison-epochs", type=int, help="on comparisons (default: 4)")
@@ -152,7 +155,10 @@ def train_regression(cls: Any, args: argparse.Namespace, config: dict[str, Any],
     if not judgements:
         raise UsageError(f"{cls.name} learns from human scores: give them with --train")
     held = [j for one in dev for j in getattr(one, "judgements", ())]
-    _tell(args, cls.train(judgements, dev=held, **config).save(args.output))
+    # comparisons go along, to be refused rather than ignored
+    data, dev = ([one for one in sets if not hasattr(one, "judgements")] for sets in (data, dev))
+    metric = cls.train([*judgements, *data], dev=[*held, *dev], **config)
+    _tell(args, metric.save(args.output))
 
 
 def train_ranker(cls: Any, args: argparse.Namespace, config: dict[str, Any], data: Sequence[Any],

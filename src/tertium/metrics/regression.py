@@ -164,11 +164,14 @@ class Regression(SegmentMetric):
         """
         blank = cls(**config)
         sets, held = judged_sets(cls.name, data, dev, REFERENCES)
+        if sets.comparisons or held.comparisons:
+            raise UsageError(f"{cls.name} learns from human scores; it cannot use comparisons")
         known = [j for one in sets.scores for j in one.judgements]
         trained = _learn(blank, known, [j for one in held.scores for j in one.judgements],
                          strengths, note)  # fmt: skip
         name = UNSAVED + trained.linear.digest
         _unsaved[name] = trained
+        load_trained.cache_clear()
         return dataclasses.replace(blank, model=name)
 
     def save(self, folder: str | Path) -> Self:
