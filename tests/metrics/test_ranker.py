@@ -206,6 +206,41 @@ def test_rows_are_computed_once_and_survive_a_damaged_file(
     assert len(asked) == 200
 
 
+def test_training_again_is_not_taken_from_memory() -> None:
+    settings = {"options": dataclasses.replace(QUICK, epochs=1), "features": ("chrf",)}
+    for note in ("first", "second"):
+        ranker = Pairwise.train(preferences(20, 1), dev=preferences(5, 2), note=note, **settings)
+        assert ranker.trained.training["data"] == note
+
+
+def test_a_write_that_fails_leaves_the_old_model_and_no_other_file(
+    small: Pairwise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.save(tmp_path)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", full)
+        with pytest.raises(DataError, match="No space left"):
+            small.save(tmp_path)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_weights_of_another_model_are_refused(small: Pairwise, tmp_path: Path) -> None:
+    small.save(tmp_path / "a")
+    options = dataclasses.replace(QUICK, seed=3)
+    settings = {"vectors": small.vectors, "features": small.features, "scaling": small.scaling}
+    other = Pairwise.train(preferences(80, 1), dev=preferences(30, 2), options=options, **settings)
+    other.save(tmp_path / "b")
+    (tmp_path / "b" / "weights.safetensors").replace(tmp_path / "a" / "weights.safetensors")
+    load_model.cache_clear()
+    with pytest.raises(ModelError, match=r"not the file that config\.json was written for"):
+        Pairwise.load(tmp_path / "a").trained  # noqa: B018
+
+
 def test_damaged_models_are_refused(small: Pairwise, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"no config\.json"):
         Pairwise.load(tmp_path)

@@ -203,6 +203,7 @@ class Pairwise(Ranker):
         """The ranker of a model that is not saved yet."""
         name = UNSAVED + model.digest
         _unsaved[name] = model
+        load_model.cache_clear()
         return dataclasses.replace(self, model=name)
 
     def save(self, folder: str | Path) -> Self:
