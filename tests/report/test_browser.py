@@ -139,6 +139,25 @@ def test_words_that_differ_are_marked_in_runs(opened: Browser) -> None:
         assert opened.evaluate(run.format(b, a, '"ins"')) == new, second
 
 
+SEARCHES: list[tuple[str, str, list[str]]] = [
+    ("cafe", "Ein Café, ein cafe\u0301!", ["Café", "cafe\u0301"]),
+    ("istanbul", "İstanbul ISTANBUL ıstanbul", ["İstanbul", "ISTANBUL", "ıstanbul"]),
+    ("ΟΔΟΣ", "η οδός", ["οδός"]),
+    ("か", "がか", ["か"]),  # the mark makes another letter
+    ("하", "한국 하나", ["하"]),
+    ("कि", "की कि", ["कि"]),
+    ('"new york" the', "the new York, the york new", ["the", "new York", "the"]),
+    ("a.c", "abc a.c", ["a.c"]),
+]
+
+
+def test_a_search_looks_past_capitals_and_accents(opened: Browser) -> None:
+    run = "{ $('query').value = %s; state.terms = terms(); highlighted(%s).filter("
+    run += "(part) => part.nodeName).map((part) => part.textContent) }"
+    for query, text, found in SEARCHES:
+        assert opened.evaluate(run % (json.dumps(query), json.dumps(text))) == found, query
+
+
 @pytest.mark.parametrize(
     ("question", "sort"), [("metrics", "spread"), ("people", "misfit"), ("systems", "apart")]
 )
@@ -457,6 +476,26 @@ def test_a_long_line_is_compared_and_does_not_stretch_the_page(
     assert texts(browser, "#results del") == ["w1000"]
     assert texts(browser, "#results ins") == []
     assert browser.evaluate("document.querySelector('#results tbody').offsetHeight") < 700
+    assert browser.problems == []
+
+
+def test_sixty_very_long_lines_open_at_once(browser: Browser, tmp_path: Path) -> None:
+    """Nineteen seconds when every pair had a table of four million cells."""
+    rng = np.random.default_rng(3)
+    lines = [rng.choice([f"w{n}" for n in range(900)], 2000).tolist() for _ in range(60)]
+    outputs = [
+        tuple(" ".join(w for w in line if rng.random() > 0.15) for line in lines) for _ in "ab"
+    ]
+    testset = TestSet(
+        systems=dict(zip("ab", outputs, strict=True)),
+        references=[(" ".join(line), " ".join(line[::-1])) for line in lines],
+    )
+    path = tmp_path / "very-long.html"
+    evaluation_report(compare(testset, ["bleu"], resamples=5)).write(path)
+    browser.open(path)
+    spent = "(() => { const start = performance.now(); find(); return performance.now() - start })()"
+    assert browser.evaluate(spent) < 6000  # about 0.3 s where nothing else runs
+    assert len(texts(browser, "#results del")) > 1000
     assert browser.problems == []
 
 

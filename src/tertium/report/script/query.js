@@ -4,7 +4,7 @@ const PER_PAGE = 50;
 const ALL = -1;
 const NONE = -2;
 
-const state = { page: 0, found: [], open: new Set() };
+const state = { page: 0, found: [], open: new Set(), terms: [] };
 const chosen = (id) => Number($(id).value);
 const column = () => data.columns[chosen("metric")];
 const paired = () => chosen("left") >= 0 && chosen("right") >= 0;
@@ -42,23 +42,32 @@ function candidates() {
     if (left < 0 || data.systemOf[row] === left) units.push([row, -1]);
   return units;
 }
-const folded = (text) => text.normalize("NFC").toLowerCase();
-function searchable(unit) {
+// Capitals, accents and the dots of i make no difference to a search, nor do the vowel points of
+// Hebrew and Arabic. Marks that are letters, as in Hindi, Thai or Japanese, do.
+const POINTS = /[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u0652\u0670]/g;
+function folded(text) {
+  if (/^[\0-\x7f]*$/.test(text)) return text.toLowerCase();
+  const plain = text.normalize("NFD").replace(POINTS, "").toLowerCase();
+  return plain.replace(/ı/g, "i").replace(/ς/g, "σ").normalize("NFC");
+}
+function terms() {
+  // words, and what stands in quotes as one
+  const found = $("query").value.matchAll(/["“”„]([^"“”„]*)["“”„]?|[^\s"“”„]+/g);
+  return Array.from(found, (hit) => folded((hit[1] ?? hit[0]).trim())).filter(Boolean);
+}
+function holds([left, right], term) {
   rows.folded ||= rows.text.map(folded);
   data.folded ||= data.items.map((item) => folded([item[0], item[2], ...item[3]].join("\n")));
-  const right = unit[1] < 0 ? "" : rows.folded[unit[1]];
-  return `${data.folded[rows.item[unit[0]]]}\n${rows.folded[unit[0]]}\n${right}`;
+  return (
+    data.folded[rows.item[left]].includes(term) ||
+    rows.folded[left].includes(term) ||
+    (right >= 0 && rows.folded[right].includes(term))
+  );
 }
-const terms = () => folded($("query").value).split(/\s+/).filter(Boolean);
-function wanted() {
+function filters() {
+  // a test for each that is set
   const tests = [],
-    words = terms();
-  if (words.length)
-    tests.push((unit) => {
-      const text = searchable(unit);
-      return words.every((word) => text.includes(word));
-    });
-  const gap = parseFloat($("gap").value),
+    gap = parseFloat($("gap").value),
     short = parseFloat($("shortest").value),
     long = parseFloat($("longest").value);
   if (gap > 0 && paired()) tests.push((unit) => Math.abs(difference(unit)) >= gap);
@@ -80,7 +89,8 @@ function explanations([left, right]) {
   );
 }
 function find() {
-  const tests = wanted(),
+  state.terms = terms();
+  const tests = [...state.terms.map((term) => (unit) => holds(unit, term)), ...filters()],
     key = KEYS[$("sort").value],
     down = $("order").value === "down";
   const found = candidates().filter((unit) => tests.every((test) => test(unit)));

@@ -118,7 +118,7 @@ function segment(unit, place, columns) {
     make(
       "td",
       { class: "output", "data-label": pair ? data.systems[data.systemOf[left]] : "" },
-      textBox(marked(rows.text[left], other, pair ? "del" : "ins")),
+      textBox(rows.text[left], marked(rows.text[left], other, pair ? "del" : "ins")),
     ),
   ];
   if (pair)
@@ -126,7 +126,7 @@ function segment(unit, place, columns) {
       make(
         "td",
         { class: "output", "data-label": data.systems[data.systemOf[right]] },
-        textBox(marked(rows.text[right], rows.text[left], "ins")),
+        textBox(rows.text[right], marked(rows.text[right], rows.text[left], "ins")),
       ),
     );
   if (pair) cells.push(figures(left), figures(right), gapCell(unit));
@@ -170,6 +170,12 @@ function identity(unit, place, pair) {
   );
   return make("th", { scope: "rowgroup", rowspan: 2 }, ...parts);
 }
+const LONG = 3000; // characters from which a text surely fills its box
+function textBox(text, parts) {
+  // the parts in one element: where a direction is found from the text, adding many is slow
+  const style = text.length > LONG ? "text long" : "text";
+  return make("div", { class: style, dir: "auto" }, make("span", {}, ...parts));
+}
 function given(item, width) {
   const lines = [];
   if (item[2])
@@ -178,7 +184,7 @@ function given(item, width) {
         "p",
         {},
         make("span", { class: "tag" }, "source"),
-        make("bdi", {}, ...highlighted(item[2])),
+        make("bdi", {}, make("span", {}, ...highlighted(item[2]))),
       ),
     );
   item[3].forEach((text) =>
@@ -187,7 +193,7 @@ function given(item, width) {
         "p",
         {},
         make("span", { class: "tag" }, "reference"),
-        make("bdi", {}, ...highlighted(text)),
+        make("bdi", {}, make("span", {}, ...highlighted(text))),
       ),
     ),
   );
