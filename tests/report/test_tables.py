@@ -74,3 +74,32 @@ def test_narrow_terminals_fold_names() -> None:
 def test_unknown_formats_are_refused() -> None:
     with pytest.raises(UsageError, match="unknown table format"):
         render(TABLE, "html")  # type: ignore[arg-type]
+
+
+def test_a_narrow_terminal_shows_every_name_and_number() -> None:
+    header = ["system", *(f"metric{n} ↑" for n in range(6))]
+    rows = [[f"system {n}", *(f"{n}{m}.25 (μ = 1.00 ± 2.00)" for m in range(6))] for n in range(3)]
+    table = Table(header, rows, title="a title that is far longer than " + "the table " * 8)
+    for width in (40, 60, 80):
+        text = render(table, "text", width=width)
+        assert table.title.strip() in text
+        assert all(cell in text for row in rows for cell in row)
+        assert all(name in text for name in header)
+        assert max(map(len, text.splitlines()[1:])) <= width
+
+
+def test_what_belongs_together_stays_side_by_side() -> None:
+    row = ["a system", "12.34", "0.0010 *+", "1", "56.78", "0.0020 *-", "2"]
+    table = Table(["system", "A", "p", "rank", "B", "p", "rank"], [row], together=3)
+    lines = render(table, "text", width=38).splitlines()
+    assert [line.split() for line in lines if "." in line] == [
+        "a system 12.34 0.0010 *+ 1".split(), "a system 56.78 0.0020 *- 2".split()
+    ]  # fmt: skip
+
+
+def test_texts_are_wrapped_and_numbers_are_not() -> None:
+    row = ["name", "many words that may stand below each other", "1234567.25"]
+    text = render(Table(["a", "b", "c"], [row], left=frozenset({0, 1})), "text", width=40)
+    assert "1234567.25" in text
+    assert max(map(len, text.splitlines())) <= 40
+    assert " ".join(text.split()).count("stand") == 1

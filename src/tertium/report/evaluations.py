@@ -72,7 +72,7 @@ def comparison_table(comparison: Comparison, decimals: int | None = None) -> Tab
         f"seed {comparison.seed}; * marks p < {comparison.alpha:g} (+ better, - worse)"
     )
     groups = "rank: every system of a rank is significantly better than all of later ranks"
-    return Table(header, rows, notes=[how, groups, *_notes(evaluation)])
+    return Table(header, rows, notes=[how, groups, *_notes(evaluation)], together=3)
 
 
 def pair_table(comparison: Comparison, metric: str) -> Table:

@@ -6,13 +6,14 @@ Cells keep the full number beside the rounded text: a table rounds, TSV and JSON
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from tertium.errors import UsageError
 
 Format = Literal["text", "md", "latex", "tsv"]
+NARROWEST = 16  # what a column of texts keeps when a terminal is narrow
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Table:
     """A title, named columns, rows of cells, and notes below.
 
     The first column holds names and is aligned left, the others right unless `left` says otherwise.
-    Rows of the `footer`, such as counts, stay below the others however those are sorted.
+    Rows of the `footer`, such as counts, stay below the others however those are sorted. Behind
+    the first, so many columns as `together` says stay side by side in a narrow terminal.
     """
 
     header: Sequence[str]
@@ -42,6 +44,7 @@ class Table:
     notes: Sequence[str] = ()
     left: frozenset[int] = field(default_factory=lambda: frozenset({0}))
     footer: Sequence[Sequence[Cell | str]] = ()
+    together: int = 1
 
 
 def number(
@@ -83,20 +86,66 @@ def _render_text(table: Table, width: int | None, color: bool) -> str:
     from rich.text import Text
 
     styles = {"best": "bold", "good": "green", "bad": "red", "dim": "dim", "": ""}
-    grid = RichTable(box=box.SIMPLE_HEAD, title=table.title or None, title_justify="left",
-                     title_style="bold", pad_edge=False)  # fmt: skip
-    for n, name in enumerate(table.header):
-        grid.add_column(Text(name), justify="left" if n in table.left else "right", no_wrap=n > 0,
-                        overflow="fold")  # fmt: skip
-    for row in (*table.rows, *table.footer):
-        grid.add_row(*(Text(cell.text, style=styles[cell.mark]) for cell in _cells(row)))
     out = io.StringIO()
-    console = Console(file=out, width=width or 10_000, force_terminal=color,
+    console = Console(file=out, width=10_000, force_terminal=color,
                       color_system="standard" if color else None, highlight=False)  # fmt: skip
-    console.print(grid)
+    if table.title:
+        console.print(Text(table.title, style="bold"), soft_wrap=True)
+    rows = [_cells(row) for row in (*table.rows, *table.footer)]
+    for widths in _layout(table, rows, width):
+        grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+        for n, space in widths.items():
+            grid.add_column(Text(table.header[n]), justify="left" if n in table.left else "right",
+                            width=space, overflow="fold")  # fmt: skip
+        for row in rows:
+            grid.add_row(*(Text(row[n].text, style=styles[row[n].mark]) for n in widths))
+        console.print(grid)
     for note in table.notes:
         console.print(Text(note, style="dim"), soft_wrap=True)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _layout(
+    table: Table, rows: Sequence[Sequence[Cell]], width: int | None
+) -> list[dict[int, int]]:
+    """The columns with their widths, in as many parts below each other as the width asks for.
+
+    Numbers keep their width and texts are wrapped. What still does not fit goes to a part of its
+    own, beside the first column again; what belongs together may be wider than was asked for.
+    """
+    from rich.cells import cell_len
+
+    shown = [list(table.header), *([cell.text for cell in row] for row in rows)]
+    natural = {
+        n: max(cell_len(line) for texts in shown for line in (texts[n].splitlines() or [""]))
+        for n in range(len(table.header))
+    }
+    if width is None:
+        return [natural]
+    least = {n: min(w, NARROWEST) if n in table.left else w for n, w in natural.items()}
+    parts = [[0]] if natural else [[]]
+    for start in range(1, len(natural), table.together):
+        unit = range(start, min(start + table.together, len(natural)))
+        if len(parts[-1]) > 1 and _total([least[m] for m in (*parts[-1], *unit)]) > width:
+            parts.append([0])
+        parts[-1].extend(unit)
+    return [_fitted({n: natural[n] for n in part}, least, width) for part in parts]
+
+
+def _fitted(widths: dict[int, int], least: Mapping[int, int], width: int) -> dict[int, int]:
+    """The widths with the widest texts made narrower until the whole fits, or nothing can give."""
+    fitted = dict(widths)
+    while _total(fitted.values()) > width:
+        giving = [n for n in fitted if fitted[n] > least[n]]
+        if not giving:
+            break
+        fitted[max(giving, key=fitted.__getitem__)] -= 1
+    return fitted
+
+
+def _total(widths: Collection[int]) -> int:
+    """How wide a line of columns is: two blanks and a rule between them, one at either end."""
+    return sum(widths) + 3 * len(widths) - 1
 
 
 def _render_markdown(table: Table) -> str:

@@ -1,0 +1,63 @@
+"""What a person at a terminal sees: every name and number, whatever the width."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def _shown(width: int, *arguments: str) -> str:
+    """What a command prints on a terminal of this width, without colours."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    command = [sys.executable, "-m", "tertium", *arguments]
+    environment = {**os.environ, "COLUMNS": str(width)}
+    process = subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, env=environment)
+    os.close(theirs)
+    chunks = []
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # Linux says so when the other end is closed
+            break
+        if not chunk:
+            break
+        chunks.append(chunk)
+    os.close(ours)
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors.decode()
+    return re.sub(r"\x1b\[[0-9;]*m", "", b"".join(chunks).decode())
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_comparison_loses_nothing(width: int) -> None:
+    text = _shown(width, "compare", "-q", "-t", str(EXAMPLES / "examples.jsonl"), "-m", "bleu",
+                  "chrf", "ter", "--paired-bs-n", "20")  # fmt: skip
+    for system in ("good (baseline)", "fair", "poor"):
+        lines = [line for line in text.splitlines() if line.split("  ")[0].strip() == system]
+        assert len(lines) == 3, "one line for each metric"
+        for line in lines:
+            assert "±" in line
+            assert re.search(r"\s[123]$", line), "the rank"
+            assert system.startswith("good") or re.search(r"0\.\d{4}", line), "the p-value"
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_list_of_metrics_names_them_all(width: int) -> None:
+    from tertium.registry import METRICS
+
+    text = _shown(width, "list")
+    for name in METRICS:
+        assert re.search(rf"(?m)^ ?{name}\s", text), name
+    assert {"references", "higher", "lower"} <= set(text.split())
