@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tertium.encoders import transport
 from tertium.encoders.embeddings import from_parts
 from tertium.encoders.matching import spans, unit
-from tertium.encoders.runtime import runtime
+from tertium.encoders.runtime import cores, runtime
 from tertium.encoders.stream import Chunk
 from tertium.encoders.transport import exact, sinkhorn, solve_chunk, unit_distances
 
@@ -99,6 +101,26 @@ def random_chunk(seed: int, pairs: int) -> Chunk:
     right = np.sort(rng.integers(0, 2 * pairs, size=pairs))
     left = rng.integers(0, 2 * pairs, size=pairs)
     return Chunk(pairs=np.arange(pairs), left=left, right=right, texts=texts)
+
+
+def test_the_cores_of_a_process_are_those_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 7}, raising=False)
+    assert cores() == 3
+    with runtime(threads=2):
+        assert cores() == 2
+    with runtime(threads=8):
+        assert cores() == 3
+
+
+def test_problems_are_dealt_to_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    pool = transport.ThreadPoolExecutor
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5}, raising=False)
+    monkeypatch.setattr(transport, "ThreadPoolExecutor", lambda n: asked.append(n) or pool(n))
+    assert list(transport._in_threads(abs, [-1, -2])) == [1, 2]
+    assert asked == [2]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -12,6 +12,7 @@ True
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -63,6 +64,12 @@ _current: ContextVar[Runtime] = ContextVar("tertium_runtime", default=_DEFAULT)
 def current_runtime() -> Runtime:
     """The runtime choices in force here."""
     return _current.get()
+
+
+def cores() -> int:
+    """The cores this process may use, no more than the runtime's threads."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(usable or 1, current_runtime().threads or usable or 1)
 
 
 @contextmanager

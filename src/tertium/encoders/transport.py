@@ -9,7 +9,6 @@ problems are solved on several cores.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -22,7 +21,7 @@ import numpy as np
 
 from tertium.encoders.embeddings import Float32Array, IntArray, offsets_of
 from tertium.encoders.matching import spans
-from tertium.encoders.runtime import current_runtime
+from tertium.encoders.runtime import cores
 from tertium.encoders.stream import Chunk
 from tertium.errors import MissingResourceError, TertiumError
 from tertium.scores import FloatArray
@@ -204,7 +203,7 @@ def _distances(
 
 def _in_threads(work: Callable[[int], T], jobs: Iterable[int]) -> Iterator[T]:
     """The results of jobs, in their order, on as many threads as the runtime allows."""
-    workers = current_runtime().threads or os.cpu_count() or 1
+    workers = cores()
     with _one_blas_thread():
         if workers == 1:
             yield from map(work, jobs)

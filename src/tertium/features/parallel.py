@@ -7,7 +7,6 @@ process cannot be forked, or for few segments, the work is done here.
 from __future__ import annotations
 
 import multiprocessing
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -15,7 +14,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from tertium.encoders.runtime import current_runtime
+from tertium.encoders.runtime import cores
 from tertium.features.featurizer import Featurizer
 from tertium.progress import task
 from tertium.scores import FloatArray
@@ -73,12 +72,6 @@ def _compute(
 
 def _rows(featurizer: Featurizer, segments: Sequence[Segment]) -> FloatArray:
     return featurizer(segments)
-
-
-def cores() -> int:
-    """The cores this process may use, no more than the runtime's threads."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(usable or 1, current_runtime().threads or usable or 1)
 
 
 def _can_fork() -> bool:
