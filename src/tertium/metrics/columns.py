@@ -16,6 +16,7 @@ from functools import partial
 
 import numpy as np
 
+from tertium.encoders.encoder import load_encoder
 from tertium.errors import NeedsError, UsageError
 from tertium.features.featurizer import reference_of
 from tertium.features.information import Information
@@ -24,7 +25,7 @@ from tertium.features.layers import LayerFeatures
 from tertium.features.lexical import nist_components, tokens
 from tertium.features.sentences import sentence_vectors
 from tertium.metrics.bleu import BLEU, brevity_penalty
-from tertium.metrics.metric import load_metric
+from tertium.metrics.metric import Metric, load_metric
 from tertium.scores import FloatArray
 from tertium.segment import Segment
 from tertium.version import __version__
@@ -69,7 +70,7 @@ class Columns:
     @property
     def reads_source(self) -> bool:
         """Whether a column compares with the source."""
-        return any(part.startswith(SOURCE) for part in self.parts)
+        return any(map(_reads_source, self.parts))
 
     def __call__(self, segments: Sequence[Segment]) -> FloatArray:
         tables = [self._columns(part, segments) for part in self.parts]
@@ -77,38 +78,61 @@ class Columns:
 
     def _columns(self, part: str, segments: Sequence[Segment]) -> FloatArray:
         compute = _compute(part, self.information)
-        sourced = part.startswith(SOURCE)
+        sourced = _reads_source(part)
         keys = [
             (s.hypothesis, reference_of(s), *((s.source or "",) if sourced else ()))
             for s in segments
         ]
         rows = kept_rows(
-            f"{part} {__version__}{self._suffix(part)}",
+            f"{part} {__version__} {self._decides(part)}",
             keys,
             len(_names(part)),
             lambda places: compute([segments[n] for n in places]),
         )
         return rows.astype(np.float64)
 
-    def _suffix(self, part: str) -> str:
-        """What decides a part beside its name."""
-        if part != "nist":
-            model = learned_model(part)
-            return f" {model}" if model else ""
-        digest = hashlib.sha256(self.information.keys.tobytes())
-        digest.update(self.information.counts.tobytes())
-        return f" {digest.hexdigest()[:12]}"
+    def _decides(self, part: str) -> str:
+        """What decides a part beside its name: information, weights, what a metric signs with."""
+        if part == "nist":
+            digest = hashlib.sha256(self.information.keys.tobytes())
+            digest.update(self.information.counts.tobytes())
+            return digest.hexdigest()[:12]
+        if encoder := encoder_behind(part):
+            return load_encoder(encoder).weights_hash
+        metric = _metric(part)
+        return f"{metric.signature(())} {learned_model(part)}" if metric else ""
 
 
 def learned_model(part: str) -> str:
-    """The model behind a part that is a learned metric, as its signature names it; else nothing.
+    """The models behind a part that is a learned metric, with their hashes; else nothing.
 
     >>> learned_model("tertium-small")[:14], learned_model("chrf"), learned_model("bleucomp")
     ('tertium-small@', '', '')
     """
-    if part in ("bleucomp", "nist") or part.startswith((LAYERS, SOURCE)):
-        return ""
-    return load_metric(part).signature_fields(()).get("model", "")
+    metric = _metric(part)
+    return "+".join(metric.learned) if metric else ""
+
+
+def encoder_behind(part: str) -> str:
+    """The encoder of a part that names one itself; of any other nothing.
+
+    >>> encoder_behind("layers/minilm"), encoder_behind("source/use"), encoder_behind("chrf")
+    ('minilm', 'use', '')
+    """
+    prefix = next((prefix for prefix in (LAYERS, SOURCE) if part.startswith(prefix)), "")
+    return part.removeprefix(prefix) if prefix else ""
+
+
+def _metric(part: str) -> Metric | None:
+    """The metric of a part that is the spec of one."""
+    if part in ("bleucomp", "nist") or encoder_behind(part):
+        return None
+    return load_metric(part)
+
+
+def _reads_source(part: str) -> bool:
+    metric = _metric(part)
+    return "source" in metric.needs if metric else part.startswith(SOURCE)
 
 
 def _names(part: str) -> tuple[str, ...]:

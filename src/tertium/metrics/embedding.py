@@ -118,9 +118,10 @@ class EmbeddingMetric(Metric):
                 )
 
     def sides(self, segments: Sequence[Segment]) -> tuple[Side, ...]:
-        """What these segments are compared with."""
+        """What these segments are compared with; of none, what segments mostly have."""
         if self.against == "auto":
-            return ("reference",) if segments[0].references else ("source",)
+            bare = bool(segments) and not segments[0].references
+            return ("source",) if bare else ("reference",)
         if self.against == "both":
             return ("reference", "source")
         return (self.against,)
@@ -129,6 +130,11 @@ class EmbeddingMetric(Metric):
         """The encoder for one side."""
         name = self.default_encoders[side] if self.encoder == "auto" else self.encoder
         return load_encoder(name, precision=self.precision, long=self.long, special=True)
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        encoders = [self.encoder_of(side) for side in self.sides(())]
+        return tuple(encoder.signature_fields()["model"] for encoder in encoders)
 
     def asks(self, segments: Sequence[Segment]) -> list[tuple[Encoder, str]]:
         """What the metric will ask of encoders, for `encoders.foreseeing`."""

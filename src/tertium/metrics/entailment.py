@@ -188,6 +188,10 @@ class RTER(LexicalRegression):
             return super().family(column)
         return next(g for g in self.groups if any(f.name == name for f in GROUPS[g]))
 
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return (*super().learned, load_parser().name)
+
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         return {
             **super().signature_fields(segments),

@@ -57,6 +57,14 @@ class Metric(PeerCalls, ABC):
         return False
 
     @property
+    def learned(self) -> tuple[str, ...]:
+        """The models behind a score, each with a hash of its weights; none where it is a formula.
+
+        What is learned anew has other names here, wherever it is kept.
+        """
+        return ()
+
+    @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """The names of the k statistics, for callers who use them as features."""

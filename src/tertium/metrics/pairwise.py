@@ -37,7 +37,7 @@ from tertium.learning.pairwise_training import (
     Scaling,
     train_networks,
 )
-from tertium.metrics.columns import LAYERS, SOURCE, Columns, learned_model
+from tertium.metrics.columns import Columns, encoder_behind, learned_model
 from tertium.metrics.ranker import IntArray, Ranker
 from tertium.scores import FloatArray
 from tertium.segment import Preference, Segment
@@ -251,10 +251,7 @@ class Pairwise(Ranker):
     def _encoders(self) -> dict[str, str]:
         """The encoders behind vectors and columns with the hashes of their weights."""
         names = [n.encoder for n in self._vectors if n.encoder != SYNTAX]
-        for part in self._columns().parts:
-            for prefix in (LAYERS, SOURCE):
-                if part.startswith(prefix):
-                    names.append(part.removeprefix(prefix))
+        names += [encoder for part in self._columns().parts if (encoder := encoder_behind(part))]
         return {name: load_encoder(name).weights_hash for name in names}
 
     def _metrics(self) -> dict[str, str]:

@@ -140,6 +140,11 @@ class Regression(SegmentMetric):
         rows = np.hstack([rows_of(part, segments, self.title) for part in parts])
         return rows[:, [self.uses(name) for part in parts for name in part.names]]
 
+    @property
+    def learned(self) -> tuple[str, ...]:
+        encoders = [load_encoder(name).signature_fields()["model"] for name in self.encoders]
+        return (f"{self.name}@{self.trained.linear.digest[:8]}", *encoders)
+
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         linear = self.trained.linear
         origin = Path(self.model).name if self.model else "default"

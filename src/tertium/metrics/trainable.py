@@ -106,6 +106,10 @@ class Trainable(SegmentMetric):
         fields = [f.name for f in dataclasses.fields(self) if f.name != "model"]
         return tuple(getattr(self, name) for name in fields)
 
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return (f"{self.name}@{self.checkpoint.hash[:8]}",)
+
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         origin = Path(self.model).name if self.model else "default"
         plain = origin.replace(":", "-").replace("|", "-")
@@ -161,6 +165,10 @@ class ComparingMetric(Trainable):
         """How many distinct texts are cut; of several encoders, by the one that cuts most."""
         texts = texts_read(segments, self.config.against)
         return max(encoder.truncated(texts) for encoder in self.encoders)
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return (*super().learned, *(e.signature_fields()["model"] for e in self.encoders))
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = {"against": self.config.against, **super().signature_fields(segments)}
