@@ -8,13 +8,18 @@ import numpy as np
 import pytest
 
 from tertium.errors import UsageError
+from tertium.features import parallel
 from tertium.features.embedding import EmbeddingFeatures, greedy_match
+from tertium.features.entailment.featurizer import EntailmentFeatures
 from tertium.features.featurizer import single
 from tertium.features.information import Information
 from tertium.features.lexical import COSTS, NAMES, LexicalFeatures, tokens
 from tertium.features.parallel import CHUNK, rows_of
 from tertium.features.vectors import locate_pieces
 from tertium.metrics.bleu import BLEU
+from tertium.metrics.entailment import MetricColumn
+from tertium.metrics.meteor import METEOR
+from tertium.metrics.metric import load_metric
 from tertium.metrics.nist import NIST
 from tertium.segment import Segment
 from tertium.text.edits import Costs
@@ -111,6 +116,40 @@ def test_many_segments_are_computed_in_processes_with_the_same_rows() -> None:
     segments = [Segment(f"the cat {n}", None, (f"a cat {n % 97}",)) for n in range(5 * CHUNK)]
     rows = rows_of(featurizer, segments)
     np.testing.assert_array_equal(rows, featurizer(segments))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "forks"),
+    [("glove", True), ("file/my.txt", True), ("minilm@4", False), ("use", False), ("toy", False)],
+)
+def test_what_runs_a_network_is_not_forked(vectors: str, forks: bool) -> None:
+    assert EntailmentFeatures(vectors=vectors).forks == forks
+    assert not EmbeddingFeatures(vectors).forks
+
+
+def test_a_column_of_a_metric_forks_where_it_is_a_formula() -> None:
+    assert MetricColumn(METEOR()).forks
+    assert not MetricColumn(load_metric("bertscore:encoder=toy")).forks
+    assert not MetricColumn(load_metric("tertium-small")).forks
+
+
+def test_many_segments_over_contextual_vectors_stay_in_this_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Torch's threads do not survive a fork: a child would wait for them for ever."""
+    pytest.importorskip("spacy")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("forked")
+
+    monkeypatch.setattr(parallel, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(parallel, "cores", lambda: 2)
+    featurizer = EntailmentFeatures(groups=("alignment",), vectors="toy")
+    segments = [Segment(f"cat {n % 8}", None, (f"a {n}",)) for n in range(parallel.WORTHWHILE)]
+    rows = rows_of(featurizer, segments)
+    np.testing.assert_array_equal(rows[:8], featurizer(segments[:8]))
+    with pytest.raises(AssertionError, match="forked"):
+        rows_of(LexicalFeatures(parts=("ter",)), segments)
 
 
 def test_rows_are_in_order_and_duplicates_equal() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,11 @@ from tertium.segment import Segment
 
 
 class Featurizer(Protocol):
-    """Turns segments into rows of numbers; two that are equal make equal rows.
+    """Turns segments into rows of numbers; two that are equal make equal rows."""
 
-    `forks` says that its rows are computed by Python one by one, so that processes may share them.
-    """
-
-    forks: ClassVar[bool]
+    @property
+    def forks(self) -> bool:
+        """Whether processes may share its rows: Python makes them one by one, no network runs."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Work that Python does pair by pair, on all cores: chunks of segments in forked processes.
 
 Each process computes the rows of a chunk, so memory is bounded by the chunks in flight. Where a
-process cannot be forked, or for few segments, the work is done here.
+process cannot be forked, or for few segments, the work is done here. A featurizer that runs a
+network is never forked: the threads of torch do not survive it, and a child would wait for ever.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tertium.segment import Segment
 
 CHUNK = 128  # segments one process takes at a time
 WORTHWHILE = 4 * CHUNK
+ALONE = 8 * CHUNK  # segments that a featurizer which must not fork takes at a time
 REMEMBERED = 20_000  # rows of each featurizer that are kept between calls
 
 
@@ -54,12 +56,10 @@ def _remembered(featurizer: Featurizer) -> dict[Segment, FloatArray]:
 def _compute(
     featurizer: Featurizer, segments: Sequence[Segment]
 ) -> Iterator[tuple[int, FloatArray]]:
-    starts = range(0, len(segments), CHUNK)
-    chunks = (segments[start : start + CHUNK] for start in starts)
-    workers = min(cores(), len(starts))
-    if not featurizer.forks:
-        yield from [(0, featurizer(segments))] if segments else []
-        return
+    size = CHUNK if featurizer.forks else ALONE
+    starts = range(0, len(segments), size)
+    chunks = (segments[start : start + size] for start in starts)
+    workers = min(cores(), len(starts)) if featurizer.forks else 1
     if len(segments) < WORTHWHILE or workers < 2 or not _can_fork():
         yield from zip(starts, map(featurizer, chunks), strict=True)
         return

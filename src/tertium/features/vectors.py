@@ -135,5 +135,13 @@ def _characters(graph: Graph, node: Node) -> tuple[int, int]:
 @lru_cache(maxsize=4)
 def node_vectors(encoder: str) -> NodeVectors:
     """The vectors of an encoder, shared within a process."""
-    static = EncoderName.parse(encoder).family in STATIC
-    return StaticVectors(encoder) if static else ContextVectors(encoder)
+    return StaticVectors(encoder) if is_static(encoder) else ContextVectors(encoder)
+
+
+def is_static(encoder: str) -> bool:
+    """Whether a word has the same vector in every text, looked up without a network.
+
+    >>> is_static("glove"), is_static("minilm@4")
+    (True, False)
+    """
+    return EncoderName.parse(encoder).family in STATIC

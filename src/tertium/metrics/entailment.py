@@ -36,9 +36,12 @@ if TYPE_CHECKING:
 class MetricColumn:
     """A metric's segment scores as two columns, linear and in log space."""
 
-    forks: ClassVar[bool] = True
-
     metric: Metric
+
+    @property
+    def forks(self) -> bool:
+        """A metric with a model may run a network, which must not be forked."""
+        return not self.metric.learned
 
     @property
     def names(self) -> tuple[str, ...]:

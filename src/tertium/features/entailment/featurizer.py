@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from tertium.features.entailment import GROUPS
 from tertium.features.entailment.feature import BACKWARD, FORWARD, AnyFeature
 from tertium.features.entailment.pair import Pair, make_pairs
 from tertium.features.featurizer import reference_of
-from tertium.features.vectors import node_vectors
+from tertium.features.vectors import is_static, node_vectors
 from tertium.linguistics.parse import load_parser
 from tertium.linguistics.sentence import Sentence, build_sentence
 from tertium.scores import FloatArray
@@ -32,10 +31,13 @@ class EntailmentFeatures:
     static (`glove`) or contextual (`minilm@4`).
     """
 
-    forks: ClassVar[bool] = True
-
     groups: tuple[str, ...] = tuple(GROUPS)
     vectors: str = "glove"
+
+    @property
+    def forks(self) -> bool:
+        """Contextual vectors run a network, whose threads a forked process would wait for."""
+        return is_static(self.vectors)
 
     @property
     def features(self) -> tuple[AnyFeature, ...]:
