@@ -33,7 +33,12 @@ samples = st.builds(
     flag=st.booleans(),
     layer=st.none() | st.integers(),
     mode=st.sampled_from(["mean", "best"]),
-    parts=st.lists(st.sampled_from(["use", "minilm@4", "glove"]), max_size=3).map(tuple),
+    parts=st.lists(
+        st.sampled_from(["use", "minilm@2+4", "chrf++", "chrf:a=1,b=c+d", "", "[+]", "[", "]"])
+        | st.text(st.sampled_from('a+[]\\", ='), max_size=5)
+        | st.text(st.characters(exclude_categories=["Cs"]), max_size=5),
+        max_size=4,
+    ).map(tuple),
 )
 
 
@@ -51,6 +56,27 @@ def test_any_text_is_a_spec_or_a_usage_error(text: str) -> None:
         return
     assert isinstance(name, str)
     assert all(isinstance(value, str) for value in fields.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("use+minilm@4+glove", ("use", "minilm@4", "glove")),
+        ("[chrf++]+bleu", ("chrf++", "bleu")),
+        ("glove+[minilm@2+4]", ("glove", "minilm@2+4")),
+        ("[use]+file/a[1].txt", ("use", "file/a[1].txt")),
+    ],
+)
+def test_a_part_with_a_plus_of_its_own_stands_in_brackets(
+    text: str, parts: tuple[str, ...]
+) -> None:
+    assert build(Sample, "sample", {"parts": text}) == Sample(parts=parts)
+
+
+@pytest.mark.parametrize("text", ["chrf+++bleu", "bleu+chrf++", "+bleu", "[bleu", "[bleu]x"])
+def test_a_list_that_cannot_be_read_is_explained(text: str) -> None:
+    with pytest.raises(UsageError, match=r"in brackets, such as \[chrf\+\+\]\+bleu"):
+        build(Sample, "sample", {"parts": text})
 
 
 def test_defaults_are_not_printed() -> None:

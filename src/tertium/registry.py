@@ -2,9 +2,11 @@
 
     spec   :=  name | name ":" field "=" value ("," field "=" value)*
     value  :=  word | '"' any text, with \\" and \\\\ escaped '"'
+    list   :=  part ("+" part)*, a part with a "+" of its own in brackets, "]" doubled inside them
 
-`bertscore:encoder=minilm@4,idf=true` builds `BERTScore(encoder="minilm@4", idf=True)`. Specs print
-only the fields that differ from their defaults, in the order of the dataclass, so that
+`bertscore:encoder=minilm@4,idf=true` builds `BERTScore(encoder="minilm@4", idf=True)`, and
+`pairwise:features=[chrf++]+bleu` a ranker with `features=("chrf++", "bleu")`. Specs print only
+the fields that differ from their defaults, in the order of the dataclass, so that
 `parse(print(x)) == x` and equal objects print the same spec. Importing this module imports no
 metric.
 """
@@ -59,6 +61,7 @@ RANKERS: Mapping[str, str] = {
 }
 
 _PLAIN = re.compile(r'[^\s,"=]+')
+_PART = re.compile(r"(?:\[((?:[^\]]|\]\])*)\]|([^+\[][^+]*))(\+|\Z)")
 _ITEM = re.compile(r'\s*([A-Za-z_][\w-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,"]*))\s*(?:,|$)')
 
 
@@ -156,7 +159,7 @@ def read_value(text: str, kind: Any, key: str) -> Any:
             raise UnknownNameError(f"value for {key}", text, [str(a) for a in args])
         return text
     if origin is tuple:
-        return tuple(read_value(part, args[0], key) for part in text.split("+")) if text else ()
+        return tuple(read_value(part, args[0], key) for part in _parts(text, key))
     if kind is bool:
         return _read_bool(text, key)
     if kind in (int, float):
@@ -176,8 +179,34 @@ def print_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
-        return "+".join(print_value(part) for part in value)
+        return "+".join(_part(print_value(part)) for part in value)
     return str(value)
+
+
+def _parts(text: str, key: str) -> Iterator[str]:
+    """The texts of a list's parts.
+
+    >>> list(_parts("minilm@4+[chrf++]", "features"))
+    ['minilm@4', 'chrf++']
+    """
+    position, more = 0, bool(text)
+    while more:
+        found = _PART.match(text, position)
+        if found is None:
+            raise UsageError(
+                f"{key}={text} is no list: expected parts joined by +, one that has a + of its own "
+                "in brackets, such as [chrf++]+bleu"
+            )
+        bracketed, plain, plus = found.groups()
+        yield plain if bracketed is None else bracketed.replace("]]", "]")
+        position, more = found.end(), bool(plus)
+
+
+def _part(text: str) -> str:
+    """A part of a list as `_parts` reads it."""
+    if text and "+" not in text and not text.startswith("["):
+        return text
+    return "[" + text.replace("]", "]]") + "]"
 
 
 def _read_union(text: str, kinds: list[Any], key: str) -> Any:
