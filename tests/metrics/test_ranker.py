@@ -19,7 +19,7 @@ from tertium.learning.pairwise_training import PairwiseOptions
 from tertium.metrics.columns import Columns
 from tertium.metrics.metric import load_metric
 from tertium.metrics.pairwise import Pairwise, load_model
-from tertium.metrics.ranker import load_ranker
+from tertium.metrics.ranker import ByScore, load_ranker
 from tertium.segment import Preference, Segment
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
@@ -288,6 +288,59 @@ def test_a_model_that_ships_is_found_by_its_name() -> None:
     good, bad = (Segment(t, None, reference) for t in ("The cat sat on the mat.", "Mat dog the."))
     assert network.prefer([good], [bad])[0] > 0.8
     assert load_ranker("pairwise").prefer([good], [bad])[0] > 0.8
+
+
+def test_a_name_goes_before_a_folder_of_that_name(
+    small: Pairwise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("chrf").mkdir()
+    assert load_ranker("chrf") == ByScore(metric="chrf")
+    default = load_ranker("pairwise")
+    for name in ("chrf", "pairwise", "pairwise-minilm"):
+        small.save(name)
+    assert load_ranker("chrf") == ByScore(metric="chrf")
+    assert load_ranker("pairwise") == default
+    for folder in ("./chrf", "./pairwise", "./pairwise-minilm"):
+        found = load_ranker(folder)
+        assert isinstance(found, Pairwise)
+        assert found.trained.digest == small.trained.digest
+        assert load_ranker(found.spec) == found
+
+
+def test_the_path_of_a_ranker_may_hold_anything(small: Pairwise, tmp_path: Path) -> None:
+    folder = tmp_path / 'a,b=c "d" [e]+f'
+    saved = small.save(folder)
+    assert load_ranker(str(folder)) == saved
+    assert load_ranker(saved.spec) == saved
+
+
+@pytest.mark.parametrize("name", ["model", "of wmt15,16", "chrf"])
+def test_a_trained_metric_ranks_from_its_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    metric = load_metric("bleu-r")
+    metric.save(name)  # type: ignore[attr-defined]
+    ranker = load_ranker(f"./{name}")
+    assert isinstance(ranker, ByScore)
+    assert load_metric(ranker.metric).name == "bleu-r"
+    assert load_ranker(ranker.spec) == ranker
+    pairs = preferences(4, 4)
+    left, right = [p.left for p in pairs], [p.right for p in pairs]
+    expected = load_ranker("bleu-r").prefer(left, right)
+    np.testing.assert_array_equal(ranker.prefer(left, right), expected)
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="neither a trained ranker nor a metric"):
+        load_ranker(str(tmp_path))
+
+
+def test_columns_with_a_plus_in_their_name_round_trip() -> None:
+    ranker = Pairwise(features=("chrf++", "bleu"), vectors=("minilm@2+4", "glove"))
+    assert ranker.spec == "pairwise:vectors=[minilm@2+4]+glove,features=[chrf++]+bleu"
+    assert load_ranker(ranker.spec) == ranker
 
 
 def test_a_column_that_was_learned_anew_is_warned_of(

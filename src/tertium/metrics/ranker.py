@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError
-from tertium.metrics.metric import REFERENCES, count_references, load_metric
+from tertium.errors import DataError, LengthError, ModelError, NeedsError, UnknownNameError
+from tertium.learning.checkpoint import read_config
+from tertium.metrics.metric import REFERENCES, count_references, is_folder, load_metric
 from tertium.registry import ALIASES, METRICS, RANKERS, build, print_spec, resolve, split_spec
 from tertium.scores import FloatArray, ScoreMatrix
 from tertium.segment import Segment
@@ -163,13 +164,17 @@ class ByScore(Ranker):
 def load_ranker(spec: str, **fields: Any) -> Ranker:
     """Build a ranker from its spec, or one that goes by a metric's scores from the metric's spec.
 
-    A trained model brings its settings along: `pairwise:model=FOLDER`, or the folder alone.
+    A trained model brings its settings along: `pairwise:model=FOLDER`, or the folder alone, which
+    may hold a trained metric too. A registered name goes first, so write `./chrf` for a folder of
+    that name.
     """
-    if Path(spec).is_dir():
-        spec = f"pairwise:model={spec}"
+    if spec not in RANKERS and is_folder(spec):
+        return _load_folder(spec, **fields)
     name, texts = split_spec(spec)
     if name in METRICS or name in ALIASES:
         return ByScore(metric=load_metric(spec, **fields).spec)
+    if name not in RANKERS and Path(spec).is_dir():
+        raise ModelError(f"{spec} has no config.json: neither a trained ranker nor a metric")
     if name not in RANKERS:
         raise UnknownNameError("ranker", name, [*RANKERS, *METRICS, *ALIASES])
     cls = resolve(RANKERS, name, "ranker")
@@ -177,6 +182,15 @@ def load_ranker(spec: str, **fields: Any) -> Ranker:
         loaded: Ranker = cls.load(texts["model"])
         return loaded
     ranker: Ranker = build(cls, name, texts)
+    return dataclasses.replace(ranker, **fields) if fields else ranker  # type: ignore[type-var]
+
+
+def _load_folder(folder: str, **fields: Any) -> Ranker:
+    """The ranker that was saved to a folder, or one that goes by the metric saved there."""
+    name = read_config(Path(folder)).get("ranker")
+    if name is None:
+        return ByScore(metric=load_metric(folder, **fields).spec)
+    ranker: Ranker = resolve(RANKERS, str(name), "ranker").load(folder)
     return dataclasses.replace(ranker, **fields) if fields else ranker  # type: ignore[type-var]
 
 
