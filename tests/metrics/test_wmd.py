@@ -63,6 +63,20 @@ def test_distances_have_defined_ends(metric: WMD) -> None:
     assert far.max() > metric.sentence_score("c d", ["a b"])
 
 
+@pytest.mark.parametrize("pieces", [1, 2, 4, 50])
+def test_a_copy_is_one_chunk_to_wmdo(pieces: int) -> None:
+    # WMD is 0, one chunk of n pieces: -gamma (1/2 - 1/n); -0.1 is never reached
+    text = " ".join(f"w{n}" for n in range(pieces))
+    found = WMDO(encoder="toy").sentence_score(text, [text])
+    assert found == pytest.approx(0.2 / pieces - 0.1)
+    assert found > -0.1
+
+
+def test_texts_that_cannot_be_compared_are_farthest() -> None:
+    assert WMD(encoder="toy").sentence_score("", ["a b"]) == 2.0
+    assert WMDO(encoder="toy").sentence_score("", ["a b"]) == 2.1
+
+
 def test_the_nearest_reference_counts() -> None:
     metric = WMD(encoder="toy")
     assert metric.sentence_score("a b", ["c d", "a b"]) == pytest.approx(0.0)

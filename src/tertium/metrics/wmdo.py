@@ -21,12 +21,14 @@ class WMDO(WMD):
 
     Each hypothesis piece is aligned with the piece that takes most of its mass; a chunk is a run of
     neighbouring pieces aligned with neighbouring pieces in the same order, as in METEOR. A perfect
-    copy has one chunk and a score just above -gamma/2; a text in which no two neighbours stayed
-    together one of WMD + gamma/2.
+    copy of n pieces is one chunk and scores gamma/n - gamma/2: gamma/2 for a single piece, nearly
+    -gamma/2 for a long text. If no two neighbours stayed together, it is WMD + gamma/2.
 
     >>> metric = WMDO(encoder="toy")
     >>> round(metric.sentence_score("a cat sat down", ["a cat sat down"]), 3)
     -0.05
+    >>> round(metric.sentence_score("down", ["down"]), 3)
+    0.1
     >>> round(metric.sentence_score("down sat cat a", ["a cat sat down"]), 3)
     0.1
     """
