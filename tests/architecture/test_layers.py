@@ -16,7 +16,7 @@ CORE = {"errors", "version", "segment", "scores", "progress", "display", "frames
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "version": set(),
-    "segment": set(),
+    "segment": {"errors"},
     "progress": set(),
     "display": set(),
     "frames": {"errors"},
@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "scoring": CORE | {"resampling", "data", "metrics"},
     "comparison": CORE | {"resampling", "data", "metrics", "scoring"},
     "compat": CORE | {"metrics", "encoders"},
-    "report": CORE | {"meta", "scoring", "comparison", "resampling"},
+    "report": CORE | {"data", "meta", "scoring", "comparison", "resampling"},
     "reproduce": CORE
     | {"text", "metrics", "meta", "data", "scoring", "encoders", "registry", "report"},
 }

@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from tertium.comparison import Comparison
+from tertium.data.formats import write_atomically
 from tertium.errors import DataError
 from tertium.meta.curves import Curve
 from tertium.meta.judged import JudgedSet
@@ -75,12 +76,9 @@ class Report:
 
     def write(self, path: str | Path) -> None:
         """Write the page, whole or not at all."""
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise DataError(f"{target}: the folder {target.parent} does not exist")
-        draft = target.with_name(f".{target.name}.draft")
-        draft.write_bytes(self.html().encode("utf-8", "replace"))
-        draft.replace(target)
+        if not Path(path).parent.is_dir():
+            raise DataError(f"{path}: the folder {Path(path).parent} does not exist")
+        write_atomically(path, [self.html()])
 
     def _sections(self) -> list[tuple[str, str, Markup]]:
         """The name, title and contents of every section before the segments."""
