@@ -121,7 +121,7 @@ def test_one_system_has_a_page_with_intervals(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     main(["score", "-t", SYSTEMS[0], "-r", str(EXAMPLES / "reference-a.en.txt"), "-m", "chrf",
           "--report", str(page), "-q"])  # fmt: skip
-    assert "95 % interval" in page.read_text()
+    assert re.search(r"range\"> \d+\.\d\d to \d+\.\d\d</span>", page.read_text())
 
 
 def test_a_ranking_has_a_page_with_chances(tmp_path: Path) -> None:
@@ -159,6 +159,45 @@ def test_meta_shows_agreement_and_the_judged_translations(tmp_path: Path) -> Non
     data = data_of(page)
     assert data["items"][3][2:] == ["sagt 3", ["says 3"], ["A says <3>", "B says <3>"]]
     assert data["human"]["values"][:2] == [500, 500]
+
+
+def test_meta_shows_a_metric_as_it_is_and_says_which_way_it_goes(tmp_path: Path) -> None:
+    human = tmp_path / "judged.jsonl"
+    words = "one two three four five six seven eight".split()
+    rows = [
+        {"system": system, "item": str(n), "score": 10 * n + (system == "A"),
+         "hypothesis": " ".join(words[:n] + [system] * (8 - n)), "references": [" ".join(words)]}
+        for system in "ABC" for n in range(1, 9)
+    ]  # fmt: skip
+    human.write_text("\n".join(json.dumps(row) for row in rows))
+    page = tmp_path / "page.html"
+    code = main(["meta", "--human", str(human), "-m", "chrf", "ter", "--samples", "50",
+                 "--report", str(page), "-q"])  # fmt: skip
+    assert code == 0
+    chrf, ter = data_of(page)["columns"]
+    assert (chrf["name"], ter["name"], ter["up"], ter["decimals"]) == ("chrF", "TER", False, 2)
+    assert ter["values"][0] == 8750  # seven of eight words are wrong
+    text = page.read_text()
+    assert "lower is better under TER" in text
+    assert "perm-both: both metrics are standardised" in text
+    best = "<li><bdi>TER</bdi> agrees best with people: Pearson r 1.000, significantly better than"
+    assert f"{best} all others.</li>" in text
+    assert "TER|nrefs:1|" in text
+    assert "TER: r = -" in text  # the picture shows people against TER itself
+
+
+def test_scores_of_which_lower_is_better_are_shown_as_they_were(tmp_path: Path) -> None:
+    human, scores = tmp_path / "human.tsv", tmp_path / "mine.tsv"
+    human.write_text("system\tscore\nA\t1\nB\t2\nC\t3\n")
+    scores.write_text("system\tscore\nA\t0.3\nB\t0.2\nC\t0.1\n")
+    page = tmp_path / "page.html"
+    code = main(["meta", "--human", str(human), "--scores", str(scores), "--level", "system",
+                 "--lower-better", "mine", "--samples", "0", "--report", str(page),
+                 "-q"])  # fmt: skip
+    assert code == 0
+    text = page.read_text()
+    assert "lower is better under mine" in text
+    assert "mine: r = -1.000" in text
 
 
 def test_meta_of_whole_systems_shows_dots_of_systems(tmp_path: Path) -> None:

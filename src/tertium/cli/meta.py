@@ -110,7 +110,8 @@ def run(args: argparse.Namespace) -> int:
         check_plot(args.plot)
     level = _level(args)
     with bars(args.quiet), runtime_of(args):
-        sets, left_out, human = _read(args, level)
+        metrics = named_metrics(args) if args.metrics or args.model else []
+        sets, left_out, human, about = _read(args, level, metrics)
         ranked = level == "segment" and all(judged.comparisons is not None for judged in sets)
         statistics = args.statistic or ["tau-strict" if ranked else "pearson"]
         tasks = [task for s in statistics for task in _tasks(args, s, [j.name for j in sets])]
@@ -122,7 +123,10 @@ def run(args: argparse.Namespace) -> int:
         from tertium.report.reports import agreement_report
 
         texts = {name: pages.texts_of(people) for name, people in human.items()}
-        pages.write_report(args.report, agreement_report(results, sets, texts), args.quiet)
+        page = agreement_report(
+            results, sets, texts, about=about, signatures=_signatures(metrics, texts)
+        )
+        pages.write_report(args.report, page, args.quiet)
     records = {**results.records(), "judgements_left_out": left_out}
     if args.to_json:
         write_json(args.to_json, records)
@@ -141,24 +145,38 @@ def _level(args: argparse.Namespace) -> str:
     return str(levels.pop())
 
 
+def _signatures(metrics: Sequence[Any], texts: dict[str, Any]) -> list[str]:
+    """The signatures of metrics that scored now, on each set whose texts are known."""
+    scored = [list(found.values()) for found in texts.values() if found]
+    return list(dict.fromkeys(m.signature(segments) for m in metrics for segments in scored))
+
+
 def _read(
-    args: argparse.Namespace, level: str
-) -> tuple[list[Any], dict[str, dict[str, int]], dict[str, Any]]:
-    """Judged sets, what was left out of each, and the judgements that they come from."""
+    args: argparse.Namespace, level: str, metrics: Sequence[Any]
+) -> tuple[list[Any], dict[str, dict[str, int]], dict[str, Any], list[Any]]:
+    """Judged sets, what was left out of each, the judgements behind them, and how metrics look."""
     from tertium.cli.meta_inputs import judged_sets, read_human, read_scores, score_now
+    from tertium.report.grid import About
 
     # Soft accuracy is about systems, but asks people segment by segment how sure the order is.
     human = read_human(args, "segment" if "spa" in args.statistic else level)
     beside = [str(file) for people in human.values() for file in people.files]
-    files = args.scores or ([] if args.metrics or args.model else beside)
-    if not files and not (args.metrics or args.model):
+    files = args.scores or ([] if metrics else beside)
+    if not files and not metrics:
         raise UsageError("nothing to compare with people: give --scores FILES or -m METRICS")
     parts = [read_scores(args, files, human)] if files else []
-    if args.metrics or args.model:
-        parts.append(score_now(named_metrics(args), human, level))
+    turned = {name for part in parts for scored in part.values() for name in scored.turned}
+    if metrics:
+        parts.append(score_now(metrics, human, level))
     left_out = {name: dict(people.left_out) for name, people in human.items() if people.left_out}
     sets = judged_sets(human, parts, level)
-    return [judged.without(args.exclude) for judged in sets], left_out, human
+    about = [About(spec=name, name=name, higher_is_better=False) for name in sorted(turned)]
+    about += [
+        About(spec=metric.spec, name=metric.label, higher_is_better=metric.higher_is_better,
+              decimals=metric.decimals)
+        for metric in metrics
+    ]  # fmt: skip
+    return [judged.without(args.exclude) for judged in sets], left_out, human, about
 
 
 def _tasks(args: argparse.Namespace, statistic: str, sets: Sequence[str]) -> list[Any]:

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scored:
-    """What metrics say: matrices of segment scores, and scores of systems by metric."""
+    """What metrics say: matrices of segment scores, and scores of systems by metric.
+
+    Higher is always better; `turned` are the metrics of which lower was.
+    """
 
     matrices: list[ScoreMatrix]
     systems: dict[str, Mapping[str, float]]
+    turned: frozenset[str] = frozenset()
 
 
 def read_human(args: argparse.Namespace, level: str) -> dict[str, Evidence]:
@@ -69,12 +73,15 @@ def read_scores(
         if name not in known:
             raise UsageError(f"--lower-better {name}: no such metric ({', '.join(sorted(known))})")
     dealt: dict[str, list[MetricScores]] = {name: [] for name in human}
+    turned = set(args.lower_better)
     for entry in scores:
         if args.lps and entry.lp and entry.lp not in args.lps:
             continue
         down = not entry.higher_is_better or entry.metric in args.lower_better
         dealt[_set_of(entry, human)].append(_turned(entry) if down else entry)
-    return {name: _scored(merge_levels(entries)) for name, entries in dealt.items()}
+        turned |= {entry.metric} if down else set()
+    found = {name: _scored(merge_levels(entries)) for name, entries in dealt.items()}
+    return {name: replace(part, turned=frozenset(turned)) for name, part in found.items()}
 
 
 def _set_of(entry: MetricScores, human: Mapping[str, Evidence]) -> str:

@@ -7,10 +7,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tertium.meta.evaluation import Figures, Results, TaskResult
+from tertium.meta.tasks import Task
 from tertium.report.tables import Cell, Table, number
 from tertium.scores import FloatArray
 
 BEST, NOT_WORSE = "** ", "* "
+TESTS = {
+    "perm-both": "both metrics are standardised and each point swaps them with probability 1/2; "
+    "p is the share of swaps with at least the difference seen",
+    "williams": "Williams' t for two correlations with the same human scores",
+    "pairs": "each pair that one metric gets right and the other wrong is given to either by lot",
+    "bootstrap": "p is the share of bootstrap samples in which the metric is not better",
+}
 
 
 def agreement_table(
@@ -118,6 +126,36 @@ def _notes(results: Results) -> list[str]:
         notes.append(f"intervals: {first.confidence * 100:g} % bootstrap over {first.over}")
     notes += [_undefined(result) for result in results.tasks if result.agreement.undefined.any()]
     return notes
+
+
+def words_of_test(task: Task) -> list[str]:
+    """How metrics were compared, in a line; none where they were not."""
+    return [f"{task.test}: {TESTS[task.test]}"] if task.samples and task.test in TESTS else []
+
+
+def agreement_findings(results: Results) -> list[tuple[str, str]]:
+    """For each statistic the metric that agrees best, and how sure that is."""
+    said = []
+    for part in results.by_statistic().values():
+        figures: Figures = part.average if len(part.tasks) > 1 else part.tasks[0]
+        if figures.best is None or len(part.metrics) < 2:
+            continue
+        kind = part.tasks[0].task.kind.title
+        where = f" on average over {len(part.tasks)} columns" if len(part.tasks) > 1 else ""
+        value = f"{kind} {figures.values[figures.best]:.3f}{where}{_sure(figures)}"
+        said.append((part.metrics[figures.best], f"agrees best with people: {value}"))
+    return said
+
+
+def _sure(figures: Figures) -> str:
+    """Whether the best metric is significantly better than the others; nothing where untested."""
+    others = np.arange(len(figures.values)) != figures.best
+    if figures.best is None or np.isnan(figures.p_values[figures.best][others]).all():
+        return ""
+    beside = [figures.metrics[n] for n in np.flatnonzero(figures.not_worse & others)]
+    if not beside:
+        return ", significantly better than all others"
+    return f", not significantly better than {', '.join(beside)}"
 
 
 def _undefined(result: TaskResult) -> str:

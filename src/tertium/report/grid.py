@@ -47,6 +47,19 @@ class Column:
     decimals: int = 4
 
 
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """How a metric of a meta-evaluation is shown; its tables hold scores of which higher is better.
+
+    A score of a metric that goes the other way was turned over there, and is turned back here.
+    """
+
+    spec: str
+    name: str
+    higher_is_better: bool = True
+    decimals: int = 4
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Grid:
     """Translations in rows: which system, which item, the text, its scores and warnings."""
@@ -179,9 +192,14 @@ def metric_names(evaluation: Evaluation) -> dict[str, str]:
 
 
 def grid_of_judged(
-    sets: Sequence[JudgedSet], texts: Mapping[str, Mapping[tuple[str, str], Segment]]
+    sets: Sequence[JudgedSet],
+    texts: Mapping[str, Mapping[tuple[str, str], Segment]],
+    about: Sequence[About] = (),
 ) -> Grid:
-    """What people judged, of several sets, each a document; `texts` by set, system and item."""
+    """What people judged, of several sets, each a document; `texts` by set, system and item.
+
+    `about` says how the metrics are shown, as far as that is known.
+    """
     systems = tuple(dict.fromkeys(s for judged in sets for s in judged.systems))
     metrics = tuple(dict.fromkeys(m for judged in sets for m in judged.metrics))
     items: list[Item] = []
@@ -207,12 +225,35 @@ def grid_of_judged(
         system_of=np.array([c[0] for c in cells], dtype=np.int64),
         item_of=np.array([c[1] for c in cells], dtype=np.int64),
         texts=tuple(c[2] for c in cells),
-        columns=tuple(
-            Column(spec=m, name=m, values=values[:, n]) for n, m in enumerate(metrics)
-        ),
+        columns=tuple(_judged_column(about, m, values[:, n]) for n, m in enumerate(metrics)),
         human=np.array([c[3] for c in cells]),
     )
     return replace(grid, warnings=row_warnings(grid) if any(grid.texts) else {})
+
+
+def display_names(metrics: Sequence[str], about: Sequence[About]) -> dict[str, str]:
+    """The name of each metric by its spec; two settings of one metric keep their specs."""
+    given = {entry.spec: entry.name for entry in about}
+    names = [given.get(metric, metric) for metric in metrics]
+    return {m: n if names.count(n) == 1 else m for m, n in zip(metrics, names, strict=True)}
+
+
+def turned_back(values: FloatArray, metric: str, about: Sequence[About]) -> FloatArray:
+    """A metric's own scores, from those of which higher is better."""
+    down = any(entry.spec == metric and not entry.higher_is_better for entry in about)
+    return -values if down else values
+
+
+def _judged_column(about: Sequence[About], metric: str, values: FloatArray) -> Column:
+    unknown = About(spec=metric, name=metric)
+    known = next((entry for entry in about if entry.spec == metric), unknown)
+    return Column(
+        spec=metric,
+        name=known.name,
+        values=turned_back(values, metric, about),
+        higher_is_better=known.higher_is_better,
+        decimals=known.decimals,
+    )
 
 
 def _judged_rows(

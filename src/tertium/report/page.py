@@ -24,7 +24,7 @@ from tertium.report.explained import Explained
 from tertium.report.grid import Grid
 from tertium.report.html_tables import html_table
 from tertium.report.markup import Markup, element, escape, join
-from tertium.report.overview import overview
+from tertium.report.overview import overview, signature_list
 from tertium.report.payload import encode
 from tertium.report.pictures import pictures
 from tertium.report.tables import Table
@@ -42,7 +42,8 @@ class Report:
 
     `grid` holds the translations; `agreement` are tables of how well metrics agree with people;
     `explained` what was explained when the report was made; `curves` are named; `judged` are sets
-    of which the pictures show whole systems against people.
+    of which the pictures show whole systems against people. `findings` are sentences, the metric
+    they are about apart; they and the `signatures` stand where there is no evaluation.
     """
 
     grid: Grid
@@ -53,6 +54,8 @@ class Report:
     explained: tuple[Explained, ...] = ()
     curves: Mapping[str, Curve] = field(default_factory=dict)
     judged: tuple[JudgedSet, ...] = ()
+    findings: tuple[tuple[str, str], ...] = ()
+    signatures: tuple[str, ...] = ()
 
     def html(self) -> str:
         """The page."""
@@ -86,6 +89,8 @@ class Report:
         if self.evaluation is not None:
             contents = overview(self.evaluation, self.comparison, self.grid)
             found.append(("overview", "Overview", contents))
+        elif self.findings or self.signatures:
+            found.append(("overview", "Overview", self._overview()))
         if self.agreement:
             tables = join(html_table(table, sortable=True) for table in self.agreement)
             found.append(("agreement", "Agreement with people", tables))
@@ -94,6 +99,12 @@ class Report:
         if drawn:
             found.append(("pictures", "Pictures", drawn))
         return found
+
+    def _overview(self) -> Markup:
+        """What was found and the signatures, of a page without an evaluation."""
+        lines = [element("li", element("bdi", name), f" {text}.") for name, text in self.findings]
+        said = element("ul", *lines, class_="findings") if lines else Markup("")
+        return join([said, signature_list(self.signatures)])
 
     def _subtitle(self) -> Markup:
         grid = self.grid

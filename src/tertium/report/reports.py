@@ -12,9 +12,17 @@ from tertium.meta.curves import Curve
 from tertium.meta.evaluation import MetaEvaluation, Results
 from tertium.meta.judged import JudgedSet
 from tertium.meta.tasks import Task
-from tertium.report.agreements import agreement_table
+from tertium.report.agreements import agreement_findings, agreement_table, words_of_test
 from tertium.report.explained import Explained
-from tertium.report.grid import Grid, grid_of_evaluation, grid_of_judged, metric_names
+from tertium.report.grid import (
+    About,
+    Grid,
+    display_names,
+    grid_of_evaluation,
+    grid_of_judged,
+    metric_names,
+    turned_back,
+)
 from tertium.report.page import Report
 from tertium.report.tables import Table
 from tertium.scores import FloatArray, ScoreMatrix, Scores
@@ -63,20 +71,64 @@ def agreement_report(
     sets: Sequence[JudgedSet],
     texts: Mapping[str, Mapping[tuple[str, str], Segment]],
     *,
+    about: Sequence[About] = (),
+    signatures: Sequence[str] = (),
     title: str = "",
 ) -> Report:
-    """A report of a meta-evaluation; `texts` by set, then by system and item, as far as known."""
+    """A report of a meta-evaluation; `texts` by set, then by system and item, as far as known.
+
+    `about` says what metrics are called and which way they go, `signatures` are theirs.
+    """
+    names = display_names(results.metrics, about)
+    about = [replace(entry, name=names.get(entry.spec, entry.name)) for entry in about]
+    results = _named(results, names)
     statistics = dict.fromkeys((t.task.statistic, t.task.level, t.task.by) for t in results.tasks)
     tables = []
     for kind in statistics:
         tasks = [t for t in results.tasks if (t.task.statistic, t.task.level, t.task.by) == kind]
-        tables.append(agreement_table(results, tasks, intervals=bool(tasks[0].task.samples)))
+        table = agreement_table(results, tasks, intervals=bool(tasks[0].task.samples))
+        down = [names[e.spec] for e in about if not e.higher_is_better and e.spec in names]
+        tables.append(_with_notes(table, tasks[0].task, down))
     return Report(
         title=title or "Metrics and people",
-        grid=grid_of_judged(sets, texts),
+        grid=grid_of_judged(sets, texts, about),
         agreement=tuple(tables),
-        judged=tuple(sets),
+        judged=tuple(_shown_set(judged, names, about) for judged in sets),
+        findings=tuple(agreement_findings(results)),
+        signatures=tuple(signatures),
     )
+
+
+def _named(results: Results, names: Mapping[str, str]) -> Results:
+    """The same results with metrics under the names that a page shows."""
+    metrics = tuple(names[metric] for metric in results.metrics)
+    return replace(
+        results, metrics=metrics, tasks=tuple(replace(t, metrics=metrics) for t in results.tasks)
+    )
+
+
+def _shown_set(judged: JudgedSet, names: Mapping[str, str], about: Sequence[About]) -> JudgedSet:
+    """The same set with the metrics' own names and scores, whichever way they go."""
+    totals = [
+        turned_back(scores, metric, about)
+        for metric, scores in zip(judged.metrics, judged.system_scores, strict=True)
+    ]
+    return replace(
+        judged,
+        metrics=tuple(names.get(metric, metric) for metric in judged.metrics),
+        system_scores=np.array(totals).reshape(judged.system_scores.shape),
+    )
+
+
+def _with_notes(table: Table, task: Task, down: Sequence[str]) -> Table:
+    """A table that also says how metrics were tested, and which were turned over."""
+    notes = [*table.notes, *words_of_test(task)]
+    if down:
+        notes.append(
+            f"lower is better under {', '.join(down)}: agreement is that of the score with its "
+            "sign turned over"
+        )
+    return replace(table, notes=notes)
 
 
 def with_matrix(
@@ -128,8 +180,11 @@ def human_tables(evaluation: Evaluation, human: ScoreMatrix) -> tuple[Table, ...
         Task(sets=("segments",), statistic="kendall", samples=0),
     ]
     results = MetaEvaluation([judged]).run(tasks)
+    down = [names[m] for m in evaluation.metrics if not evaluation.of_metric(m)[0].higher_is_better]
     return tuple(
-        agreement_table(results, [task], intervals=bool(task.task.samples))
+        _with_notes(
+            agreement_table(results, [task], intervals=bool(task.task.samples)), task.task, down
+        )
         for task in results.tasks
     )
 
