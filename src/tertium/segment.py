@@ -6,11 +6,14 @@ A metric sees `Segment`s only; judgements and preferences are segments with a hu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from tertium.errors import DataError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One hypothesis and what it may be compared to.
+    """One hypothesis and what it may be compared to; what is not text is refused.
 
     >>> Segment("the cat sat", references=("the cat sat down", "a cat sat"))
     Segment(hypothesis='the cat sat', source=None, references=('the cat sat down', 'a cat sat'))
@@ -19,6 +22,13 @@ class Segment:
     hypothesis: str
     source: str | None = None
     references: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.hypothesis, str):
+            raise DataError(f"the hypothesis of a segment is {self.hypothesis!r}, not a text")
+        if self.source is not None and not isinstance(self.source, str):
+            raise DataError(f"the source of a segment is {self.source!r}, not a text")
+        check_texts(self.references, "the references of a segment", "reference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +66,16 @@ class Preference:
     @property
     def is_tie(self) -> bool:
         return self.verdict == 0.5
+
+
+def check_texts(texts: Any, label: str, each: str = "segment") -> None:
+    """Refuse what is no list of texts: `label` says whose, the number of `each`, from 1, where."""
+    if isinstance(texts, str):
+        raise UsageError(
+            f"{label}: expected a list of texts, got the one text {texts[:40]!r}; wrap it in [...]"
+        )
+    if not hasattr(texts, "__len__"):
+        raise UsageError(f"{label}: expected a list of texts, got {type(texts).__name__}")
+    for number, text in enumerate(texts, start=1):
+        if not isinstance(text, str):
+            raise DataError(f"{label}: {each} {number} is {text!r}, not a text")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, UnknownNameError
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.segment import Segment
 
 
@@ -90,3 +91,36 @@ def test_a_test_set_needs_a_system_and_parallel_parts() -> None:
         TestSet(systems={})
     with pytest.raises(LengthError, match="references has 2 segments, but a has 1"):
         TestSet(systems={"a": ("x",)}, references=(("r",), ("q",)))
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"references": ("the cat", "hi")}, "segment 1 has the text 'the cat'.* wrap each in"),
+        ({"references": (("a",), (None,))}, "references of segment 2: reference 1 is None"),
+        ({"references": (("a",), 3)}, "references of segment 2: expected a list of texts, got int"),
+        ({"sources": ("a", 7)}, "sources: segment 2 is 7, not a text"),
+        ({"sources": "ab"}, "sources: expected a list of texts, got the one text 'ab'"),
+        ({"documents": (1, 2)}, "documents: segment 1 is 1, not a text"),
+        ({"systems": {"a": "ab"}}, "system 'a': expected a list of texts, got the one text 'ab'"),
+        ({"systems": {"a": ("x", None)}}, "system 'a': segment 2 is None, not a text"),
+        ({"systems": {0: ("x", "y")}}, "the name of a system is 0"),
+    ],
+)
+def test_what_is_no_text_is_named_by_its_place(parts: dict[str, Any], message: str) -> None:
+    with pytest.raises((DataError, UsageError), match=message):
+        TestSet(**{"systems": {"a": ("x", "y")}, **parts})
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ((None,), "the hypothesis of a segment is None"),
+        (("a", 3), "the source of a segment is 3"),
+        (("a", None, "the cat"), "references of a segment: .* wrap it in"),
+        (("a", None, ("b", None)), "references of a segment: reference 2 is None"),
+    ],
+)
+def test_a_segment_holds_texts(parts: tuple[Any, ...], message: str) -> None:
+    with pytest.raises((DataError, UsageError), match=message):
+        Segment(*parts)

@@ -22,8 +22,8 @@ from tertium.data.formats import (
     segment_from_record,
     write_jsonl,
 )
-from tertium.errors import DataError, LengthError, UnknownNameError
-from tertium.segment import Segment
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.segment import Segment, check_texts
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class TestSet:
     def __post_init__(self) -> None:
         if not self.systems:
             raise DataError("a test set needs at least one system output")
+        self._check_types()
         size, first = len(self), next(iter(self.systems))
         for label, values in self._parts():
             if len(values) != size:
@@ -56,6 +57,21 @@ class TestSet:
                     f"{label} has {len(values)} segments, but {first} has {size}; "
                     "they must be parallel"
                 )
+
+    def _check_types(self) -> None:
+        for name, outputs in self.systems.items():
+            if not isinstance(name, str):
+                raise DataError(f"the name of a system is {name!r}, not a text")
+            check_texts(outputs, f"system {name!r}")
+        check_texts(self.sources, "sources")
+        check_texts(self.documents, "documents")
+        for number, texts in enumerate(self.references, start=1):
+            if isinstance(texts, str):
+                raise UsageError(
+                    f"references: segment {number} has the text {texts[:40]!r} where a list of "
+                    "references was expected; wrap each in [...]"
+                )
+            check_texts(texts, f"references of segment {number}", "reference")
 
     def _parts(self) -> Iterable[tuple[str, Sequence[Any]]]:
         yield from self.systems.items()
