@@ -209,3 +209,13 @@ def test_meta_of_whole_systems_shows_dots_of_systems(tmp_path: Path) -> None:
                  "--samples", "0", "--report", str(page), "-q"])  # fmt: skip
     assert code == 0
     assert "A dot is a system." in page.read_text()
+
+
+def test_the_help_names_metrics_that_explain() -> None:
+    from tertium.cli.report import EPILOG
+    from tertium.registry import METRICS, resolve
+
+    listed = re.search(r"score \((.*?) and their relatives\)", EPILOG, re.DOTALL)
+    assert listed is not None
+    for name in listed[1].split(", "):
+        assert hasattr(resolve(METRICS, name, "metric"), "explain"), name

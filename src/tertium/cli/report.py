@@ -21,8 +21,8 @@ DESCRIPTION = "Write one self-contained HTML page that shows how systems and met
 EPILOG = """\
 The page opens from disk and asks nothing of the network. It shows scores with intervals and
 clusters, pictures, and every segment with two systems side by side. Metrics that can explain a
-score (bertr, bertscore, wmd, rte-r, tertium) and a ranker do so for the segments where metrics,
-people or systems differ most.
+score (bertr, bertscore, wmd, rte-r, tertium-small and their relatives) and a ranker do so for the
+segments where metrics, people or systems differ most.
 
 examples:
   tertium report -t a.txt b.txt -r reference.txt -o report.html
