@@ -65,12 +65,24 @@ def test_records_without_a_system_are_named_by_their_file(tmp_path: Path) -> Non
     assert TestSet.from_records(file).segments("ours") == [Segment("b", "a", ("c",))]
 
 
+def test_a_system_or_document_may_be_numbered_from_nought(tmp_path: Path) -> None:
+    file = tmp_path / "set.jsonl"
+    file.write_text('{"mt":"a","system":0,"doc":0}\n{"mt":"b","system":1,"doc":0}\n')
+    testset = TestSet.from_records(file)
+    assert list(testset.systems) == ["0", "1"]
+    assert testset.documents == ("0",)
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
         ('{"mt":"a","system":"x","ref":"r"}\n{"mt":"a","system":"y","ref":"q"}\n', "other ref"),
         ('{"mt":"a","system":"x"}\n{"mt":"a","system":"y"}\n{"mt":"b","system":"y"}\n', "has 2"),
         ('{"mt":"a","src":"s"}\n{"mt":"b"}\n', "some have none"),
+        ('{"mt":"a","doc":"d"}\n{"mt":"b"}\n', "segment 2 has no document"),
+        ('{"mt":"a","system":0,"doc":0}\n{"mt":"a","system":1,"doc":1}\n', "document '0' .*'1'"),
+        ('{"mt":"a","system":["x"]}\n', r"line 1: system is \['x'\]; expected a name"),
+        ('{"mt":"a","doc":{"x":1}}\n', "line 1: document is .*; expected a name"),
         ("\n", "holds no segments"),
     ],
 )

@@ -157,6 +157,20 @@ def pick(record: Mapping[str, Any], names: Sequence[str], where: str) -> Any:
     return record[present[0]] if present else None
 
 
+def name_from(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
+    """The name of a system or document, empty where there is none; a number is a name.
+
+    >>> name_from({"system": 0}, SYSTEM_NAMES, "line 1")
+    '0'
+    """
+    value = pick(record, names, where)
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise DataError(f"{where}: {names[0]} is {value!r}; expected a name or a number")
+    return str(value)
+
+
 def segment_from_record(record: Mapping[str, Any], where: str) -> Segment:
     """A segment from a record with any of the aliases people use.
 

@@ -15,7 +15,7 @@ from tertium.data.formats import (
     DOCUMENT_NAMES,
     SYSTEM_NAMES,
     PathLike,
-    pick,
+    name_from,
     read_lines,
     read_records,
     record_from_segment,
@@ -57,6 +57,9 @@ class TestSet:
                     f"{label} has {len(values)} segments, but {first} has {size}; "
                     "they must be parallel"
                 )
+        if any(self.documents) and not all(self.documents):
+            number = list(self.documents).index("") + 1
+            raise DataError(f"segment {number} has no document, but others have; give each one")
 
     def _check_types(self) -> None:
         for name, outputs in self.systems.items():
@@ -140,14 +143,15 @@ class TestSet:
         documents: dict[str, list[str]] = {}
         for number, record in read_records(path, fields):
             where = f"{path}, line {number}"
-            system = str(pick(record, SYSTEM_NAMES, where) or default)
+            system = name_from(record, SYSTEM_NAMES, where) or default
             rows.setdefault(system, []).append(segment_from_record(record, where))
-            documents.setdefault(system, []).append(str(pick(record, DOCUMENT_NAMES, where) or ""))
+            documents.setdefault(system, []).append(name_from(record, DOCUMENT_NAMES, where))
         if not rows:
             raise DataError(f"{path} holds no segments")
         first = next(iter(rows))
         for system, segments in rows.items():
             _check_same_items(str(path), first, rows[first], system, segments)
+            _check_same_documents(str(path), first, documents[first], system, documents[system])
         return cls(
             systems={name: tuple(s.hypothesis for s in segs) for name, segs in rows.items()},
             references=tuple(s.references for s in rows[first])
@@ -208,6 +212,17 @@ def _check_same_items(
             raise DataError(
                 f"{path}: segment {number} of system {system!r} has another source or other "
                 f"references than that of {first!r}; sort the rows of all systems alike"
+            )
+
+
+def _check_same_documents(
+    path: str, first: str, expected: Sequence[str], system: str, found: Sequence[str]
+) -> None:
+    for number, (a, b) in enumerate(zip(expected, found, strict=True), start=1):
+        if a != b:
+            raise DataError(
+                f"{path}: segment {number} is of document {a!r} for system {first!r}, but of {b!r} "
+                f"for {system!r}; every system must have the same segments in the same order"
             )
 
 
