@@ -108,6 +108,40 @@ def test_filters_keep_what_they_say(opened: Browser, example: TestSet) -> None:
     assert texts(opened, "#results .badge")[0] == "empty hypothesis"
 
 
+def test_filters_are_counted_shown_and_cleared(opened: Browser) -> None:
+    assert opened.evaluate("$('clear').hidden") is True
+    opened.click('[data-ask="warned"]')
+    assert texts(opened, "#more-title") == ["More filters (1 active)"]
+    assert opened.evaluate("$('more').open") is True
+    opened.choose("#query", "no such words at all")
+    opened.wait("document.querySelector('.empty button')")
+    assert opened.evaluate("document.querySelectorAll('[aria-pressed=true]').length") == 0
+    opened.click(".empty button")
+    assert count(opened).startswith("144 translations")
+    assert texts(opened, "#more-title") == ["More filters"]
+    assert opened.evaluate("document.activeElement.id") == "query"
+
+
+def test_what_cannot_be_chosen_is_not_kept(opened: Browser) -> None:
+    opened.choose("#sort", "difference")
+    opened.choose("#right", "-2")
+    assert opened.evaluate("$('sort').value") == "number"
+    opened.choose("#left", "1")
+    opened.choose("#right", "2")
+    opened.choose("#left", "2")  # a system beside itself
+    assert opened.evaluate("$('right').value") == "-2"
+
+
+def test_a_link_to_a_segment_leads_there_or_says_that_it_is_not_here(opened: Browser) -> None:
+    opened.evaluate("location.hash = '#segment-14'")
+    opened.wait("document.querySelector('#results .unfolded')")
+    assert opened.evaluate("document.activeElement.closest('th').textContent").startswith("# 14")
+    opened.evaluate("location.hash = '#segment-999'")
+    opened.wait("$('notice').textContent")
+    assert texts(opened, "#notice") == ["There is no segment 999 on this page."]
+    opened.evaluate("history.replaceState(null, '', location.pathname)")
+
+
 def test_two_systems_stand_side_by_side_with_their_differences(opened: Browser) -> None:
     opened.choose("#left", "1")
     opened.choose("#right", "2")
@@ -117,8 +151,16 @@ def test_two_systems_stand_side_by_side_with_their_differences(opened: Browser) 
     assert texts(opened, f"{row} del") == ["Does", "cost", "1.80"]
     assert texts(opened, f"{row} ins") == ["Costs", "8.10"]
     assert right.startswith("Costs the kilo today really only 8.10")
+    assert texts(opened, "#results thead th")[3:] == [
+        "fair: BLEU ↑", "poor: BLEU ↑", "first better by"
+    ]  # fmt: skip
+    legend = ["only in fair", "only in poor", "▲ fair better", "▼ poor better"]
+    assert texts(opened, "#legend > *") == legend
+    opened.choose("#page", "1.5")
     opened.click("#marks")
     assert texts(opened, f"{row} del") == []
+    assert texts(opened, "#legend > *") == legend[2:]
+    assert len(texts(opened, "#results del")) == 0
 
 
 DIFFERENCES: list[tuple[str, str, list[str], list[str]]] = [
@@ -170,17 +212,35 @@ def test_questions_are_one_click_away(opened: Browser, question: str, sort: str)
     assert count(opened).startswith(found[question])  # people judged 40 segments of 3 systems
 
 
-def test_the_largest_disagreement_comes_first(opened: Browser) -> None:
-    opened.click('[data-ask="people"]')
+@pytest.mark.parametrize(("question", "key"), [("metrics", "spread"), ("people", "misfit")])
+def test_the_largest_disagreement_comes_first_and_says_how_large(
+    opened: Browser, question: str, key: str
+) -> None:
+    opened.click(f'[data-ask="{question}"]')
+    head = f"document.querySelector('#results [data-sort={key}]')"
+    assert opened.evaluate(f"{head}.textContent") == "disagreement"
+    assert opened.evaluate(f"{head}.parentNode.ariaSort") == "descending"
+    found = texts(opened, "#results tbody > tr:nth-child(2) > td:last-child")
+    sizes = [abs(int(text.rstrip(" %").replace("−", "-"))) for text in found]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1] > 0
     opened.click("#results .unfold")
-    shares = []
-    for place in (0, 1):
-        if place:
-            opened.click("#results tbody:nth-of-type(8) .unfold")
-        rows = texts(opened, "#results .unfolded tbody tr")
-        shares.append([abs(int(r.split("less people's")[1].split()[0])) for r in rows
-                       if "less people's" in r][-1])  # fmt: skip
-    assert shares[0] >= shares[1] > 0
+    named = {"spread": "ranks differ by", "misfit": "than people by"}[key]
+    line = next(t for t in texts(opened, "#results .unfolded tbody tr") if named in t)
+    assert line.endswith(found[0])
+    opened.evaluate(f"{head}.click()")
+    assert opened.evaluate(f"{head}.parentNode.ariaSort") == "ascending"
+
+
+def test_ranks_are_those_of_which_metrics_differ(opened: Browser) -> None:
+    """The highest less the lowest rank of the metrics is their disagreement."""
+    apart = opened.evaluate(
+        """rows.text.map((_, row) => {
+            const found = data.columns.map((column) => ranks(column)[row]);
+            return Math.max(...found) - Math.min(...found) - data.spread[row] / 1000;
+        })"""
+    )
+    assert np.abs(apart).max() < 0.02  # those of the page are of rounded scores
 
 
 def test_heat_maps_plans_and_chances_appear_on_demand(opened: Browser) -> None:
@@ -245,12 +305,24 @@ def test_counts_stay_below_however_a_table_is_sorted(opened: Browser) -> None:
 
 
 def test_a_signature_is_copied(opened: Browser) -> None:
-    opened.evaluate(
-        "navigator.clipboard.writeText = async (text) => { window.copied = text; }"
-    )
+    opened.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     opened.click(".signatures .copy")
     opened.wait("window.copied")
     assert opened.evaluate("window.copied").startswith("BLEU|nrefs:2|")
+    opened.click(".signatures .copy")  # twice: its name comes back
+    opened.wait("$('said').textContent === 'Copied'")
+    opened.wait("$('said').textContent === ''")
+    assert texts(opened, ".signatures .copy")[0] == "Copy"
+
+
+def test_a_signature_is_copied_by_hand_and_a_failure_is_said(opened: Browser) -> None:
+    opened.evaluate("navigator.clipboard.writeText = async () => { throw new Error('no'); }")
+    opened.evaluate("document.execCommand = () => window.works")
+    for works, said in (("true", "Copied"), ("false", "Not copied: select the text")):
+        opened.evaluate(f"window.works = {works}; document.querySelector('.copy').focus()")
+        opened.click(".copy")
+        opened.wait(f"$('said').textContent === '{said}'")
+        assert opened.evaluate("document.activeElement.className") == "copy"
 
 
 def test_colours_follow_the_system_and_the_button(opened: Browser) -> None:
@@ -356,6 +428,26 @@ def test_a_screen_reader_finds_landmarks_names_and_headers(opened: Browser) -> N
     assert unnamed == 0
 
 
+def test_buttons_of_segments_say_whose_scores_they_show(opened: Browser) -> None:
+    opened.click('[data-ask="explained"]')
+    button = "document.querySelector('#results .unfold')"
+    assert opened.evaluate(f"{button}.ariaLabel") == "Scores, explained of segment 4, good"
+    opened.click("#results .unfold")
+    assert opened.evaluate(f"{button}.ariaLabel") == "Close the scores of segment 4, good"
+    shown = opened.evaluate(
+        f"document.getElementById({button}.getAttribute('aria-controls'))?.className"
+    )
+    assert shown == "unfolded"
+    assert opened.evaluate("document.querySelector('#results .output .text').lang") == ""
+    assert opened.evaluate("document.querySelector('#results bdi[lang]').lang") == ""
+
+
+def test_hidden_headers_of_a_narrow_page_take_no_focus(opened: Browser) -> None:
+    opened.resize(390, 800)
+    focus = "(() => { const b = document.querySelector('#results thead button'); b.focus();"
+    assert opened.evaluate(f"{focus} return document.activeElement === b; }})()") is False
+
+
 def test_no_width_makes_the_page_scroll_sideways(opened: Browser) -> None:
     for width in (320, 390, 768, 1280, 1920):
         opened.resize(width, 900)
@@ -371,8 +463,12 @@ def test_a_printed_page_is_light_whole_and_without_controls(opened: Browser) -> 
     assert opened.evaluate(shown) == "none"
     ink = opened.evaluate("getComputedStyle(document.body).color")
     assert contrast(ink, "rgb(255, 255, 255)") > 10
+    opened.evaluate("window.addEventListener('beforeprint', () => { window.open_ = "
+                    "document.querySelector('#overview details').open; })")  # fmt: skip
     pdf = opened.send("Page.printToPDF", printBackground=True)["data"]
     assert len(pdf) > 50_000
+    assert opened.evaluate("window.open_") is True  # the p-values
+    assert opened.evaluate("document.querySelector('#overview details').open") is False
 
 
 def test_a_page_prints_light_though_the_button_says_dark(opened: Browser) -> None:
@@ -476,6 +572,9 @@ def test_a_long_line_is_compared_and_does_not_stretch_the_page(
     assert texts(browser, "#results del") == ["w1000"]
     assert texts(browser, "#results ins") == []
     assert browser.evaluate("document.querySelector('#results tbody').offsetHeight") < 700
+    boxes = "[...document.querySelectorAll('#results .text')].map((box) => box.ariaLabel)"
+    assert browser.evaluate(boxes) == ["reference of segment 1", "a, segment 1", "b, segment 1"]
+    assert browser.evaluate("document.querySelector('#results .text').tabIndex") == 0
     assert browser.problems == []
 
 
@@ -493,7 +592,7 @@ def test_sixty_very_long_lines_open_at_once(browser: Browser, tmp_path: Path) ->
     path = tmp_path / "very-long.html"
     evaluation_report(compare(testset, ["bleu"], resamples=5)).write(path)
     browser.open(path)
-    spent = "(() => { const start = performance.now(); find(); return performance.now() - start })()"
+    spent = "(() => { const t = performance.now(); find(); return performance.now() - t; })()"
     assert browser.evaluate(spent) < 6000  # about 0.3 s where nothing else runs
     assert len(texts(browser, "#results del")) > 1000
     assert browser.problems == []
@@ -511,6 +610,11 @@ def test_one_system_without_references_has_a_page(browser: Browser, tmp_path: Pa
     browser.open(path)
     assert count(browser) == "3 translations found; 1 to 3 shown"
     assert texts(browser, "#results td.number") == ["0.1000", "–", "0.3000"]
+    people = "document.querySelector('[data-ask=people]')"
+    assert browser.evaluate(f"{people}.ariaDisabled") == "true"
+    browser.click("[data-ask=people]")
+    assert "needs human scores: --human FILE" in texts(browser, "#notice")[0]
+    assert texts(browser, "#needs-metrics") == ["needs two metrics: -m chrf ter"]
     assert browser.problems == []
 
 

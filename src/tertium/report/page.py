@@ -31,7 +31,9 @@ from tertium.report.tables import Table
 from tertium.scoring import Evaluation
 from tertium.version import __version__
 
-# One script in the page: what a part names is known to those after it.
+# The first part stands in the head, before anything is painted; the others are one script at the
+# end, in which what a part names is known to those after it.
+EARLY = "theme"
 SCRIPT = ("elements", "tables", "data", "query", "differences", "results", "start")
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
@@ -59,12 +61,13 @@ class Report:
 
     def html(self) -> str:
         """The page."""
-        script, sections = _script(), self._sections()
+        early, script, sections = _script(EARLY), _script(*SCRIPT), self._sections()
         links = [(name, title) for name, title, _ in sections] + [("segments", "Segments")]
         values = {
             "title": escape(self.title),
-            "policy": escape(_policy(script)),
+            "policy": escape(_policy(early, script)),
             "style": Markup(resource("pictures.css") + resource("page.css")),
+            "early": Markup(early),
             "script": Markup(script),
             "subtitle": self._subtitle(),
             "sections": join(_section(*part) for part in sections),
@@ -139,8 +142,8 @@ def resource(name: str) -> str:
     return (files("tertium.report") / name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
-    return "".join(resource(f"script/{part}.js") for part in SCRIPT)
+def _script(*parts: str) -> str:
+    return "".join(resource(f"script/{part}.js") for part in parts)
 
 
 def _section(name: str, title: str, contents: Markup) -> Markup:
@@ -148,9 +151,10 @@ def _section(name: str, title: str, contents: Markup) -> Markup:
     return element("section", heading, contents, id=name, aria_labelledby=f"{name}-title")
 
 
-def _policy(script: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+def _policy(*scripts: str) -> str:
+    digests = [hashlib.sha256(script.encode("utf-8")).digest() for script in scripts]
+    allowed = " ".join(f"'sha256-{base64.b64encode(d).decode('ascii')}'" for d in digests)
     return (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )

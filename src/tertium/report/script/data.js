@@ -38,6 +38,28 @@ const scaled = (value, decimals) =>
 const score = (column, row) => (row < 0 ? NaN : scaled(column.values[row], column.decimals));
 const human = (row) =>
   row < 0 || !data.human ? NaN : scaled(data.human.values[row], data.human.decimals);
-const shown = (value, decimals) => (Number.isNaN(value) ? "–" : value.toFixed(decimals));
+function shown(value, decimals) {
+  if (Number.isNaN(value)) return "–";
+  const text = Math.abs(value).toFixed(decimals);
+  return value < 0 && Number(text) !== 0 ? `−${text}` : text;
+}
 const perMille = (values, row) => (row < 0 || values[row] === null ? NaN : values[row] / 1000);
-const larger = (a, b) => (Number.isNaN(a) ? b : Number.isNaN(b) ? a : Math.max(a, b));
+function farthest(values, [left, right]) {
+  // the larger of two disagreements, with its sign
+  const [a, b] = [perMille(values, left), perMille(values, right)];
+  return Number.isNaN(a) || Math.abs(b) > Math.abs(a) ? b : a;
+}
+function ranks(column) {
+  // from 0, the worst of all translations, to 1, equals in the middle; as grid.py has them
+  if (column.ranks) return column.ranks;
+  const { values, up } = column,
+    known = [...values.keys()].filter((row) => values[row] !== null);
+  known.sort((a, b) => values[a] - values[b]);
+  column.ranks = new Float64Array(values.length).fill(NaN);
+  for (let from = 0, to = 0; from < known.length; from = to) {
+    while (to < known.length && values[known[to]] === values[known[from]]) to++;
+    const share = (from + to - 1) / 2 / Math.max(known.length - 1, 1);
+    for (const row of known.slice(from, to)) column.ranks[row] = up === false ? 1 - share : share;
+  }
+  return column.ranks;
+}

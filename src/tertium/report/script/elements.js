@@ -14,3 +14,4 @@ function make(name, attributes, ...children) {
   return node;
 }
 const option = (value, text) => make("option", { value }, text);
+const named = (text) => make("bdi", {}, text); // names keep their direction to themselves

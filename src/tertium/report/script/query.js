@@ -4,7 +4,7 @@ const PER_PAGE = 50;
 const ALL = -1;
 const NONE = -2;
 
-const state = { page: 0, found: [], open: new Set(), terms: [] };
+const state = { page: 0, found: [], open: new Set(), terms: [], filters: 0 };
 const chosen = (id) => Number($(id).value);
 const column = () => data.columns[chosen("metric")];
 const paired = () => chosen("left") >= 0 && chosen("right") >= 0;
@@ -16,9 +16,8 @@ const KEYS = {
   difference: (unit) => difference(unit),
   apart: (unit) => Math.abs(difference(unit)),
   length: ([left]) => rows.words[left],
-  spread: ([left, right]) => larger(perMille(data.spread, left), perMille(data.spread, right)),
-  misfit: ([left, right]) =>
-    larger(Math.abs(perMille(data.misfit, left)), Math.abs(perMille(data.misfit, right))),
+  spread: (unit) => farthest(data.spread, unit),
+  misfit: (unit) => Math.abs(farthest(data.misfit, unit)),
   human: ([left]) => human(left),
 };
 const PARTIAL = ["spread", "misfit", "human"]; // what has none of these is not an answer
@@ -89,8 +88,10 @@ function explanations([left, right]) {
   );
 }
 function find() {
+  adapt();
   state.terms = terms();
-  const tests = [...state.terms.map((term) => (unit) => holds(unit, term)), ...filters()],
+  const set = filters(),
+    tests = [...state.terms.map((term) => (unit) => holds(unit, term)), ...set],
     key = KEYS[$("sort").value],
     down = $("order").value === "down";
   const found = candidates().filter((unit) => tests.every((test) => test(unit)));
@@ -100,17 +101,29 @@ function find() {
   state.found = keyed.map((entry) => entry[1]);
   state.page = 0;
   state.open.clear();
-  adapt();
+  sayFilters(set.length);
+  say("");
   render();
 }
+function sayFilters(many) {
+  // what narrows the answer is in sight, and can be taken back
+  $("more-title").textContent = many ? `More filters (${many} active)` : "More filters";
+  if (many > state.filters) $("more").open = true;
+  state.filters = many;
+  $("clear").hidden = !narrowed();
+}
+const narrowed = () => state.filters > 0 || state.terms.length > 0;
 function adapt() {
   // what makes no sense for one system alone, or without people, cannot be chosen
+  for (const choice of $("right").options) choice.disabled = choice.value === $("left").value;
+  if ($("right").selectedOptions[0].disabled) $("right").value = NONE;
   const pair = paired();
   for (const choice of $("sort").options) {
     if (["right", "difference", "apart"].includes(choice.value)) choice.disabled = !pair;
     if (["misfit", "human"].includes(choice.value)) choice.disabled = !data.human;
     if (choice.value === "spread") choice.disabled = data.columns.length < 2;
   }
+  if ($("sort").selectedOptions[0].disabled) sortOn("number", "up");
   $("gap").disabled = !pair;
   $("right").disabled = chosen("left") === ALL;
 }

@@ -7,39 +7,67 @@ function metricsShown() {
     ? first
     : [...first.slice(0, -1), chosen("metric")];
 }
+const arrowed = (metric) => `${metric.name} ${metric.up ? "↑" : "↓"}`;
 function columnsShown() {
-  // title, sort key, style, metric
+  // what stands above (in parts, where a name is among it), the sort key, style, metric and cells
+  const id = { title: "segment", key: "number", style: "id" };
+  return [id, ...(paired() ? pairColumns() : singleColumns()), ...disagreement()];
+}
+function pairColumns() {
   const metric = chosen("metric"),
-    id = ["segment", "number", "id"];
-  if (paired()) {
-    const names = [data.systems[chosen("left")], data.systems[chosen("right")]];
-    return [
-      id,
-      [names[0], null, "output"],
-      [names[1], null, "output"],
-      [names[0], "left", "number", metric],
-      [names[1], "right", "number", metric],
-      ["difference", "difference", "number", metric],
-    ];
-  }
-  const scores = metricsShown().map((n) => [
-    `${data.columns[n].name} ${data.columns[n].up ? "↑" : "↓"}`,
-    "left",
-    "number",
-    n,
-  ]);
+    names = ["left", "right"].map((side) => data.systems[chosen(side)]);
+  const scores = ["left", "right"].map((key, n) => ({
+    title: `${names[n]}: ${arrowed(column())}`,
+    parts: [named(names[n]), `: ${arrowed(column())}`],
+    key,
+    style: "number",
+    metric,
+    cell: (unit, title) => figures(unit[n], title),
+  }));
   return [
-    id,
-    ["translation", null, "output"],
+    ...names.map((name) => ({ title: name, parts: [named(name)], style: "output" })),
     ...scores,
-    ...(data.human ? [["human", "human", "number"]] : []),
+    { title: "first better by", key: "difference", style: "number", metric, cell: gapCell },
   ];
+}
+function singleColumns() {
+  const scores = metricsShown().map((metric) => ({
+    title: arrowed(data.columns[metric]),
+    key: "left",
+    style: "number",
+    metric,
+    cell: ([left], title) =>
+      figure(score(data.columns[metric], left), data.columns[metric].decimals, title),
+  }));
+  const people = {
+    title: "human",
+    key: "human",
+    style: "number",
+    cell: ([left], title) => figure(human(left), data.human.decimals, title),
+  };
+  return [{ title: "translation", style: "output" }, ...scores, ...(data.human ? [people] : [])];
+}
+// What a disagreement says, by the key that sorts on it.
+const APART = {
+  spread: "metrics’ ranks differ by",
+  misfit: "metrics rank it higher (+) or lower (−) than people by",
+};
+function disagreement() {
+  const key = $("sort").value;
+  if (!(key in APART)) return [];
+  const cell = (unit, title) =>
+    make("td", { class: "number", "data-label": title }, percent(key, farthest(data[key], unit)));
+  return [{ title: "disagreement", key, style: "number", cell }];
+}
+function percent(key, value) {
+  if (Number.isNaN(value)) return "–";
+  return `${key === "misfit" && value > 0 ? "+" : ""}${shown(100 * value, 0)} %`;
 }
 function header(columns) {
   const sort = $("sort").value,
     down = $("order").value === "down";
-  const cells = columns.map(([title, key, style, metric]) => {
-    if (!key) return make("th", { scope: "col", class: style }, title);
+  const cells = columns.map(({ title, parts = [title], key, style, metric }) => {
+    if (!key) return make("th", { scope: "col", class: style }, ...parts);
     const active = sort === key && (metric === undefined || metric === chosen("metric"));
     const direction = active ? (down ? "descending" : "ascending") : "none";
     const name = metric === undefined ? key : `${key}-${metric}`;
@@ -49,7 +77,7 @@ function header(columns) {
       make(
         "button",
         { type: "button", "data-sort": name, on: () => sortBy(key, metric, active, name) },
-        title,
+        ...parts,
       ),
     );
   });
@@ -95,191 +123,211 @@ function render() {
   const widths = make(
     "colgroup",
     {},
-    ...columns.map((entry) => make("col", { class: entry[2] === "number" ? "score" : entry[2] })),
+    ...columns.map(({ style }) => make("col", { class: style === "number" ? "score" : style })),
   );
-  const caption = make(
-    "caption",
-    {},
-    pair ? `${columns[1][0]} beside ${columns[2][0]}, ${metric}` : "Translations and their scores",
+  const caption = pair
+    ? [named(columns[1].title), " beside ", named(columns[2].title), `, ${metric}`]
+    : ["Translations and their scores"];
+  const table = make(
+    "table",
+    { class: "segments sortable" },
+    make("caption", {}, ...caption),
+    widths,
+    header(columns),
   );
-  const table = make("table", { class: "segments sortable" }, caption, widths, header(columns));
   shownUnits.forEach((unit, n) => table.append(segment(unit, from + n, columns)));
-  results.replaceChildren(total ? table : make("p", { class: "empty" }, "Nothing found."));
+  results.replaceChildren(total ? table : nothing());
+  $("legend").replaceChildren(...(total ? legend(columns) : []));
+  reachable();
+}
+function nothing() {
+  const text = "Clear search and filters";
+  const button = narrowed() ? make("button", { type: "button", on: clearAll }, text) : null;
+  return make("p", { class: "empty" }, "Nothing found. ", button);
+}
+function legend(columns) {
+  const marks = $("marks").checked,
+    parts = [],
+    word = (name, ...said) => parts.push(make(name, { class: "word" }, ...said));
+  if (paired()) {
+    const [first, second] = [columns[1].title, columns[2].title];
+    if (marks) word("del", "only in ", named(first));
+    if (marks) word("ins", "only in ", named(second));
+    parts.push(make("span", { class: "good" }, "▲ ", named(first), " better"));
+    parts.push(make("span", { class: "bad" }, "▼ ", named(second), " better"));
+  } else if (marks && data.items.some((item) => item[3].length))
+    word("ins", "not in the nearest reference");
+  const key = $("sort").value;
+  if (key in APART)
+    parts.push(make("span", {}, `disagreement: ${APART[key]} … of all ranks, from 0 to 100 %`));
+  return parts;
+}
+function reachable() {
+  // what scrolls inside its box must be within reach of the keyboard
+  const boxes = [...document.querySelectorAll("#results .text")];
+  const cut = boxes.map(
+    (box) => box.classList.contains("long") || box.scrollHeight > box.clientHeight + 1,
+  );
+  boxes.forEach((box, n) => {
+    if (cut[n] === box.hasAttribute("role")) return;
+    const reach = { role: "region", tabindex: "0", "aria-label": box.dataset.name };
+    for (const [key, value] of Object.entries(reach))
+      if (cut[n]) box.setAttribute(key, value);
+      else box.removeAttribute(key);
+  });
 }
 function segment(unit, place, columns) {
-  const width = columns.length;
   const [left, right] = unit,
-    pair = right >= 0,
     item = data.items[rows.item[left]];
   const body = make("tbody", { id: `unit-${place}` });
-  body.append(make("tr", { class: "given" }, identity(unit, place, pair), given(item, width - 1)));
-  const other = pair ? rows.text[right] : nearest(rows.text[left], item[3]);
-  const cells = [
-    make(
-      "td",
-      { class: "output", "data-label": pair ? data.systems[data.systemOf[left]] : "" },
-      textBox(rows.text[left], marked(rows.text[left], other, pair ? "del" : "ins")),
-    ),
-  ];
-  if (pair)
-    cells.push(
-      make(
-        "td",
-        { class: "output", "data-label": data.systems[data.systemOf[right]] },
-        textBox(rows.text[right], marked(rows.text[right], rows.text[left], "ins")),
-      ),
-    );
-  if (pair) cells.push(figures(left), figures(right), gapCell(unit));
-  else
-    for (const [title, key, , metric] of columns.slice(2))
-      cells.push(
-        key === "human"
-          ? figure(human(left), data.human.decimals, title)
-          : figure(score(data.columns[metric], left), data.columns[metric].decimals, title),
-      );
+  body.append(make("tr", { class: "given" }, identity(unit, place), given(item, columns.length - 1)));
+  const other = right >= 0 ? rows.text[right] : nearest(rows.text[left], item[3]);
+  const cells = [output(left, other, right >= 0 ? "del" : "ins", right >= 0)];
+  if (right >= 0) cells.push(output(right, rows.text[left], "ins", true));
+  for (const { cell, title } of columns) if (cell) cells.push(cell(unit, title));
   body.append(make("tr", {}, ...cells));
-  if (state.open.has(place)) body.append(unfolded(unit, place, width));
+  if (state.open.has(place)) body.append(unfolded(unit, place, columns.length));
   return body;
 }
-function identity(unit, place, pair) {
+function output(row, other, name, labelled) {
+  const system = data.systems[data.systemOf[row]],
+    text = rows.text[row],
+    label = data.items[rows.item[row]][0];
+  return make(
+    "td",
+    { class: "output", "data-label": labelled ? system : "" },
+    textBox(marked(text, other, name), {
+      class: text.length > LONG ? "text long" : "text",
+      dir: "auto",
+      lang: "",
+      "data-name": `${system}, segment ${label}`,
+    }),
+  );
+}
+function systemsOf(unit) {
+  return unit.filter((row) => row >= 0).map((row) => data.systems[data.systemOf[row]]);
+}
+function identity(unit, place) {
   const [left, right] = unit,
-    item = data.items[rows.item[left]],
-    open = state.open.has(place);
-  const label = /^\d+$/.test(item[0]) ? `# ${item[0]}` : item[0];
-  const parts = [label];
-  if (!pair) parts.push(make("span", { class: "where" }, data.systems[data.systemOf[left]]));
+    item = data.items[rows.item[left]];
+  const parts = [/^\d+$/.test(item[0]) ? `# ${item[0]}` : named(item[0])];
+  if (right < 0)
+    parts.push(make("span", { class: "where" }, named(data.systems[data.systemOf[left]])));
   if (data.documents[item[1]])
-    parts.push(make("span", { class: "where" }, data.documents[item[1]]));
+    parts.push(make("span", { class: "where" }, named(data.documents[item[1]])));
   const bits = (data.warned[left] || 0) | (right < 0 ? 0 : data.warned[right] || 0);
   data.warnings.forEach((kind, n) => {
     if (bits & (1 << n)) parts.push(make("span", { class: "badge" }, kind));
   });
-  const why = explanations(unit).length ? "Scores, explained" : "Scores";
-  parts.push(
-    make(
-      "button",
-      {
-        type: "button",
-        class: "unfold",
-        "aria-expanded": String(open),
-        "aria-controls": `unit-${place}`,
-        on: () => toggle(place),
-      },
-      open ? "Close" : why,
-    ),
-  );
+  parts.push(unfolder(unit, place, item[0]));
   return make("th", { scope: "rowgroup", rowspan: 2 }, ...parts);
 }
-const LONG = 3000; // characters from which a text surely fills its box
-function textBox(text, parts) {
-  // the parts in one element: where a direction is found from the text, adding many is slow
-  const style = text.length > LONG ? "text long" : "text";
-  return make("div", { class: style, dir: "auto" }, make("span", {}, ...parts));
-}
-function given(item, width) {
-  const lines = [];
-  if (item[2])
-    lines.push(
-      make(
-        "p",
-        {},
-        make("span", { class: "tag" }, "source"),
-        make("bdi", {}, make("span", {}, ...highlighted(item[2]))),
-      ),
-    );
-  item[3].forEach((text) =>
-    lines.push(
-      make(
-        "p",
-        {},
-        make("span", { class: "tag" }, "reference"),
-        make("bdi", {}, make("span", {}, ...highlighted(text))),
-      ),
-    ),
+function unfolder(unit, place, label) {
+  const open = state.open.has(place),
+    why = explanations(unit).length ? "Scores, explained" : "Scores",
+    whose = `of segment ${label}, ${systemsOf(unit).join(" and ")}`;
+  return make(
+    "button",
+    {
+      type: "button",
+      class: "unfold",
+      "aria-expanded": String(open),
+      "aria-controls": open ? `scores-${place}` : null,
+      "aria-label": open ? `Close the scores ${whose}` : `${why} ${whose}`,
+      on: () => toggle(place),
+    },
+    open ? "Close" : why,
   );
-  return make("td", { colspan: width }, make("div", { class: "text muted" }, ...lines));
+}
+const LONG = 3000; // characters from which a text surely fills its box
+// The parts in one element: where a direction is found from the text, adding many is slow.
+const textBox = (parts, attributes) => make("div", attributes, make("span", {}, ...parts));
+function given(item, width) {
+  const texts = [...(item[2] ? [["source", item[2]]] : []), ...item[3].map((t) => ["reference", t])];
+  const boxes = texts.map(([kind, text]) => {
+    const style = text.length > LONG ? "text muted long" : "text muted";
+    return make(
+      "div",
+      { class: style, "data-name": `${kind} of segment ${item[0]}` },
+      make("span", { class: "tag" }, kind),
+      make("bdi", { lang: "" }, make("span", {}, ...highlighted(text))),
+    );
+  });
+  return make("td", { colspan: width }, ...boxes);
 }
 const figure = (value, decimals, label, ...more) =>
   make("td", { class: "number", "data-label": label }, shown(value, decimals), ...more);
-function figures(row) {
-  const people = human(row),
-    label = data.systems[data.systemOf[row]];
+function figures(row, label) {
+  const people = human(row);
   const said = Number.isNaN(people)
     ? []
     : [make("span", { class: "where" }, `human ${shown(people, data.human.decimals)}`)];
   return figure(score(column(), row), column().decimals, label, ...said);
 }
-function gapCell(unit) {
+function gapCell(unit, label) {
   const gap = difference(unit),
     style = gap > 0 ? "good" : gap < 0 ? "bad" : "";
   const text = Number.isNaN(gap)
     ? "–"
     : `${gap > 0 ? "▲ " : gap < 0 ? "▼ " : ""}${Math.abs(gap).toFixed(column().decimals)}`;
-  return make("td", { class: `number ${style}`, "data-label": "difference" }, text);
+  return make("td", { class: `number ${style}`, "data-label": label }, text);
 }
 function toggle(place) {
   if (state.open.has(place)) state.open.delete(place);
   else state.open.add(place);
   $(`unit-${place}`).replaceWith(segment(state.found[place], place, columnsShown()));
+  reachable();
   $(`unit-${place}`).querySelector(".unfold").focus();
 }
-function unfolded(unit, place, width) {
-  const used = unit.filter((row) => row >= 0);
-  const head = make(
-    "tr",
-    {},
-    make("th", { scope: "col" }, "metric"),
-    ...used.map((row) =>
-      make("th", { scope: "col", class: "number" }, data.systems[data.systemOf[row]]),
+function allScores(used) {
+  const wide = (name, ...cells) => make("tr", {}, make("th", { scope: "row" }, name), ...cells);
+  const number = (text, more = {}) => make("td", { class: "number", ...more }, text);
+  const heads = used.flatMap((row) => [named(data.systems[data.systemOf[row]]), "rank among all"]);
+  const columns = data.columns.map((metric) => [arrowed(metric), metric]);
+  if (data.human) columns.push(["human", data.human]);
+  const lines = columns.map(([name, column]) =>
+    wide(
+      name,
+      ...used.flatMap((row) => [
+        number(shown(score(column, row), column.decimals)),
+        number(percent("rank", ranks(column)[row])),
+      ]),
     ),
   );
-  const lines = data.columns.map((metric) =>
-    make(
-      "tr",
-      {},
-      make("th", { scope: "row" }, `${metric.name} ${metric.up ? "↑" : "↓"}`),
-      ...used.map((row) =>
-        make("td", { class: "number" }, shown(score(metric, row), metric.decimals)),
-      ),
-    ),
-  );
-  if (data.human)
-    lines.push(
-      make(
-        "tr",
-        {},
-        make("th", { scope: "row" }, "human"),
-        ...used.map((row) =>
-          make("td", { class: "number" }, shown(human(row), data.human.decimals)),
-        ),
-      ),
-    );
-  const derived = [
-    ["ranks of metrics apart", data.spread],
-    ["rank of metrics less people's", data.misfit],
-  ];
-  for (const [name, values] of derived)
-    if (used.some((row) => values[row] !== null))
+  for (const [key, said] of Object.entries(APART))
+    if (used.some((row) => data[key][row] !== null))
       lines.push(
-        make(
-          "tr",
-          {},
-          make("th", { scope: "row", class: "muted" }, name),
-          ...used.map((row) =>
-            make("td", { class: "number muted" }, shown(100 * perMille(values, row), 0) + " %"),
-          ),
-        ),
+        wide(said, ...used.map((row) => number(percent(key, perMille(data[key], row)), TWO))),
       );
-  const table = make(
+  const note = "Ranks go from 0 %, the worst translation on this page, to 100 %, the best.";
+  return make(
     "table",
     {},
     make("caption", {}, "All scores"),
-    make("thead", {}, head),
+    make(
+      "thead",
+      {},
+      make(
+        "tr",
+        {},
+        make("th", { scope: "col" }, "metric"),
+        ...heads.map((head) => make("th", { scope: "col", class: "number" }, head)),
+      ),
+    ),
     make("tbody", {}, ...lines),
+    make(
+      "tfoot",
+      {},
+      make("tr", {}, make("td", { class: "muted", colspan: 1 + heads.length }, note)),
+    ),
   );
-  const why = explanations(unit).map((entry, n) => {
-    const who = entry[1] < 0 ? "all systems" : data.systems[entry[1]];
-    const box = make("details", {}, make("summary", {}, `${entry[2]} · ${who}`));
+}
+const TWO = { colspan: 2 };
+function unfolded(unit, place, width) {
+  const table = allScores(unit.filter((row) => row >= 0));
+  const why = explanations(unit).map((entry) => {
+    const who = entry[1] < 0 ? "all systems" : named(data.systems[entry[1]]);
+    const box = make("details", {}, make("summary", {}, `${entry[2]} · `, who));
     const fill = () => {
       if (box.open && box.childElementCount === 1) box.append(fragment(entry[3]));
     };
@@ -288,7 +336,7 @@ function unfolded(unit, place, width) {
   });
   return make(
     "tr",
-    { class: "unfolded" },
+    { class: "unfolded", id: `scores-${place}` },
     make(
       "td",
       { colspan: width },

@@ -13,6 +13,15 @@ function clear() {
   $("document").value = ALL;
   $("only").checked = false;
 }
+function clearAll() {
+  clear();
+  press("");
+  find();
+  $("query").focus();
+}
+const say = (text) => {
+  $("notice").textContent = text;
+};
 const ANSWERS = {
   metrics: () => {
     everySystem();
@@ -95,10 +104,29 @@ function show(row) {
   body.scrollIntoView({ block: "center" });
   body.querySelector(".unfold").focus({ preventScroll: true });
 }
+function itemOf(name) {
+  // by its label, else by its number
+  const item = data.items.findIndex((entry) => entry[0] === name);
+  return item < 0 && /^\d+$/.test(name) && name <= data.items.length ? name - 1 : item;
+}
 function follow() {
-  const found = /^#segment-(\d+)$/.exec(location.hash);
-  if (found && Number(found[1]) >= 1 && Number(found[1]) <= data.items.length)
-    show(rows.start[Number(found[1]) - 1]);
+  const found = /^#segment-(.+)$/.exec(location.hash);
+  if (!found) return;
+  const name = decoded(found[1]),
+    item = itemOf(name);
+  if (item >= 0) {
+    show(rows.start[item]);
+    return;
+  }
+  say(`There is no segment ${name} on this page.`);
+  $("notice").scrollIntoView({ block: "center" });
+}
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 function turn(page) {
   state.page = page;
@@ -127,30 +155,47 @@ function fill() {
   if (several && data.columns.length) twoSystems();
   else everySystem();
   if (candidates().length * 2 < data.items.length) everySystem();
-  const off = {
-    people: !data.human,
-    metrics: data.columns.length < 2,
-    systems: !several,
-    warned: !data.warnings.length,
-    explained: !data.explained.length,
+  for (const button of document.querySelectorAll("[data-ask]")) prepare(button);
+}
+function missing(question) {
+  // what a question would need, or nothing
+  const reasons = {
+    people: !data.human && "needs human scores: --human FILE",
+    metrics: data.columns.length < 2 && "needs two metrics: -m chrf ter",
+    systems: data.systems.length < 2 && "needs two systems: -t FILE FILE",
+    warned: !data.warnings.length && "no translation has a warning",
+    explained: !data.explained.length && "no explanations: use a metric that explains (bertscore)",
   };
-  for (const button of document.querySelectorAll("[data-ask]")) {
-    button.disabled = Boolean(off[button.dataset.ask]);
-    button.setAttribute("aria-pressed", "false");
-    button.addEventListener("click", () => ask(button.dataset.ask));
-  }
+  return reasons[question] || "";
+}
+function prepare(button) {
+  const question = button.dataset.ask,
+    reason = missing(question);
+  button.setAttribute("aria-pressed", "false");
+  button.addEventListener("click", () =>
+    reason ? say(`“${button.textContent}”: ${reason}`) : ask(question),
+  );
+  if (!reason) return;
+  button.setAttribute("aria-disabled", "true");
+  button.title = reason;
+  button.setAttribute("aria-describedby", `needs-${question}`);
+  button.after(make("span", { class: "hidden", id: `needs-${question}` }, reason));
 }
 function listen() {
   let waiting = 0;
   $("query").addEventListener("input", () => {
     clearTimeout(waiting);
+    press("");
     waiting = setTimeout(find, 120);
   });
   $("controls").addEventListener("change", (event) => {
-    if (event.target.id !== "query") {
-      press("");
-      find();
+    if (event.target.id === "query") return;
+    if (event.target.id === "marks") {
+      render();
+      return;
     }
+    press("");
+    find();
   });
   $("controls").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -158,7 +203,9 @@ function listen() {
   });
   $("previous").addEventListener("click", () => turn(state.page - 1));
   $("next").addEventListener("click", () => turn(state.page + 1));
-  $("page").addEventListener("change", () => turn(Number($("page").value) - 1));
+  $("page").addEventListener("change", () => turn(Math.trunc($("page").value || 1) - 1));
+  $("clear").addEventListener("click", clearAll);
+  window.addEventListener("resize", reachable);
   document.addEventListener("click", (event) => {
     const dot = event.target.closest("circle[data-row]");
     if (dot) show(Number(dot.dataset.row));
@@ -180,9 +227,9 @@ async function start() {
   fill();
   sortOn("number", "up");
   listen();
-  find();
   $("loading").remove();
   $("browser").hidden = false;
+  find();
   follow();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }

@@ -1,60 +1,70 @@
 // Colours, copying and the sorting of tables, none of which needs the data.
 
-const THEMES = ["auto", "light", "dark"];
-function remember(theme) {
-  try {
-    if (theme) localStorage.setItem("tertium-theme", theme);
-    else return localStorage.getItem("tertium-theme");
-  } catch {
-    /* a page from disk may have no storage */
-  }
-  return null;
-}
-function setTheme(theme) {
-  if (theme === "auto") document.documentElement.removeAttribute("data-theme");
-  else document.documentElement.dataset.theme = theme;
+const sayTheme = () => {
   $("theme").textContent = `Colours: ${theme}`;
-}
-let theme = THEMES.includes(remember()) ? remember() : "auto";
-setTheme(theme);
+};
+sayTheme();
 $("theme").addEventListener("click", () => {
   theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
   remember(theme);
   setTheme(theme);
+  sayTheme();
 });
 
 function copyByHand(text) {
-  const area = make("textarea", { "aria-hidden": "true" });
+  const before = document.activeElement,
+    area = make("textarea", { class: "hidden", "aria-hidden": "true" });
   area.value = text;
   document.body.append(area);
   area.select();
-  document.execCommand("copy");
+  const done = document.execCommand("copy");
   area.remove();
+  before?.focus({ preventScroll: true });
+  return done;
+}
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copyByHand(text);
+  }
 }
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-copy]");
   if (!button) return;
-  const before = button.textContent;
-  try {
-    await navigator.clipboard.writeText(button.dataset.copy);
-  } catch {
-    copyByHand(button.dataset.copy);
-  }
-  button.textContent = "Copied";
-  setTimeout(() => {
-    button.textContent = before;
+  button.dataset.label ||= button.textContent;
+  const said = (await copy(button.dataset.copy)) ? "Copied" : "Not copied: select the text";
+  button.textContent = $("said").textContent = said;
+  clearTimeout(button.waiting);
+  button.waiting = setTimeout(() => {
+    button.textContent = button.dataset.label;
+    $("said").textContent = "";
   }, 1500);
+});
+
+// Nothing can be opened on paper: what is short is open there.
+const SHORT = 200; // rows
+let unfoldedForPaper = [];
+window.addEventListener("beforeprint", () => {
+  const closed = [...document.querySelectorAll("#overview details:not([open])")];
+  unfoldedForPaper = closed.filter((box) => box.querySelectorAll("tr").length <= SHORT);
+  for (const box of unfoldedForPaper) box.open = true;
+});
+window.addEventListener("afterprint", () => {
+  for (const box of unfoldedForPaper) box.open = false;
 });
 
 const cellKey = (row, place) => {
   const cell = row.cells[place];
   return cell.dataset.value === undefined ? cell.textContent.trim() : Number(cell.dataset.value);
 };
+const inWords = new Intl.Collator("en", { numeric: true }); // document 2 before document 10
 function compareKeys(a, b, down) {
   const missing = (value) => value === "" || Number.isNaN(value) || value === "–";
   if (missing(a) || missing(b)) return missing(a) - missing(b);
   const order =
-    typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+    typeof a === "number" && typeof b === "number" ? a - b : inWords.compare(String(a), String(b));
   return down ? -order : order;
 }
 for (const table of document.querySelectorAll("table.sortable")) {
