@@ -168,6 +168,8 @@ def test_records_answer_to_every_alias(source: str, hypothesis: str, reference: 
         ({"mt": 3}, "expected text, got 3"),
         ({"mt": "a", "ref": {"x": 1}}, "references must be"),
         ({"mt": "a", "ref": [1]}, "expected text, got 1"),
+        ({"mt": "a", "ref": "b", "ref2": 2}, "expected text, got 2"),
+        ({"mt": "a", "ref1": "b", "ref_1": "c"}, "both 'ref1' and 'ref_1' are given"),
     ],
 )
 def test_bad_records_are_refused(record: dict[str, object], message: str) -> None:
@@ -175,9 +177,29 @@ def test_bad_records_are_refused(record: dict[str, object], message: str) -> Non
         segment_from_record(record, "here")
 
 
-def test_numbered_reference_columns_are_collected() -> None:
-    record = {"mt": "h", "ref1": "a", "ref2": "b"}
-    assert segment_from_record(record, "here").references == ("a", "b")
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"ref1": "a", "ref2": "b"}, ("a", "b")),
+        ({f"ref{n}": f"r{n}" for n in range(12, 0, -1)}, tuple(f"r{n}" for n in range(1, 13))),
+        ({"ref2": "b", "ref": "a"}, ("a", "b")),
+        ({"reference-2": "c", "reference": ["a", "b"]}, ("a", "b", "c")),
+        ({"ref1": "a", "ref2": "", "ref3": "c"}, ("a", "c")),
+        ({"ref": "", "ref2": "b"}, ("b",)),
+        ({"ref1": "", "ref2": " "}, ()),
+        ({"ref": ""}, ("",)),
+        ({"ref1": None, "ref2": "b"}, ("b",)),
+        ({"ref1st": "a"}, ()),
+    ],
+    ids=[
+        "numbered", "twelve", "one beside the first", "one beside a list", "an empty cell",
+        "an empty first", "all empty", "a lone empty one", "null", "no number",
+    ],
+)  # fmt: skip
+def test_numbered_reference_columns_are_collected(
+    columns: dict[str, object], expected: tuple[str, ...]
+) -> None:
+    assert segment_from_record({"mt": "h", **columns}, "here").references == expected
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError, UsageError
+from tertium.metrics import load_metric
 from tertium.segment import Segment
 
 
@@ -136,3 +137,12 @@ def test_what_is_no_text_is_named_by_its_place(parts: dict[str, Any], message: s
 def test_a_segment_holds_texts(parts: tuple[Any, ...], message: str) -> None:
     with pytest.raises((DataError, UsageError), match=message):
         Segment(*parts)
+
+
+def test_an_empty_cell_among_references_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "ours.tsv"
+    file.write_text("mt\tref1\tref2\na\tx\ty\nb\t\tz\nc\t\t\n", encoding="utf-8")
+    testset = TestSet.from_records(file)
+    assert testset.references == (("x", "y"), ("z",), ())
+    with pytest.raises(NeedsError, match="segment 3 has none"):
+        load_metric("chrf").score(testset.segments("ours"))

@@ -10,14 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tertium.data.formats import (
-    REFERENCE_NAMES,
-    SOURCE_NAMES,
-    PathLike,
-    pick,
-    read_jsonl,
-    references_from,
-)
+from tertium.data.formats import PathLike, pick, read_jsonl, references_from, source_from
 from tertium.errors import DataError
 from tertium.segment import Segment
 
@@ -56,8 +49,7 @@ def read_candidates(path: PathLike) -> list[CandidateList]:
         given = pick(record, CANDIDATE_NAMES, where)
         if not isinstance(given, list) or not given or not all(isinstance(c, str) for c in given):
             raise DataError(f"{where}: expected a list of texts under `candidates`")
-        source = pick(record, SOURCE_NAMES, where)
-        references = references_from(pick(record, REFERENCE_NAMES, where), record, where)
+        source, references = source_from(record, where), references_from(record, where)
         segments = tuple(Segment(text, source, references) for text in given)
         key = next(name for name in CANDIDATE_NAMES if record.get(name) is not None)
         lists.append(CandidateList(segments=segments, record=record, key=key))

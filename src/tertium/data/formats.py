@@ -13,9 +13,11 @@ import gzip
 import io
 import json
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ HYPOTHESIS_NAMES = ("mt", "hyp", "hypothesis", "translation", "candidate", "pred
 REFERENCE_NAMES = ("ref", "reference", "references")
 SYSTEM_NAMES = ("system", "model")
 DOCUMENT_NAMES = ("document", "doc", "docid", "doc_id")
+
+_NUMBERED = re.compile(rf"(?:{'|'.join(REFERENCE_NAMES)})[_-]?(\d+)")
 
 csv.field_size_limit(1 << 24)
 
@@ -183,30 +187,51 @@ def segment_from_record(record: Mapping[str, Any], where: str) -> Segment:
             f"{where}: no translation (looked for {', '.join(HYPOTHESIS_NAMES)}; "
             f"found {', '.join(record) or 'nothing'})"
         )
-    source = pick(record, SOURCE_NAMES, where)
-    references = references_from(pick(record, REFERENCE_NAMES, where), record, where)
-    for value in (hypothesis, source, *references):
-        if value is not None and not isinstance(value, str):
-            raise DataError(f"{where}: expected text, got {value!r}")
-    return Segment(hypothesis, source, references)
+    if not isinstance(hypothesis, str):
+        raise DataError(f"{where}: expected text, got {hypothesis!r}")
+    return Segment(hypothesis, source_from(record, where), references_from(record, where))
 
 
-def references_from(value: Any, record: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    """References given as one text, a list, or numbered columns (`ref1`, `ref2`, ...)."""
-    if value is None:
-        numbered = [
-            record[f"{stem}{mark}{n}"]
-            for stem in REFERENCE_NAMES
-            for mark in ("", "_", "-")
-            for n in range(10)
-            if record.get(f"{stem}{mark}{n}") is not None
-        ]
-        return tuple(numbered)
-    if isinstance(value, str):
-        return (value,)
-    if isinstance(value, Sequence):
-        return tuple(value)
-    raise DataError(f"{where}: references must be a text or a list of texts, got {value!r}")
+def source_from(record: Mapping[str, Any], where: str) -> str | None:
+    """The source of a record, None where there is none."""
+    source: Any = pick(record, SOURCE_NAMES, where)
+    if source is not None and not isinstance(source, str):
+        raise DataError(f"{where}: expected text, got {source!r}")
+    return source
+
+
+def references_from(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """References given as one text, a list, numbered columns (`ref1`, `ref2`, ...), or both.
+
+    Numbered ones follow in their order; among several columns, one that is blank is absent.
+
+    >>> references_from({"ref": "a", "ref10": "c", "ref2": "b", "ref3": ""}, "line 1")
+    ('a', 'b', 'c')
+    """
+    value, columns = pick(record, REFERENCE_NAMES, where), _numbered_references(tuple(record))
+    if value is not None and not isinstance(value, str | Sequence):
+        raise DataError(f"{where}: references must be a text or a list of texts, got {value!r}")
+    found = [] if value is None else [value] if isinstance(value, str) else list(value)
+    numbers: dict[int, str] = {}
+    for number, column in columns:
+        if record[column] is not None:
+            if number in numbers:
+                raise DataError(
+                    f"{where}: both {numbers[number]!r} and {column!r} are given; keep one"
+                )
+            numbers[number] = column
+            found.append(record[column])
+    for text in found:
+        if not isinstance(text, str):
+            raise DataError(f"{where}: expected text, got {text!r}")
+    return tuple(text for text in found if text.strip() or not columns)
+
+
+@lru_cache(maxsize=256)
+def _numbered_references(header: tuple[str, ...]) -> list[tuple[int, str]]:
+    """The columns `ref1`, `ref_2`, ... of a header by number; found once a file, not once a row."""
+    matches = [(_NUMBERED.fullmatch(name), name) for name in header]
+    return sorted((int(match[1]), name) for match, name in matches if match)
 
 
 def record_from_segment(segment: Segment) -> dict[str, Any]:

@@ -17,14 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.data.formats import (
-    REFERENCE_NAMES,
-    SOURCE_NAMES,
-    PathLike,
-    pick,
-    read_records,
-    references_from,
-)
+from tertium.data.formats import PathLike, read_records, references_from, source_from
 from tertium.data.judgements import (
     ANNOTATOR_NAMES,
     ITEM_NAMES,
@@ -325,8 +318,8 @@ def _note_texts(
     if entry is None:
         lowered = {key.lower(): value for key, value in record.items()}
         where = f"item {pair.item!r}"
-        references = references_from(pick(lowered, REFERENCE_NAMES, where), lowered, where)
-        found[pair.item] = ItemTexts(sides, pick(lowered, SOURCE_NAMES, where), references)
+        source, references = source_from(lowered, where), references_from(lowered, where)
+        found[pair.item] = ItemTexts(sides, source, references)
         return
     for system, text in sides.items():
         if entry.outputs.get(system, text) != text:
