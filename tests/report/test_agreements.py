@@ -10,7 +10,13 @@ from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
 from tertium.meta.tasks import Task, tasks_for
 from tertium.report import scatter
-from tertium.report.agreements import agreement_table, left_out_lines, p_value_table, rank_table
+from tertium.report.agreements import (
+    agreement_findings,
+    agreement_table,
+    left_out_lines,
+    p_value_table,
+    rank_table,
+)
 from tertium.report.tables import render
 from tertium.scores import ScoreMatrix
 
@@ -58,6 +64,22 @@ def test_tables_render_and_escape(style, results):
     assert ("fair\\_1" if style in ("md", "latex") else "fair_1") in out
     assert "good" in render(rank_table(results), style)
     assert "good" in render(p_value_table(results.tasks[0]), style)
+
+
+def test_findings_name_the_best_and_how_sure_it_is(results):
+    value = results.average.values[1]
+    assert agreement_findings(results) == [
+        ("good", f"agrees best with people: Pearson r {value:.3f} on average over 2 sets, "
+                 "significantly better than all others")
+    ]  # fmt: skip
+    untested = MetaEvaluation([make_set("x", 1)]).run([Task(sets=("x",), samples=0)])
+    ((name, said),) = agreement_findings(untested)
+    assert name == "good"
+    assert "significantly" not in said
+    alike = make_set("x", 1)
+    alike.scores[2] = alike.scores[1]
+    tested = MetaEvaluation([alike]).run([Task(sets=("x",), samples=50)])
+    assert agreement_findings(tested)[0][1].endswith(", not significantly better than fair_1")
 
 
 def test_p_values_are_those_of_the_row(results):

@@ -99,6 +99,9 @@ def test_a_page_of_judgements_keeps_only_what_is_known() -> None:
     assert found.items[0].source == "hallo"
     assert found.items[0].document == "de-en"
     assert found.texts == ("hello", "", "")
+    assert found.label(2) == "segment 2, B"
+    twice = grid_of_judged([judged, replace(judged, name="fi-en")], texts)
+    assert twice.label(2) == "segment 2 of de-en, B"
 
 
 def test_the_payload_says_what_tables_say(grid: Grid) -> None:

@@ -141,7 +141,8 @@ def agreement_findings(results: Results) -> list[tuple[str, str]]:
         if figures.best is None or len(part.metrics) < 2:
             continue
         kind = part.tasks[0].task.kind.title
-        where = f" on average over {len(part.tasks)} columns" if len(part.tasks) > 1 else ""
+        kinds = "sets" if len({t.task.sets for t in part.tasks}) == len(part.tasks) else "tasks"
+        where = f" on average over {len(part.tasks)} {kinds}" if len(part.tasks) > 1 else ""
         value = f"{kind} {figures.values[figures.best]:.3f}{where}{_sure(figures)}"
         said.append((part.metrics[figures.best], f"agrees best with people: {value}"))
     return said

@@ -7,6 +7,7 @@ are from people. Both compare ranks, since scores of different metrics share no 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -111,9 +112,16 @@ class Grid:
         return self._places.get((item, system))
 
     def label(self, row: int) -> str:
-        """Which translation a row is, in words."""
+        """Which translation a row is, in words; the document too where sets share numbers."""
         item, system = self.items[self.item_of[row]], self.systems[self.system_of[row]]
-        return f"segment {item.label}, {system}"
+        where = f" of {item.document}" if item.label in self._repeated else ""
+        return f"segment {item.label}{where}, {system}"
+
+    @cached_property
+    def _repeated(self) -> set[str]:
+        """Labels that more than one item has."""
+        counts = Counter(item.label for item in self.items)
+        return {label for label, count in counts.items() if count > 1}
 
     @cached_property
     def _places(self) -> dict[tuple[int, int], int]:
