@@ -36,7 +36,7 @@ DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomisation": 10_0
 class Comparison(Displayed):
     """Systems compared pairwise under some metrics.
 
-    For each metric: `p_values` (systems, systems) two-sided, 1 on the diagonal; `clusters`, the
+    For each metric: `p_values` (systems, systems), 1 on the diagonal; `clusters`, the
     group of each system, 1 being the best, within which no order is certain at level `alpha`.
     """
 

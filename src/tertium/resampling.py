@@ -7,7 +7,7 @@ serves all systems and metrics, which makes every comparison paired.
 Bootstrap (Koehn 2004) draws the indices that sacrebleu draws under the same seed; approximate
 randomisation (Riezler & Maxwell 2005) swaps the outputs of two systems segment by segment. A
 p-value is (1 + how many resamples are at least as extreme) / (1 + resamples): identical systems
-get p = 1.
+get p = 1. One segment tells nothing about others: there p is NaN.
 """
 
 from __future__ import annotations
@@ -61,9 +61,11 @@ def paired_bootstrap(
     scores: Sequence[Scores], samples: FloatArray | None = None, *,
     resamples: int = 1000, seed: int = 12345,
 ) -> FloatArray:  # fmt: skip
-    """Two-sided p-values of all pairs of systems under one metric, (systems, systems).
+    """Bootstrap p-values of all pairs of systems under one metric, (systems, systems).
 
-    The differences on bootstrap samples, centred at their mean, against the observed difference.
+    The size of the differences on bootstrap samples, centred at its mean, against the observed
+    one: sacrebleu's test. Where systems do not differ it finds p < .05 about twice as often as it
+    should (.10 of 200 segments, .14 of 50, for means); `paired_randomisation` keeps its level.
     `samples` may hold what `bootstrap` returned for the same scores.
     """
     drawn = bootstrap(scores, resamples=resamples, seed=seed) if samples is None else samples
@@ -73,7 +75,7 @@ def paired_bootstrap(
         differences = np.abs(drawn[a] - drawn[b])
         return int(np.sum(differences - differences.mean() >= abs(observed[a] - observed[b])))
 
-    return _pairwise(len(scores), extreme, drawn.shape[1])
+    return _pairwise(scores, extreme, drawn.shape[1])
 
 
 def paired_randomisation(
@@ -95,7 +97,7 @@ def paired_randomisation(
         margin = abs(observed[a] - observed[b]) * (1 - 1e-12)
         return int(np.sum(np.abs(first - second) >= margin))
 
-    return _pairwise(len(scores), extreme, trials)
+    return _pairwise(scores, extreme, trials)
 
 
 def clusters(scores: Sequence[Scores], p_values: FloatArray, *, alpha: float = 0.05) -> list[int]:
@@ -167,9 +169,13 @@ def _mask_weights(size: int, count: int, seed: int) -> Iterator[FloatArray]:
         yield rng.integers(0, 2, size=(rows, size), dtype=np.int8).astype(np.float64)
 
 
-def _pairwise(systems: int, extreme: Callable[[int, int], int], count: int) -> FloatArray:
+def _pairwise(
+    scores: Sequence[Scores], extreme: Callable[[int, int], int], count: int
+) -> FloatArray:
+    systems, defined = len(scores), len(scores[0]) > 1
     p_values = np.ones((systems, systems))
     for a in range(systems):
         for b in range(a + 1, systems):
-            p_values[a, b] = p_values[b, a] = (1 + extreme(a, b)) / (1 + count)
+            p = (1 + extreme(a, b)) / (1 + count) if defined else np.nan
+            p_values[a, b] = p_values[b, a] = p
     return p_values

@@ -258,3 +258,19 @@ def test_compare_refuses_what_makes_no_sense(
 def test_no_decimals_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", "-t", SYSTEMS[0], "-r", *REFERENCES, "-m", "chrf", "-b", "-w", "0"]) == 0
     assert capsys.readouterr().out.strip().isdecimal()
+
+
+def test_few_segments_are_said_to_mislead(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in (("a", "the cat"), ("b", "a dog ran"), ("r", "the cat sat")):
+        (tmp_path / f"{name}1").write_text(f"{text}\n")
+        (tmp_path / f"{name}9").write_text(f"{text}\n" * 9)
+    for count, said in (("1", "p is undefined"), ("9", "9 segments: tests")):
+        files = ["-t", str(tmp_path / f"a{count}"), str(tmp_path / f"b{count}")]
+        assert main(["compare", *files, "-r", str(tmp_path / f"r{count}"), "-m", "chrf"]) == 0
+        out = capsys.readouterr().out
+        assert said in out
+        assert ("*-" in out) == (count == "9")
+    assert main(["compare", *INPUTS, "-m", "chrf"]) == 0
+    assert "mislead" not in capsys.readouterr().out

@@ -9,6 +9,8 @@ from tertium.report.tables import Cell, Table, number
 from tertium.scores import Scores
 from tertium.scoring import Evaluation
 
+FEW = 30  # segments below which resampling says little about others
+
 
 def system_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
     """Systems x metrics, the best of each metric marked, intervals where there are some."""
@@ -66,13 +68,13 @@ def comparison_table(comparison: Comparison, decimals: int | None = None) -> Tab
             cluster = comparison.clusters[metric][place]
             row.append(Cell(str(cluster), cluster))
         rows.append(row)
-    samples = "bootstrap samples" if comparison.test == "bootstrap" else "randomisation trials"
     how = (
-        f"p: paired, two-sided, against {comparison.baseline}; {comparison.resamples} {samples}, "
-        f"seed {comparison.seed}; * marks p < {comparison.alpha:g} (+ better, - worse)"
+        f"p: against {comparison.baseline}, {_test(comparison)}, seed {comparison.seed}; "
+        f"* marks p < {comparison.alpha:g} (+ better, - worse)"
     )
     groups = "rank: every system of a rank is significantly better than all of later ranks"
-    return Table(header, rows, notes=[how, groups, *_notes(evaluation)], together=3)
+    notes = [how, groups, *_notes(evaluation), *few_segments(evaluation)]
+    return Table(header, rows, notes=notes, together=3)
 
 
 def pair_table(comparison: Comparison, metric: str) -> Table:
@@ -89,11 +91,17 @@ def pair_table(comparison: Comparison, metric: str) -> Table:
             row.append(_p(p, better, comparison.alpha) if a != b else Cell("", ""))
         rows.append(row)
     note = (
-        f"paired, two-sided; * marks p < {comparison.alpha:g}: "
+        f"{_test(comparison)}; * marks p < {comparison.alpha:g}: "
         "the row's system is better (+) or worse (-) than the column's"
     )
     title = f"p-values of all pairs, {_label(comparison.evaluation, metric)}"
     return Table(["", *systems], rows, title=title, notes=[note])
+
+
+def _test(comparison: Comparison) -> str:
+    if comparison.test == "bootstrap":
+        return f"paired bootstrap, {comparison.resamples} samples"
+    return f"paired randomisation, two-sided, {comparison.resamples} trials"
 
 
 def _column_names(evaluation: Evaluation) -> list[str]:
@@ -131,6 +139,8 @@ def _p_cell(comparison: Comparison, system: str, metric: str) -> Cell:
 
 
 def _p(p: float, better: bool, alpha: float) -> Cell:
+    if p != p:
+        return number(p, 4)
     if p >= alpha:
         return Cell(f"{p:.4f}  ", p)
     return Cell(f"{p:.4f} *{'+' if better else '-'}"[:9], p, "good" if better else "bad")
@@ -149,6 +159,16 @@ def _notes(evaluation: Evaluation) -> list[str]:
     first = evaluation.scores[evaluation.systems[0]]
     notes = [first[metric].signature for metric in evaluation.metrics]
     return notes + warning_lines(evaluation)
+
+
+def few_segments(evaluation: Evaluation) -> list[str]:
+    """A line where there are too few segments for tests to be trusted."""
+    count = len(evaluation.testset)
+    if count == 1:
+        return ["warning: one segment: there is nothing to resample, so p is undefined"]
+    if count < FEW:
+        return [f"warning: {count} segments: tests and intervals on fewer than {FEW} mislead"]
+    return []
 
 
 def warning_lines(evaluation: Evaluation) -> list[str]:

@@ -113,7 +113,7 @@ def _standing(comparison: Comparison, place: int, system: str, metric: str) -> l
     sign, style = ("▲", "good") if better else ("▼", "bad")
     word = "better" if better else "worse"
     said = f"{word} than"
-    if p >= comparison.alpha:
+    if not p < comparison.alpha:
         sign, style, said = "", "", "not told apart from"
     baseline, sure = comparison.baseline, f", p = {p:.4f} "
     hidden = element("span", f" {said} ", element("bdi", baseline), sure, class_="hidden")
@@ -129,7 +129,7 @@ def _legend(evaluation: Evaluation, comparison: Comparison | None) -> list[Marku
         how = "bootstrap samples" if comparison.test == "bootstrap" else "randomisation trials"
         parts += [
             "▲ ▼: significantly better or worse than ", element("bdi", comparison.baseline),
-            " (paired, two-sided, "
+            " (paired, "
             f"p < {comparison.alpha:g}, {comparison.resamples:,} {how}, seed {comparison.seed}). "
             "Numbers in boxes are clusters: each system of one is significantly better than every "
             "system of the next. ",
