@@ -70,3 +70,8 @@ def test_a_metric_that_needs_a_reference_says_so(capsys: pytest.CaptureFixture[s
     pytest.importorskip("torch")
     assert main(["explain", "-m", "tertium-small", "-s", "Halt.", "-t", "Stop."]) != 0
     assert "needs references" in capsys.readouterr().err
+
+
+def test_an_argument_that_is_not_utf8_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "-t", "x", "-r", "y", "-r", "gr\udcfcn"]) == 2
+    assert "error: -r: not UTF-8 (byte 0xfc)" in capsys.readouterr().err

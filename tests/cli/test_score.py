@@ -113,6 +113,13 @@ def test_records_are_read_from_jsonl_and_tsv(capsys: pytest.CaptureFixture[str])
     assert sorted(capsys.readouterr().out.split()) == sorted(from_jsonl.split())
 
 
+def test_a_json_file_holds_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "ours.json"
+    file.write_text('{"mt": "a cat", "ref": "a cat"}\n')
+    assert main(["score", "-t", str(file), "-m", "chrf", "-b"]) == 0
+    assert capsys.readouterr().out == "100.00\n"
+
+
 @pytest.mark.parametrize("flag", ["--paired-bs", "--paired-ar"])
 def test_compare_prints_p_values_and_ranks(capsys: pytest.CaptureFixture[str], flag: str) -> None:
     small = ["--paired-bs-n", "200", "--paired-ar-n", "300"]

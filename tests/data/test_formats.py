@@ -52,13 +52,19 @@ def test_only_line_ends_end_lines(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"good\nbad \xff\n", "line 2: not UTF-8 .*0xff"),
         (b"\xef\xbb\xbfgood\nbad \xff\n", "line 2: not UTF-8 .*0xff"),
-        ("gut\n".encode("utf-16"), "not UTF-8"),
+        ("gut\n".encode("utf-16"), "not UTF-8 .*iconv -f UTF-16 -t UTF-8"),
+        ("gut\n".encode("utf-32"), "not UTF-8 .*iconv -f UTF-32 -t UTF-8"),
+        ("grün\n".encode("latin-1"), "line 1: not UTF-8 .*iconv -f LATIN1 -t UTF-8"),
+        ("gut\n".encode("utf-16-le"), "NUL byte.*iconv -f UTF-16LE"),
         (b"a\nb\0c\n", "line 2: NUL byte"),
         (gzip.compress(b"hello")[:-6], "damaged gzip"),
         (b"\x1f\x8bnot gzip at all", "damaged gzip"),
     ],
-    ids=["empty", "latin-1", "latin-1 after BOM", "UTF-16", "NUL", "cut gzip", "fake gzip"],
-)
+    ids=[
+        "empty", "bad byte", "bad byte after BOM", "UTF-16", "UTF-32", "Latin-1",
+        "UTF-16 without BOM", "NUL", "cut gzip", "fake gzip",
+    ],
+)  # fmt: skip
 def test_bad_bytes_are_named_by_line(tmp_path: Path, data: bytes, message: str) -> None:
     file = tmp_path / "text"
     file.write_bytes(data)
@@ -204,7 +210,17 @@ def test_numbered_reference_columns_are_collected(
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [('{"a": 1}\n{"a": \n', "line 2: not JSON"), ("[1]\n", "line 1: expected an object")],
+    [
+        ('{"a": 1}\n{"a": \n', "line 2: not JSON"),
+        ("[1]\n", "line 1: expected an object, .*jq -c"),
+        ('[\n{"a": 1}\n]\n', "line 1: not JSON .*jq -c"),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}\n", "line 1: JSON that is nested too deep"),
+        ('{"a": ' + "1" * 5000 + "}\n", "line 1: JSON that cannot be read"),
+        ("{}\n" r'{"a": ["\ud83d\ude00", "bad \ud800 here"]}', r"line 2: U\+D800 is half"),
+        (r'{"a": {"b\u0000": 1}}', "line 1: NUL byte"),
+        (r'{"a": "\udcff"}', "line 1: not UTF-8 .byte 0xff"),
+    ],
+    ids=["cut", "no object", "a list", "deep", "a long number", "surrogate", "NUL", "byte"],
 )
 def test_bad_json_lines_are_named(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "a.jsonl"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -146,3 +147,12 @@ def test_an_empty_cell_among_references_is_none(tmp_path: Path) -> None:
     assert testset.references == (("x", "y"), ("z",), ())
     with pytest.raises(NeedsError, match="segment 3 has none"):
         load_metric("chrf").score(testset.segments("ours"))
+
+
+def test_file_names_that_are_no_text_are_made_printable(tmp_path: Path) -> None:
+    files = [Path(os.fsdecode(os.fsencode(tmp_path) + name)) for name in (b"/a\xff", b"/b")]
+    for file in files:
+        file.write_text("x\n")
+    assert list(TestSet.read(files).systems) == ["a\ufffd", "b"]
+    with pytest.raises(DataError, match=r"the name .* not UTF-8 \(byte 0xff\)"):
+        TestSet.read(files, names=["\udcff", "b"])

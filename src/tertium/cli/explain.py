@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tertium.cli.output import print_records, print_table
+from tertium.data.formats import check_text
 from tertium.errors import UsageError
 from tertium.report.tables import Table
 from tertium.segment import Segment
@@ -73,6 +74,9 @@ def run(args: argparse.Namespace) -> int:
 
     if not args.reference and args.source is None:
         raise UsageError("nothing to hold the translation against: give -r TEXT, or -s TEXT")
+    for option, text in (("-t", args.translation), ("-s", args.source or ""),
+                         *(("-r", reference) for reference in args.reference)):  # fmt: skip
+        check_text(text, option)
     metric = load_metric(args.metric or ("rte-r" if args.reference else "sentsim"))
     explain = getattr(metric, "explain", None)
     if explain is None:

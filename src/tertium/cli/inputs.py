@@ -8,13 +8,13 @@ import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
 
+from tertium.data.formats import RECORD_SUFFIXES
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError
 from tertium.metrics.metric import Metric, load_metric
 from tertium.text.english import looks_english
 
 BEST = "tertium-small for translations into English, else the best that serves"
-RECORD_SUFFIXES = frozenset({".jsonl", ".ndjson", ".tsv", ".csv", ".parquet"})
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:

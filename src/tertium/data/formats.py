@@ -7,6 +7,7 @@ missing fields are errors that name file and line.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
 import gzip
@@ -33,6 +34,16 @@ REFERENCE_NAMES = ("ref", "reference", "references")
 SYSTEM_NAMES = ("system", "model")
 DOCUMENT_NAMES = ("document", "doc", "docid", "doc_id")
 
+RECORD_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson", ".tsv", ".csv", ".parquet"})
+BYTE_ORDER_MARKS = (  # the longer first: UTF-16's begins UTF-32's
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+
+_ONE_A_LINE = "; one object a line is read, which `jq -c '.[]'` makes of a list"
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _NUMBERED = re.compile(rf"(?:{'|'.join(REFERENCE_NAMES)})[_-]?(\d+)")
 
 csv.field_size_limit(1 << 24)
@@ -64,15 +75,54 @@ def decode(data: bytes, where: str) -> str:
     except UnicodeDecodeError as error:
         start = error.start + (3 if data.startswith(b"\xef\xbb\xbf") else 0)
         line = data.count(b"\n", 0, start) + 1
+        marked = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "")
         raise DataError(
             f"{where}, line {line}: not UTF-8 (byte 0x{data[start]:02x} at position {start}); "
-            "convert it first, e.g. with iconv -t UTF-8"
+            f"convert it first: iconv -f {marked or 'LATIN1'} -t UTF-8 FILE > NEW"
+            + ("" if marked else ", or whatever it was written in for LATIN1")
         ) from None
     nul = text.find("\0")
     if nul >= 0:
         line = text.count("\n", 0, nul) + 1
-        raise DataError(f"{where}, line {line}: NUL byte; is this a text file?")
+        check_text(text, f"{where}, line {line}")
     return text
+
+
+def check_text(text: str, where: str) -> None:
+    """Refuse what no text file could hold: NUL, and halves of surrogate pairs."""
+    found = _NO_TEXT.search(text)
+    if found is None:
+        return
+    code = ord(found[0])
+    if not code:
+        raise DataError(
+            f"{where}: NUL byte; is this a text file? UTF-16 is converted by "
+            "iconv -f UTF-16LE -t UTF-8 FILE > NEW"
+        )
+    if 0xDC80 <= code <= 0xDCFF:  # how Python carries a byte that it could not decode
+        raise DataError(f"{where}: not UTF-8 (byte 0x{code - 0xDC00:02x}); convert the text first")
+    raise DataError(
+        f"{where}: U+{code:04X} is half of a surrogate pair, not a character; the text was cut or "
+        "decoded wrongly, so make it anew"
+    )
+
+
+def check_record(record: Mapping[str, Any], where: str) -> None:
+    """The same for every text in a record, also inside lists and objects."""
+    left: list[Any] = [record]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            check_text(value, where)
+        elif isinstance(value, Mapping):
+            left += [*value, *value.values()]
+        elif isinstance(value, list):
+            left += value
+
+
+def printable(path: PathLike) -> str:
+    """A path as text; a byte that is not UTF-8 becomes the replacement sign."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def read_lines(path: PathLike) -> list[str]:
@@ -95,13 +145,26 @@ def read_jsonl(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{path}, line {number}: not JSON ({error.msg})") from None
+        where = f"{path}, line {number}"
+        record = parse_json(line, where, _ONE_A_LINE if line.strip() in ("[", "{") else "")
         if not isinstance(record, dict):
-            raise DataError(f"{path}, line {number}: expected an object, got {line[:40]!r}")
+            raise DataError(f"{where}: expected an object, got {line[:40]!r}{_ONE_A_LINE}")
+        if "\\u" in line:  # only an escape can bring in what the file itself cannot hold
+            check_record(record, where)
         yield number, record
+
+
+def parse_json(text: str, where: str, hint: str = "") -> Any:
+    """The value of a JSON text; `hint` ends the error where it is none."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        line = f", line {error.lineno}" if "\n" in text else ""
+        raise DataError(f"{where}: not JSON ({error.msg}{line}){hint}") from None
+    except RecursionError:
+        raise DataError(f"{where}: JSON that is nested too deeply to be read") from None
+    except ValueError as error:
+        raise DataError(f"{where}: JSON that cannot be read ({error})") from None
 
 
 def read_table(
@@ -147,10 +210,16 @@ def read_records(
     """Records of a JSONL, TSV, CSV or Parquet file, whichever its suffix says."""
     suffixes = Path(path).suffixes
     if ".parquet" in suffixes:
-        return iter(enumerate(read_parquet_records(path), start=1))
+        return _checked(path)
     if ".jsonl" in suffixes or ".json" in suffixes or ".ndjson" in suffixes:
         return read_jsonl(path)
     return read_table(path, fields)
+
+
+def _checked(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, record in enumerate(read_parquet_records(path), start=1):
+        check_record(record, f"{path}, line {number}")
+        yield number, record
 
 
 def pick(record: Mapping[str, Any], names: Sequence[str], where: str) -> Any:

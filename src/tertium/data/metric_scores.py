@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +16,14 @@ from typing import Any
 import numpy as np
 
 from tertium.data.evidence import LANGUAGE_PAIR, pair_in
-from tertium.data.formats import SYSTEM_NAMES, PathLike, read_lines, read_records, read_text
+from tertium.data.formats import (
+    SYSTEM_NAMES,
+    PathLike,
+    parse_json,
+    read_lines,
+    read_records,
+    read_text,
+)
 from tertium.data.judgements import ITEM_NAMES, LP_NAMES, read_score, text_of
 from tertium.data.mtme import metric_name, read_score_file
 from tertium.data.wmt import read_submission
@@ -137,10 +143,7 @@ def _from_cells(
 
 
 def _from_json(path: PathLike) -> list[MetricScores]:
-    try:
-        content = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}: not JSON ({error.msg}, line {error.lineno})") from None
+    content = parse_json(read_text(path), str(path))
     records = content if isinstance(content, list) else [content]
     groups: dict[str, list[dict[str, Any]]] = {}
     for number, record in enumerate(records, start=1):

@@ -15,7 +15,9 @@ from tertium.data.formats import (
     DOCUMENT_NAMES,
     SYSTEM_NAMES,
     PathLike,
+    check_text,
     name_from,
+    printable,
     read_lines,
     read_records,
     record_from_segment,
@@ -116,6 +118,8 @@ class TestSet:
         if names is not None and len(names) != len(translations):
             raise LengthError(f"{len(names)} names for {len(translations)} translation files")
         labels = names if names is not None else distinct_names(translations)
+        for label in labels:
+            check_text(label, f"the name {label!r}")
         if len(set(labels)) != len(labels):
             repeated = next(label for label in labels if list(labels).count(label) > 1)
             raise DataError(f"two systems are named {repeated!r}; name them apart with --names")
@@ -138,7 +142,7 @@ class TestSet:
         Rows of one system keep their order; every system must translate the same segments. Without
         a system column all rows are one system, named by the file.
         """
-        default = Path(path).name.split(".")[0] or "system"
+        default = printable(Path(path).name).split(".")[0] or "system"
         rows: dict[str, list[Segment]] = {}
         documents: dict[str, list[str]] = {}
         for number, record in read_records(path, fields):
@@ -192,12 +196,12 @@ def distinct_names(files: Sequence[PathLike]) -> list[str]:
     >>> distinct_names(["runs/a.txt", "runs/b.txt"])
     ['a.txt', 'b.txt']
     """
-    parts = [Path(file).parts for file in files]
+    parts = [Path(printable(file)).parts for file in files]
     for depth in range(1, max(map(len, parts)) + 1):
         names = ["/".join(p[-depth:]) for p in parts]
         if len(set(names)) == len(names):
             return names
-    return [str(file) for file in files]
+    return [printable(file) for file in files]
 
 
 def _check_same_items(
