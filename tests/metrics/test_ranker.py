@@ -365,3 +365,10 @@ def test_the_ranker_that_ships_agrees_with_people(human_data: Path) -> None:
     )
     agrees = np.where(some.verdicts > 0.5, chances > 0.5, chances < 0.5)
     assert 2 * agrees.mean() - 1 > 0.35
+
+
+def test_a_ranking_by_scores_carries_the_metrics_signature() -> None:
+    segments = [Segment("a b", None, ("a c",))]
+    for spec in ("bleu:tokenize=zh", "chrf"):
+        ours, theirs = load_ranker(spec), load_metric(spec)
+        assert ours.signature(segments) == f"by score|metric:{theirs.signature(segments)}"

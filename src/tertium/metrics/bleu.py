@@ -151,6 +151,10 @@ class BLEU(SacreMetric):
         fields = dict(sacre_signature(self.sacre()))
         if self.effective_order is None:
             fields["eff"] = "segment"
+        if self.smooth_method in ("floor", "add-k"):  # sacrebleu rounds it to two decimals
+            fields["smooth"] = f"{self.smooth_method}[{_digits(self._smooth_value())}]"
+        if self.max_ngram_order != 4:
+            fields["order"] = str(self.max_ngram_order)
         return fields
 
     def verbose(self, totals: FloatArray) -> str:
@@ -161,6 +165,11 @@ class BLEU(SacreMetric):
             f"{parts} (BP = {float(brevity_penalty(totals)):.3f} ratio = {ratio:.3f} "
             f"hyp_len = {hypothesis:.0f} ref_len = {reference:.0f})"
         )
+
+
+def _digits(value: float) -> str:
+    """A number as sacrebleu prints it where two decimals hold it, else in full."""
+    return f"{value:.2f}" if round(value, 2) == value else repr(value)
 
 
 def brevity_penalty(totals: FloatArray) -> FloatArray:

@@ -108,7 +108,8 @@ class ChrF(SacreMetric):
         return 100 * summed / (self.char_order + self.word_order)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        return sacre_signature(self.sacre())
+        other = {} if self.beta == 2 else {"beta": str(self.beta)}
+        return {**sacre_signature(self.sacre()), **other}
 
 
 def _running_sum(values: FloatArray) -> FloatArray:

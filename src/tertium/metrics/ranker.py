@@ -157,8 +157,8 @@ class ByScore(Ranker):
         result: FloatArray = (np.sign(values[left] - values[right]) + 1) / 2
         return result
 
-    def signature_fields(self) -> dict[str, str]:
-        return {"metric": load_metric(self.metric).label}
+    def signature(self, segments: Sequence[Segment]) -> str:
+        return f"{self.title}|metric:{load_metric(self.metric).signature(segments)}"
 
 
 def load_ranker(spec: str, **fields: Any) -> Ranker:
