@@ -125,7 +125,7 @@ class Report:
         if not self.explained:
             return escape(
                 "No explanations were made for this page: they exist for metrics that can explain "
-                "(BERTR, BERTScore, WMD, entailment) and for rankers."
+                "(BERTR, BERTScore, WMD, tertium-small, entailment) and for rankers."
             )
         items = sorted({e.item for e in self.explained})
         labels = ", ".join(self.grid.items[n].label for n in items[:40])
