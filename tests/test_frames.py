@@ -59,11 +59,14 @@ def test_a_matrix_goes_and_comes_back() -> None:
 def test_several_metrics_in_one_frame(evaluation: tertium.Evaluation) -> None:
     frame = evaluation.to_frame()
     assert len(frame) == 3 * 2 * 48
-    assert list(frame.columns) == ["system", "metric", "segment", "document", "score"]
+    assert list(frame.columns) == ["system", "metric", "segment", "document", "score",
+                                   "higher_is_better"]  # fmt: skip
     matrix = ScoreMatrix.from_frame(frame, name="chrf")
     np.testing.assert_array_equal(matrix["poor"], evaluation.scores["poor"]["chrf"].segments)
     with pytest.raises(DataError, match="several metrics"):
         ScoreMatrix.from_frame(frame)
+    with pytest.raises(UnknownNameError, match="did you mean 'chrf'"):
+        ScoreMatrix.from_frame(frame, name="chrff")
 
 
 @pytest.mark.parametrize(
@@ -99,13 +102,34 @@ def test_score_writes_what_meta_reads(
     assert main(["score", *given, "-o", str(file)]) == 0
     found = {entry.metric: entry.segments for entry in read_metric_scores(file)}
     assert found["chrf"] is not None
-    np.testing.assert_allclose(
-        found["chrf"]["fair"], evaluation.scores["fair"]["chrf"].segments, rtol=1e-9
+    np.testing.assert_array_equal(
+        found["chrf"]["fair"], evaluation.scores["fair"]["chrf"].segments
     )
     capsys.readouterr()
     ratings = str(examples / "ratings.csv")
     assert main(["meta", "--human", ratings, "--scores", str(file), "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".tsv", ".csv", ".jsonl"])
+def test_written_scores_keep_their_direction(
+    example: TestSet, suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / f"scores{suffix}"
+    write_frame(tertium.score(example, ["chrf", "ter"]).to_frame(), file)
+    found = {entry.metric: entry.higher_is_better for entry in read_metric_scores(file)}
+    assert found == {"chrf": True, "ter": False}
+    ratings = str(Path(__file__).parents[1] / "examples" / "ratings.csv")
+    assert main(["meta", "--human", ratings, "--scores", str(file), "-f", "tsv"]) == 0
+    rows = dict(line.split("\t")[:2] for line in capsys.readouterr().out.splitlines())
+    assert float(rows["ter"]) > 0.5
+
+
+def test_missing_scores_are_null_in_json_lines(tmp_path: Path) -> None:
+    write_frame(pd.DataFrame({"a": ["ü", "v"], "score": [1 / 3, np.nan]}), tmp_path / "a.jsonl")
+    assert (tmp_path / "a.jsonl").read_text("utf-8") == (
+        '{"a": "ü", "score": 0.3333333333333333}\n{"a": "v", "score": null}\n'
+    )
 
 
 def test_test_sets_and_judgements_are_read_from_parquet(

@@ -6,9 +6,10 @@ should be is refused with the column and the row that are wrong.
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,13 +97,20 @@ def write_frame(frame: DataFrame, path: str | os.PathLike[str]) -> None:
         elif file.suffix in (".tsv", ".csv"):
             frame.to_csv(file, sep="\t" if file.suffix == ".tsv" else ",", index=False)
         else:
-            frame.to_json(file, orient="records", lines=True, force_ascii=False)
+            file.write_text("".join(_json_lines(frame)), encoding="utf-8")
     except ImportError:
         raise MissingResourceError(
             "Parquet files need pyarrow: pip install 'tertium[frames]'"
         ) from None
     except OSError as error:
         raise DataError(f"{file}: cannot be written ({error.strerror})") from None
+
+
+def _json_lines(frame: DataFrame) -> Iterator[str]:
+    """A row each, with full numbers, which pandas would round; what is missing is null."""
+    for record in frame.to_dict("records"):
+        row = {str(key): None if _is_missing(value) else value for key, value in record.items()}
+        yield json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def _is_missing(value: Any) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tertium.display import Displayed
-from tertium.errors import DataError, LengthError
+from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.frames import check_columns, make_frame, numbers
 
 if TYPE_CHECKING:
@@ -186,14 +186,19 @@ class ScoreMatrix:
         """A matrix from a frame with `system`, `item` (or `segment`) and `score`, in any order.
 
         NaN, and a pair that is not there, mean: no score. `name` chooses among several metrics.
+        Scores are taken as they stand, also where a column `higher_is_better` says that it is not.
         """
         where = "frame of scores"
-        known = ("metric", "system", "item", "segment", "document", "score")
+        known = (
+            "metric", "system", "item", "segment", "document", "score", "higher_is_better",
+        )  # fmt: skip
         check_columns(frame, ["system", "score"], known, where)
         place = "item" if "item" in frame.columns else "segment"
         check_columns(frame, [place], known, where)
         found = list(dict.fromkeys(map(str, frame["metric"]))) if "metric" in frame.columns else []
         if name and found:
+            if name not in found:
+                raise UnknownNameError(f"metric of the {where}", name, found)
             frame = frame[frame["metric"].astype(str) == name]
         elif len(found) > 1:
             raise DataError(f"{where}: several metrics ({', '.join(found)}); choose one with name=")

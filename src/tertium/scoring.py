@@ -54,8 +54,8 @@ class Evaluation(Displayed):
     def to_frame(self) -> DataFrame:
         """A pandas frame with a row for each system, metric and segment, and its score.
 
-        Columns `system`, `metric`, `segment` (from 1), `document` where there are any, `score`:
-        what `tertium meta --scores` reads from a Parquet or TSV file.
+        Columns `system`, `metric`, `segment` (from 1), `document` where there are any, `score` and
+        `higher_is_better`: what `tertium meta --scores` reads from a Parquet or TSV file.
         """
         count = len(self.testset)
         pairs = [(system, metric) for system in self.systems for metric in self.metrics]
@@ -66,6 +66,9 @@ class Evaluation(Displayed):
             "segment": list(range(1, count + 1)) * len(pairs),
             **(documents if self.testset.documents else {}),
             "score": np.concatenate([self.scores[s][m].segments for s, m in pairs]),
+            "higher_is_better": [
+                self.scores[s][m].higher_is_better for s, m in pairs for _ in range(count)
+            ],
         })  # fmt: skip
 
     def _record(self, system: str, metric: str, segments: bool) -> dict[str, Any]:

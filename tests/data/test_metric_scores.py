@@ -103,6 +103,8 @@ def test_json_says_that_lower_is_better_and_may_be_one_object(tmp_path):
         ("a.tsv", "system\titem\tscore\nA\t1\tgood\n", "'good' is not a number"),
         ("a.tsv", "system\titem\tscore\nA\t1\n", "2 fields where the header has 3"),
         ("a.tsv", "system\titem\tscore\n", "holds no scores"),
+        ("a.tsv", "system\tscore\thigher_is_better\nA\t1\tup\n", "'up'; expected true or false"),
+        ("a.tsv", "system\tscore\thigher_is_better\nA\t1\t\nB\t1\t0\n", "line 3: .* differs"),
         ("a.seg.score", "A\t1\nA\t2\nB\t1\n", "1 scores of 'B', but 2 of 'A'"),
         ("a.json", "{", "not JSON"),
         ("a.json", '[{"system": "A"}]', "record 1: not what `tertium score -f json` writes"),

@@ -2,7 +2,7 @@
 
     NAME.seg.score, NAME.sys.score    SYSTEM SCORE, or METRIC LP TESTSET SYSTEM [SEGMENT] SCORE
     .tsv .csv .jsonl .parquet         system, score, and item for segment scores; metric and lp
-                                      where a file holds several
+                                      where a file holds several; higher_is_better where it is not
     .json                             what `tertium score -f json` and `--to-json` write
 """
 
@@ -33,6 +33,8 @@ from tertium.scores import ScoreMatrix
 METRIC_NAMES = ("metric", "spec", "name")
 TABLES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson", ".parquet"})
 ENDINGS = frozenset({"tsv", "csv", "jsonl", "ndjson", "parquet", "seg", "sys"})
+
+DIRECTIONS = {"": True, "true": True, "1": True, "false": False, "0": False}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,6 +109,7 @@ def _from_matrix(matrix: ScoreMatrix, metric: str, lp: str) -> MetricScores:
 
 def _from_table(path: PathLike) -> list[MetricScores]:
     cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+    directions: dict[tuple[str, str], bool] = {}
     for number, record in read_records(path):
         where = f"{path}, line {number}"
         row = {str(key).lower(): value for key, value in record.items()}
@@ -114,13 +117,28 @@ def _from_table(path: PathLike) -> list[MetricScores]:
         if not system or "score" not in row:
             raise DataError(f"{where}: system and score are needed, found {', '.join(row)}")
         metric = text_of(row, METRIC_NAMES) or metric_of(path)
-        group = cells.setdefault((metric, text_of(row, LP_NAMES) or pair_in(path)), {})
+        key = metric, text_of(row, LP_NAMES) or pair_in(path)
+        up = _read_direction(row.get("higher_is_better"), where)
+        if directions.setdefault(key, up) != up:
+            raise DataError(f"{where}: higher_is_better differs from earlier scores of {metric}")
+        group = cells.setdefault(key, {})
         if (system, item) in group:
             raise DataError(f"{where}: a second score of {system} {item} by {metric}".rstrip())
         group[system, item] = read_score(row["score"], where)
     if not cells:
         raise DataError(f"{path} holds no scores")
-    return [_from_cells(metric, lp, group, path) for (metric, lp), group in cells.items()]
+    return [
+        replace(_from_cells(*key, group, path), higher_is_better=directions[key])
+        for key, group in cells.items()
+    ]
+
+
+def _read_direction(value: Any, where: str) -> bool:
+    """Whether higher is better; True where a file does not say."""
+    said = "" if value is None else str(value).strip().lower()
+    if said not in DIRECTIONS:
+        raise DataError(f"{where}: higher_is_better is {value!r}; expected true or false")
+    return DIRECTIONS[said]
 
 
 def _from_cells(
