@@ -372,3 +372,8 @@ def test_a_ranking_by_scores_carries_the_metrics_signature() -> None:
     for spec in ("bleu:tokenize=zh", "chrf"):
         ours, theirs = load_ranker(spec), load_metric(spec)
         assert ours.signature(segments) == f"by score|metric:{theirs.signature(segments)}"
+
+
+def test_what_is_missing_is_asked_for_in_the_name_of_the_metric() -> None:
+    with pytest.raises(NeedsError, match="^chrf needs references.*-r FILE, a column ref"):
+        load_ranker("chrf").win_rates([[Segment("a", None), Segment("b", None)]])

@@ -25,6 +25,10 @@ from tertium.version import __version__
 REFERENCES = frozenset({"references"})
 SOURCE = frozenset({"source"})
 NOTHING: frozenset[str] = frozenset()
+WAYS = {
+    "references": "give -r FILE, a column ref in a file of records, or references= in Python",
+    "source": "give -s FILE, a column src in a file of records, or a source in Python",
+}
 
 
 class Metric(PeerCalls, ABC):
@@ -110,11 +114,12 @@ class Metric(PeerCalls, ABC):
             if "references" in self.needs and not segment.references:
                 raise NeedsError(
                     f"{self.name} needs references, and segment {number} has none: "
-                    "give them with -r, or choose a metric that reads the source"
+                    f"{WAYS['references']}; or choose a metric that reads the source"
                 )
             if "source" in self.needs and segment.source is None:
                 raise NeedsError(
-                    f"{self.name} needs the source, and segment {number} has none: give it with -s"
+                    f"{self.name} needs the source, and segment {number} has none: "
+                    f"{WAYS['source']}"
                 )
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:

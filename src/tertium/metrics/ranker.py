@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, ModelError, NeedsError, UnknownNameError
 from tertium.learning.checkpoint import read_config
-from tertium.metrics.metric import REFERENCES, count_references, is_folder, load_metric
+from tertium.metrics.metric import REFERENCES, WAYS, count_references, is_folder, load_metric
 from tertium.registry import ALIASES, METRICS, RANKERS, build, print_spec, resolve, split_spec
 from tertium.scores import FloatArray, ScoreMatrix
 from tertium.segment import Segment
@@ -110,9 +110,9 @@ class Ranker(ABC):
             raise DataError(f"{self.name}: there is nothing to compare")
         for segment in segments:
             if "references" in self.needs and not segment.references:
-                raise NeedsError(f"{self.name} needs references: give them with -r")
+                raise NeedsError(f"{self.name} needs references: {WAYS['references']}")
             if "source" in self.needs and segment.source is None:
-                raise NeedsError(f"{self.name} needs the source: give it with -s")
+                raise NeedsError(f"{self.name} needs the source: {WAYS['source']}")
 
     def signature(self, segments: Sequence[Segment]) -> str:
         """What to publish beside a ranking."""
@@ -156,6 +156,9 @@ class ByScore(Ranker):
         values = scores.segments if scores.higher_is_better else -scores.segments
         result: FloatArray = (np.sign(values[left] - values[right]) + 1) / 2
         return result
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        load_metric(self.metric).check(segments)
 
     def signature(self, segments: Sequence[Segment]) -> str:
         return f"{self.title}|metric:{load_metric(self.metric).signature(segments)}"
