@@ -15,6 +15,7 @@ from tertium.scores import FloatArray
 DOTS = MANY  # more than these become shades
 CELLS = 34  # of the shades, on either side
 STEPS = 5  # of darkness
+PALEST = 0.45  # has a contrast of 2 with the paper
 BUCKETS = 8  # of lengths
 OUTERMOST = 5  # translations that are named below a picture
 
@@ -196,8 +197,9 @@ def _shades(a: FloatArray, b: FloatArray, plot: Panel) -> list[Markup]:
             f"h{compact(wide)}v{compact(high)}h-{compact(wide)}z"
             for i, j in zip(*np.nonzero(level == step), strict=True)
         )
+        opacity = PALEST + (1 - PALEST) * (step - 1) / (STEPS - 1)
         if cells:
-            parts.append(element("path", d=cells, class_="shade", opacity=step / STEPS))
+            parts.append(element("path", d=cells, class_="shade", opacity=opacity))
     return parts
 
 

@@ -131,14 +131,16 @@ def _name(name: str, short: str, y: float, plot: Panel) -> Markup:
 
 
 def _bands(groups: Sequence[int], plot: Panel) -> list[Markup]:
-    """A shade behind every other group, in the order drawn."""
-    parts = []
+    """A shade behind every other group, in the order drawn, and a rule between any two."""
+    parts, start, end = [], plot.x.start - 4, plot.x.end + 6
     for place, group in enumerate(groups):
+        top = 10 + ROW * place
         if group and group % 2:
             parts.append(
-                element("rect", x=plot.x.start - 4, y=10 + ROW * place,
-                        width=plot.x.end - plot.x.start + 10, height=ROW, class_="band")
-            )  # fmt: skip
+                element("rect", x=start, y=top, width=end - start, height=ROW, class_="band")
+            )
+        if place and group != groups[place - 1]:
+            parts.append(element("line", x1=start, x2=end, y1=top, y2=top, class_="border"))
     return parts
 
 

@@ -57,7 +57,7 @@ function disagreement() {
   if (!(key in APART)) return [];
   const cell = (unit, title) =>
     make("td", { class: "number", "data-label": title }, percent(key, farthest(data[key], unit)));
-  return [{ title: "disagreement", key, style: "number", cell }];
+  return [{ title: "disagreement", key, style: "number", width: "number apart", cell }];
 }
 function percent(key, value) {
   if (Number.isNaN(value)) return "–";
@@ -123,7 +123,7 @@ function render() {
   const widths = make(
     "colgroup",
     {},
-    ...columns.map(({ style }) => make("col", { class: style === "number" ? "score" : style })),
+    ...columns.map(({ style, width = style }) => make("col", { class: width })),
   );
   const caption = pair
     ? [named(columns[1].title), " beside ", named(columns[2].title), `, ${metric}`]
@@ -159,7 +159,7 @@ function legend(columns) {
     word("ins", "not in the nearest reference");
   const key = $("sort").value;
   if (key in APART)
-    parts.push(make("span", {}, `disagreement: ${APART[key]} … of all ranks, from 0 to 100 %`));
+    parts.push(make("span", {}, `disagreement: ${APART[key]} this share of all ranks`));
   return parts;
 }
 function reachable() {
