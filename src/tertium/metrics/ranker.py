@@ -158,6 +158,8 @@ class ByScore(Ranker):
         return result
 
     def check(self, segments: Sequence[Segment]) -> None:
+        if not segments:
+            super().check(segments)
         load_metric(self.metric).check(segments)
 
     def signature(self, segments: Sequence[Segment]) -> str:
