@@ -14,7 +14,7 @@ import numpy as np
 
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
-from tertium.errors import UsageError
+from tertium.errors import UnknownNameError, UsageError
 from tertium.metrics.metric import Metric
 from tertium.resampling import (
     Interval,
@@ -25,7 +25,7 @@ from tertium.resampling import (
     paired_randomisation,
 )
 from tertium.scores import FloatArray
-from tertium.scoring import Evaluation, score
+from tertium.scoring import ByMetric, Evaluation, score
 
 Test = Literal["bootstrap", "randomisation"]
 
@@ -48,6 +48,10 @@ class Comparison(Displayed):
     p_values: Mapping[str, FloatArray]
     clusters: Mapping[str, Sequence[int]]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p_values", ByMetric(self.p_values))
+        object.__setattr__(self, "clusters", ByMetric(self.clusters))
+
     @property
     def baseline(self) -> str:
         """The system the others are compared to."""
@@ -61,6 +65,8 @@ class Comparison(Displayed):
 
     def p_value(self, metric: str, system: str) -> float:
         """The p-value of a system against the baseline."""
+        if system not in self.evaluation.systems:
+            raise UnknownNameError("system", system, self.evaluation.systems)
         return float(self.p_values[metric][0, self.evaluation.systems.index(system)])
 
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
-from tertium.errors import UsageError
+from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.frames import make_frame
 from tertium.metrics.metric import Metric, load_metric
 from tertium.resampling import Interval, bootstrap, interval
@@ -24,13 +24,39 @@ from tertium.segment import Segment
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+Value = TypeVar("Value")
+
+
+class BySystem(dict[str, Value]):
+    """Values by the name of a system; an unknown one is answered with what was meant."""
+
+    def __missing__(self, name: str) -> Value:
+        raise UnknownNameError("system", name, self)
+
+
+class ByMetric(dict[str, Value]):
+    """Values by the spec of a metric, found under every spelling of it.
+
+    >>> ByMetric({"chrf:word_order=2": 1})["chrf++"]
+    1
+    """
+
+    def __missing__(self, name: str) -> Value:
+        try:
+            spec = load_metric(name).spec
+        except TertiumError:
+            spec = name
+        if spec not in self:
+            raise UnknownNameError("metric", name, self)
+        return self[spec]
+
 
 @dataclass(frozen=True)
 class Evaluation(Displayed):
     """What some metrics say of some systems.
 
-    `scores[system][metric]` holds the scores, metrics by their specs; `intervals` likewise holds
-    bootstrap intervals where they were asked for.
+    `scores[system][metric]` holds the scores, metrics by their specs, also spelt another way;
+    `intervals` likewise holds bootstrap intervals where they were asked for.
     """
 
     testset: TestSet
@@ -38,6 +64,11 @@ class Evaluation(Displayed):
     metrics: tuple[str, ...]
     scores: Mapping[str, Mapping[str, Scores]]
     intervals: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for part in ("scores", "intervals"):
+            by_system = getattr(self, part).items()
+            object.__setattr__(self, part, BySystem({s: ByMetric(v) for s, v in by_system}))
 
     def of_metric(self, metric: str) -> list[Scores]:
         """The scores of all systems under one metric, in the order of `systems`."""

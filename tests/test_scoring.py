@@ -1,0 +1,49 @@
+"""What an evaluation and a comparison answer to: any spelling of a metric, and known systems."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+import tertium
+from tertium.data.testset import TestSet
+from tertium.errors import UnknownNameError
+
+
+@pytest.fixture(scope="module")
+def comparison(example: TestSet) -> tertium.Comparison:
+    return tertium.compare(example, ["chrf++", "chrf:beta=2"], resamples=20)
+
+
+def test_a_metric_answers_to_every_spelling(comparison: tertium.Comparison) -> None:
+    evaluation = comparison.evaluation
+    for spelling in ("chrf++", "chrfpp", "chrf: word_order=2", "chrf:word_order=2,beta=2"):
+        scores = evaluation.scores["good"][spelling]
+        assert scores is evaluation.scores["good"]["chrf:word_order=2"]
+        assert evaluation.of_metric(spelling)[0] is scores
+        assert evaluation.intervals["good"][spelling].low < scores.system
+        assert comparison.p_value(spelling, "poor") < 0.1
+        assert comparison.difference(spelling, "poor") < 0
+        assert comparison.clusters[spelling] == comparison.clusters["chrf:word_order=2"]
+    assert evaluation.metrics == ("chrf:word_order=2", "chrf")
+
+
+def test_what_was_not_scored_is_answered_with_what_was(comparison: tertium.Comparison) -> None:
+    scores = comparison.evaluation.scores
+    with pytest.raises(UnknownNameError, match=r"unknown metric 'bleu'.*known: chrf, chrf:word"):
+        _ = scores["good"]["bleu"]
+    with pytest.raises(UnknownNameError, match="unknown metric 'chrff': did you mean 'chrf'"):
+        comparison.p_value("chrff", "poor")
+    with pytest.raises(UnknownNameError, match="unknown system 'goood': did you mean 'good'"):
+        _ = scores["goood"]
+    with pytest.raises(UnknownNameError, match="unknown system 'zzz'"):
+        comparison.p_value("chrf", "zzz")
+    with pytest.raises(UnknownNameError, match="unknown system 'zzz'"):
+        comparison.difference("chrf", "zzz")
+
+
+def test_an_evaluation_is_copied_and_sent_to_processes(comparison: tertium.Comparison) -> None:
+    for other in (copy.deepcopy(comparison), pickle.loads(pickle.dumps(comparison))):
+        assert other.p_value("chrf++", "poor") == comparison.p_value("chrf++", "poor")
