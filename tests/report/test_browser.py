@@ -269,6 +269,13 @@ def test_a_dot_leads_to_its_translation(opened: Browser) -> None:
     assert opened.evaluate(where).startswith("# 14poor")
 
 
+def test_an_outermost_translation_is_one_link_away(opened: Browser) -> None:
+    number, system = texts(opened, ".outer a")[0].removeprefix("segment ").split(", ")
+    opened.click(".outer a")
+    where = opened.evaluate("document.activeElement.closest('th').textContent")
+    assert where.startswith(f"# {number}{system}")
+
+
 def test_tables_of_the_overview_sort(opened: Browser) -> None:
     opened.click("table.scores thead th:nth-child(4) button")  # TER, descending first
     assert texts(opened, "table.scores tbody th")[0].startswith("poor")

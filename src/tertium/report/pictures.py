@@ -167,7 +167,8 @@ def _with_rows(grid: Grid, chart: Markup, caption: str, x: Axis, y: Axis) -> Mar
     if most:
         return figure(chart, f"{caption}; darkest shade: {most:,}")
     links = [
-        element("a", element("bdi", grid.label(row)), href=f"#segment-{grid.item_of[row] + 1}")
+        element("a", element("bdi", grid.label(row)), data_row=int(row),
+                href=f"#segment-{grid.item_of[row] + 1}")  # fmt: skip
         for row in outermost(x.values, y.values)
     ]
     outer = element("p", "Outermost: ", join(links, "; "), class_="note outer") if links else ""

@@ -207,8 +207,10 @@ function listen() {
   $("clear").addEventListener("click", clearAll);
   window.addEventListener("resize", reachable);
   document.addEventListener("click", (event) => {
-    const dot = event.target.closest("circle[data-row]");
-    if (dot) show(Number(dot.dataset.row));
+    const dot = event.target.closest("[data-row]");
+    if (!dot) return;
+    event.preventDefault();
+    show(Number(dot.dataset.row));
   });
   window.addEventListener("hashchange", follow);
 }
