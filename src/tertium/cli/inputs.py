@@ -21,7 +21,8 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add -s, -t, -r and what goes with them."""
     group = parser.add_argument_group("input")
     group.add_argument(
-        "-t", "--translations", "-i", "--input", nargs="+", metavar="FILE", required=True,
+        "-t", "--translations", "-i", "--input", nargs="+", action="extend", metavar="FILE",
+        required=True,
         help="system outputs, one segment a line (.gz too); or one .jsonl/.tsv/.csv of records",
     )  # fmt: skip
     group.add_argument("-s", "--sources", metavar="FILE", help="the source text")
@@ -31,8 +32,9 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("--documents", metavar="FILE", help="a document id for each segment")
     group.add_argument(
-        "--names", nargs="+", metavar="NAME", help="system names (default: the file names)"
-    )
+        "--names", nargs="+", action="extend", metavar="NAME",
+        help="system names (default: the file names)",
+    )  # fmt: skip
     group.add_argument(
         "--fields", metavar="A,B,...", help="column names of a TSV or CSV without a header"
     )

@@ -54,23 +54,27 @@ def add_parser(
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
     group.add_argument(
-        "--human", nargs="+", required=True, metavar="FILE",
+        "--human", nargs="+", action="extend", required=True, metavar="FILE",
         help="human scores or comparisons: files, folders, or names of sets in --data",
     )  # fmt: skip
     group.add_argument(
-        "--scores", nargs="+", default=[], metavar="FILE", help="scores that metrics gave"
-    )
+        "--scores", nargs="+", action="extend", default=[], metavar="FILE",
+        help="scores that metrics gave",
+    )  # fmt: skip
     group.add_argument("--data", metavar="DIR", help="where named sets are (or TERTIUM_DATA)")
-    group.add_argument("--lps", nargs="+", default=[], metavar="LP", help="these language pairs")
     group.add_argument(
-        "--exclude", nargs="+", default=[], metavar="SYSTEM", help="leave these systems out"
+        "--lps", nargs="+", action="extend", default=[], metavar="LP", help="these language pairs"
     )
+    group.add_argument(
+        "--exclude", nargs="+", action="extend", default=[], metavar="SYSTEM",
+        help="leave these systems out",
+    )  # fmt: skip
     group.add_argument("--gold", metavar="NAME", help="which human scores of a folder, e.g. mqm")
     group.add_argument(
         "--standardise", action="store_true", help="turn ratings into z-scores of each annotator"
     )
     group.add_argument(
-        "--lower-better", nargs="+", default=[], metavar="METRIC",
+        "--lower-better", nargs="+", action="extend", default=[], metavar="METRIC",
         help="metrics of --scores of which a lower score is better",
     )  # fmt: skip
 
@@ -78,7 +82,8 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
 def _add_statistics(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("statistics")
     group.add_argument(
-        "--statistic", nargs="+", default=[], metavar="NAME", choices=[*STATISTICS],
+        "--statistic", nargs="+", action="extend", default=[], metavar="NAME",
+        choices=[*STATISTICS],
         help=f"one or more of {', '.join(STATISTICS)} (default: pearson, or tau-strict where "
         "people compared)",
     )  # fmt: skip

@@ -49,8 +49,9 @@ def add_parser(
     parser.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
     parser.add_argument("--ranker", metavar="RANKER", help="also a ranker's chances to win")
     parser.add_argument(
-        "--curves", nargs="+", default=[], metavar="FILE", help="learning curves, ablations (JSON)"
-    )
+        "--curves", nargs="+", action="extend", default=[], metavar="FILE",
+        help="learning curves, ablations (JSON)",
+    )  # fmt: skip
     add_runtime(parser)
     group = parser.add_argument_group("output")
     group.add_argument(

@@ -50,7 +50,9 @@ def add_parser(
     parser.add_argument("paper", nargs="?", help=f"a paper, as --list names it, or {ALL!r}")
     parser.add_argument("--list", action="store_true", help="list papers and tables")
     parser.add_argument("--table", metavar="N", help="one table (default: all)")
-    parser.add_argument("--rows", nargs="+", metavar="ROW", help="measure these rows only")
+    parser.add_argument(
+        "--rows", nargs="+", action="extend", metavar="ROW", help="measure these rows only"
+    )
     parser.add_argument("--data", metavar="DIR", help=f"the judgements (default: {VARIABLE})")
     parser.add_argument("-o", "--output", metavar="FILE", help="write a page of results (.md)")
     parser.add_argument("--again", action="store_true", help="with -o: measure what is known, too")

@@ -47,16 +47,16 @@ def add_parser(
     )
     parser.add_argument("metric", metavar="METRIC", help="what to train, as a spec")
     data = parser.add_argument_group("data")
-    data.add_argument("--train", nargs="+", default=[], metavar="FILE", help="judged translations")
-    data.add_argument("--preferences", nargs="+", default=[], metavar="FILE", help="comparisons")
-    data.add_argument("--dev", nargs="+", default=[], metavar="FILE", help="to choose the epoch on")
-    data.add_argument(
-        "--dev-preferences", nargs="+", default=[], metavar="FILE", help="the same, comparisons"
-    )
-    data.add_argument(
-        "--held-out", nargs="+", default=[], metavar="FILE",
-        help="judged translations whose references must not be trained on (test sets)",
-    )  # fmt: skip
+    for option, help_text in (
+        ("--train", "judged translations"),
+        ("--preferences", "comparisons"),
+        ("--dev", "to choose the epoch on"),
+        ("--dev-preferences", "the same, comparisons"),
+        ("--held-out", "judged translations whose references must not be trained on (test sets)"),
+    ):
+        data.add_argument(
+            option, nargs="+", action="extend", default=[], metavar="FILE", help=help_text
+        )
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the trained metric")
     add_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no table")
