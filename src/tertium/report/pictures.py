@@ -168,9 +168,9 @@ def _with_rows(grid: Grid, chart: Markup, caption: str, x: Axis, y: Axis) -> Mar
         return figure(chart, f"{caption}; darkest shade: {most:,}")
     links = [
         element("a", element("bdi", grid.label(row)), data_row=int(row),
-                href=f"#segment-{grid.item_of[row] + 1}")  # fmt: skip
+                href=f"#segment-{grid.item_of[row] + 1}")
         for row in outermost(x.values, y.values)
-    ]
+    ]  # fmt: skip
     outer = element("p", "Outermost: ", join(links, "; "), class_="note outer") if links else ""
     return figure(chart, caption, outer)
 
