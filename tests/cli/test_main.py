@@ -32,3 +32,34 @@ def test_systems_of_two_options_are_both_scored(capsys: pytest.CaptureFixture[st
     reference = str(EXAMPLES / "reference-a.en.txt")
     assert main(["score", "-t", good, "-t", fair, "-r", reference, "-m", "chrf", "-b"]) == 0
     assert len(capsys.readouterr().out.split()) == 2
+
+
+def test_a_stream_that_is_not_utf8_is_written_in_utf8() -> None:
+    command = [sys.executable, "-m", "tertium", *SCORE]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    found = subprocess.run(command, env=environment, capture_output=True, check=False)
+    assert found.returncode == 0, found.stderr.decode()
+    assert "chrF ↑" in found.stdout.decode("utf-8")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_full_disk_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        found = subprocess.run(
+            [sys.executable, "-m", "tertium", *SCORE], stdout=full, stderr=subprocess.PIPE,
+            check=False, text=True,
+        )  # fmt: skip
+    assert found.returncode == 2
+    assert found.stderr.count("\n") == 1
+    assert "No space left" in found.stderr
+
+
+def test_an_interruption_has_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> argparse.ArgumentParser:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tertium.cli.make_parser", interrupted)
+    assert main(["list"]) == 130
+    assert capsys.readouterr().err == "tertium: interrupted\n"

@@ -8,7 +8,9 @@ bug and keeps its traceback.
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
+import io
 import logging
 import os
 import sys
@@ -34,6 +36,7 @@ COMMANDS = (
     "cite",
 )
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 DESCRIPTION = "Judge machine translation: score, compare, learn, and measure agreement with people."
 EPILOG = """\
 examples:
@@ -47,27 +50,44 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    parser = make_parser()
-    args = parser.parse_args(argv)
-    logging.basicConfig(
-        level=logging.ERROR if getattr(args, "quiet", False) else logging.WARNING,
-        format="tertium: %(message)s",
-        stream=sys.stderr,
-    )
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # tables have arrows, texts any script
+            stream.reconfigure(encoding="utf-8", errors="replace")
     try:
-        code: int = args.run(args)
+        code = _run(argv)
         sys.stdout.flush()
         return code
     except TertiumError as error:
         print(f"tertium: error: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        # The reader (`head`, say) has gone; keep Python from complaining again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _close_output()  # the reader (`head`, say) has gone
         return 0
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _close_output()
+        print(f"tertium: error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("tertium: interrupted", file=sys.stderr)
         return 130
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    args = make_parser().parse_args(argv)
+    logging.basicConfig(
+        level=logging.ERROR if getattr(args, "quiet", False) else logging.WARNING,
+        format="tertium: %(message)s",
+        stream=sys.stderr,
+    )
+    code: int = args.run(args)
+    return code
+
+
+def _close_output() -> None:
+    """Let what is still to be printed go nowhere, or Python would complain again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def make_parser() -> argparse.ArgumentParser:
