@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -10,8 +12,9 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 
 import tertium
 from tertium.compat import comet, evaluate, sacrebleu
+from tertium.compat.sacrebleu import metrics
 from tertium.data.testset import TestSet
-from tertium.errors import LengthError, UnknownNameError, UsageError
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 
 SYSTEMS = ("good", "fair", "poor")
 
@@ -97,7 +100,41 @@ def test_what_sacrebleu_has_and_we_do_not_is_refused() -> None:
         _ = sacrebleu.corpus_ter(["a"], [["a"]]).precisions
 
 
-DATA = [
+def test_a_score_is_copied_and_sent_to_processes() -> None:
+    score = sacrebleu.corpus_bleu(["the cat sat"], [["the cat sat down"]])
+    for other in (copy.copy(score), copy.deepcopy(score), pickle.loads(pickle.dumps(score))):
+        assert other == score
+        assert other.precisions == score.precisions
+
+
+def test_metrics_are_where_sacrebleu_has_them() -> None:
+    assert (metrics.BLEU, metrics.CHRF, metrics.TER) == (
+        sacrebleu.BLEU, sacrebleu.CHRF, sacrebleu.TER
+    )  # fmt: skip
+
+
+def test_references_that_are_no_streams_are_refused() -> None:
+    # sacrebleu reads a flat list as two streams of letters
+    with pytest.raises(UsageError, match=r"one list for each set .* give \[references\]"):
+        sacrebleu.corpus_bleu(["a", "b"], ["a", "b"])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match=r"give \[references\]"):
+        sacrebleu.CHRF(references=["a"]).corpus_score(["a"], None)  # type: ignore[list-item]
+
+
+def test_a_missing_hypothesis_is_named() -> None:
+    lacking: Any = ["a", None]
+    with pytest.raises(DataError, match="hypotheses: hypothesis 2 is None"):
+        sacrebleu.corpus_bleu(lacking, [["a", "b"]])
+    with pytest.raises(DataError, match="the hypothesis of a segment is None"):
+        sacrebleu.sentence_bleu(lacking[1], ["a"])
+    for name in ("chrf", "nist"):
+        with pytest.raises(DataError, match="predictions: prediction 2 is None"):
+            evaluate.load(name).compute(predictions=lacking, references=["a", "b"])
+    with pytest.raises(DataError, match="item 2: no translation"):
+        comet.load_from_checkpoint("chrf").predict([DATA[0], {**DATA[1], "mt": None}], gpus=0)
+
+
+DATA: list[dict[str, Any]] = [
     {"src": "Hallo Welt", "mt": "hello world", "ref": "hello world"},
     {"src": "Guten Tag", "mt": "good evening", "ref": "good day"},
 ]
@@ -187,3 +224,13 @@ def test_what_evaluate_has_and_we_do_not_is_refused() -> None:
         evaluate.load("bertscore").compute(predictions=["a"], references=["a"])
     with pytest.raises(UsageError, match="no predictions"):
         evaluate.load("chrf").compute(references=["a"])
+    with pytest.raises(UsageError, match=r"no references; give references=\[...\]"):
+        evaluate.load("chrf").compute(predictions=["a"])
+    with pytest.raises(UsageError, match="no references"):
+        evaluate.load("sacrebleu").compute(predictions=["a"], references=None)
+    with pytest.raises(UsageError, match="no sources"):
+        evaluate.load("comet", "chrf").compute(predictions=["a"], references=["a"])
+    with pytest.raises(UsageError, match="a model of Hugging Face is 'hf/roberta-large'"):
+        evaluate.load("bertscore").compute(
+            predictions=["a"], references=["a"], model_type="roberta-large"
+        )

@@ -7,13 +7,15 @@ here. Any other name is a metric of tertium.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tertium.compat import comet, sacrebleu
-from tertium.errors import LengthError, UsageError
+from tertium.errors import LengthError, UnknownNameError, UsageError
 from tertium.metrics.metric import load_metric
 from tertium.metrics.peers import arrange
+from tertium.segment import check_texts
 
 Compute = Callable[..., dict[str, Any]]
 REFUSED: Mapping[str, str] = {
@@ -46,8 +48,10 @@ class EvaluationModule:
         """The scores of what is given here, or was added before."""
         given = {**self._rows, **arguments}
         self._rows = {}
-        if "predictions" not in given:
-            raise UsageError(f"{self.name}: no predictions; give predictions=[...]")
+        for key in _required(self._compute):
+            if given.get(key) is None:
+                raise UsageError(f"{self.name}: no {key}; give {key}=[...]")
+        check_texts(given["predictions"], "predictions", "prediction")
         count = len(given["predictions"])
         for key in ("references", "sources"):
             if given.get(key) is not None and len(given[key]) != count:
@@ -129,10 +133,14 @@ def _bertscore(
     encoder = model_type or ("minilm" if lang == "en" else "use")
     if num_layers is not None:
         encoder = f"{encoder}@{num_layers}"
-    metric = load_metric("bertscore", encoder=encoder, idf=idf, rescale=rescale_with_baseline)
     changes = {"device": device, "batch_size": batch_size}
+    segments = arrange(predictions, references, layout="segments")
+    fields = {"encoder": encoder, "idf": idf, "rescale": rescale_with_baseline}
     with runtime(**{key: value for key, value in changes.items() if value is not None}):
-        scores = metric.score(arrange(predictions, references, layout="segments"))
+        try:
+            scores = load_metric("bertscore", **fields).score(segments)
+        except UnknownNameError as error:
+            raise UsageError(f"{error}; a model of Hugging Face is 'hf/{encoder}'") from None
     parts = {name: scores.statistics[:, scores.columns.index(name)].tolist()
              for name in ("precision", "recall", "f1")}  # fmt: skip
     return {**parts, "hashcode": scores.signature}
@@ -162,6 +170,13 @@ def _streams(predictions: Sequence[str], references: Sequence[Any]) -> list[list
     if len({len(row) for row in rows}) > 1:
         raise LengthError("every prediction needs the same number of references here")
     return [list(stream) for stream in zip(*rows, strict=True)]
+
+
+def _required(compute: Compute) -> list[str]:
+    """The arguments that a module cannot do without."""
+    parameters = inspect.signature(compute).parameters.values()
+    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in kinds]
 
 
 def _plural(key: str) -> str:

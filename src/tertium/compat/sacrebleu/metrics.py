@@ -1,8 +1,4 @@
-"""sacrebleu's functions and classes, with its arguments, its attributes and its numbers.
-
-Replace `import sacrebleu` by `from tertium.compat import sacrebleu`. What changes is the speed of
-TER, and the signature, which names tertium as well.
-"""
+"""sacrebleu's metric classes and the scores that they give, as in `sacrebleu.metrics`."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ from tertium.metrics.metric import Metric
 from tertium.metrics.peers import arrange
 from tertium.metrics.ter import TER as TerMetric
 from tertium.scores import FloatArray
-from tertium.segment import Segment
+from tertium.segment import Segment, check_texts
 
 Streams = Sequence[Sequence[str | None]]
 
@@ -41,9 +37,10 @@ class Score:
     details: dict[str, Any] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name not in self.details:
-            raise AttributeError(f"a score of {self.name} has no {name!r}")
-        return self.details[name]
+        known = self.__dict__  # empty while the score is being copied or unpickled
+        if name.startswith("_") or name not in known.get("details", {}):
+            raise AttributeError(f"a score of {known.get('name', 'a metric')} has no {name!r}")
+        return known["details"][name]
 
     def format(self, width: int = 2, score_only: bool = False) -> str:
         """The score as text, rounded."""
@@ -74,6 +71,12 @@ class _Scorer:
         streams = self._references if references is None else references
         if streams is None:
             raise UsageError("no references: give streams, or references=... to the constructor")
+        check_texts(hypotheses, "hypotheses", "hypothesis")
+        if any(isinstance(stream, str) for stream in streams):
+            raise UsageError(
+                "references are streams, one list for each set of references, not texts: "
+                "give [references]"
+            )
         return self._score(arrange(hypotheses, streams, layout="streams"))  # type: ignore[arg-type]
 
     def sentence_score(self, hypothesis: str, references: Sequence[str]) -> Score:
@@ -198,78 +201,3 @@ class TER(_Scorer):
 
     def _details(self, totals: FloatArray) -> dict[str, Any]:
         return {"num_edits": float(totals[0]), "ref_length": float(totals[1])}
-
-
-def corpus_bleu(
-    hypotheses: Sequence[str],
-    references: Streams,
-    smooth_method: str = "exp",
-    smooth_value: float | None = None,
-    force: bool = False,
-    lowercase: bool = False,
-    tokenize: str = "13a",
-    use_effective_order: bool = False,
-) -> Score:
-    """BLEU of a corpus.
-
-    >>> print(corpus_bleu(["the cat sat on the mat"], [["the cat sat on a mat"]]))
-    BLEU = 53.73 83.3/60.0/50.0/33.3 (BP = 1.000 ratio = 1.000 hyp_len = 6 ref_len = 6)
-    """
-    scorer = BLEU(lowercase, force, tokenize, smooth_method, smooth_value,
-                  effective_order=use_effective_order)  # fmt: skip
-    return scorer.corpus_score(hypotheses, references)
-
-
-def sentence_bleu(
-    hypothesis: str,
-    references: Sequence[str],
-    smooth_method: str = "exp",
-    smooth_value: float | None = None,
-    lowercase: bool = False,
-    tokenize: str = "13a",
-    use_effective_order: bool = True,
-) -> Score:
-    """BLEU of one sentence, by default with effective order."""
-    scorer = BLEU(lowercase, False, tokenize, smooth_method, smooth_value,
-                  effective_order=use_effective_order)  # fmt: skip
-    return scorer.sentence_score(hypothesis, references)
-
-
-def corpus_chrf(
-    hypotheses: Sequence[str],
-    references: Streams,
-    char_order: int = 6,
-    word_order: int = 0,
-    beta: int = 2,
-    remove_whitespace: bool = True,
-    eps_smoothing: bool = False,
-) -> Score:
-    """chrF of a corpus."""
-    scorer = CHRF(char_order, word_order, beta, whitespace=not remove_whitespace,
-                  eps_smoothing=eps_smoothing)  # fmt: skip
-    return scorer.corpus_score(hypotheses, references)
-
-
-def sentence_chrf(
-    hypothesis: str,
-    references: Sequence[str],
-    char_order: int = 6,
-    word_order: int = 0,
-    beta: int = 2,
-    remove_whitespace: bool = True,
-    eps_smoothing: bool = False,
-) -> Score:
-    """chrF of one sentence."""
-    scorer = CHRF(char_order, word_order, beta, whitespace=not remove_whitespace,
-                  eps_smoothing=eps_smoothing)  # fmt: skip
-    return scorer.sentence_score(hypothesis, references)
-
-
-def corpus_ter(hypotheses: Sequence[str], references: Streams, **options: Any) -> Score:
-    """TER of a corpus; options as of `TER`."""
-    return TER(**options).corpus_score(hypotheses, references)
-
-
-def sentence_ter(hypothesis: str, references: Sequence[str], **options: Any) -> Score:
-    """TER of one sentence; options as of `TER`."""
-    return TER(**options).sentence_score(hypothesis, references)
