@@ -22,13 +22,13 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def write_judgements(file: Path, count: int, seed: int) -> Path:
+def write_judgements(file: Path, count: int, seed: int, most_wrong: int = 3) -> Path:
     """A user's own table: source, reference, hypothesis and score, worse where words are wrong."""
     rng = np.random.default_rng(seed)
     lines = ["source\treference\thypothesis\tscore"]
     for n in range(count):
         reference = rng.choice(WORDS, 6)
-        hypothesis, wrong = reference.copy(), n % 4
+        hypothesis, wrong = reference.copy(), n % (most_wrong + 1)
         hypothesis[:wrong] = "wrong"
         texts = (" ".join(t) for t in (reference[::-1], reference, hypothesis))
         lines.append("\t".join([*texts, str(1.0 - wrong)]))
@@ -48,6 +48,7 @@ def files(tmp_path: Path) -> dict[str, str]:
     return {
         "train": str(write_judgements(tmp_path / "train.tsv", 16, 0)),
         "dev": str(write_judgements(tmp_path / "dev.tsv", 8, 1)),
+        "constant": str(write_judgements(tmp_path / "constant.tsv", 16, 2, most_wrong=0)),
         "preferences": str(write_preferences(tmp_path / "pref.tsv", 5)),
         "out": str(tmp_path / "model"),
     }
@@ -101,6 +102,7 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["svr:encoders=toy", "--preferences", "{preferences}"], "comparison"),
         (["bleu-r", "--train", "{train}", "--preferences", "{preferences}"], "cannot use"),
         (["bleu-r", "--train", "{train}", "--dev-preferences", "{preferences}"], "cannot use"),
+        (["bleu-r", "--train", "{constant}"], "all 16 human scores are 1"),
         (["esim:encoder=toy", "--train", "{train}", "--patience", "-1"], "patience=-1"),
         (["esim:encoder=toy", "--train", "{train}", "--dev", "{train}"], "nothing is left"),
     ],

@@ -29,6 +29,7 @@ from tertium.learning.checkpoint import (
     read_config,
     write_checkpoint,
 )
+from tertium.learning.examples import check_targets
 from tertium.learning.linear import STRENGTHS, LinearModel, Prior, fit, held_out_strength
 from tertium.metrics.metric import REFERENCES, SegmentMetric
 from tertium.metrics.trainable import SHIPPED, UNSAVED, TrainingData, judged_sets
@@ -223,6 +224,7 @@ def _learn(
 ) -> Trained:
     if not data:
         raise DataError(f"{metric.name}: there is nothing to learn from (no judgements)")
+    check_targets(np.array([judgement.score for judgement in data]))
     names = metric.feature_names
     prior = Prior(
         signs=tuple(metric.sign(name) for name in names),
