@@ -63,3 +63,12 @@ def test_an_interruption_has_no_traceback(
     monkeypatch.setattr("tertium.cli.make_parser", interrupted)
     assert main(["list"]) == 130
     assert capsys.readouterr().err == "tertium: interrupted\n"
+
+
+def test_a_file_that_may_not_be_written_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # root may write everywhere, so the system is asked in its place
+    monkeypatch.setattr("os.access", lambda path, mode: str(path) != str(tmp_path))
+    assert main(["score", "-t", "missing", "-m", "chrf", "--to-json", str(tmp_path / "a")]) == 2
+    assert "no permission" in capsys.readouterr().err

@@ -102,6 +102,10 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["svr:encoders=toy", "--preferences", "{preferences}"], "comparison"),
         (["bleu-r", "--train", "{train}", "--preferences", "{preferences}"], "cannot use"),
         (["bleu-r", "--train", "{train}", "--dev-preferences", "{preferences}"], "cannot use"),
+        (["bleu-r", "--train", "{train}", "--epochs", "3"], "bleu-r does not read --epochs"),
+        (["bleu-r", "--train", "{train}", "--mixed", "--folds", "3"], "--mixed, --folds"),
+        (["svr:encoders=toy", "--train", "{train}", "--rate", "1"], "it reads --folds"),
+        (["svr:encoders=toy", "--train", "{train}", "--folds", "0"], "two folds or more"),
         (["bleu-r", "--train", "{constant}"], "all 16 human scores are 1"),
         (["esim:encoder=toy", "--train", "{train}", "--patience", "-1"], "patience=-1"),
         (["esim:encoder=toy", "--train", "{train}", "--dev", "{train}"], "nothing is left"),
@@ -140,3 +144,11 @@ def test_analyse_counts_what_only_one_metric_rates_high(
     assert main([*arguments, "--examples", "1"]) == 0
     assert "only chrF" in capsys.readouterr().out
     assert main(["analyse", files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = f"{files['train']}/model"
+    assert main(["train", "bleu-r", "--train", "missing.tsv", "-o", output]) == 2
+    assert f"{files['train']} is no folder" in capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -116,3 +117,5 @@ def check_writable(path: str | None) -> None:
         raise DataError(f"{target} is a directory; a file name was expected")
     if not target.parent.is_dir():
         raise DataError(f"{target}: the folder {target.parent} does not exist")
+    if not os.access(target.parent, os.W_OK):
+        raise DataError(f"{target}: no permission to write to the folder {target.parent}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
     from tertium.data.judgements import JudgementSet
     from tertium.data.preferences import RankingSet
     from tertium.learning.options import Epoch, TrainingOptions
+
+NETWORK = ("epochs", "patience", "batch_size", "rate")
+# the options that each way to train reads
+READ: dict[str, tuple[str, ...]] = {
+    "train_head": (*NETWORK, "comparison_epochs", "comparison_rate", "items", "loss", "mixed"),
+    "train_svr": ("folds",),
+    "train_ranker": NETWORK,
+    "train_regression": (),
+}
 
 DESCRIPTION = "Train a metric on human judgements and write it to a folder."
 EPILOG = """\
@@ -93,6 +103,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.train and not args.preferences:
         raise UsageError("nothing to learn from: give --train FILE... or --preferences FILE...")
     config = read_fields(getattr(cls, "settings", cls), name, texts)
+    check_options(cls, args)
     check_folder(Path(args.output))
     scores, rankings = read_sets(args.train, args.preferences)
     dev_scores, dev_rankings = read_sets(args.dev, args.dev_preferences)
@@ -116,6 +127,19 @@ def train_of(cls: Any) -> Callable[..., None]:
     if issubclass(cls, Trainable):
         return train_svr
     return train_ranker if issubclass(cls, Ranker) else train_regression
+
+
+def check_options(cls: Any, args: argparse.Namespace) -> None:
+    """Refuse options that would be ignored, and folds that are none."""
+    read = READ[train_of(cls).__name__]
+    known = dict.fromkeys(option for options in READ.values() for option in options)
+    unread = [o for o in known if o not in read and getattr(args, o) not in (None, False)]
+    if unread:
+        names = ", ".join("--" + option.replace("_", "-") for option in unread)
+        reads = ", ".join("--" + option.replace("_", "-") for option in read) or "none of these"
+        raise UsageError(f"{cls.name} does not read {names}: leave it out (it reads {reads})")
+    if args.folds is not None and args.folds < 2:
+        raise UsageError(f"--folds {args.folds}: cross validation takes two folds or more")
 
 
 def train_head(cls: Any, args: argparse.Namespace, config: dict[str, Any], data: Sequence[Any],
@@ -209,6 +233,9 @@ def check_folder(folder: Path) -> None:
     """Refuse to write over something that is no training folder."""
     if folder.is_file():
         raise UsageError(f"{folder} is a file: -o takes a folder")
+    place = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise UsageError(f"{folder} cannot be made: {place} is no folder that can be written to")
     known = ("config.json", "training.safetensors")
     if folder.is_dir() and any(folder.iterdir()) and not any((folder / f).is_file() for f in known):
         raise UsageError(f"{folder} is not empty and holds no trained metric: give another folder")
