@@ -281,3 +281,52 @@ def test_few_segments_are_said_to_mislead(
         assert ("*-" in out) == (count == "9")
     assert main(["compare", *INPUTS, "-m", "chrf"]) == 0
     assert "mislead" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--paired-bs", "-sl"], "-sl: a paired test"),
+        (["--paired-ar", "-b", "--confidence"], "-b, --confidence: a paired test"),
+        (["--paired-bs", "--only-system"], "--only-system: a paired test"),
+        (["--confidence-n", "10"], "give both"),
+        (["--confidence", "--confidence-n", "0"], "at least one resample"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(
+    extra: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["score", *INPUTS, "-m", "chrf", *extra]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["score", "compare"])
+@pytest.mark.parametrize("style", ["text", "md", "tsv", "json"])
+def test_warnings_are_said_once_and_not_when_quiet(
+    command: str, style: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = [command, *INPUTS, "-m", "chrf", "-f", style]
+    assert main(asked) == 0
+    shown = capsys.readouterr()
+    below = style in ("text", "md")
+    assert shown.out.count("warning: empty hypothesis") == (1 if below else 0)
+    assert shown.err.count("warning: empty hypothesis") == (0 if below else 1)
+    assert main([*asked, "-q"]) == 0
+    quiet = capsys.readouterr()
+    assert "warning:" not in quiet.out + quiet.err
+
+
+def test_tsv_keeps_intervals_and_names_the_baseline_apart(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["compare", *INPUTS, "-m", "chrf", "-f", "tsv"]) == 0
+    header, first, second, _ = capsys.readouterr().out.splitlines()
+    assert header.split("\t")[:5] == ["system", "baseline", "chrF ↑", "chrF ↑ low", "chrF ↑ high"]
+    assert first.split("\t")[:2] == ["good", "1"]
+    assert second.split("\t")[:2] == ["fair", "0"]
+    low, high = map(float, first.split("\t")[3:5])
+    assert low < float(first.split("\t")[2]) < high
+    assert main(["compare", *INPUTS, "-m", "chrf", "bleu", "-f", "tsv", "--pairs"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert rows[0] == ["metric", "system", "other", "p"]
+    assert len(rows) == 1 + 2 * 6

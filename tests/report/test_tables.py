@@ -103,3 +103,8 @@ def test_texts_are_wrapped_and_numbers_are_not() -> None:
     assert "1234567.25" in text
     assert max(map(len, text.splitlines())) <= 40
     assert " ".join(text.split()).count("stand") == 1
+
+
+def test_tsv_has_columns_for_what_a_cell_holds_beside_its_value() -> None:
+    rows = [[Cell("a", "a", more={"low\t": 1.5}), "x"], [Cell("b", "b"), "y"]]
+    assert render(Table(["n\t1", "m"], rows), "tsv") == "n 1\tlow \tm\na\t1.5\tx\nb\t\ty\n"

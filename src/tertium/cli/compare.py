@@ -13,7 +13,14 @@ from tertium.cli.inputs import (
     chosen_metrics,
     read_inputs,
 )
-from tertium.cli.output import add_output, print_records, print_table, write_json
+from tertium.cli.output import (
+    NOTED,
+    add_output,
+    print_records,
+    print_table,
+    print_warnings,
+    write_json,
+)
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.cli.score import BESIDE, add_paired
 
@@ -43,7 +50,7 @@ def add_parser(
     add_inputs(parser)
     add_runtime(parser)
     output = add_output(parser)
-    output.add_argument("--pairs", action="store_true", help="also the p-values of all pairs")
+    output.add_argument("--pairs", action="store_true", help="also the p-values of all pairs; in TSV these alone")
     add_paired(parser)
     parser.add_argument("--seed", type=int, default=12345, help="of all resampling")
     parser.add_argument("--alpha", type=float, default=0.05, help="level of the marks and ranks")
@@ -73,11 +80,16 @@ def run(args: argparse.Namespace) -> int:
             pages.write_report(args.report, pages.make_report(result, metrics), args.quiet)
     if args.to_json:
         write_json(args.to_json, result.records(segments=True))
+    pairs = getattr(args, "pairs", False)
+    if args.format not in NOTED:
+        print_warnings(evaluations.warning_lines(result), args.quiet)
     if args.format == "json":
         print_records(result.records())
-        return 0
-    print_table(evaluations.comparison_table(result, args.width), args.format)
-    if getattr(args, "pairs", False):
-        for metric in result.evaluation.metrics:
+    elif pairs and args.format == "tsv":
+        print_table(evaluations.long_pair_table(result), args.format)
+    else:
+        table = evaluations.comparison_table(result, args.width, warnings=not args.quiet)
+        print_table(table, args.format)
+        for metric in result.evaluation.metrics if pairs else ():
             print_table(evaluations.pair_table(result, metric), args.format)
     return 0

@@ -13,6 +13,7 @@ from tertium.data.formats import write_atomically
 from tertium.report.tables import Format, Table, render
 
 FORMATS = ("text", "json", "tsv", "md", "latex")
+NOTED = ("text", "md", "latex")  # formats with notes below a table, warnings among them
 MOST_DECIMALS = 17  # all that a double holds
 
 
@@ -41,6 +42,12 @@ def print_table(table: Table, style: Format) -> None:
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else None
     sys.stdout.write(render(table, style, width=width, color=terminal and style == "text"))
+
+
+def print_warnings(lines: Sequence[str], quiet: bool) -> None:
+    """Print warnings to stderr, where a format has no place for them."""
+    for line in () if quiet else lines:
+        print(f"tertium: {line}", file=sys.stderr)
 
 
 def to_json(value: Any) -> str:

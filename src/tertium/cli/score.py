@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from tertium.cli.bars import bars
@@ -15,13 +14,30 @@ from tertium.cli.inputs import (
     chosen_metrics,
     read_inputs,
 )
-from tertium.cli.output import add_output, print_records, print_table, write_json
+from tertium.cli.output import (
+    NOTED,
+    add_output,
+    print_records,
+    print_table,
+    print_warnings,
+    write_json,
+)
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.errors import UsageError
 from tertium.frames import pandas, write_frame
 
 FRAME_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")
 BESIDE = "bleu chrf"  # what comparisons and reports show beside the best metric
+
+# what a paired test would ignore
+UNPAIRED = {
+    "score_only": "-b",
+    "sentence_level": "-sl",
+    "document_level": "-dl",
+    "only_system": "--only-system",
+    "confidence": "--confidence",
+    "confidence_n": "--confidence-n",
+}
 
 DESCRIPTION = "Score one or more systems under one or more metrics."
 EPILOG = """\
@@ -75,7 +91,9 @@ def add_parser(
 def add_confidence(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("confidence")
     group.add_argument("--confidence", action="store_true", help="95 %% bootstrap intervals")
-    group.add_argument("--confidence-n", type=int, default=1000, metavar="N", help="resamples")
+    group.add_argument(
+        "--confidence-n", type=int, metavar="N", help="resamples (default: 1000)"
+    )
     group.add_argument("--seed", type=int, default=12345, help="of all resampling")
 
 
@@ -92,12 +110,19 @@ def run(args: argparse.Namespace) -> int:
     if args.paired_bs or args.paired_ar:
         if args.output:
             raise UsageError("-o writes segment scores: leave out --paired-bs and --paired-ar")
+        unread = [name for key, name in UNPAIRED.items() if getattr(args, key)]
+        if unread:
+            raise UsageError(
+                f"{', '.join(unread)}: a paired test compares systems and shows their intervals; "
+                "leave it out, or leave out --paired-bs and --paired-ar"
+            )
         from tertium.cli import compare
 
         return compare.run(args)
     from tertium import scoring
     from tertium.report import evaluations
 
+    confidence = _resamples(args)
     check_writable(args.to_json)
     check_writable(args.report)
     check_frame_file(args.output)
@@ -105,7 +130,6 @@ def run(args: argparse.Namespace) -> int:
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
     metrics = chosen_metrics(args, testset)
-    confidence = args.confidence_n if args.confidence else 0
     with bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)
         if args.report:
@@ -130,11 +154,24 @@ def run(args: argparse.Namespace) -> int:
     elif args.document_level:
         print_table(evaluations.document_table(evaluation, args.width), args.format)
     else:
-        print_table(evaluations.system_table(evaluation, args.width), args.format)
-    if not args.quiet and args.format != "text":
-        for line in evaluations.warning_lines(evaluation):
-            print(f"tertium: {line}", file=sys.stderr)
+        table = evaluations.system_table(evaluation, args.width, warnings=not args.quiet)
+        print_table(table, args.format)
+    below = args.format in NOTED and not args.sentence_level and not args.document_level
+    if not below and not args.score_only:
+        print_warnings(evaluations.warning_lines(evaluation), args.quiet)
     return 0
+
+
+def _resamples(args: argparse.Namespace) -> int:
+    """How many bootstrap samples make the intervals; 0 where none are asked for."""
+    if not args.confidence:
+        if args.confidence_n is not None:
+            raise UsageError("--confidence-n says how many resamples --confidence takes: give both")
+        return 0
+    count: int = 1000 if args.confidence_n is None else args.confidence_n
+    if count < 1:
+        raise UsageError(f"--confidence-n {count}: intervals take at least one resample")
+    return count
 
 
 def check_frame_file(path: str | None) -> None:

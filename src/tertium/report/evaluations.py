@@ -12,7 +12,9 @@ from tertium.scoring import Evaluation
 FEW = 30  # segments below which resampling says little about others
 
 
-def system_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
+def system_table(
+    evaluation: Evaluation, decimals: int | None = None, *, warnings: bool = True
+) -> Table:
     """Systems x metrics, the best of each metric marked, intervals where there are some."""
     rows: list[list[Cell | str]] = []
     for system in evaluation.systems:
@@ -21,7 +23,8 @@ def system_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
             row.append(_score_cell(evaluation, system, metric, decimals))
         rows.append(row)
     header = ["system", *(_column_name(evaluation, metric) for metric in evaluation.metrics)]
-    return Table(header, rows, notes=_notes(evaluation))
+    said = warning_lines(evaluation) if warnings else []
+    return Table(header, rows, notes=[*_signatures(evaluation), *said])
 
 
 def document_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
@@ -53,7 +56,9 @@ def segment_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
     return Table(["system", "segment", *_column_names(evaluation)], rows)
 
 
-def comparison_table(comparison: Comparison, decimals: int | None = None) -> Table:
+def comparison_table(
+    comparison: Comparison, decimals: int | None = None, *, warnings: bool = True
+) -> Table:
     """Systems x (score, p against the baseline, cluster) for each metric."""
     evaluation = comparison.evaluation
     header = ["system"]
@@ -61,7 +66,8 @@ def comparison_table(comparison: Comparison, decimals: int | None = None) -> Tab
         header += [_column_name(evaluation, metric), "p", "rank"]
     rows: list[list[Cell | str]] = []
     for place, system in enumerate(evaluation.systems):
-        row: list[Cell | str] = [system if place else f"{system} (baseline)"]
+        shown = system if place else f"{system} (baseline)"
+        row: list[Cell | str] = [Cell(shown, system, more={"baseline": int(not place)})]
         for metric in evaluation.metrics:
             row.append(_score_cell(evaluation, system, metric, decimals))
             row.append(_p_cell(comparison, system, metric) if place else Cell("", ""))
@@ -73,8 +79,8 @@ def comparison_table(comparison: Comparison, decimals: int | None = None) -> Tab
         f"* marks p < {comparison.alpha:g} (+ better, - worse)"
     )
     groups = "rank: every system of a rank is significantly better than all of later ranks"
-    notes = [how, groups, *_notes(evaluation), *few_segments(evaluation)]
-    return Table(header, rows, notes=notes, together=3)
+    said = warning_lines(comparison) if warnings else []
+    return Table(header, rows, notes=[how, groups, *_signatures(evaluation), *said], together=3)
 
 
 def pair_table(comparison: Comparison, metric: str) -> Table:
@@ -96,6 +102,19 @@ def pair_table(comparison: Comparison, metric: str) -> Table:
     )
     title = f"p-values of all pairs, {_label(comparison.evaluation, metric)}"
     return Table(["", *systems], rows, title=title, notes=[note])
+
+
+def long_pair_table(comparison: Comparison) -> Table:
+    """The p-values of all pairs of systems, a row for each metric and ordered pair."""
+    systems = comparison.evaluation.systems
+    rows: list[list[Cell | str]] = [
+        [metric, system, other, number(float(comparison.p_values[metric][a, b]), 4)]
+        for metric in comparison.evaluation.metrics
+        for a, system in enumerate(systems)
+        for b, other in enumerate(systems)
+        if a != b
+    ]
+    return Table(["metric", "system", "other", "p"], rows, left=frozenset({0, 1, 2}))
 
 
 def _test(comparison: Comparison) -> str:
@@ -126,11 +145,13 @@ def _score_cell(
     scores = evaluation.scores[system][metric]
     places = _decimals(scores, decimals)
     best = scores.system == _best(evaluation.of_metric(metric)) and len(evaluation.systems) > 1
-    text = f"{scores.system:.{places}f}"
+    text, more = f"{scores.system:.{places}f}", {}
     if system in evaluation.intervals:
         bounds = evaluation.intervals[system][metric]
         text += f" (μ = {bounds.mean:.{places}f} ± {bounds.half_width:.{places}f})"
-    return Cell(text, scores.system, "best" if best else "")
+        column = _column_name(evaluation, metric)
+        more = {f"{column} low": bounds.low, f"{column} high": bounds.high}
+    return Cell(text, scores.system, "best" if best else "", more)
 
 
 def _p_cell(comparison: Comparison, system: str, metric: str) -> Cell:
@@ -155,13 +176,12 @@ def _decimals(scores: Scores, wanted: int | None) -> int:
     return scores.decimals if wanted is None else wanted
 
 
-def _notes(evaluation: Evaluation) -> list[str]:
+def _signatures(evaluation: Evaluation) -> list[str]:
     first = evaluation.scores[evaluation.systems[0]]
-    notes = [first[metric].signature for metric in evaluation.metrics]
-    return notes + warning_lines(evaluation)
+    return [first[metric].signature for metric in evaluation.metrics]
 
 
-def few_segments(evaluation: Evaluation) -> list[str]:
+def _few_segments(evaluation: Evaluation) -> list[str]:
     """A line where there are too few segments for tests to be trusted."""
     count = len(evaluation.testset)
     if count == 1:
@@ -171,8 +191,11 @@ def few_segments(evaluation: Evaluation) -> list[str]:
     return []
 
 
-def warning_lines(evaluation: Evaluation) -> list[str]:
-    """One line for each kind of warning, with counts by system."""
+def warning_lines(results: Evaluation | Comparison) -> list[str]:
+    """One line for each kind of warning, with counts by system; then what tests cannot tell."""
+    if isinstance(results, Comparison):
+        return warning_lines(results.evaluation) + _few_segments(results.evaluation)
+    evaluation = results
     counts: dict[str, dict[str, int]] = {}
     for system in evaluation.systems:
         for metric in evaluation.metrics:

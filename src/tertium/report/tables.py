@@ -6,6 +6,7 @@ Cells keep the full number beside the rounded text: a table rounds, TSV and JSON
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -21,12 +22,13 @@ class Cell:
     """What a table shows in one place.
 
     `text` is for people, `value` for machines (TSV); `mark` says how it stands out: "best" is bold,
-    "good" green, "bad" red, "dim" grey.
+    "good" green, "bad" red, "dim" grey. `more` holds what TSV writes in columns of their own.
     """
 
     text: str
     value: float | int | str | None = None
     mark: Literal["", "best", "good", "bad", "dim"] = ""
+    more: Mapping[str, float | int | str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def number(
     """A cell that shows a rounded number and keeps the full one.
 
     >>> number(2 / 3, 2)
-    Cell(text='0.67', value=0.6666666666666666, mark='')
+    Cell(text='0.67', value=0.6666666666666666, mark='', more={})
     """
     return Cell("–" if value != value else f"{value:.{decimals}f}", value, mark)
 
@@ -182,13 +184,15 @@ def _latex_row(row: Sequence[Cell | str]) -> str:
 
 
 def _render_tsv(table: Table) -> str:
-    def text(cell: Cell) -> str:
-        shown = cell.text if cell.value is None else str(cell.value)
-        return shown.replace("\t", " ").replace("\n", " ")
-
-    lines = ["\t".join(table.header)]
-    rows = (*table.rows, *table.footer)
-    lines += ["\t".join(text(cell) for cell in _cells(row)) for row in rows]
+    rows = [_cells(row) for row in (*table.rows, *table.footer)]
+    columns: list[list[str]] = []
+    for n, name in enumerate(table.header):
+        cells = [row[n] for row in rows]
+        columns.append([name, *(c.text if c.value is None else str(c.value) for c in cells)])
+        for key in dict.fromkeys(key for cell in cells for key in cell.more):
+            columns.append([key, *(str(cell.more.get(key, "")) for cell in cells)])
+    lines = ["\t".join(" ".join(re.split(r"[\t\r\n]", text)) for text in line)
+             for line in zip(*columns, strict=True)]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
