@@ -330,3 +330,19 @@ def test_tsv_keeps_intervals_and_names_the_baseline_apart(
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert rows[0] == ["metric", "system", "other", "p"]
     assert len(rows) == 1 + 2 * 6
+
+
+def test_markdown_tables_are_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *INPUTS, "-m", "chrf", "--pairs", "-f", "md"]) == 0
+    assert "\n\n**p-values of all pairs" in capsys.readouterr().out
+
+
+def test_one_metric_is_described_in_the_format_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["list", "chrf", "-f", "json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["metric"] == "chrf"
+    assert {"field": "beta", "type": "int", "default": "2"} in record["fields"]
+    assert main(["list", "chrf", "-f", "tsv"]) == 0
+    assert capsys.readouterr().out.startswith("field\ttype\tdefault\n")

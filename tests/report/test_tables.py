@@ -38,7 +38,7 @@ def test_markdown_escapes_and_marks_the_best() -> None:
 
 def test_latex_escapes_and_marks_the_best() -> None:
     text = render(TABLE, "latex")
-    assert r"a\_b|c* & \textbf{0.33} \\" in text
+    assert r"a\_b\textbar{}c* & \textbf{0.33} \\" in text
     assert r"BLEU $\uparrow$" in text
     assert text.count(r"\hline") == 3
 
@@ -108,3 +108,12 @@ def test_texts_are_wrapped_and_numbers_are_not() -> None:
 def test_tsv_has_columns_for_what_a_cell_holds_beside_its_value() -> None:
     rows = [[Cell("a", "a", more={"low\t": 1.5}), "x"], [Cell("b", "b"), "y"]]
     assert render(Table(["n\t1", "m"], rows), "tsv") == "n 1\tlow \tm\na\t1.5\tx\nb\t\ty\n"
+
+
+def test_latex_has_no_line_or_sign_that_would_not_compile() -> None:
+    table = Table(["a<b>c"], [["μ = 1\n2"]], title="one\ntwo", notes=["three\n\\input{x}"])
+    lines = render(table, "latex").splitlines()
+    assert lines[0] == "% one two"
+    assert r"a\textless{}b\textgreater{}c \\" in lines
+    assert r"$\mu$ = 1 2 \\" in lines
+    assert lines[-1] == r"% three \input{x}"

@@ -50,7 +50,9 @@ def add_parser(
     add_inputs(parser)
     add_runtime(parser)
     output = add_output(parser)
-    output.add_argument("--pairs", action="store_true", help="also the p-values of all pairs; in TSV these alone")
+    output.add_argument(
+        "--pairs", action="store_true", help="also the p-values of all pairs; in TSV these alone"
+    )
     add_paired(parser)
     parser.add_argument("--seed", type=int, default=12345, help="of all resampling")
     parser.add_argument("--alpha", type=float, default=0.05, help="level of the marks and ranks")
@@ -91,5 +93,5 @@ def run(args: argparse.Namespace) -> int:
         table = evaluations.comparison_table(result, args.width, warnings=not args.quiet)
         print_table(table, args.format)
         for metric in result.evaluation.metrics if pairs else ():
-            print_table(evaluations.pair_table(result, metric), args.format)
+            print_table(evaluations.pair_table(result, metric), args.format, first=False)
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+from typing import Any
 
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.errors import MissingResourceError, UnknownNameError
@@ -36,7 +37,7 @@ def add_parser(
 
 def run(args: argparse.Namespace) -> int:
     if args.metric:
-        return _explain(args.metric)
+        return _explain(args.metric, args.format)
     records = [*map(_describe, METRICS), *map(_describe_ranker, RANKERS)]
     if args.format == "json":
         print_records(records)
@@ -81,19 +82,26 @@ def _summary(cls: type) -> str:
     return ((module and module.__doc__) or "").split("\n")[0].rstrip(".")
 
 
-def _explain(spec: str) -> int:
+def _explain(spec: str, style: Any) -> int:
     name, _ = split_spec(spec)
     name, _ = split_spec(ALIASES.get(name, name))
     known = {**METRICS, **RANKERS}
     if name not in known:
         raise UnknownNameError("metric", name, [*known, *ALIASES])
     cls = resolve(known, name, "metric")
-    print(f"{cls.title} ({name})\n")
-    print(inspect.getdoc(cls))
     rows = [
         [field.name, str(field.type), print_value(field.default)]
         for field in dataclasses.fields(cls)
         if field.init
     ]
-    print_table(Table(["field", "type", "default"], rows, left=frozenset(range(3))), "text")
+    header = ["field", "type", "default"]
+    if style == "json":
+        described = _describe_ranker(name) if name in RANKERS else _describe(name)
+        fields = [dict(zip(header, row, strict=True)) for row in rows]
+        print_records([{**described, "about": inspect.getdoc(cls), "fields": fields}])
+        return 0
+    if style == "text":
+        print(f"{cls.title} ({name})\n")
+        print(inspect.getdoc(cls))
+    print_table(Table(header, rows, left=frozenset(range(3))), style)
     return 0

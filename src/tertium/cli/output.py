@@ -37,10 +37,12 @@ def _decimals(text: str) -> int:
     return int(text)
 
 
-def print_table(table: Table, style: Format) -> None:
-    """Print a table; on a terminal in its width and with colour."""
+def print_table(table: Table, style: Format, *, first: bool = True) -> None:
+    """Print a table, the first or one more; on a terminal in its width and with colour."""
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else None
+    if style == "md" and not first:
+        sys.stdout.write("\n")
     sys.stdout.write(render(table, style, width=width, color=terminal and style == "text"))
 
 

@@ -167,13 +167,13 @@ def _render_markdown(table: Table) -> str:
 
 def _render_latex(table: Table) -> str:
     columns = "".join("l" if n in table.left else "r" for n in range(len(table.header)))
-    lines = [f"% {line}" for line in ([table.title] if table.title else [])]
+    lines = [f"% {_one_line(table.title)}"] if table.title else []
     lines += [rf"\begin{{tabular}}{{{columns}}}", r"\hline"]
     lines.append(" & ".join(escape_latex(name) for name in table.header) + r" \\")
     lines.append(r"\hline")
     lines += map(_latex_row, table.rows)
     lines += [r"\hline", *map(_latex_row, table.footer)] if table.footer else []
-    lines += [r"\hline", r"\end{tabular}", *(f"% {note}" for note in table.notes)]
+    lines += [r"\hline", r"\end{tabular}", *(f"% {_one_line(note)}" for note in table.notes)]
     return "\n".join(lines) + "\n"
 
 
@@ -191,9 +191,12 @@ def _render_tsv(table: Table) -> str:
         columns.append([name, *(c.text if c.value is None else str(c.value) for c in cells)])
         for key in dict.fromkeys(key for cell in cells for key in cell.more):
             columns.append([key, *(str(cell.more.get(key, "")) for cell in cells)])
-    lines = ["\t".join(" ".join(re.split(r"[\t\r\n]", text)) for text in line)
-             for line in zip(*columns, strict=True)]  # fmt: skip
+    lines = ["\t".join(map(_one_line, line)) for line in zip(*columns, strict=True)]
     return "\n".join(lines) + "\n"
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"[\t\r\n]", " ", text)
 
 
 def escape_markdown(text: str) -> str:
@@ -212,5 +215,7 @@ def escape_latex(text: str) -> str:
     50 \% of a\_b
     """
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-               "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "–": "--"}  # fmt: skip
+               "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "–": "--", "μ": r"$\mu$",
+               "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " ",
+               "\r": " "}  # fmt: skip
     return "".join(special.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in text)
