@@ -86,6 +86,9 @@ def test_texts_that_repeat_or_lack_something_are_refused(collection: Collection)
     file.write_text('{"segment": "1"}\n')
     with pytest.raises(DataError, match="line 1: segment and outputs"):
         collection.rankings("rankings/mine", "cs-en")
+    file.write_text('{"segment": "1", "outputs": {"A": "x", "B": null}}\n')
+    with pytest.raises(DataError, match="line 1: text 2 is None"):
+        collection.rankings("rankings/mine", "cs-en")
 
 
 def test_summaries_count(collection: Collection) -> None:

@@ -27,6 +27,7 @@ from tertium.data.preferences import ItemTexts, RankingSet, read_preferences
 from tertium.data.similarity import SentencePair, read_pairs
 from tertium.data.wmt import MetricsTask, is_metrics_task
 from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.segment import check_texts
 
 VARIABLE = "TERTIUM_DATA"
 
@@ -179,6 +180,7 @@ def read_texts(path: PathLike) -> dict[str, ItemTexts]:
             raise DataError(f"{where}: segment {item!r} occurs a second time")
         reference = record.get("reference")
         references = (reference,) if reference is not None else ()
+        check_texts([*outputs.values(), *references], where, "text")
         texts[item] = ItemTexts(outputs, record.get("source"), references)
     return texts
 
