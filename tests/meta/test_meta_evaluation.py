@@ -141,7 +141,7 @@ SCORE_TASKS = [
     ("kendall", {"by": "item", "test": "perm-both", "samples": 20}),
     ("acc-eq", {}), ("acc-eq", {"by": "none"}), ("acc-eq", {"by": "system", "test": "bootstrap"}),
     ("acc-eq*", {}), ("acc-eq*", {"over": "systems", "test": "bootstrap"}),
-    ("acc-eq*", {"test": "perm-both", "samples": 10}),
+    ("acc-eq*", {"test": "perm-both", "samples": 20}),
     ("darr", {}), ("darr17", {}), ("darr", {"test": "perm-both", "samples": 20}),
     ("accuracy", {}), ("accuracy", {"test": "bootstrap"}),
     ("spa", {}), ("tie-aware", {"tie_rate": 0.4}),

@@ -51,8 +51,8 @@ def test_perm_both_equals_the_loop(scored):
     for mask in swaps(9, 300, 60):
         first, second = np.where(mask, x, y), np.where(mask, y, x)
         null.append(stats.pearsonr(human, first)[0] - stats.pearsonr(human, second)[0])
-    assert p[0, 1] == np.mean(np.array(null) >= observed)
-    assert p[1, 0] == np.mean(np.array(null) <= observed)
+    assert p[0, 1] == (1 + np.sum(np.array(null) >= observed)) / 301
+    assert p[1, 0] == (1 + np.sum(np.array(null) <= observed)) / 301
 
 
 def test_perm_both_finds_differences_and_spares_equals(scored):
@@ -210,9 +210,9 @@ def test_flips_equal_full_enumeration():
 def test_bootstrap_p_values_and_interval():
     drawn = np.array([[0.5, 0.4, np.nan], [0.6, 0.7, 0.1], [0.4, 0.3, 0.2], [0.8, 0.8, np.nan]])
     p = bootstrap_p_values(drawn)
-    assert p[0, 1] == 2 / 4  # not better in the second and in the (tied) last sample
-    assert p[1, 0] == 3 / 4
-    assert p[0, 2] == 0.0  # of the two samples in which both are defined
+    assert p[0, 1] == (1 + 2) / 5  # not better in the second and in the (tied) last sample
+    assert p[1, 0] == (1 + 3) / 5
+    assert p[0, 2] == 1 / 3  # of the two samples in which both are defined; never 0
     low, high = interval(drawn, 0.5)
     assert_allclose([low[2], high[2]], [0.125, 0.175])
     assert np.isnan(interval(np.full((3, 1), np.nan))[0]).all()

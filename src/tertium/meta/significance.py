@@ -40,7 +40,10 @@ def interval(replicates: FloatArray, confidence: float = 0.95) -> tuple[FloatArr
 
 
 def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
-    """The share of samples (samples, metrics) in which metric i is not better than metric j."""
+    """The share of samples (samples, metrics) in which metric i is not better than metric j.
+
+    One more sample is counted on either side, so that no p-value is 0.
+    """
     count = replicates.shape[1]
     result = np.ones((count, count))
     for i in range(count):
@@ -48,8 +51,8 @@ def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
             difference = replicates[:, i] - replicates[:, j]
             defined = ~np.isnan(difference)
             if i != j:
-                known = defined.any()
-                result[i, j] = (difference[defined] <= 0).mean() if known else np.nan
+                known, losses = int(defined.sum()), int((difference[defined] <= 0).sum())
+                result[i, j] = (1 + losses) / (1 + known) if known else np.nan
     return result
 
 
@@ -98,8 +101,9 @@ def perm_both(
 
     Both metrics are standardised; under the null hypothesis it does not matter which of the two
     gave which score, so each point swaps them with probability 1/2. The p-value is the share of
-    swaps whose difference of correlations is at least the observed one. With swaps U (samples, n)
-    and standardised metrics X, the three products U(hX), UX, UX^2 serve all pairs of metrics.
+    swaps whose difference of correlations is at least the observed one, the data as they are
+    counted as one more swap. With swaps U (samples, n) and standardised metrics X, the three
+    products U(hX), UX, UX^2 serve all pairs of metrics.
     """
     if samples < 1:
         raise UsageError(f"at least one permutation is needed, got {samples}")
@@ -123,8 +127,8 @@ def _perm_both_block(
                 for a, b in ((i, j), (j, i))
             ]  # fmt: skip
             null, observed = mixed[0] - mixed[1], r[i] - r[j]
-            result[i, j] = np.mean(null >= observed - 1e-12)
-            result[j, i] = np.mean(null <= observed + 1e-12)
+            result[i, j] = (1 + np.sum(null >= observed - 1e-12)) / (1 + samples)
+            result[j, i] = (1 + np.sum(null <= observed + 1e-12)) / (1 + samples)
     undefined = np.isnan(r)
     result[undefined] = result[:, undefined] = np.nan
     return result
@@ -199,7 +203,7 @@ def _perm_pair(
         null = first - statistic(human, np.where(swap, two[1], two[0])).value
         above += int((null >= observed - 1e-12).sum())
         below += int((null <= observed + 1e-12).sum())
-    return above / samples, below / samples
+    return (1 + above) / (1 + samples), (1 + below) / (1 + samples)
 
 
 def _standardise_at(values: FloatArray, shared: BoolArray) -> FloatArray:
@@ -267,7 +271,7 @@ def coin_p_values(
         n = decided[:, i, j].astype(np.int64)
         heads = rng.binomial(n, 0.5, size=(samples, len(n)))
         observed = float(weights @ wins[:, i, j])
-        result[i, j] = np.mean(heads @ weights >= observed - 1e-9)
+        result[i, j] = (1 + np.sum(heads @ weights >= observed - 1e-9)) / (1 + samples)
     return result
 
 
