@@ -39,8 +39,8 @@ page of its own.
 
 Pearson's r is with human scores of segments (`da`, `mqm`, `qe`) or of systems; on `rankings` it is
 strict Kendall's tau x 100. "What stands behind it" names a table's data, the signatures of its
-metrics with encoder and hash of the weights, and the commits that made its figures. A model that was
-trained for its row alone has no signature; its row says how it was trained.
+metrics with encoder and hash of the weights, and the commits that made its figures. A model that
+was trained for its row alone has no signature; its row says how it was trained.
 """
 
 
