@@ -89,9 +89,56 @@ def test_every_format(style, files, capsys):
     assert "good" in out
     assert "de-en" in out
     if style == "tsv":
-        cell = out.splitlines()[1].split("\t")[1]
-        assert len(cell) > 10  # full numbers
-        assert float(cell) > 0.8
+        header, first, *rest = [line.split("\t") for line in out.splitlines()]
+        assert header == ["metric", "other", "statistic", "set", "p"]
+        assert first[:4] == ["good", "bad", "pearson", "de-en"]
+        assert float(first[4]) == 1 / 51
+        assert len(rest) == 3
+
+
+def test_tsv_of_one_statistic_has_bounds_and_metrics_only(files, capsys):
+    argv = ["--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
+    assert main(["meta", *argv, "-f", "tsv", "--intervals", "--lps", "de-en"]) == 0
+    header, good, bad = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header == ["metric", "de-en", "de-en low", "de-en high", "rank"]
+    assert (good[0], bad[0]) == ("good", "bad")
+    assert 0.8 < float(good[2]) < float(good[1]) < float(good[3])
+    assert (good[4], bad[4]) == ("1", "2")
+
+
+def test_tsv_of_several_statistics_is_one_table(files, capsys):
+    argv = ["--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
+    assert main(["meta", *argv, "-f", "tsv", "--statistic", "pearson", "acc-eq*"]) == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header[:4] == ["metric", "statistic", "set", "value"]
+    assert {tuple(row[:3]) for row in rows} == {
+        (m, s, lp) for m in ("good", "bad") for s in ("pearson", "acc-eq*")
+        for lp in ("de-en", "fi-en")
+    }  # fmt: skip
+
+
+def test_the_note_on_intervals_goes_with_intervals(files, capsys):
+    argv = ["meta", "--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
+    assert main(argv) == 0
+    assert "intervals:" not in capsys.readouterr().out
+    assert main([*argv, "--intervals"]) == 0
+    assert "intervals: 95 %" in capsys.readouterr().out
+
+
+def test_an_undefined_column_says_why_and_ranks_nothing(files, capsys, tmp_path):
+    constant = [("ru-en", i, s, 1.0) for i in range(1, 31) for s in SYSTEMS]
+    rows = table(constant, ("lp", "item", "system", "score"))
+    people = write(tmp_path / "constant.tsv", rows)
+    scores = scores_of(files)
+    for name in ("good", "bad"):
+        text = Path(files[name, "de-en"]).read_text()
+        scores.append(write(tmp_path / f"{name}.ru-en.tsv", text))
+    argv = ["meta", "--human", files["human"], people, "--scores", *scores, "--samples", "50"]
+    assert main(argv) == 0
+    assert "ru-en: undefined for all metrics" in capsys.readouterr().out
+    assert main([*argv, "-f", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["average_rank"]
+    assert found == {"good": 1.0, "bad": 2.0}
 
 
 def test_several_statistics_and_the_average_rank(files, capsys):
@@ -259,6 +306,7 @@ def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
         (["-m", "chrf"], "the judgements come without texts"),
         (["--scores", "nowhere.tsv"], "nowhere.tsv: no such file"),
         (["--scores", "{good}", "--lps", "de-en", "ru-en"], "no judgements of ru-en in"),
+        (["--scores", "{good}", "--gold", "mqm"], "--gold chooses among scores of a folder"),
     ],
 )
 def test_what_is_refused(extra, message, files, capsys, tmp_path):
@@ -296,3 +344,13 @@ def test_published_figures_of_bleu(human_data, capsys):
     values = {r["sets"][0]: r["value"] for r in result["tasks"]}
     for lp, value in {"cs": 0.157, "fr": 0.199}.items():
         assert values[f"{lp}-en"] == pytest.approx(value, abs=0.0006)
+
+
+def test_what_is_neither_a_file_nor_a_set_is_said_to_be_neither(capsys, tmp_path):
+    record = {"src": "a", "ref": "b", "mt": "c", "score": 1, "system": "A", "seg": 1}
+    write(tmp_path / "da" / "wmt99" / "de-en.jsonl", json.dumps(record) + "\n")
+    argv = ["meta", "--human", "nofile.tsv", "-m", "chrf"]
+    assert main([*argv, "--data", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "nofile.tsv: there is no such file or folder; unknown set 'nofile.tsv'" in said
+    assert "da/wmt99" in said

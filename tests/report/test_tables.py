@@ -48,15 +48,16 @@ def test_tsv_keeps_the_full_number() -> None:
     assert render(Table(["a"], [[Cell("x\ty", "x\ty")]]), "tsv") == "a\nx y\n"
 
 
-def test_a_footer_stands_below_the_rows_in_every_format() -> None:
+def test_a_footer_stands_below_the_rows() -> None:
     counts = [["judged", Cell("1,200", 1200)]]
     table = Table(["metric", "r"], [["a", number(0.5, 2)]], footer=counts)
-    for style in ("text", "md", "latex", "tsv"):
+    for style in ("text", "md", "latex"):
         lines = render(table, style).splitlines()  # type: ignore[arg-type]
         named = [line for line in lines if "judged" in line or "0.5" in line]
         assert len(named) == 2
         assert "judged" in named[1], style
-        assert ("1200" if style == "tsv" else "1,200") in named[1]
+        assert "1,200" in named[1]
+    assert "judged" not in render(table, "tsv"), "a row of data is a metric"
     assert render(table, "latex").count(r"\hline") == 4
     html = html_table(table, sortable=True)
     assert re.search("<tbody>.*0.50.*</tbody><tfoot>.*judged.*1,200.*</tfoot></table>", html)

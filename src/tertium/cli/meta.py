@@ -46,7 +46,9 @@ def add_parser(
     add_runtime(parser)
     output = add_output(parser)
     output.add_argument("--intervals", action="store_true", help="show confidence intervals")
-    output.add_argument("--p-values", action="store_true", help="also p-values of all pairs")
+    output.add_argument(
+        "--p-values", action="store_true", help="also p-values of all pairs; in TSV these alone"
+    )
     output.add_argument("--plot", metavar="FILE", help="a scatter plot (.png, .pdf, .svg)")
     return parser
 
@@ -200,14 +202,18 @@ def _print(
 ) -> None:
     from tertium.report import agreements
 
-    for statistic in statistics:
+    if args.format == "tsv" and (args.p_values or len(statistics) > 1):
+        long = agreements.long_p_value_table if args.p_values else agreements.long_table
+        print_table(long(results), args.format)
+        statistics = ()
+    for number, statistic in enumerate(statistics):
         tasks = [task for task in results.tasks if task.task.statistic == statistic]
         table = agreements.agreement_table(results, tasks, args.width, intervals=args.intervals)
-        print_table(table, args.format)
+        print_table(table, args.format, first=number == 0)
         for task in tasks if args.p_values else []:
-            print_table(agreements.p_value_table(task), args.format)
+            print_table(agreements.p_value_table(task), args.format, first=False)
     if len(statistics) > 1:
-        print_table(agreements.rank_table(results), args.format)
+        print_table(agreements.rank_table(results), args.format, first=False)
     for line in agreements.left_out_lines(results, left_out):
         if not args.quiet:
             print(line, file=sys.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from tertium.data.evidence import Evidence, read_evidence
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
 from tertium.data.ratings import average, standardise
-from tertium.errors import DataError, UsageError
+from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.meta.judged import JudgedSet
 from tertium.progress import track
 from tertium.scores import FloatArray, ScoreMatrix, Scores
@@ -37,9 +38,16 @@ def read_human(args: argparse.Namespace, level: str) -> dict[str, Evidence]:
     """All human judgements by the name of their column: the language pair where that is unique."""
     found: list[Evidence] = []
     for source in args.human:
-        found += read_evidence(
-            source, level=level, lps=args.lps, gold=args.gold or "", data=args.data
-        )
+        if args.gold and Path(source).is_file():
+            raise UsageError(f"--gold chooses among scores of a folder, and {source} is a file")
+        try:
+            found += read_evidence(
+                source, level=level, lps=args.lps, gold=args.gold or "", data=args.data
+            )
+        except UnknownNameError as error:
+            if Path(source).exists() or error.name != source:
+                raise
+            raise DataError(f"{source}: there is no such file or folder; {error}") from None
     missing = [lp for lp in args.lps if lp not in {entry.lp for entry in found}]
     if missing:
         raise DataError(f"no judgements of {', '.join(missing)} in {', '.join(args.human)}")

@@ -125,8 +125,14 @@ class Results:
 
     @cached_property
     def average_rank(self) -> FloatArray:
-        """The mean over tasks of each metric's rank among those it can be told apart from."""
-        mean: FloatArray = np.mean([task.ranks for task in self.tasks], axis=0)
+        """The mean over tasks of each metric's rank among those it can be told apart from.
+
+        A task that is undefined for every metric ranks nothing and is left out.
+        """
+        ranks = [task.ranks for task in self.tasks if task.best is not None]
+        if not ranks:
+            return np.full(len(self.metrics), np.nan)
+        mean: FloatArray = np.mean(ranks, axis=0)
         return mean
 
     def by_statistic(self) -> dict[str, Results]:

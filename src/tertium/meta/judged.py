@@ -123,8 +123,9 @@ class JudgedSet:
             human = ScoreMatrix("human", systems, values, items)
         given = dict(system_scores or {})
         names = list(dict.fromkeys([*(m.name for m in metrics), *given]))
-        if len({m.name for m in metrics}) != len(metrics):
-            raise DataError(f"{name}: two metrics have the same name ({', '.join(names)})")
+        counts = Counter(m.name for m in metrics)
+        if repeated := [m for m, count in counts.items() if count > 1]:
+            raise DataError(f"{name}: more than one metric is named {', '.join(repeated)}")
         by_name = {m.name: m for m in metrics}
         rows = [_fit(name, by_name.get(m), m, systems, items) for m in names]
         totals = [

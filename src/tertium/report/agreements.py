@@ -32,23 +32,55 @@ def agreement_table(
     """
     part = Results(metrics=results.metrics, tasks=tuple(tasks), seed=results.seed)
     columns: list[Figures] = [*tasks, *([part.average] if len(tasks) > 1 else [])]
+    header = ["metric", *(t.task.label for t in tasks), *(["average"] if len(tasks) > 1 else [])]
     places = 3 if decimals is None else decimals
     rows: list[list[Cell | str]] = []
     for metric in _order(part):
         row: list[Cell | str] = [part.metrics[metric]]
-        row += [_cell(figures, metric, places, intervals) for figures in columns]
-        row.append(number(float(part.average_rank[metric]), 2 if len(tasks) > 1 else 0))
+        row += [
+            _cell(figures, metric, places, name if intervals else "")
+            for figures, name in zip(columns, header[1:], strict=True)
+        ]
+        row.append(_rank(float(part.average_rank[metric]), len(tasks)))
         rows.append(row)
     first = tasks[0].task
-    header = ["metric", *(t.task.label for t in tasks), *(["average"] if len(tasks) > 1 else [])]
     where = "" if first.level == "system" or first.by == "none" else f", averaged by {first.by}"
     return Table(
         [*header, "rank"],
         rows,
         footer=_counts(tasks, len(columns)),
         title=f"{first.kind.title}, {first.level} level{where}",
-        notes=_notes(part),
+        notes=_notes(part, intervals),
     )
+
+
+def long_table(results: Results) -> Table:
+    """A row for each metric, statistic and judged set: one table of several statistics."""
+    rows: list[list[Cell | str]] = [
+        [metric, task.task.statistic, task.task.label, *_numbers(task, n)]
+        for task in results.tasks
+        for n, metric in enumerate(results.metrics)
+    ]
+    header = ["metric", "statistic", "set", "value", "low", "high", "rank", "judged", "used"]
+    return Table(header, rows, left=frozenset({0, 1, 2}))
+
+
+def _numbers(task: TaskResult, metric: int) -> list[Cell | str]:
+    figures = (task.values[metric], task.low[metric], task.high[metric])
+    counts = (task.ranks[metric], task.agreement.judged, int(task.agreement.used[metric]))
+    return [*(number(float(v), 3) for v in figures), *(Cell(str(c), c) for c in counts)]
+
+
+def long_p_value_table(results: Results) -> Table:
+    """A row for each statistic, judged set and ordered pair: is `metric` better than `other`?"""
+    rows: list[list[Cell | str]] = [
+        [metric, other, task.task.statistic, task.task.label, _p_cell(task, i, j)]
+        for task in results.tasks
+        for i, metric in enumerate(results.metrics)
+        for j, other in enumerate(results.metrics)
+        if i != j
+    ]
+    return Table(["metric", "other", "statistic", "set", "p"], rows, left=frozenset(range(4)))
 
 
 def rank_table(results: Results) -> Table:
@@ -86,17 +118,25 @@ def _descending(values: FloatArray) -> list[int]:
     return [int(n) for n in np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable")]
 
 
-def _cell(figures: Figures, metric: int, decimals: int, intervals: bool) -> Cell:
+def _rank(rank: float, tasks: int) -> Cell:
+    if tasks > 1 or rank != rank:
+        return number(rank, 2)
+    return Cell(str(int(rank)), int(rank))
+
+
+def _cell(figures: Figures, metric: int, decimals: int, bounded: str) -> Cell:
+    """A figure; with its bounds where `bounded` names the column that they belong to."""
     value = float(figures.values[metric])
     if value != value:
         return number(value, decimals)
-    text = f"{value:.{decimals}f}"
-    if intervals:
+    text, more = f"{value:.{decimals}f}", {}
+    if bounded:
         low, high = float(figures.low[metric]), float(figures.high[metric])
         text += f" [{low:.{decimals}f}, {high:.{decimals}f}]"
+        more = {f"{bounded} low": low, f"{bounded} high": high}
     best = metric == figures.best
     mark = BEST if best else NOT_WORSE if figures.not_worse[metric] else ""
-    return Cell(mark + text, value, "best" if best else "")
+    return Cell(mark + text, value, "best" if best else "", more)
 
 
 def _counts(tasks: Sequence[TaskResult], columns: int) -> list[list[Cell | str]]:
@@ -114,7 +154,7 @@ def _counts(tasks: Sequence[TaskResult], columns: int) -> list[list[Cell | str]]
     return rows
 
 
-def _notes(results: Results) -> list[str]:
+def _notes(results: Results, intervals: bool) -> list[str]:
     first = results.tasks[0].task
     notes = ["** best"]
     if first.samples and first.test != "none":
@@ -122,9 +162,16 @@ def _notes(results: Results) -> list[str]:
         notes = [f"** best, * not significantly worse ({how}, seed {results.seed})"]
         mean = "; the mean over columns" if len(results.tasks) > 1 else ""
         notes.append(f"rank: metrics of one rank cannot be told apart{mean}")
-    if first.samples:
+    if first.samples and intervals:
         notes.append(f"intervals: {first.confidence * 100:g} % bootstrap over {first.over}")
-    notes += [_undefined(result) for result in results.tasks if result.agreement.undefined.any()]
+    for result in results.tasks:
+        if result.best is None:
+            notes.append(
+                f"{result.task.label}: undefined for all metrics, and not in the rank: it takes "
+                f"two or more judged {first.level}s to which people gave different scores"
+            )
+        elif result.agreement.undefined.any():
+            notes.append(_undefined(result))
     return notes
 
 

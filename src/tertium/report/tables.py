@@ -184,7 +184,7 @@ def _latex_row(row: Sequence[Cell | str]) -> str:
 
 
 def _render_tsv(table: Table) -> str:
-    rows = [_cells(row) for row in (*table.rows, *table.footer)]
+    rows = [_cells(row) for row in table.rows]  # a footer is not of their kind
     columns: list[list[str]] = []
     for n, name in enumerate(table.header):
         cells = [row[n] for row in rows]
