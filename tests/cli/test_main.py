@@ -72,3 +72,33 @@ def test_a_file_that_may_not_be_written_is_refused_before_the_work(
     monkeypatch.setattr("os.access", lambda path, mode: str(path) != str(tmp_path))
     assert main(["score", "-t", "missing", "-m", "chrf", "--to-json", str(tmp_path / "a")]) == 2
     assert "no permission" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ([*SCORE[:3], "-m", "pairwise"], "pairwise is a ranker"),
+        (["explain", "-t", "a", "-r", "b", "-m", "pairwise"], "tertium rank -m pairwise"),
+        ([*SCORE[:3], "-m", "bleu,chrf"], "separate metrics by spaces, bleu chrf"),
+        ([*SCORE[:3], "-m", "chr++"], "'chrf++'"),
+        (["score", "-t", "-", "-r", "ref.txt", "-m", "chrf"], "give /dev/stdin"),
+        (["score", "-t", "a.txt", "-r", "-", "-m", "chrf"], "give /dev/stdin"),
+        (["analyse", "x.tsv", "-m", "chrf", "chrf"], "-m chrf twice"),
+        (["explain", "-t", "a", "-r", "b", "--top", "-3"], "--top -3"),
+        (["data", "--data", "{empty}"], "no sets of human judgements"),
+    ],
+)
+def test_slips_are_told_what_to_do(
+    command: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word.replace("{empty}", str(tmp_path)) for word in command]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", ["-4G", "nan", "inf", "much"])
+def test_a_size_of_the_cache_that_is_none_is_refused(
+    size: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERTIUM_CACHE_SIZE", size)
+    assert main(["cache", "info"]) == 2
+    assert f"TERTIUM_CACHE_SIZE={size} is no size" in capsys.readouterr().err

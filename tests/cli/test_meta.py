@@ -306,6 +306,8 @@ def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
         (["-m", "chrf"], "the judgements come without texts"),
         (["--scores", "nowhere.tsv"], "nowhere.tsv: no such file"),
         (["--scores", "{good}", "--lps", "de-en", "ru-en"], "no judgements of ru-en in"),
+        (["--scores", "{good}", "--statistic", "tie-aware"], "--tie-rate SHARE"),
+        (["--scores", "{good}", "--statistic", "darr", "--threshold", "nan"], "a threshold is"),
         (["--scores", "{good}", "--gold", "mqm"], "--gold chooses among scores of a folder"),
     ],
 )

@@ -97,7 +97,7 @@ def test_faults():
     with pytest.raises(DataError, match="no human judgements"):
         JudgedSet.align("x", [])
     twice = ScoreMatrix("m", ("A",), np.ones((1, 3)), PEOPLE.items)
-    with pytest.raises(DataError, match="more than one metric is named m$"):
+    with pytest.raises(DataError, match=r"more than one metric is named m$"):
         JudgedSet.align("x", [twice, twice], human=PEOPLE)
     repeated = ScoreMatrix("m", ("A", "A"), np.ones((2, 3)), PEOPLE.items)
     with pytest.raises(DataError, match="'A' is there 2 times"):

@@ -279,7 +279,7 @@ def test_faults_of_an_evaluation():
         ({"sets": ()}, "at least one judged set"),
         ({"samples": -1}, "zero or more"),
         ({"alpha": 5}, "between 0 and 1"),
-        ({"statistic": "tie-aware"}, "needs tie_rate"),
+        ({"statistic": "tie-aware"}, "or tie_rate= in Python"),
     ],
 )
 def test_a_task_that_makes_no_sense_is_refused(choices, message):

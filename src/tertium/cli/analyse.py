@@ -50,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     from tertium.reproduce.error_analysis import analyse
 
     first, second = loaded(args.metrics, args.precision)
+    if first == second:
+        raise UsageError(f"-m {first.spec} twice: two metrics that differ are compared")
     sets, _ = read_sets(args.files, [])
     with bars(args.quiet), runtime_of(args):
         found = analyse(

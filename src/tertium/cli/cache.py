@@ -54,12 +54,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe(fingerprint: str) -> str:
-    """A fingerprint in words: the model where it has a short name, the part, the layer.
+    """A fingerprint in words: the model by its short name or a hash, the part, the layer.
 
     >>> describe("transformer-2:53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
     ...     ":tokens:8f39e6d49e824bba:4:fp32:512:truncate")
     'minilm tokens 4 fp32 512 truncate'
+    >>> describe("toy")
+    'toy'
     """
     known = {joined_hash(card.files): card.name for card in CARDS.values()}
-    words = [known.get(word, word) for word in fingerprint.split(":")[1:]]
-    return " ".join(word for word in words if not re.fullmatch("[0-9a-f]{16}", word))
+    kind, *words = fingerprint.split(":")
+    shown = [
+        known.get(word, f"{kind}@{word[:8]}" if re.fullmatch("[0-9a-f]{64}", word) else word)
+        for word in words
+    ]
+    return " ".join(word for word in shown if not re.fullmatch("[0-9a-f]{16}", word)) or kind

@@ -9,6 +9,7 @@ from typing import Any
 from tertium.cli.bars import bars
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.data.collection import VARIABLE, Collection
+from tertium.errors import DataError
 from tertium.progress import track
 from tertium.report.tables import Cell, Table, number
 
@@ -43,6 +44,11 @@ def run(args: argparse.Namespace) -> int:
     from tertium.data.summary import describe, summarise
 
     collection = Collection.at(args.data)
+    if not collection.sets:
+        raise DataError(
+            f"{collection.root}: no sets of human judgements; "
+            "docs/human-judgements.md shows how they lie"
+        )
     with bars(args.quiet):
         if args.set:
             entry = collection.find(args.set)

@@ -77,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
     for option, text in (("-t", args.translation), ("-s", args.source or ""),
                          *(("-r", reference) for reference in args.reference)):  # fmt: skip
         check_text(text, option)
+    if args.top < 0:
+        raise UsageError(f"--top {args.top}: expected zero or more features")
     metric = load_metric(args.metric or ("rte-r" if args.reference else "sentsim"))
     explain = getattr(metric, "explain", None)
     if explain is None:

@@ -91,6 +91,10 @@ def _in_precision(metric: Metric, precision: str) -> Metric:
 
 def read_inputs(args: argparse.Namespace) -> TestSet:
     """The test set that the options describe."""
+    if any("-" in (given or ()) for given in (args.translations, args.references)) or (
+        args.sources == "-"
+    ):
+        raise UsageError("- is no file: to read from a pipe, give /dev/stdin")
     files: list[str] = args.translations
     records = [file for file in files if RECORD_SUFFIXES & set(Path(file).suffixes)]
     if not records:

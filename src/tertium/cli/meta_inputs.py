@@ -160,9 +160,10 @@ def _score_one(
         values[used] = sign * scores.segments
         owners = [rankings.systems[s] for s in rankings.system_of[used]]
         return rankings.arrange(values, metric.spec), _totals(scores, sign, owners)
+    where = f"{people.name} {people.lp}".strip()
     raise DataError(
-        f"{people.name} {people.lp}: the judgements come without texts, so nothing can be scored "
-        "now; give --scores instead"
+        f"{where}: the judgements come without texts, so nothing can be scored now; "
+        "give --scores instead"
     )
 
 

@@ -331,8 +331,11 @@ def size_limit() -> int:
         return DEFAULT_SIZE
     unit = text[-1] if text[-1] in UNITS else ""
     try:
-        return int(float(text.removesuffix(unit)) * UNITS[unit])
-    except ValueError:
+        size = int(float(text.removesuffix(unit)) * UNITS[unit])
+        if size < 0:
+            raise ValueError
+        return size
+    except (ValueError, OverflowError):
         raise UsageError(
             f"TERTIUM_CACHE_SIZE={os.environ['TERTIUM_CACHE_SIZE']} is no size: "
             "expected bytes, or a number with K, M, G or T; 0 turns the cache off"

@@ -6,6 +6,7 @@ tested; a task that combines what does not go together is refused when it is mad
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
@@ -165,7 +166,12 @@ class Task:
         if not 0 < self.confidence < 1 or not 0 < self.alpha < 1:
             raise UsageError("confidence and alpha lie between 0 and 1")
         if self.statistic == "tie-aware" and self.tie_rate is None:
-            raise UsageError("tie-aware prediction needs tie_rate, the share of tied first places")
+            raise UsageError(
+                "tie-aware prediction needs the share of tied first places: "
+                "--tie-rate SHARE, or tie_rate= in Python"
+            )
+        if not 0 <= self.threshold < math.inf:
+            raise UsageError(f"a threshold is a number from 0 on, got {self.threshold}")
 
 
 _DRAWS_SYSTEMS = frozenset({"pearson", "spearman", "kendall", "acc-eq", "acc-eq*"})

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tertium.errors import DataError, ModelError, NeedsError
+from tertium.errors import DataError, ModelError, NeedsError, UnknownNameError, UsageError
 from tertium.metrics.peers import PeerCalls
-from tertium.registry import ALIASES, METRICS, build, print_spec, resolve, split_spec
+from tertium.registry import ALIASES, METRICS, RANKERS, build, print_spec, resolve, split_spec
 from tertium.scores import FloatArray, Scores
 from tertium.segment import Segment
 from tertium.version import __version__
@@ -194,9 +194,23 @@ def load_metric(spec: str, **fields: Any) -> Metric:
     if name in ALIASES:
         name, defaults = split_spec(ALIASES[name])
         texts = {**defaults, **texts}
+    if name not in METRICS:
+        raise _unknown(name)
     cls = resolve(METRICS, name, "metric")
     metric: Metric = build(cls, name, texts)
     return dataclasses.replace(metric, **fields) if fields else metric  # type: ignore[type-var]
+
+
+def _unknown(name: str) -> UsageError:
+    if name in RANKERS:
+        return UsageError(
+            f"{name} is a ranker, which compares translations and scores none: "
+            f"use it with `tertium rank -m {name}` or load_ranker({name!r})"
+        )
+    parts = name.split(",")
+    if len(parts) > 1 and {*parts} <= {*METRICS, *ALIASES}:
+        return UsageError(f"{name}: separate metrics by spaces, {' '.join(parts)}")
+    return UnknownNameError("metric", name, [*METRICS, *ALIASES])
 
 
 def is_folder(spec: str) -> bool:
