@@ -118,3 +118,9 @@ def test_latex_has_no_line_or_sign_that_would_not_compile() -> None:
     assert r"a\textless{}b\textgreater{}c \\" in lines
     assert r"$\mu$ = 1 2 \\" in lines
     assert lines[-1] == r"% three \input{x}"
+
+
+def test_tsv_tells_repeated_columns_apart() -> None:
+    table = Table(["system", "A", "p", "rank", "B", "p", "rank"], [list("sabcdef")], together=3)
+    header = render(table, "tsv").splitlines()[0].split("\t")
+    assert header == ["system", "A", "A p", "A rank", "B", "B p", "B rank"]

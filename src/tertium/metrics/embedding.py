@@ -19,7 +19,7 @@ from tertium.encoders.runtime import Long, Precision
 from tertium.encoders.static import StaticEncoder
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.links import Alignment, Comparison, Link, all_cosines
-from tertium.metrics.metric import NOTHING, REFERENCES, SOURCE, Metric
+from tertium.metrics.metric import NOTHING, REFERENCES, SOURCE, WAYS, Metric
 from tertium.scores import FloatArray
 from tertium.segment import Segment
 from tertium.text.scripts import is_foreign, scripts_of
@@ -114,7 +114,7 @@ class EmbeddingMetric(Metric):
             if not segment.references and segment.source is None:
                 raise NeedsError(
                     f"{self.name} needs references or the source, and segment {number} has "
-                    "neither: give them with -r or -s"
+                    f"neither: {WAYS['references']}, or the source likewise"
                 )
 
     def sides(self, segments: Sequence[Segment]) -> tuple[Side, ...]:

@@ -186,7 +186,9 @@ def _latex_row(row: Sequence[Cell | str]) -> str:
 def _render_tsv(table: Table) -> str:
     rows = [_cells(row) for row in table.rows]  # a footer is not of their kind
     columns: list[list[str]] = []
-    for n, name in enumerate(table.header):
+    for n, shown in enumerate(table.header):
+        first = n - (n - 1) % table.together  # of the columns that belong together
+        name = shown if table.header.count(shown) == 1 else f"{table.header[first]} {shown}"
         cells = [row[n] for row in rows]
         columns.append([name, *(c.text if c.value is None else str(c.value) for c in cells)])
         for key in dict.fromkeys(key for cell in cells for key in cell.more):
