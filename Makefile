@@ -15,7 +15,7 @@ LEXICAL := bleu chrf ter nist meteor
 demo: $(VENV)/.demo
 	$(BIN)/tertium score $(EXAMPLE) -m $(LEXICAL)
 	$(BIN)/tertium score $(EXAMPLE) -m tertium-small bertscore sss sentsim
-	$(BIN)/tertium score $(SOURCE) -m sentsim
+	$(BIN)/tertium score $(SOURCE) -m sss sentsim
 	$(BIN)/tertium compare $(EXAMPLE) -m chrf tertium-small
 
 test: lint
