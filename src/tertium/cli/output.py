@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tertium.data.formats import write_atomically
+from tertium.data.formats import without_nan, write_atomically
 from tertium.report.tables import Format, Table, render
 
 FORMATS = ("text", "json", "tsv", "md", "latex")
@@ -54,7 +54,7 @@ def print_warnings(lines: Sequence[str], quiet: bool) -> None:
 
 def to_json(value: Any) -> str:
     """JSON with full numbers; a missing number is null, since JSON has no NaN."""
-    return json.dumps(_without_nan(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return json.dumps(without_nan(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def print_records(records: Sequence[dict[str, Any]]) -> None:
@@ -65,13 +65,3 @@ def print_records(records: Sequence[dict[str, Any]]) -> None:
 def write_json(path: str, value: Any) -> None:
     """Write JSON to a file, whole or not at all."""
     write_atomically(path, [to_json(value)])
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, float) and value != value:
-        return None
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return value

@@ -154,6 +154,19 @@ def read_jsonl(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, record
 
 
+def without_nan(value: Any) -> Any:
+    """A value as JSON can hold it: a missing number is null, and tuples are lists.
+
+    >>> without_nan({"dev": (float("nan"), 1.5)})
+    {'dev': [None, 1.5]}
+    """
+    if isinstance(value, Mapping):
+        return {key: without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_nan(item) for item in value]
+    return None if isinstance(value, float) and value != value else value
+
+
 def parse_json(text: str, where: str, hint: str = "") -> Any:
     """The value of a JSON text; `hint` ends the error where it is none."""
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tertium.encoders.weights import hash_of
 from tertium.errors import DataError, ModelError
 
 Array = NDArray[Any]
@@ -27,7 +27,7 @@ def write_arrays(
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     with _replacing(file) as temporary:
         save_file(plain, temporary, metadata=dict(header or {}))
-        return file_hash(temporary)
+        return hash_of(temporary)
 
 
 def read_arrays(file: Path) -> tuple[dict[str, Array], dict[str, str]]:
@@ -42,12 +42,6 @@ def read_arrays(file: Path) -> tuple[dict[str, Array], dict[str, str]]:
         raise ModelError(f"{file}: no such file") from None
     except (SafetensorError, OSError) as error:
         raise ModelError(f"{file} is damaged or was cut short: {error}") from None
-
-
-def file_hash(file: Path) -> str:
-    """The sha256 of a file."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def write_text(file: Path, text: str) -> None:

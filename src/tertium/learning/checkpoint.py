@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from tertium.data.formats import without_nan
+from tertium.encoders.weights import hash_of
 from tertium.errors import ModelError
-from tertium.learning.arrays import Array, file_hash, read_arrays, write_arrays, write_text
+from tertium.learning.arrays import Array, read_arrays, write_arrays, write_text
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 WEIGHTS_HASH = "weights_sha256"
@@ -76,7 +78,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         "metric": checkpoint.metric,
         "config": dict(checkpoint.config),
         "encoders": dict(checkpoint.encoders),
-        "training": _nan_to_null(checkpoint.training),
+        "training": without_nan(checkpoint.training),
     }
     write_folder(folder, config, arrays)
 
@@ -109,7 +111,7 @@ def read_weights(folder: Path, config: Mapping[str, Any]) -> dict[str, Array]:
     file = folder / WEIGHTS
     arrays, _ = read_arrays(file)
     wanted = config.get(WEIGHTS_HASH)
-    if wanted is not None and (found := file_hash(file)) != wanted:
+    if wanted is not None and (found := hash_of(file)) != wanted:
         raise ModelError(
             f"{file} is not the file that {CONFIG} was written for (its sha256 is {found[:12]}..., "
             f"not {str(wanted)[:12]}...): it is damaged, or writing was interrupted; save or train "
@@ -132,21 +134,8 @@ def read_config(folder: Path, kind: str = "metric") -> dict[str, Any]:
     return config
 
 
-def _nan_to_null(value: Any) -> Any:
-    """A value as JSON can hold it.
-
-    >>> _nan_to_null({"dev": [math.nan, 1.5]})
-    {'dev': [None, 1.5]}
-    """
-    if isinstance(value, Mapping):
-        return {key: _nan_to_null(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_nan_to_null(one) for one in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
 def _null_to_nan(value: Any) -> Any:
-    """The way back: what a file has no number for is NaN.
+    """The way back from `without_nan`: what a file has no number for is NaN.
 
     >>> _null_to_nan({"dev": [None, 1.5]})
     {'dev': [nan, 1.5]}

@@ -7,7 +7,6 @@ batches and caches like any other; a damaged or half-written copy is made again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tertium.encoders.folders import cache_folder
+from tertium.encoders.weights import hash_of
 from tertium.errors import ModelError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Packaged:
     @cached_property
     def hash(self) -> str:
         """The sha256 of the weights, checked against the one the settings name."""
-        found = hashlib.sha256((self.folder / "weights.safetensors").read_bytes()).hexdigest()
+        found = hash_of(self.folder / "weights.safetensors")
         if found != self.config["weights_sha256"]:
             raise ModelError(
                 f"{self.folder}: weights.safetensors is damaged (its hash is {found[:8]}, not "
