@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from tertium.data.formats import write_atomically
+from tertium.atomic import write_text
 from tertium.reproduce.provenance import code_version
 
 START, END = "<!-- measured -->", "<!-- end -->"
@@ -66,7 +66,7 @@ def keep(page: Path, entry: Mapping[str, Any]) -> None:
     """Put one benchmark into the file beside the page, and write the page."""
     entries = {**kept(page), entry["name"]: entry}
     text = json.dumps(entries, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-    write_atomically(page.with_suffix(".json"), [text])
+    write_text(page.with_suffix(".json"), text)
     write_page(page)
 
 
@@ -86,7 +86,7 @@ def write_page(page: Path) -> None:
         text = f"{text.rstrip()}\n\n{START}\n{END}\n"
     sections = "\n".join(section(entry) for _, entry in sorted(kept(page).items()))
     pattern = re.compile(re.escape(START) + ".*?" + re.escape(END), re.DOTALL)
-    write_atomically(page, [pattern.sub(lambda _: f"{START}\n{sections}{END}", text, count=1)])
+    write_text(page, pattern.sub(lambda _: f"{START}\n{sections}{END}", text, count=1))
 
 
 def section(entry: Mapping[str, Any]) -> str:

@@ -5,7 +5,8 @@
     │   ├── UnknownNameError     no such metric, encoder, field ...; carries suggestions
     │   └── NeedsError           a metric requires a source or references that are not there
     ├── DataError                a file or value that cannot be used
-    │   └── LengthError          parallel inputs of different length; the command line exits 1
+    │   ├── LengthError          parallel inputs of different length; the command line exits 1
+    │   └── WriteError           a file that cannot be written
     ├── MissingResourceError     weights, a package or a dictionary that is not installed
     └── ModelError               a checkpoint that is damaged or does not fit
 
@@ -58,6 +59,10 @@ class LengthError(DataError):
     """Parallel inputs of different length; never cut to the shorter."""
 
     exit_code = 1
+
+
+class WriteError(DataError):
+    """A file that cannot be written, and why."""
 
 
 class MissingResourceError(TertiumError):

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tertium.atomic import replace_content, write_text
 from tertium.errors import DataError, MissingResourceError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -90,20 +91,19 @@ def read_parquet_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
 
 def write_frame(frame: DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a frame to .parquet, .tsv, .csv or .jsonl, whichever the suffix says."""
-    file = Path(path)
+    suffix = Path(path).suffix
     try:
-        if file.suffix == ".parquet":
-            frame.to_parquet(file, index=False)
-        elif file.suffix in (".tsv", ".csv"):
-            frame.to_csv(file, sep="\t" if file.suffix == ".tsv" else ",", index=False)
+        if suffix == ".parquet":
+            with replace_content(path) as stream:
+                frame.to_parquet(stream, index=False)
+        elif suffix in (".tsv", ".csv"):
+            write_text(path, frame.to_csv(sep="\t" if suffix == ".tsv" else ",", index=False))
         else:
-            file.write_text("".join(_json_lines(frame)), encoding="utf-8")
+            write_text(path, _json_lines(frame))
     except ImportError:
         raise MissingResourceError(
             "Parquet files need pyarrow: pip install 'tertium[frames]'"
         ) from None
-    except OSError as error:
-        raise DataError(f"{file}: cannot be written ({error.strerror})") from None
 
 
 def _json_lines(frame: DataFrame) -> Iterator[str]:

@@ -12,14 +12,18 @@ import tertium
 PACKAGE = Path(tertium.__file__).parent
 
 # A room may import itself and the rooms named here.
-CORE = {"errors", "version", "segment", "scores", "progress", "display", "frames", "randomness"}
+CORE = {
+    "errors", "atomic", "version", "segment", "scores", "progress", "display", "frames",
+    "randomness",
+}  # fmt: skip
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
+    "atomic": {"errors"},
     "version": set(),
     "segment": {"errors"},
     "progress": set(),
     "display": set(),
-    "frames": {"errors"},
+    "frames": {"errors", "atomic"},
     "randomness": {"errors"},
     "scores": {"errors", "display", "frames"},
     "resampling": CORE,

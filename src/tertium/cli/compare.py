@@ -9,13 +9,13 @@ from tertium.cli.inputs import (
     BEST,
     add_inputs,
     add_metrics,
-    check_writable,
     chosen_metrics,
     read_inputs,
 )
 from tertium.cli.output import (
     NOTED,
     add_output,
+    check_outputs,
     print_records,
     print_table,
     print_warnings,
@@ -63,8 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from tertium import comparison
     from tertium.report import evaluations
 
-    check_writable(args.to_json)
-    check_writable(args.report)
+    check_outputs(args)
     testset = read_inputs(args)
     metrics = chosen_metrics(args, testset, BESIDE)
     with bars(args.quiet), runtime_of(args):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from tertium.data.formats import RECORD_SUFFIXES
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, UsageError
+from tertium.errors import UsageError
 from tertium.metrics.metric import Metric, load_metric
 from tertium.text.english import looks_english
 
@@ -110,16 +109,3 @@ def read_inputs(args: argparse.Namespace) -> TestSet:
         )
     fields = args.fields.split(",") if args.fields else None
     return TestSet.from_records(files[0], fields)
-
-
-def check_writable(path: str | None) -> None:
-    """Refuse an output path before the work, not after it."""
-    if path is None:
-        return
-    target = Path(path)
-    if target.is_dir():
-        raise DataError(f"{target} is a directory; a file name was expected")
-    if not target.parent.is_dir():
-        raise DataError(f"{target}: the folder {target.parent} does not exist")
-    if not os.access(target.parent, os.W_OK):
-        raise DataError(f"{target}: no permission to write to the folder {target.parent}")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tertium.cli.bars import bars
-from tertium.cli.inputs import add_metrics, check_writable, named_metrics
-from tertium.cli.output import add_output, print_table, to_json, write_json
+from tertium.cli.inputs import add_metrics, named_metrics
+from tertium.cli.output import add_output, check_outputs, print_table, to_json, write_json
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.errors import UsageError
 from tertium.meta.tasks import STATISTICS, tasks_for
@@ -109,8 +109,7 @@ def _add_statistics(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from tertium.meta.evaluation import MetaEvaluation
 
-    check_writable(args.to_json)
-    check_writable(args.report)
+    check_outputs(args)
     if args.plot:
         from tertium.report.scatter import check_plot, write_scatter
 

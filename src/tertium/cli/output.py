@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
+import stat
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from tertium.data.formats import without_nan, write_atomically
+from tertium.atomic import check_writable, write_text
+from tertium.data.formats import without_nan
+from tertium.errors import UsageError
 from tertium.report.tables import Format, Table, render
 
 FORMATS = ("text", "json", "tsv", "md", "latex")
 NOTED = ("text", "md", "latex")  # formats with notes below a table, warnings among them
+# the options, of all commands, that name files to write and to read
+OUTPUTS = {"output": "-o", "to_json": "--to-json", "report": "--report", "plot": "--plot"}
+INPUTS = ("translations", "sources", "references", "documents", "human", "scores", "curves")
 MOST_DECIMALS = 17  # all that a double holds
 
 
@@ -29,6 +38,35 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group.add_argument("--report", metavar="FILE", help="also write a report, one HTML page")
     group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
     return group
+
+
+def check_outputs(args: argparse.Namespace) -> None:
+    """Refuse, before the work, files that cannot be written or that would replace another's."""
+    given = {option: getattr(args, name, None) for name, option in OUTPUTS.items()}
+    outputs = {option: path for option, path in given.items() if path}
+    for option, path in outputs.items():
+        check_writable(path)
+        for other, name in outputs.items():
+            if other != option and _are_one_file(path, name):
+                raise UsageError(f"{option} and {other} both name {path}: give two files")
+        if any(_are_one_file(path, name) for name in _inputs(args)):
+            raise UsageError(f"{option} {path}: this file is read here; give another one")
+
+
+def _inputs(args: argparse.Namespace) -> list[str]:
+    found: list[str] = []
+    for name in INPUTS:
+        value = getattr(args, name, None) or []
+        found += [value] if isinstance(value, str) else value
+    return found
+
+
+def _are_one_file(one: str, other: str) -> bool:
+    """Whether two names lead to one regular file, there or to be made; devices have no content."""
+    with suppress(OSError):
+        there = [Path(name).stat() for name in (one, other)]
+        return os.path.samestat(*there) and stat.S_ISREG(there[0].st_mode)
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _decimals(text: str) -> int:
@@ -64,4 +102,4 @@ def print_records(records: Sequence[dict[str, Any]]) -> None:
 
 def write_json(path: str, value: Any) -> None:
     """Write JSON to a file, whole or not at all."""
-    write_atomically(path, [to_json(value)])
+    write_text(path, to_json(value))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tertium.cli.bars import bars
-from tertium.cli.inputs import add_inputs, check_writable, read_inputs
-from tertium.cli.output import add_output, print_records, print_table, write_json
+from tertium.cli.inputs import add_inputs, read_inputs
+from tertium.cli.output import add_output, check_outputs, print_records, print_table, write_json
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
@@ -62,8 +62,7 @@ def add_parser(
 def run(args: argparse.Namespace) -> int:
     from tertium.metrics.ranker import load_ranker
 
-    check_writable(args.to_json)
-    check_writable(args.report)
+    check_outputs(args)
     ranker = load_ranker(args.ranker)
     if args.nbest:
         return _rerank(args, ranker)

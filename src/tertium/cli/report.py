@@ -9,10 +9,10 @@ from tertium.cli.inputs import (
     BEST,
     add_inputs,
     add_metrics,
-    check_writable,
     chosen_metrics,
     read_inputs,
 )
+from tertium.cli.output import check_outputs
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.cli.score import BESIDE, add_paired
 from tertium.errors import UsageError
@@ -71,7 +71,7 @@ def add_parser(
 def run(args: argparse.Namespace) -> int:
     from tertium.cli import pages
 
-    check_writable(args.output)
+    check_outputs(args)
     if args.explain < 0:
         raise UsageError(f"--explain {args.explain}: expected zero or more segments")
     testset = read_inputs(args)

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tertium.cli.bars import bars
-from tertium.cli.inputs import check_writable
-from tertium.cli.output import FORMATS, print_records, print_table
+from tertium.cli.output import FORMATS, check_outputs, print_records, print_table
 from tertium.data.collection import VARIABLE, Collection
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.report.tables import Table
@@ -95,7 +94,7 @@ def _write(args: argparse.Namespace) -> int:
     from tertium.reproduce.table import measure
 
     page = Path(args.output)
-    check_writable(args.output)
+    check_outputs(args)
     tables = _tables(args)
     if not args.kept:
         collection, ledger = Collection.at(args.data), Ledger(page.parent / page.stem, args.again)

@@ -10,13 +10,13 @@ from tertium.cli.inputs import (
     BEST,
     add_inputs,
     add_metrics,
-    check_writable,
     chosen_metrics,
     read_inputs,
 )
 from tertium.cli.output import (
     NOTED,
     add_output,
+    check_outputs,
     print_records,
     print_table,
     print_warnings,
@@ -123,8 +123,7 @@ def run(args: argparse.Namespace) -> int:
     from tertium.report import evaluations
 
     confidence = _resamples(args)
-    check_writable(args.to_json)
-    check_writable(args.report)
+    check_outputs(args)
     check_frame_file(args.output)
     testset = read_inputs(args)
     if args.document_level and not testset.documents:
@@ -175,10 +174,9 @@ def _resamples(args: argparse.Namespace) -> int:
 
 
 def check_frame_file(path: str | None) -> None:
-    """Refuse a table that could not be written, before the work and not after it."""
+    """Refuse a table that could not be made, before the work and not after it."""
     if path is None:
         return
-    check_writable(path)
     if Path(path).suffix not in FRAME_SUFFIXES:
         raise UsageError(f"{path}: segment scores are written to {', '.join(FRAME_SUFFIXES)}")
     pandas()

@@ -14,7 +14,7 @@ import tempfile
 import zlib
 from pathlib import Path, PurePosixPath
 
-from tertium.data.formats import PathLike
+from tertium.atomic import PathLike, replace_content
 from tertium.errors import DataError
 
 log = logging.getLogger(__name__)
@@ -90,8 +90,7 @@ def _extract(tar: tarfile.TarFile, archive: Path, target: Path) -> None:
         if written > MOST_BYTES:
             raise DataError(f"{archive}: more than {MOST_BYTES >> 30} GiB unpacked; is it damaged?")
         file = target.joinpath(*name.parts)
-        file.parent.mkdir(parents=True, exist_ok=True)
         content = tar.extractfile(member)
         assert content is not None
-        with content, file.open("wb") as copy:
+        with content, replace_content(file, make_folder=True, durable=False) as copy:
             shutil.copyfileobj(content, copy)

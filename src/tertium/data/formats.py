@@ -8,25 +8,23 @@ missing fields are errors that name file and line.
 from __future__ import annotations
 
 import codecs
-import contextlib
 import csv
 import gzip
 import io
 import json
 import os
 import re
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tertium.atomic import PathLike as PathLike
+from tertium.atomic import write_text
 from tertium.errors import DataError
 from tertium.frames import read_parquet_records
 from tertium.segment import Segment
-
-PathLike = str | os.PathLike[str]
 
 SOURCE_NAMES = ("src", "source")
 HYPOTHESIS_NAMES = ("mt", "hyp", "hypothesis", "translation", "candidate", "prediction")
@@ -335,12 +333,12 @@ def write_lines(path: PathLike, lines: Iterable[str]) -> None:
                 raise DataError(f"{path}: segment {number} contains a line end; use JSONL instead")
             yield line + "\n"
 
-    write_atomically(path, checked())
+    write_text(path, checked())
 
 
 def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
     """One object a line, atomically."""
-    write_atomically(path, (json.dumps(r, ensure_ascii=False) + "\n" for r in records))
+    write_text(path, (json.dumps(r, ensure_ascii=False) + "\n" for r in records))
 
 
 def write_table(path: PathLike, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -350,7 +348,7 @@ def write_table(path: PathLike, header: Sequence[str], rows: Iterable[Sequence[A
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
-        write_atomically(path, [buffer.getvalue()])
+        write_text(path, buffer.getvalue())
         return
 
     def lines() -> Iterator[str]:
@@ -361,39 +359,4 @@ def write_table(path: PathLike, header: Sequence[str], rows: Iterable[Sequence[A
                 raise DataError(f"{path}, row {number}: a field contains a tab or line end")
             yield "\t".join(cells) + "\n"
 
-    write_atomically(path, lines())
-
-
-def write_atomically(path: PathLike, chunks: Iterable[str]) -> None:
-    """Write a file whole or not at all: a killed process or a full disk leaves the old one.
-
-    A name ending in `.gz` is compressed, without a time stamp: equal content gives equal files.
-    """
-    target = Path(path)
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(handle, "wb") as raw:
-            if target.suffix == ".gz":
-                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
-                    for chunk in chunks:
-                        packed.write(chunk.encode("utf-8"))
-            else:
-                for chunk in chunks:
-                    raw.write(chunk.encode("utf-8"))
-            raw.flush()
-            os.fsync(raw.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(target)
-    except OSError as error:
-        raise DataError(f"{target}: cannot be written ({error.strerror})") from None
-    finally:
-        if temporary:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+    write_text(path, lines())

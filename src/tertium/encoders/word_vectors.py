@@ -13,8 +13,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import logging
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +20,10 @@ from typing import IO, TextIO
 
 import numpy as np
 
+from tertium.atomic import replace_content
 from tertium.encoders.embeddings import Float32Array
 from tertium.encoders.folders import cache_folder
-from tertium.errors import DataError, MissingResourceError
+from tertium.errors import DataError, MissingResourceError, WriteError
 
 log = logging.getLogger(__name__)
 
@@ -144,12 +143,9 @@ def _index(key: str, suffix: str) -> Path:
 
 
 def _keep(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file in one step; a folder that cannot be written to costs time, never an error."""
+    """A folder that cannot be written to costs time, never an error."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as stream:
+        with replace_content(path, make_folder=True, durable=False) as stream:
             write(stream)
-        Path(temporary).replace(path)
-    except OSError as error:
+    except WriteError as error:
         log.debug("no index of word vectors is kept: %s", error)

@@ -6,11 +6,8 @@ their rows. A file that cannot be read or written costs time, never an error.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
-import os
-import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,8 +15,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tertium.atomic import replace_content
 from tertium.encoders.folders import cache_folder
 from tertium.encoders.runtime import current_runtime
+from tertium.errors import WriteError
 
 Rows = NDArray[np.float32]
 Key = tuple[str, ...]
@@ -88,17 +87,9 @@ def _read(path: Path | None, width: int) -> tuple[dict[bytes, int], Rows]:
 
 
 def _write(path: Path, hashes: Sequence[bytes], rows: Rows) -> None:
-    """Write beside the target, then rename: a reader never sees half a file."""
-    temporary: str | None = None
+    keys = np.frombuffer(b"".join(hashes), dtype=np.uint8)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-        keys = np.frombuffer(b"".join(hashes), dtype=np.uint8)
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, keys=keys, rows=rows)
-        Path(temporary).replace(path)
-    except OSError as error:
-        _log.info("rows are not kept: %s cannot be written (%s)", path, error)
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
+        with replace_content(path, make_folder=True, durable=False) as stream:
+            np.savez(stream, keys=keys, rows=rows)
+    except WriteError as error:
+        _log.info("rows are not kept: %s", error)

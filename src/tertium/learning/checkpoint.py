@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from tertium.atomic import write_text
 from tertium.data.formats import without_nan
 from tertium.encoders.weights import hash_of
 from tertium.errors import ModelError
-from tertium.learning.arrays import Array, read_arrays, write_arrays, write_text
+from tertium.learning.arrays import Array, read_arrays, write_arrays
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 WEIGHTS_HASH = "weights_sha256"

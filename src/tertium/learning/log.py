@@ -8,7 +8,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from tertium.learning.arrays import write_text
+from tertium.atomic import write_text
 from tertium.learning.options import Epoch
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Epoch))
@@ -21,7 +21,7 @@ def write_log(file: Path, epochs: Sequence[Epoch]) -> None:
     writer.writerow(COLUMNS)
     for epoch in epochs:
         writer.writerow([getattr(epoch, column) for column in COLUMNS])
-    write_text(file, text.getvalue())
+    write_text(file, text.getvalue(), make_folder=True)
 
 
 def read_log(file: Path) -> list[Epoch]:

@@ -17,13 +17,14 @@ import torch
 from torch import Tensor
 
 from tertium import progress
+from tertium.atomic import replace_content
 from tertium.encoders.embeddings import IntArray, offsets_of
 from tertium.encoders.encoder import Encoder
 from tertium.encoders.network import Network, choose_device
 from tertium.encoders.pieces import Tokenizer
 from tertium.encoders.stream import stream
 from tertium.encoders.transformer import Transformer
-from tertium.errors import DataError, UsageError
+from tertium.errors import UsageError, WriteError
 from tertium.learning.sequences import Sequences
 
 
@@ -53,16 +54,18 @@ class DiskStates:
         self.device, self.layers = device, encoder.layers
         lengths: list[int] = []
         try:
-            with file.open("wb") as out, progress.task("encoding", total=len(texts)) as advance:
+            with (
+                replace_content(file, durable=False) as out,
+                progress.task("encoding", total=len(texts)) as advance,
+            ):
                 for part in stream(encoder, texts, sentences=False):
                     out.write(part.vectors.astype(np.float16).tobytes())
                     lengths += part.lengths.tolist()
                     advance(len(part))
-        except OSError as error:
-            file.unlink(missing_ok=True)
-            raise DataError(
-                f"{file}: the encoder's states cannot be written ({error.strerror}): about "
-                f"{_estimate(encoder, texts) / 1e9:.1f} GB are needed there; set TMPDIR to a "
+        except WriteError as error:
+            size = _estimate(encoder, texts) / 1e9
+            raise WriteError(
+                f"{error}: the encoder's states need about {size:.1f} GB there; set TMPDIR to a "
                 "folder with room"
             ) from None
         self._offsets = offsets_of(lengths)

@@ -8,11 +8,8 @@ anew. Nothing is pickled.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
-import os
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -20,7 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tertium.atomic import replace_content
 from tertium.encoders.folders import cache_folder
+from tertium.errors import WriteError
 
 Arrays = Mapping[str, NDArray[np.generic]]
 
@@ -64,16 +63,8 @@ def _load(path: Path) -> Arrays | None:
 
 
 def _save(path: Path, arrays: Arrays) -> None:
-    """Write beside the target, then rename: a reader never sees half an index."""
-    temporary: str | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-        Path(temporary).replace(path)
-    except OSError as error:
-        _log.info("the index is not kept: %s cannot be written (%s)", path, error)
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
+        with replace_content(path, make_folder=True, durable=False) as stream:
+            np.savez(stream, **arrays)  # type: ignore[arg-type]
+    except WriteError as error:
+        _log.info("the index is not kept: %s", error)

@@ -15,9 +15,8 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
+from tertium.atomic import write_text
 from tertium.comparison import Comparison
-from tertium.data.formats import write_atomically
-from tertium.errors import DataError
 from tertium.meta.curves import Curve
 from tertium.meta.judged import JudgedSet
 from tertium.report.explained import Explained
@@ -82,9 +81,7 @@ class Report:
 
     def write(self, path: str | Path) -> None:
         """Write the page, whole or not at all."""
-        if not Path(path).parent.is_dir():
-            raise DataError(f"{path}: the folder {Path(path).parent} does not exist")
-        write_atomically(path, [self.html()])
+        write_text(path, self.html())
 
     def _sections(self) -> list[tuple[str, str, Markup]]:
         """The name, title and contents of every section before the segments."""

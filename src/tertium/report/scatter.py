@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tertium.atomic import check_writable, replace_content
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.meta.correlation import pearson
 from tertium.meta.judged import JudgedSet
@@ -27,8 +28,7 @@ def check_plot(path: str | Path) -> None:
     """Refuse a file that could not be written, before the work and not after it."""
     if Path(path).suffix.lower() not in FORMATS:
         raise UsageError(f"{path}: a plot is written to {', '.join(FORMATS)}")
-    if not Path(path).parent.is_dir():
-        raise DataError(f"{path}: the folder {Path(path).parent} does not exist")
+    check_writable(path)
     _figure_class()
 
 
@@ -60,7 +60,10 @@ def write_scatter(path: str | Path, sets: Sequence[JudgedSet], *, level: str = "
     metadata = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
     suffix = Path(path).suffix.lower()
     with rc_context({"svg.hashsalt": "tertium"}):
-        scatter(sets, level=level).savefig(path, dpi=120, metadata=metadata.get(suffix))
+        figure = scatter(sets, level=level)
+        with replace_content(path) as stream:
+            about = metadata.get(suffix)
+            figure.savefig(stream, format=suffix.removeprefix("."), dpi=120, metadata=about)
 
 
 def _draw(panel: Any, judged: JudgedSet, metric: str, level: str) -> None:

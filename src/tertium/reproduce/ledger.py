@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tertium.data.formats import write_atomically
+from tertium.atomic import write_text
 from tertium.errors import DataError
 from tertium.reproduce.provenance import code_version
 from tertium.reproduce.table import Figure, MeasuredRow, Outcome, PaperTable, Row
@@ -83,10 +83,9 @@ class Ledger:
         self._write(table, rows)
 
     def _write(self, table: PaperTable, rows: Mapping[str, Any]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
         content = {"paper": table.paper, "table": table.number, "rows": rows}
         text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-        write_atomically(self.path(table), [text])
+        write_text(self.path(table), text, make_folder=True)
 
 
 def way_of(table: PaperTable, row: Row) -> str:

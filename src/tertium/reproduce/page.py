@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tertium.data.formats import write_atomically
+from tertium.atomic import write_text
 from tertium.report.tables import Cell, Table, escape_markdown, number, render
 from tertium.reproduce import PAPERS, tables_of
 from tertium.reproduce.ledger import Ledger
@@ -51,7 +51,7 @@ def write_results(path: Path) -> list[Path]:
     outcomes = [ledger.outcome(table) for paper in PAPERS for table in tables_of(paper)]
     known = [outcome for outcome in outcomes if _measured(outcome)]
     drawn = _draw(known, folder / "pictures")
-    write_atomically(path, [_page(known, outcomes, drawn)])
+    write_text(path, _page(known, outcomes, drawn))
     pages = _fill_metric_pages(folder / "metrics", known)
     return [path, *(folder / "pictures" / name for name in drawn.values()), *pages]
 
@@ -176,7 +176,7 @@ def _fill_metric_pages(folder: Path, outcomes: Sequence[Outcome]) -> Iterator[Pa
         text = page.read_text(encoding="utf-8")
         filled = fill(text, outcomes)
         if filled != text:
-            write_atomically(page, [filled])
+            write_text(page, filled)
             yield page
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tertium.atomic import replace_content
 from tertium.errors import MissingResourceError
 from tertium.reproduce.table import MeasuredRow, Outcome
 
@@ -131,9 +132,11 @@ def save(figure: Figure, path: Path) -> None:
     """Write a figure as SVG; equal figures give equal files."""
     from matplotlib import rc_context
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with rc_context({"svg.hashsalt": "tertium", "svg.fonttype": "none"}):
-        figure.savefig(path, format="svg", metadata={"Date": None})
+    with (
+        rc_context({"svg.hashsalt": "tertium", "svg.fonttype": "none"}),
+        replace_content(path, make_folder=True) as stream,
+    ):
+        figure.savefig(stream, format="svg", metadata={"Date": None})
 
 
 def _panel(height: float) -> tuple[Figure, Any]:

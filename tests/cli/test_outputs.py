@@ -1,0 +1,87 @@
+"""What commands write goes where it was asked for, and never over what they read."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from tertium.cli import main, make_parser
+from tertium.cli.output import INPUTS, OUTPUTS
+
+
+@pytest.fixture
+def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("the cat sat\nit rains\n")
+    Path("ref.txt").write_text("the cat sat\nit is raining\n")
+    return tmp_path
+
+
+SCORE = ["score", "-t", "a.txt", "-r", "ref.txt", "-m", "chrf"]
+WRITING = [
+    [*SCORE, "--to-json"],
+    [*SCORE, "--report"],
+    [*SCORE, "-o"],
+    ["compare", "-t", "a.txt", "ref.txt", "-r", "ref.txt", "-m", "chrf", "--to-json"],
+    ["report", "-t", "a.txt", "-r", "ref.txt", "-m", "chrf", "-o"],
+]
+
+
+@pytest.mark.parametrize("command", WRITING, ids=lambda c: f"{c[0]} {c[-1]}")
+@pytest.mark.parametrize("name", ["a.txt", "ref.txt", "link", "./a.txt"])
+def test_an_input_is_not_written_over(
+    texts: Path, capsys: pytest.CaptureFixture[str], command: list[str], name: str
+) -> None:
+    Path("link").symlink_to("a.txt")
+    before = {file: Path(file).read_bytes() for file in ("a.txt", "ref.txt")}
+    assert main([*command, name]) == 2
+    error = capsys.readouterr().err
+    assert f"{command[-1]} {name}: this file is read here" in error
+    assert error.count("\n") == 1
+    assert {file: Path(file).read_bytes() for file in before} == before
+
+
+def test_two_outputs_are_two_files(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SCORE, "--to-json", "new", "--report", "./new"]) == 2
+    assert "both name new" in capsys.readouterr().err
+    assert main([*SCORE, "-q", "--to-json", "/dev/null", "--report", "/dev/null"]) == 0
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="no /dev/null")
+def test_a_device_stays_one_and_a_link_is_followed(texts: Path) -> None:
+    Path("link").symlink_to("goal.json")
+    for name in ("link", "/dev/null"):
+        assert main([*SCORE, "-q", "--to-json", name]) == 0
+    assert Path("link").is_symlink()
+    assert json.loads(Path("goal.json").read_text())
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+@pytest.mark.parametrize("command", WRITING, ids=lambda c: f"{c[0]} {c[-1]}")
+def test_a_name_that_is_too_long_is_refused_before_the_work(
+    texts: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    assert main([*command, "x" * 300 + ".tsv"]) == 2
+    error = capsys.readouterr().err
+    assert "the name is too long to be written (304 bytes" in error
+    assert error.count("\n") == 1
+
+
+def test_every_option_that_names_a_file_is_known_as_input_or_output() -> None:
+    """Of the commands that write one; the others have nothing to write over."""
+    unknown = []
+    for command, parser in _commands().items():
+        files = {a.dest for a in parser._actions if a.metavar == "FILE"}
+        if files & set(OUTPUTS):
+            unknown += [f"{command} {name}" for name in files - set(OUTPUTS) - set(INPUTS)]
+    assert unknown == []
+
+
+def _commands() -> dict[str, argparse.ArgumentParser]:
+    actions = make_parser()._actions
+    (commands,) = [a for a in actions if isinstance(a, argparse._SubParsersAction)]
+    return dict(commands.choices)

@@ -1,0 +1,191 @@
+"""Files are written whole or not at all, and into what their name stands for."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tertium.atomic import check_writable, replace_content, write_text
+from tertium.errors import WriteError
+
+ONLY_UNIX = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and modes of Unix")
+NOT_ROOT = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
+)
+
+
+def only_file(folder: Path) -> Path:
+    """The one file of a folder: nothing under way is left beside it."""
+    (file,) = folder.iterdir()
+    return file
+
+
+def test_a_text_comes_back(tmp_path: Path) -> None:
+    write_text(tmp_path / "a.txt", ["grüß ", "dich\n"])
+    assert only_file(tmp_path).read_bytes() == "grüß dich\n".encode()
+
+
+def test_equal_texts_are_compressed_to_equal_files(tmp_path: Path) -> None:
+    write_text(tmp_path / "a.gz", "text\n")
+    write_text(tmp_path / "b.gz", ["te", "xt\n"])
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"text\n"
+
+
+def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("old")
+
+    def pieces() -> Iterator[str]:
+        yield "new"
+        raise KeyError("broken")
+
+    with pytest.raises(KeyError):
+        write_text(file, pieces())
+    assert only_file(tmp_path).read_text() == "old"
+
+
+def test_the_file_is_the_old_one_until_the_block_ends(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("old")
+    with replace_content(file) as stream:
+        stream.write(b"new")
+        stream.flush()
+        assert file.read_text() == "old"
+    assert only_file(tmp_path).read_text() == "new"
+
+
+@ONLY_UNIX
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
+def test_the_mode_is_kept(tmp_path: Path, mode: int) -> None:
+    file = tmp_path / "a.txt"
+    file.touch()
+    file.chmod(mode)
+    write_text(file, "new")
+    assert stat.S_IMODE(file.stat().st_mode) == mode
+
+
+@ONLY_UNIX
+def test_a_new_file_has_the_mode_that_the_user_set(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; os.umask(0o027); from tertium.atomic import write_text; "
+        "write_text(sys.argv[1], 'x')"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], check=True)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+@ONLY_UNIX
+@pytest.mark.parametrize("there", [True, False])
+def test_links_are_followed(tmp_path: Path, there: bool) -> None:
+    goal = tmp_path / "folder" / "goal.txt"
+    goal.parent.mkdir()
+    if there:
+        goal.write_text("old")
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.symlink_to("second")
+    second.symlink_to(Path("folder") / "goal.txt")
+    write_text(first, "new")
+    assert first.is_symlink()
+    assert second.is_symlink()
+    assert only_file(goal.parent).read_text() == "new"
+
+
+@ONLY_UNIX
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    write_text(pipe, "through")
+    reader.join()
+    assert read == ["through"]
+    assert stat.S_ISFIFO(only_file(tmp_path).stat().st_mode)
+
+
+@ONLY_UNIX
+def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    link = tmp_path / "null"
+    link.symlink_to("/dev/null")
+    for name in (link, Path("/dev/null")):
+        write_text(name, "gone")
+        assert stat.S_ISCHR(name.stat().st_mode)
+    assert only_file(tmp_path).is_symlink()
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no /dev/stdout")
+def test_output_that_goes_to_a_file_keeps_what_was_printed_to_it(tmp_path: Path) -> None:
+    code = (
+        "from tertium.atomic import write_text; print('before', flush=True); "
+        "write_text('/dev/stdout', 'written\\n'); print('after')"
+    )
+    file = tmp_path / "printed"
+    with file.open("w") as stream:
+        subprocess.run([sys.executable, "-c", code], stdout=stream, check=True)
+    assert only_file(tmp_path).read_text() == "before\nwritten\nafter\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_is_one_line() -> None:
+    with pytest.raises(WriteError, match=r"/dev/full: cannot be written \(No space left"):
+        write_text("/dev/full", "x" * 100_000)
+
+
+def test_what_cannot_be_a_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    cases = {
+        tmp_path: "is a directory; a file name was expected",
+        tmp_path / "none" / "a": "the folder .*none does not exist",
+        tmp_path / "file" / "a": r"cannot be written \(Not a directory\)",
+        tmp_path / ("a" * 300): "the name is too long to be written .300 bytes",
+        tmp_path / ("ä" * 150): "the name is too long to be written .300 bytes",
+    }
+    for path, message in cases.items():
+        for attempt in (check_writable, lambda path: write_text(path, "x")):
+            with pytest.raises(WriteError, match=message):
+                attempt(path)
+    assert only_file(tmp_path).read_bytes() == b""
+
+
+def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
+    write_text(tmp_path / ("a" * 255), "x")
+    assert only_file(tmp_path).read_text() == "x"
+
+
+@ONLY_UNIX
+def test_links_in_a_circle_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(WriteError, match=r"a: cannot be written \(Too many levels"):
+        write_text(tmp_path / "a", "x")
+
+
+@NOT_ROOT
+def test_what_is_read_only_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("old")
+    file.chmod(0o444)
+    with pytest.raises(WriteError, match="no permission to write to it"):
+        write_text(file, "new")
+    assert file.read_text() == "old"
+
+
+def test_half_of_a_surrogate_pair_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(WriteError, match=r"U\+D800 is not a character"):
+        write_text(tmp_path / "a", "x\ud800")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_error_of_what_is_read_is_not_taken_for_one_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(gzip.BadGzipFile), replace_content(tmp_path / "a"):
+        raise gzip.BadGzipFile("what is read is damaged")
+    assert not list(tmp_path.iterdir())
