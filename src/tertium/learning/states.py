@@ -65,8 +65,8 @@ class DiskStates:
         except WriteError as error:
             size = _estimate(encoder, texts) / 1e9
             raise WriteError(
-                f"{error}: the encoder's states need about {size:.1f} GB there; set TMPDIR to a "
-                "folder with room"
+                f"{error}: about {size:.1f} GB are needed there for the encoder's states; set "
+                "TMPDIR to a folder with room"
             ) from None
         self._offsets = offsets_of(lengths)
         shape = (int(self._offsets[-1]), encoder.dim)
