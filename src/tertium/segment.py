@@ -5,10 +5,13 @@ A metric sees `Segment`s only; judgements and preferences are segments with a hu
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from tertium.errors import DataError, UsageError
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +29,11 @@ class Segment:
     def __post_init__(self) -> None:
         if not isinstance(self.hypothesis, str):
             raise DataError(f"the hypothesis of a segment is {self.hypothesis!r}, not a text")
-        if self.source is not None and not isinstance(self.source, str):
-            raise DataError(f"the source of a segment is {self.source!r}, not a text")
+        check_characters(self.hypothesis, "the hypothesis of a segment")
+        if self.source is not None:
+            if not isinstance(self.source, str):
+                raise DataError(f"the source of a segment is {self.source!r}, not a text")
+            check_characters(self.source, "the source of a segment")
         check_texts(self.references, "the references of a segment", "reference")
 
 
@@ -79,3 +85,18 @@ def check_texts(texts: Any, label: str, each: str = "segment") -> None:
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str):
             raise DataError(f"{label}: {each} {number} is {text!r}, not a text")
+        check_characters(text, f"{label}: {each} {number}")
+
+
+def check_characters(text: str, where: str) -> None:
+    """Refuse halves of surrogate pairs: no file can hold them, and no tokeniser takes them."""
+    found = None if text.isascii() else _SURROGATE.search(text)
+    if found is None:
+        return
+    code = ord(found[0])
+    if 0xDC80 <= code <= 0xDCFF:  # how Python carries a byte that it could not decode
+        raise DataError(f"{where}: not UTF-8 (byte 0x{code - 0xDC00:02x}); convert the text first")
+    raise DataError(
+        f"{where}: U+{code:04X} is half of a surrogate pair, not a character; the text was cut or "
+        "decoded wrongly, so make it anew"
+    )

@@ -8,10 +8,9 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tertium.cli.output import print_records, print_table
-from tertium.data.formats import check_text
 from tertium.errors import UsageError
 from tertium.report.tables import Table
-from tertium.segment import Segment
+from tertium.segment import Segment, check_characters
 
 if TYPE_CHECKING:
     from tertium.metrics.links import Alignment, Comparison
@@ -76,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("nothing to hold the translation against: give -r TEXT, or -s TEXT")
     for option, text in (("-t", args.translation), ("-s", args.source or ""),
                          *(("-r", reference) for reference in args.reference)):  # fmt: skip
-        check_text(text, option)
+        check_characters(text, option)
     if args.top < 0:
         raise UsageError(f"--top {args.top}: expected zero or more features")
     metric = load_metric(args.metric or ("rte-r" if args.reference else "sentsim"))

@@ -24,7 +24,7 @@ from tertium.atomic import PathLike as PathLike
 from tertium.atomic import write_text
 from tertium.errors import DataError
 from tertium.frames import read_parquet_records
-from tertium.segment import Segment
+from tertium.segment import Segment, check_characters
 
 SOURCE_NAMES = ("src", "source")
 HYPOTHESIS_NAMES = ("mt", "hyp", "hypothesis", "translation", "candidate", "prediction")
@@ -41,7 +41,6 @@ BYTE_ORDER_MARKS = (  # the longer first: UTF-16's begins UTF-32's
 )
 
 _ONE_A_LINE = "; one object a line is read, which `jq -c '.[]'` makes of a list"
-_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _NUMBERED = re.compile(rf"(?:{'|'.join(REFERENCE_NAMES)})[_-]?(\d+)")
 
 csv.field_size_limit(1 << 24)
@@ -88,21 +87,12 @@ def decode(data: bytes, where: str) -> str:
 
 def check_text(text: str, where: str) -> None:
     """Refuse what no text file could hold: NUL, and halves of surrogate pairs."""
-    found = _NO_TEXT.search(text)
-    if found is None:
-        return
-    code = ord(found[0])
-    if not code:
+    if "\0" in text:
         raise DataError(
             f"{where}: NUL byte; is this a text file? UTF-16 is converted by "
             "iconv -f UTF-16LE -t UTF-8 FILE > NEW"
         )
-    if 0xDC80 <= code <= 0xDCFF:  # how Python carries a byte that it could not decode
-        raise DataError(f"{where}: not UTF-8 (byte 0x{code - 0xDC00:02x}); convert the text first")
-    raise DataError(
-        f"{where}: U+{code:04X} is half of a surrogate pair, not a character; the text was cut or "
-        "decoded wrongly, so make it anew"
-    )
+    check_characters(text, where)
 
 
 def check_record(record: Mapping[str, Any], where: str) -> None:

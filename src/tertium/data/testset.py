@@ -15,7 +15,6 @@ from tertium.data.formats import (
     DOCUMENT_NAMES,
     SYSTEM_NAMES,
     PathLike,
-    check_text,
     name_from,
     printable,
     read_lines,
@@ -25,7 +24,7 @@ from tertium.data.formats import (
     write_jsonl,
 )
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
-from tertium.segment import Segment, check_texts
+from tertium.segment import Segment, check_characters, check_texts
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,7 @@ class TestSet:
         for name, outputs in self.systems.items():
             if not isinstance(name, str):
                 raise DataError(f"the name of a system is {name!r}, not a text")
+            check_characters(name, f"the name {name!r} of a system")
             check_texts(outputs, f"system {name!r}")
         check_texts(self.sources, "sources")
         check_texts(self.documents, "documents")
@@ -119,7 +119,7 @@ class TestSet:
             raise LengthError(f"{len(names)} names for {len(translations)} translation files")
         labels = names if names is not None else distinct_names(translations)
         for label in labels:
-            check_text(label, f"the name {label!r}")
+            check_characters(label, f"the name {label!r}")
         if len(set(labels)) != len(labels):
             repeated = next(label for label in labels if list(labels).count(label) > 1)
             raise DataError(f"two systems are named {repeated!r}; name them apart with --names")

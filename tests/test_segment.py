@@ -1,0 +1,43 @@
+"""Texts that come through the API are checked as those in files are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tertium import TestSet
+from tertium.errors import DataError
+from tertium.segment import Judgement, Segment
+
+WRONG = {
+    0xD800: r"U\+D800 is half of a surrogate pair",
+    0xDFFF: r"U\+DFFF is half of a surrogate pair",
+    0xDCE9: "not UTF-8 .byte 0xe9.",
+}
+PLACES: dict[str, Callable[[str], object]] = {
+    "the hypothesis of a segment": lambda text: Segment(text),
+    "the source of a segment": lambda text: Segment("a", text),
+    "the references of a segment: reference 2": lambda text: Segment("a", None, ("b", text)),
+    "system 'x': segment 2": lambda text: TestSet(systems={"x": ("a", text)}),
+    "the name '.*' of a system": lambda text: TestSet(systems={text: ("a",)}),
+    "sources: segment 1": lambda text: TestSet(systems={"x": ("a",)}, sources=(text,)),
+    "documents: segment 1": lambda text: TestSet(systems={"x": ("a",)}, documents=(text,)),
+    "references of segment 1: reference 1": lambda text: TestSet(
+        systems={"x": ("a",)}, references=((text,),)
+    ),
+}
+
+
+@pytest.mark.parametrize("code", WRONG, ids=hex)
+@pytest.mark.parametrize("place", PLACES)
+def test_what_no_file_could_hold_is_refused_by_its_place(place: str, code: int) -> None:
+    with pytest.raises(DataError, match=f"^{place}.*: {WRONG[code]}") as caught:
+        PLACES[place](f"grüße {chr(code)} und mehr")
+    assert "\n" not in str(caught.value)
+    str(caught.value).encode()  # the message itself can be printed
+
+
+@pytest.mark.parametrize("text", ["", "grüße", "😀", "\ue000", "\ufffd", "\u2028", "\x01", "\0"])
+def test_every_other_text_is_taken(text: str) -> None:
+    assert Judgement(Segment(text, text, (text,)), 1.0).segment.hypothesis == text
