@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tertium.text import meteor_crowds
 from tertium.text.meteor_alignment import (
+    BEAM,
     Alignment,
     Match,
     align,
     choose,
     count_chunks,
     exact_matches,
+    stem_matches,
+    synonym_matches,
 )
+from tertium.text.meteor_crowds import choose_from_crowds, crowds_of
 
 WORDS = st.lists(st.sampled_from(["a", "b", "as", "bs", "c"]), max_size=8)
 
@@ -116,3 +123,59 @@ def _all_alignments(matches: list[Match], left: int, right: int) -> list[tuple[M
     if left & j or right & i:
         return without
     return without + [(first, *more) for more in _all_alignments(rest, left | j, right | i)]
+
+
+SENSES = {"a": frozenset({1, 2}), "b": frozenset({2}), "c": frozenset({3}), "as": frozenset({3})}
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "as", "bs", "c"]), max_size=24),
+    st.lists(st.sampled_from(["a", "b", "as", "bs", "c"]), max_size=24),
+    st.lists(st.tuples(*[st.integers(0, 23), st.integers(1, 3)] * 2), max_size=4),
+    st.sampled_from([1, 2, 40]),
+)
+def test_crowds_of_candidates_give_the_same_alignment(
+    hypothesis: list[str],
+    reference: list[str],
+    spans: list[tuple[int, int, int, int]],
+    beam: int,
+) -> None:
+    """The search for long texts against the one that tries every match."""
+    phrases = [
+        Match("paraphrase", start, length, at, extent)
+        for start, length, at, extent in spans
+        if start + length <= len(hypothesis) and at + extent <= len(reference)
+    ]
+
+    def senses(word: str) -> frozenset[int]:
+        return SENSES.get(word, frozenset())
+
+    one_by_one = [
+        *exact_matches(hypothesis, reference),
+        *stem_matches(hypothesis, reference, stem),
+        *synonym_matches(hypothesis, reference, senses),
+        *phrases,
+    ]
+    crowds = crowds_of(hypothesis, reference, stem, senses)
+    assert choose_from_crowds(
+        reference, crowds, phrases, len(hypothesis), beam
+    ) == choose(one_by_one, len(hypothesis), len(reference), beam)
+
+
+def test_the_steps_of_a_long_repetition_grow_with_its_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No more matches are tried at a word than paths are kept, however often it is repeated."""
+    tried = 0
+    make_item = meteor_crowds._Step._item
+
+    def count_item(step: Any, *place: Any) -> Any:
+        nonlocal tried
+        tried += 1
+        return make_item(step, *place)
+
+    monkeypatch.setattr(meteor_crowds._Step, "_item", count_item)
+    alignment = align(["word"] * 300, ["word"] * 290)
+    assert len(alignment.matches) == 290
+    assert alignment.chunks == 1
+    assert tried <= 290 * 2 * (BEAM + 1)
