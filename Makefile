@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LEAN := .venv-lean
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 EXAMPLE := -s examples/source.de.txt -t examples/system-good.en.txt examples/system-fair.en.txt \
 	examples/system-poor.en.txt -r examples/reference-a.en.txt examples/reference-b.en.txt \
@@ -10,7 +11,7 @@ SOURCE := -s examples/source.de.txt -t examples/system-good.en.txt examples/syst
 	examples/system-poor.en.txt --names good fair poor
 LEXICAL := bleu chrf ter nist meteor
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow extras lint bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tertium score $(EXAMPLE) -m $(LEXICAL)
@@ -24,6 +25,15 @@ test: lint
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
+# every combination of extras in an environment of its own; the wheel alone in a fresh one
+extras: $(VENV)/.dev
+	rm -rf $(LEAN) dist/tertium-*.whl
+	$(PIP) wheel --no-deps -w dist .
+	$(PYTHON) -m venv $(LEAN)
+	$(LEAN)/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt dist/tertium-*.whl
+	$(BIN)/python -m tests.extras.environments installed $(LEAN)/bin/python
+	$(BIN)/python -m tests.extras.environments all
+
 lint: $(VENV)/.dev
 	$(BIN)/python -m ruff check src tests benchmarks recipes
 	$(BIN)/python -m mypy
@@ -32,7 +42,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(LEAN) build dist .mypy_cache .pytest_cache .ruff_cache .coverage
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tertium needs Python 3.11 or newer")'

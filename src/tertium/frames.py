@@ -6,15 +6,18 @@ should be is refused with the column and the row that are wrong.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tertium.atomic import replace_content, write_text
-from tertium.errors import DataError, MissingResourceError, UnknownNameError
+from tertium.errors import DataError, UnknownNameError
+from tertium.extras import explain_missing, require
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -22,12 +25,8 @@ if TYPE_CHECKING:
 
 def pandas() -> Any:
     """The pandas module, or an error that says how to install it."""
-    try:
+    with explain_missing("a frame or Parquet file"):
         import pandas
-    except ImportError:
-        raise MissingResourceError(
-            "frames and Parquet files need pandas and pyarrow: pip install 'tertium[frames]'"
-        ) from None
     return pandas
 
 
@@ -69,12 +68,9 @@ def read_parquet(path: str | os.PathLike[str]) -> DataFrame:
     module, file = pandas(), Path(path)
     if not file.is_file():
         raise DataError(f"{file}: no such file")
+    require("pyarrow", purpose="a Parquet file")
     try:
         frame: DataFrame = module.read_parquet(file)
-    except ImportError:
-        raise MissingResourceError(
-            "Parquet files need pyarrow: pip install 'tertium[frames]'"
-        ) from None
     except (OSError, ValueError) as error:
         raise DataError(f"{file}: not a Parquet file ({error})") from None
     return frame
@@ -89,28 +85,39 @@ def read_parquet_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     return [{k: None if _is_missing(v) else v for k, v in row.items()} for row in rows]
 
 
-def write_frame(frame: DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a frame to .parquet, .tsv, .csv or .jsonl, whichever the suffix says."""
+def write_frame(
+    table: DataFrame | Mapping[str, Sequence[Any]], path: str | os.PathLike[str]
+) -> None:
+    """Write a frame to .parquet, .tsv, .csv or .jsonl, whichever the suffix says.
+
+    Named columns serve as well: only Parquet needs pandas.
+
+    Numbers are written in full; what is missing is null in JSON and an empty field elsewhere.
+    """
     suffix = Path(path).suffix
-    try:
-        if suffix == ".parquet":
-            with replace_content(path) as stream:
-                frame.to_parquet(stream, index=False)
-        elif suffix in (".tsv", ".csv"):
-            write_text(path, frame.to_csv(sep="\t" if suffix == ".tsv" else ",", index=False))
-        else:
-            write_text(path, _json_lines(frame))
-    except ImportError:
-        raise MissingResourceError(
-            "Parquet files need pyarrow: pip install 'tertium[frames]'"
-        ) from None
+    if suffix == ".parquet":
+        require("pandas", "pyarrow", purpose="a Parquet file", hint="or write .tsv or .jsonl")
+        with replace_content(path) as stream:
+            frame = make_frame(table) if isinstance(table, Mapping) else table
+            frame.to_parquet(stream, index=False)
+        return
+    columns = {str(name): values for name, values in table.items()}
+    rows = zip(*(_plain(values) for values in columns.values()), strict=True)
+    if suffix in (".tsv", ".csv"):
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(rows)
+        write_text(path, text.getvalue())
+    else:
+        records = (dict(zip(columns, row, strict=True)) for row in rows)
+        write_text(path, (json.dumps(record, ensure_ascii=False) + "\n" for record in records))
 
 
-def _json_lines(frame: DataFrame) -> Iterator[str]:
-    """A row each, with full numbers, which pandas would round; what is missing is null."""
-    for record in frame.to_dict("records"):
-        row = {str(key): None if _is_missing(value) else value for key, value in record.items()}
-        yield json.dumps(row, ensure_ascii=False) + "\n"
+def _plain(values: Any) -> list[Any]:
+    """Values of a column as Python's own; what is missing is None."""
+    listed = values.tolist() if hasattr(values, "tolist") else list(values)
+    return [None if _is_missing(value) else value for value in listed]
 
 
 def _is_missing(value: Any) -> bool:

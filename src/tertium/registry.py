@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Union
 
 from tertium.errors import UnknownNameError, UsageError
+from tertium.extras import explain_missing
 
 METRICS: Mapping[str, str] = {
     "bertr": "tertium.metrics.bertr:BERTR",
@@ -76,7 +77,8 @@ def resolve(table: Mapping[str, str], name: str, kind: str) -> Any:
     if name not in table:
         raise UnknownNameError(kind, name, table)
     module, _, attribute = table[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    with explain_missing(f"{kind} {name}"):
+        return getattr(importlib.import_module(module), attribute)
 
 
 def split_spec(spec: str) -> tuple[str, dict[str, str]]:

@@ -15,6 +15,7 @@ import numpy as np
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.errors import TertiumError, UnknownNameError, UsageError
+from tertium.extras import explain_missing
 from tertium.frames import make_frame
 from tertium.metrics.metric import Metric, load_metric
 from tertium.resampling import Interval, bootstrap, interval
@@ -85,22 +86,29 @@ class Evaluation(Displayed):
     def to_frame(self) -> DataFrame:
         """A pandas frame with a row for each system, metric and segment, and its score.
 
-        Columns `system`, `metric`, `segment` (from 1), `document` where there are any, `score` and
-        `higher_is_better`: what `tertium meta --scores` reads from a Parquet or TSV file.
+        Its columns are those of `segment_columns`.
+        """
+        return make_frame(self.segment_columns())
+
+    def segment_columns(self) -> dict[str, Sequence[Any]]:
+        """Named columns with a value for each system, metric and segment.
+
+        They are `system`, `metric`, `segment` (from 1), `document` where there are any, `score`
+        and `higher_is_better`: what `tertium meta --scores` reads from a Parquet or TSV file.
         """
         count = len(self.testset)
         pairs = [(system, metric) for system in self.systems for metric in self.metrics]
         documents = {"document": list(self.testset.documents) * len(pairs)}
-        return make_frame({
+        return {
             "system": [system for system, _ in pairs for _ in range(count)],
             "metric": [metric for _, metric in pairs for _ in range(count)],
             "segment": list(range(1, count + 1)) * len(pairs),
             **(documents if self.testset.documents else {}),
-            "score": np.concatenate([self.scores[s][m].segments for s, m in pairs]),
+            "score": np.concatenate([self.scores[s][m].segments for s, m in pairs]).tolist(),
             "higher_is_better": [
                 self.scores[s][m].higher_is_better for s, m in pairs for _ in range(count)
             ],
-        })  # fmt: skip
+        }
 
     def _record(self, system: str, metric: str, segments: bool) -> dict[str, Any]:
         scores = self.scores[system][metric]
@@ -175,9 +183,10 @@ def score_systems(testset: TestSet, metric: Metric) -> list[Scores]:
     if metric.reads_corpus:
         return [metric.score(part) for part in parts]
     together: list[Segment] = [segment for part in parts for segment in part]
-    rows = metric.statistics(together)  # (systems * segments, k)
     size = len(testset)
-    return [metric.wrap(part, rows[n * size : (n + 1) * size]) for n, part in enumerate(parts)]
+    with explain_missing(metric.name):
+        rows = metric.statistics(together)  # (systems * segments, k)
+        return [metric.wrap(part, rows[n * size : (n + 1) * size]) for n, part in enumerate(parts)]
 
 
 def with_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> Evaluation:

@@ -13,21 +13,22 @@ PACKAGE = Path(tertium.__file__).parent
 
 # A room may import itself and the rooms named here.
 CORE = {
-    "errors", "atomic", "version", "segment", "scores", "progress", "display", "frames",
+    "errors", "atomic", "extras", "version", "segment", "scores", "progress", "display", "frames",
     "randomness",
 }  # fmt: skip
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "atomic": {"errors"},
+    "extras": {"errors"},
     "version": set(),
     "segment": {"errors"},
     "progress": set(),
     "display": set(),
-    "frames": {"errors", "atomic"},
+    "frames": {"errors", "atomic", "extras"},
     "randomness": {"errors"},
     "scores": {"errors", "display", "frames"},
     "resampling": CORE,
-    "registry": {"errors"},
+    "registry": {"errors", "extras"},
     "text": CORE | {"registry"},
     "data": CORE | {"registry", "text"},
     "encoders": CORE | {"registry", "text", "data"},

@@ -154,5 +154,5 @@ def test_scatter_names_the_extra_that_is_missing(tmp_path, monkeypatch):
     from tertium.errors import MissingResourceError
 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(MissingResourceError, match=r"pip install 'tertium\[report\]'"):
+    with pytest.raises(MissingResourceError, match=r'pip install "tertium\[report\]"'):
         scatter.check_plot(tmp_path / "x.png")

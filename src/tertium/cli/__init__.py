@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 
 from tertium.errors import TertiumError
+from tertium.extras import explain_missing
 from tertium.version import __version__
 
 COMMANDS = (
@@ -81,7 +82,8 @@ def _run(argv: Sequence[str] | None) -> int:
         format="tertium: %(message)s",
         stream=sys.stderr,
     )
-    code: int = args.run(args)
+    with explain_missing(f"`tertium {args.command}`"):
+        code: int = args.run(args)
     return code
 
 

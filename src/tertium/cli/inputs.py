@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
 
 from tertium.data.formats import RECORD_SUFFIXES
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
+from tertium.extras import is_installed
 from tertium.metrics.metric import Metric, load_metric
 from tertium.text.english import looks_english
 
@@ -74,7 +74,7 @@ def loaded(specs: Iterable[str], precision: str | None) -> list[Metric]:
 
 def best_metric(testset: TestSet) -> str:
     """The metric that agrees best with people on such a test set, of those that can run here."""
-    if not all(importlib.util.find_spec(package) for package in ("torch", "transformers")):
+    if not is_installed("torch", "transformers"):
         return "chrf"
     first = [texts[0] for texts in testset.references if texts]
     if not first and testset.sources:

@@ -24,7 +24,8 @@ from tertium.cli.output import (
 )
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.errors import UsageError
-from tertium.frames import pandas, write_frame
+from tertium.extras import require
+from tertium.frames import write_frame
 
 FRAME_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")
 BESIDE = "bleu chrf"  # what comparisons and reports show beside the best metric
@@ -71,7 +72,7 @@ def add_parser(
     )
     output.add_argument(
         "-o", "--output", metavar="FILE",
-        help="also write segment scores: .parquet, .tsv, .csv or .jsonl (needs pandas)",
+        help="also write segment scores: .parquet (needs pandas), .tsv, .csv or .jsonl",
     )  # fmt: skip
     levels = output.add_mutually_exclusive_group()
     levels.add_argument(
@@ -139,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
     if args.to_json:
         write_json(args.to_json, evaluation.records(segments=not args.only_system))
     if args.output:
-        write_frame(evaluation.to_frame(), args.output)
+        write_frame(evaluation.segment_columns(), args.output)
     if args.score_only:
         for system in evaluation.systems:
             scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
@@ -179,4 +180,5 @@ def check_frame_file(path: str | None) -> None:
         return
     if Path(path).suffix not in FRAME_SUFFIXES:
         raise UsageError(f"{path}: segment scores are written to {', '.join(FRAME_SUFFIXES)}")
-    pandas()
+    if Path(path).suffix == ".parquet":
+        require("pandas", "pyarrow", purpose=path, hint="or write .tsv, .csv or .jsonl")

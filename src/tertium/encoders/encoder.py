@@ -22,6 +22,7 @@ from typing import Protocol, Self, runtime_checkable
 from tertium.encoders.embeddings import Embeddings
 from tertium.encoders.runtime import Long, Precision, current_runtime
 from tertium.errors import UsageError
+from tertium.extras import explain_missing
 from tertium.registry import resolve
 
 ENCODERS: Mapping[str, str] = {
@@ -163,7 +164,8 @@ def load_encoder(
 def _load(name: str, precision: Precision, long: Long, special: bool, device: str) -> Encoder:
     parsed = EncoderName.parse(name)
     loader = resolve(ENCODERS, parsed.family, "encoder")
-    encoder: Encoder = loader(
-        parsed, precision=precision, long=long, special=special, device=device
-    )
+    with explain_missing(f"encoder {name}"):
+        encoder: Encoder = loader(
+            parsed, precision=precision, long=long, special=special, device=device
+        )
     return encoder

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tertium.errors import MissingResourceError, ModelError
+from tertium.errors import ModelError
+from tertium.extras import explain_missing
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -110,12 +111,8 @@ class PieceTokenizer:
 
 
 def _build(pieces: list[tuple[str, float]], table: bytes) -> Tokenizer:
-    try:
+    with explain_missing("a SentencePiece model"):
         from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
-    except ImportError:
-        raise MissingResourceError(
-            "SentencePiece models need the package tokenizers: pip install 'tertium[neural]'"
-        ) from None
     steps: list[Any] = [normalizers.Precompiled(table)] if table else []
     steps += [normalizers.Replace(Regex(" {2,}"), " "), normalizers.Strip()]
     tokenizer = Tokenizer(models.Unigram(pieces, UNKNOWN, False))

@@ -16,7 +16,8 @@ from tertium.encoders.encoder import EncoderName
 from tertium.encoders.pieces import surely_fits
 from tertium.encoders.runtime import Long, Precision
 from tertium.encoders.settings import ModelSettings, parse_layers, read_settings
-from tertium.encoders.weights import Weights, locate
+from tertium.encoders.weights import Weights, locate, missing_extras
+from tertium.extras import require
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,6 +138,8 @@ def load(
     name: EncoderName, *, precision: Precision, long: Long, special: bool, device: str
 ) -> Transformer:
     """The transformer of a name such as minilm@4, hf/NAME@9 or dir/PATH."""
+    also = missing_extras(name)
+    require("torch", "transformers", purpose=f"encoder {name}", also=also)
     if precision == "fp16" or device not in ("auto", "cpu"):
         from tertium.encoders.network import check_device
 

@@ -23,7 +23,8 @@ from tertium.encoders.embeddings import Float32Array, IntArray, offsets_of
 from tertium.encoders.matching import spans
 from tertium.encoders.runtime import cores
 from tertium.encoders.stream import Chunk
-from tertium.errors import MissingResourceError, TertiumError
+from tertium.errors import TertiumError
+from tertium.extras import explain_missing
 from tertium.scores import FloatArray
 
 T = TypeVar("T")
@@ -235,12 +236,7 @@ def _assign(costs: FloatArray) -> Transport:
 @cache
 def _simplex() -> Callable[..., tuple[FloatArray, float, FloatArray, FloatArray, int]]:
     """POT's network simplex, without the checks and conversions of its public face."""
-    try:
+    with explain_missing("exact transport", hint="or choose solver=sinkhorn"):
         from ot.lp.emd_wrap import emd_c
-    except ImportError:
-        raise MissingResourceError(
-            "exact transport needs the package POT: pip install 'tertium[neural]' "
-            "(or choose solver=sinkhorn)"
-        ) from None
     solver: Callable[..., tuple[FloatArray, float, FloatArray, FloatArray, int]] = emd_c
     return solver

@@ -17,8 +17,9 @@ from tertium.encoders.embeddings import Embeddings, IntArray, offsets_of
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.sentencepiece import UNKNOWN, PieceTokenizer
 from tertium.encoders.universal_network import EMBEDDING, LAYERS, Network
-from tertium.encoders.weights import Weights, locate
+from tertium.encoders.weights import Weights, locate, missing_extras
 from tertium.errors import UnknownNameError, UsageError
+from tertium.extras import require
 
 BEGIN, END = 1, 2
 
@@ -150,4 +151,5 @@ def load(
     layer = name.layer or str(CARDS["use"].layer)
     if layer not in map(str, LAYERS):
         raise UnknownNameError("layer of use", layer, map(str, LAYERS))
+    require("tokenizers", purpose=f"encoder {name}", also=missing_extras(name))
     return UniversalEncoder(weights=locate(name), layer=int(layer))

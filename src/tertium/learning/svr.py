@@ -19,7 +19,8 @@ import numpy as np
 
 from tertium import progress
 from tertium.encoders.embeddings import IntArray
-from tertium.errors import DataError, MissingResourceError, UsageError
+from tertium.errors import DataError, UsageError
+from tertium.extras import explain_missing
 from tertium.scores import FloatArray
 
 VALUES = (0.01, 0.1, 1.0, 10.0)
@@ -143,13 +144,9 @@ def _fold(
 
 def solve(kernel: FloatArray, targets: FloatArray, setting: Setting) -> Solution:
     """Fit one setting to a kernel matrix (n, n) and targets (n,)."""
-    try:
+    why = "training a support vector regression"
+    with explain_missing(why, hint="scoring with a trained one does not"):
         from sklearn.svm import SVR
-    except ImportError:
-        raise MissingResourceError(
-            "training a support vector regression needs scikit-learn: pip install 'tertium[learn]' "
-            "(scoring with a trained one does not)"
-        ) from None
     size = 4 * len(targets) ** 2 / 1e6 + 50  # megabytes: the whole matrix in single precision
     machine = SVR(kernel="precomputed", C=setting.c, epsilon=setting.epsilon, cache_size=size)
     machine.fit(kernel, targets)

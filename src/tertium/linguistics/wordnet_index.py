@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.errors import DataError, MissingResourceError
+from tertium.extras import install_command
 from tertium.linguistics.index_cache import Arrays, cached_arrays
 
 Ints = NDArray[np.int32]
@@ -48,7 +49,7 @@ RELATIONS: tuple[Relation, ...] = tuple(dict.fromkeys(POINTERS.values()))
 LEXICAL: frozenset[Relation] = frozenset({"antonym", "derivation", "pertainym", "participle"})
 
 MISSING = (
-    "WordNet is not installed: run pip install 'tertium[linguistics]' (or install Debian's "
+    f"WordNet is not installed: {install_command('linguistics')} (or install Debian's "
     "wordnet-base), or name the folder with its dictionary files in TERTIUM_WORDNET"
 )
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tertium.errors import DataError, ModelError, NeedsError, UnknownNameError, UsageError
+from tertium.extras import explain_missing
 from tertium.metrics.peers import PeerCalls
 from tertium.registry import ALIASES, METRICS, RANKERS, build, print_spec, resolve, split_spec
 from tertium.scores import FloatArray, Scores
@@ -88,7 +89,8 @@ class Metric(PeerCalls, ABC):
     def score(self, segments: Sequence[Segment]) -> Scores:
         """Check what the metric needs, then score."""
         self.check(segments)
-        return self.wrap(segments, self.statistics(segments))
+        with explain_missing(self.name):
+            return self.wrap(segments, self.statistics(segments))
 
     def wrap(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
         """Scores around statistics that were computed for these segments."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, ModelError, NeedsError, UnknownNameError
+from tertium.extras import explain_missing
 from tertium.learning.checkpoint import read_config
 from tertium.metrics.metric import REFERENCES, WAYS, count_references, is_folder, load_metric
 from tertium.registry import ALIASES, METRICS, RANKERS, build, print_spec, resolve, split_spec
@@ -71,7 +72,8 @@ class Ranker(ABC):
         segments = list(rows)
         self.check(segments)
         index = np.array(places, dtype=np.int64)
-        return self.prefer_rows(segments, index[0], index[1])
+        with explain_missing(self.name):
+            return self.prefer_rows(segments, index[0], index[1])
 
     def win_rates(self, groups: Sequence[Sequence[Segment]]) -> list[FloatArray]:
         """The mean chance of each translation to beat the others of its group; NaN for a lone one.
@@ -83,7 +85,8 @@ class Ranker(ABC):
         segments = list(rows)
         self.check(segments)
         firsts, seconds = _all_pairs(places)
-        chances = self.prefer_rows(segments, firsts, seconds)
+        with explain_missing(self.name):
+            chances = self.prefer_rows(segments, firsts, seconds)
         rates, start = [], 0
         for group in groups:
             size = len(group) * (len(group) - 1) // 2

@@ -24,6 +24,7 @@ from tertium.encoders.runtime import Precision, current_runtime
 from tertium.encoders.settings import read_settings
 from tertium.encoders.weights import locate
 from tertium.errors import ModelError
+from tertium.extras import require
 from tertium.metrics.assessment import Assessment
 from tertium.metrics.links import Alignment, compared
 from tertium.metrics.packaged import ENCODER_PREFIX, Packaged, packaged
@@ -100,6 +101,7 @@ class PairJudge:
 
     def __init__(self, model: Packaged, precision: Precision, device: str) -> None:
         self._model, self._precision, self._device = model, precision, device
+        require("torch", "transformers", purpose=model.folder.name)
         self._weights = locate(EncoderName.parse(model.config["encoder"]))
         expected = model.config["encoder_sha256"]
         if self._weights.hash != expected:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tertium.atomic import check_writable, replace_content
-from tertium.errors import DataError, MissingResourceError, UsageError
+from tertium.errors import DataError, UsageError
+from tertium.extras import explain_missing
 from tertium.meta.correlation import pearson
 from tertium.meta.judged import JudgedSet
 
@@ -88,10 +89,6 @@ def _draw(panel: Any, judged: JudgedSet, metric: str, level: str) -> None:
 
 
 def _figure_class() -> Any:
-    try:
+    with explain_missing("a plot"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingResourceError(
-            "plots need matplotlib: pip install 'tertium[report]'"
-        ) from None
     return Figure

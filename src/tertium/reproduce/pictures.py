@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tertium.atomic import replace_content
-from tertium.errors import MissingResourceError
+from tertium.extras import explain_missing
 from tertium.reproduce.table import MeasuredRow, Outcome
 
 if TYPE_CHECKING:
@@ -140,12 +140,8 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def _panel(height: float) -> tuple[Figure, Any]:
-    try:
+    with explain_missing("a picture"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingResourceError(
-            "pictures need matplotlib: pip install 'tertium[report]'"
-        ) from None
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     panel = figure.subplots()
     panel.tick_params(labelsize=8)

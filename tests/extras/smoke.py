@@ -1,0 +1,115 @@
+"""Run in an environment with the extras named: every command works, or says which extra it lacks.
+
+    python -I smoke.py neural models
+
+A plain script without pytest, since it runs where only tertium is. A command that has all it needs
+must succeed; any other may fail only in one line that names an extra which is not here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+from tertium.cli import main
+from tertium.registry import METRICS
+
+NEURAL = {"neural", "models"}
+WORDS = {"linguistics"}
+MEANING = {"models", "linguistics"}
+
+# what each metric needs; one that is not named here needs nothing
+NEEDS = {
+    **dict.fromkeys(("bertr", "bertscore", "smd", "sss", "wmd", "wmdo", "sentsim"), NEURAL),
+    **dict.fromkeys(("bilstm", "bilstm-attention", "esim", "svr"), NEURAL),
+    **dict.fromkeys(("meteor", "meteor-r", "mt-r"), WORDS),
+    **dict.fromkeys(("rte-r", "mt-rte-r"), MEANING),
+    "tertium-small": {"neural"},
+    "tertium-base": {"neural", "mpnet"},  # whose weights no extra brings
+}
+INSTALLED_APART = "tertium models install mpnet"
+
+RECORDS = [
+    {"system": system, "src": "Der Hund schläft im Garten.", "mt": text, "ref": reference}
+    for reference in ("The dog is sleeping in the garden.", "The old man sold his car today.")
+    for system, text in (("a", reference), ("b", "The dog sleeps in a car."))
+]
+JUDGEMENTS = [
+    {"mt": f"The dog is {n} years old.", "ref": f"The dog is {n % 7} years old.", "score": n % 7}
+    for n in range(24)
+]
+
+
+def commands() -> dict[tuple[str, ...], set[str]]:
+    """Command lines and the extras that each of them needs."""
+    texts = ("-t", "texts.jsonl")
+    plain: dict[tuple[str, ...], set[str]] = {
+        ("score", *texts, "-q"): set(),
+        ("score", *texts, "-m", "chrf", "-o", "x.tsv"): set(),
+        ("score", *texts, "-m", "chrf", "-o", "x.jsonl"): set(),
+        ("score", *texts, "-m", "chrf", "-o", "x.parquet"): {"frames"},
+        ("compare", *texts, "-m", "chrf", "bleu"): set(),
+        ("rank", *texts): NEURAL,
+        ("rank", *texts, "-m", "chrf"): set(),
+        ("report", *texts, "-m", "chrf", "-o", "x.html"): set(),
+        ("explain", "-r", "The dog sleeps.", "-t", "A dog sleeps."): MEANING,
+        ("explain", "-s", "Der Hund.", "-t", "A dog."): NEURAL,
+        ("meta", "--human", "judgements.jsonl", "-m", "chrf"): set(),
+        ("meta", "--human", "judgements.jsonl", "-m", "chrf", "--plot", "x.png"): {"report"},
+        ("train", "bleu-r", "--train", "judgements.jsonl", "-o", "trained", "-q"): set(),
+        ("train", "svr", "--train", "judgements.jsonl", "-o", "svr", "-q"): {"learn", *NEURAL},
+        ("list",): set(),
+        ("models",): set(),
+        ("cache", "info"): set(),
+        ("cite", "bleu"): set(),
+        ("reproduce", "--list"): set(),
+    }
+    scored = {("score", *texts, "-m", name): NEEDS.get(name, set()) for name in METRICS}
+    return {**plain, **scored}
+
+
+def fault_of(command: tuple[str, ...], needs: set[str], here: set[str]) -> str:
+    """What is wrong with how a command ends; empty where nothing is."""
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(list(command))
+    except SystemExit as error:
+        code = int(error.code or 0)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    lines = [line for line in err.getvalue().splitlines() if "error:" in line]
+    if code == 0:
+        return ""
+    if needs <= here:
+        return f"failed with all it needs: {err.getvalue().strip()}"
+    if len(lines) != 1 or len(err.getvalue().splitlines()) != 1:
+        return f"{len(err.getvalue().splitlines())} lines: {err.getvalue().strip()}"
+    named = {extra for found in re.findall(r"tertium\[([\w,]+)\]", lines[0])
+             for extra in found.split(",")}  # fmt: skip
+    if INSTALLED_APART in lines[0] and "mpnet" in needs and "neural" in here:
+        return ""
+    if not named or not named <= needs - here:
+        return f"names {sorted(named)} where {sorted(needs - here)} is missing: {lines[0]}"
+    return ""
+
+
+def write(file: str, records: list[dict[str, object]]) -> None:
+    Path(file).write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+
+
+if __name__ == "__main__":
+    write("texts.jsonl", RECORDS)
+    write("judgements.jsonl", JUDGEMENTS)
+    table = commands()
+    faults = {c: fault_of(c, needs, set(sys.argv[1:])) for c, needs in table.items()}
+    for command, fault in faults.items():
+        if fault:
+            print(f"tertium {' '.join(command)}: {fault}", file=sys.stderr)
+    if any(faults.values()):
+        sys.exit(1)
+    print(f"{len(table)} commands are sound")
