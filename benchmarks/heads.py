@@ -12,10 +12,11 @@ import time
 import torch
 
 from benchmarks.corpus import wmt17
-from tertium.encoders import chunks, load_encoder, runtime
-from tertium.learning.inference import representations
-from tertium.metrics.metric import load_metric
-from tertium.metrics.pair_head import loaded_network
+from tertium.encoders import chunks, load_encoder
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.heads.inference import representations
+from tertium.metrics.heads.metric import loaded_network
+from tertium.runtime import runtime
 
 HEADS = ("bilstm", "bilstm-attention", "esim")
 

@@ -12,8 +12,8 @@ from sacrebleu.significance import PairedTest
 
 from benchmarks.corpus import wmt17
 from benchmarks.measure import measure
-from tertium.comparison import compare, compare_evaluation
-from tertium.scoring import score
+from tertium.evaluation.comparison import compare, compare_evaluation
+from tertium.evaluation.scoring import score
 
 PEERS = {"bleu": (SacreBLEU, "BLEU"), "chrf": (SacreChrF, "chrF2"), "ter": (SacreTER, "TER")}
 

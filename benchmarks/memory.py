@@ -21,9 +21,9 @@ import numpy as np
 
 from benchmarks.corpus import into_english
 from benchmarks.measure import measure
-from tertium.encoders import runtime
-from tertium.encoders.memory import forget
-from tertium.metrics.metric import load_metric
+from tertium.cache.memory import forget
+from tertium.metrics.base.metric import load_metric
+from tertium.runtime import runtime
 from tertium.segment import Segment
 
 METRICS = ("bertscore", "sss:encoder=use")

@@ -23,12 +23,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from tertium.arrays import FloatArray
 from tertium.meta import acc_eq_calibrated
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
 from tertium.meta.significance import perm_both
 from tertium.meta.tasks import tasks_for
-from tertium.scores import FloatArray, ScoreMatrix
+from tertium.scores import ScoreMatrix
 
 
 @dataclass

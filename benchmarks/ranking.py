@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks.measure import measure
-from tertium.learning.pairwise_network import PairwiseNetwork, Rows
-from tertium.learning.pairwise_training import Comparisons, PairwiseOptions, train_networks
+from tertium.metrics.pairwise.network import PairwiseNetwork, Rows
+from tertium.metrics.pairwise.training import Comparisons, PairwiseOptions, train_networks
 
 SHAPES = (
     ("published, 75 + 4 inputs", 75, 4, 4),

@@ -21,8 +21,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from papers.provenance import code_version
+
 from tertium.atomic import write_text
-from tertium.reproduce.provenance import code_version
 
 START, END = "<!-- measured -->", "<!-- end -->"
 PACKAGES = ("numpy", "torch", "transformers", "sacrebleu", "bert-score", "POT", "scikit-learn")

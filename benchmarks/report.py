@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from benchmarks.corpus import wmt17
-from tertium.comparison import compare
-from tertium.report.reports import evaluation_report
+from tertium.evaluation.comparison import compare
+from tertium.report.page.reports import evaluation_report
 
 ROOT = Path(__file__).parents[1]
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"

@@ -8,7 +8,7 @@ from sacrebleu.metrics.ter import TER as SacreTER
 
 from benchmarks.corpus import wmt17
 from benchmarks.measure import measure
-from tertium.metrics.ter import TER
+from tertium.metrics.lexical.ter import TER
 from tertium.segment import Segment
 
 

@@ -21,10 +21,11 @@ import ot
 
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measured, measure
-from tertium.encoders import Chunk, chunks, load_encoder, runtime
-from tertium.encoders.matching import spans, unit
-from tertium.encoders.transport import exact, sinkhorn, solve_chunk, unit_distances
-from tertium.metrics.wmd import WMD
+from tertium.encoders import Chunk, chunks, load_encoder
+from tertium.metrics.base.matching import spans, unit
+from tertium.metrics.embedding.transport import exact, sinkhorn, solve_chunk, unit_distances
+from tertium.metrics.embedding.wmd import WMD
+from tertium.runtime import runtime
 
 Pair = tuple[np.ndarray, np.ndarray]
 LENGTHS = (25, 50, 100, 200, 400)

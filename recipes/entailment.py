@@ -10,9 +10,9 @@ import argparse
 from typing import Any
 
 from tertium.data.collection import Collection
-from tertium.metrics.entailment import BLEUR, METEORR, MTR, MTRTER, NISTR, RTER, TERR
-from tertium.metrics.regression import Regression
-from tertium.metrics.trainable import SHIPPED
+from tertium.metrics.regression.metric import Regression
+from tertium.metrics.regression.regressions import BLEUR, METEORR, MTR, MTRTER, NISTR, RTER, TERR
+from tertium.models.shipped import shipped_models
 from tertium.segment import Judgement
 
 SETS = ("da/wmt15", "da/wmt16")
@@ -45,7 +45,7 @@ def main() -> None:
     data = judgements(Collection.at(parser.parse_args().data))
     for cls, config in MODELS:
         metric = cls.train(data, note=" + ".join(SETS) + " into English", **config)
-        metric.save(SHIPPED / metric.shipped)
+        metric.save(shipped_models() / metric.shipped)
         print(metric.shipped, dict(metric.trained.training), flush=True)
 
 

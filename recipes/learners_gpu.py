@@ -24,6 +24,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from papers.learners import AFTER as AFTER_COMPARISONS
+from papers.learners import ON_COMPARISONS, ON_SCORES
 
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
@@ -31,9 +33,12 @@ from tertium.data.leaks import drop_shared
 from tertium.data.preferences import RankingSet
 from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import load_encoder
-from tertium.learning.checkpoint import Checkpoint, write_checkpoint
-from tertium.learning.choice import average_pearson, strict_tau
-from tertium.learning.examples import (
+from tertium.metrics.heads.networks import NETWORKS, NetworkShape, PairNetwork
+from tertium.metrics.heads.states import LiveStates
+from tertium.metrics.heads.training import HeadTraining, agreement_on_scores, all_scores
+from tertium.models.checkpoint import Checkpoint, write_checkpoint
+from tertium.models.choice import average_pearson, strict_tau
+from tertium.models.examples import (
     Compared,
     Pairs,
     Scored,
@@ -42,12 +47,7 @@ from tertium.learning.examples import (
     scored_pairs,
     sides_of,
 )
-from tertium.learning.heads import HeadTraining, agreement_on_scores, all_scores
-from tertium.learning.networks import NETWORKS, NetworkShape, PairNetwork
-from tertium.learning.options import Difference, Epoch, HeadConfig, TrainingOptions
-from tertium.learning.states import LiveStates
-from tertium.reproduce.learners import AFTER as AFTER_COMPARISONS
-from tertium.reproduce.learners import ON_COMPARISONS, ON_SCORES
+from tertium.models.options import Difference, Epoch, HeadConfig, TrainingOptions
 from tertium.segment import Judgement, Segment
 
 PREFERENCES = ("wmt11", "wmt13", "wmt15", "wmt16")

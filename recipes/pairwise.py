@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 
+from papers.guzman2015 import SHIPPED as RECIPE
+
 from tertium.data.collection import Collection
-from tertium.metrics.pairwise import SHIPPED
-from tertium.reproduce.guzman2015 import SHIPPED as RECIPE
+from tertium.models.shipped import shipped_models
 
 
 def main() -> None:
@@ -18,7 +19,7 @@ def main() -> None:
     parser.add_argument("--data", help="the judgements (default: TERTIUM_DATA)")
     rankers = RECIPE(Collection.at(parser.parse_args().data), "")
     best = max(rankers, key=lambda ranker: float(ranker.trained.training["tau"]))
-    best.save(SHIPPED)
+    best.save(shipped_models() / "pairwise")
     for ranker in rankers:
         print(ranker.trained.training, "ships" if ranker is best else "", flush=True)
 

@@ -10,8 +10,8 @@ import argparse
 
 from tertium.data.collection import Collection
 from tertium.meta.correlation import pearson
-from tertium.metrics.svr import SVR
-from tertium.metrics.trainable import SHIPPED
+from tertium.metrics.regression.svr import SVR
+from tertium.models.shipped import shipped_models
 
 SETS = ("da/wmt15", "da/wmt16")
 TEST = "da/wmt17"
@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("--data", help="the judgements (default: TERTIUM_DATA)")
     parser.add_argument("--encoders", nargs="+", default=["minilm"])
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("-o", "--output", default=str(SHIPPED / "svr"))
+    parser.add_argument("-o", "--output", default=str(shipped_models() / "svr"))
     args = parser.parse_args()
     collection = Collection.at(args.data)
     read = {

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.tiny_models import minilm, tiny_model  # noqa: F401 (fixtures)
 
 from tertium.data.testset import TestSet
 from tertium.segment import Segment

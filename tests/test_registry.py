@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertium.errors import UnknownNameError, UsageError
-from tertium.metrics.metric import load_metric
+from tertium.metrics.base.metric import load_metric
 from tertium.registry import build, print_spec, split_spec
 
 

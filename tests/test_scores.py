@@ -7,9 +7,9 @@ import pytest
 
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UsageError
-from tertium.metrics.bleu import BLEU
+from tertium.evaluation.scoring import score
+from tertium.metrics.lexical.bleu import BLEU
 from tertium.scores import ScoreMatrix, Scores
-from tertium.scoring import score
 from tertium.segment import Segment
 
 

@@ -16,7 +16,7 @@ from recipes.flagship.corpus import to_english
 from tertium.data.collection import Collection
 from tertium.meta.correlation import pearson
 from tertium.meta.pairwise import kendall_strict
-from tertium.metrics.metric import Metric, load_metric
+from tertium.metrics.base.metric import Metric, load_metric
 from tertium.segment import Segment
 from tertium.text.damage import KINDS, damage
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from recipes.flagship.corpus import Corpus
 from recipes.flagship.train import Job
-from tertium.learning.compact import apply_difference, difference, quantise, restore
+from tertium.metrics.flagship.compact import apply_difference, difference, quantise, restore
 
 PART_BYTES = 15_000_000
 

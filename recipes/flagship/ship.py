@@ -24,11 +24,12 @@ from safetensors.torch import load_file, save_file
 from recipes.flagship.corpus import to_english
 from recipes.flagship.train import LAYERS
 from tertium.data.collection import Collection
-from tertium.features.surface import NAMES
-from tertium.metrics.assessment import Assessment
-from tertium.metrics.packaged import TRAINED, packaged
-from tertium.metrics.tertium_base import TertiumBase, settings_of
-from tertium.metrics.tertium_small import TertiumSmall
+from tertium.metrics.flagship.assessment import Assessment
+from tertium.metrics.flagship.base import TertiumBase, settings_of
+from tertium.metrics.flagship.packaged import packaged
+from tertium.metrics.flagship.small import TertiumSmall
+from tertium.metrics.flagship.surface import NAMES
+from tertium.models.shipped import shipped_models
 
 FloatArray = NDArray[np.float64]
 ENCODER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
@@ -45,7 +46,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
     args = parser.parse_args()
     metric = TertiumSmall() if args.what == "small" else TertiumBase()
-    folder = TRAINED / metric.name
+    folder = shipped_models() / metric.name
     folder.mkdir(parents=True, exist_ok=True)
     metadata = join(args.weights, folder / "weights.safetensors")
     config: dict[str, Any] = (

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from recipes.flagship.corpus import ORIGINS, UNSEEN_BY_UNCASED, Corpus
 from recipes.flagship.models import CrossEncoder, IntArray, LateEncoder, Tokenised
-from tertium.features.surface import NAMES, surface_features
+from tertium.metrics.flagship.surface import NAMES, surface_features
 from tertium.text.damage import KINDS
 
 FloatArray = NDArray[np.float64]

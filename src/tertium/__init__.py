@@ -19,32 +19,32 @@ from typing import TYPE_CHECKING, Any
 from tertium.version import __version__
 
 if TYPE_CHECKING:
-    from tertium.comparison import Comparison, compare
     from tertium.data.testset import TestSet
     from tertium.errors import TertiumError
-    from tertium.metrics.metric import Metric, SegmentMetric, load_metric
-    from tertium.metrics.ranker import Ranker, load_ranker
+    from tertium.evaluation.comparison import Comparison, compare
+    from tertium.evaluation.scoring import Evaluation, score
+    from tertium.metrics.base.metric import Metric, SegmentMetric, load_metric
+    from tertium.metrics.base.ranker import Ranker, load_ranker
     from tertium.scores import ScoreMatrix, Scores
-    from tertium.scoring import Evaluation, score
     from tertium.segment import Judgement, Preference, Segment
 
 _HOMES = {
-    "Comparison": "tertium.comparison",
-    "Evaluation": "tertium.scoring",
+    "Comparison": "tertium.evaluation.comparison",
+    "Evaluation": "tertium.evaluation.scoring",
     "Judgement": "tertium.segment",
-    "Metric": "tertium.metrics.metric",
+    "Metric": "tertium.metrics.base.metric",
     "Preference": "tertium.segment",
-    "Ranker": "tertium.metrics.ranker",
+    "Ranker": "tertium.metrics.base.ranker",
     "ScoreMatrix": "tertium.scores",
     "Scores": "tertium.scores",
     "Segment": "tertium.segment",
-    "SegmentMetric": "tertium.metrics.metric",
+    "SegmentMetric": "tertium.metrics.base.metric",
     "TertiumError": "tertium.errors",
     "TestSet": "tertium.data.testset",
-    "compare": "tertium.comparison",
-    "load_metric": "tertium.metrics.metric",
-    "load_ranker": "tertium.metrics.ranker",
-    "score": "tertium.scoring",
+    "compare": "tertium.evaluation.comparison",
+    "load_metric": "tertium.metrics.base.metric",
+    "load_ranker": "tertium.metrics.base.ranker",
+    "score": "tertium.evaluation.scoring",
 }
 
 __all__ = [

@@ -25,31 +25,31 @@ from tertium.errors import UnknownNameError, UsageError
 from tertium.extras import explain_missing
 
 METRICS: Mapping[str, str] = {
-    "bertr": "tertium.metrics.bertr:BERTR",
-    "bertscore": "tertium.metrics.bertscore:BERTScore",
-    "bilstm": "tertium.metrics.bilstm:BiLSTM",
-    "bilstm-attention": "tertium.metrics.bilstm_attention:BiLSTMAttention",
-    "bleu": "tertium.metrics.bleu:BLEU",
-    "bleu-r": "tertium.metrics.entailment:BLEUR",
-    "chrf": "tertium.metrics.chrf:ChrF",
-    "esim": "tertium.metrics.esim:ESIM",
-    "meteor": "tertium.metrics.meteor:METEOR",
-    "meteor-r": "tertium.metrics.entailment:METEORR",
-    "mt-r": "tertium.metrics.entailment:MTR",
-    "mt-rte-r": "tertium.metrics.entailment:MTRTER",
-    "nist": "tertium.metrics.nist:NIST",
-    "nist-r": "tertium.metrics.entailment:NISTR",
-    "rte-r": "tertium.metrics.entailment:RTER",
-    "sentsim": "tertium.metrics.sentsim:SentSim",
-    "smd": "tertium.metrics.smd:SMD",
-    "sss": "tertium.metrics.sss:SSS",
-    "svr": "tertium.metrics.svr:SVR",
-    "ter": "tertium.metrics.ter:TER",
-    "ter-r": "tertium.metrics.entailment:TERR",
-    "tertium-base": "tertium.metrics.tertium_base:TertiumBase",
-    "tertium-small": "tertium.metrics.tertium_small:TertiumSmall",
-    "wmd": "tertium.metrics.wmd:WMD",
-    "wmdo": "tertium.metrics.wmdo:WMDO",
+    "bertr": "tertium.metrics.embedding.bertr:BERTR",
+    "bertscore": "tertium.metrics.embedding.bertscore:BERTScore",
+    "bilstm": "tertium.metrics.heads.bilstm:BiLSTM",
+    "bilstm-attention": "tertium.metrics.heads.attention:BiLSTMAttention",
+    "bleu": "tertium.metrics.lexical.bleu:BLEU",
+    "bleu-r": "tertium.metrics.regression.regressions:BLEUR",
+    "chrf": "tertium.metrics.lexical.chrf:ChrF",
+    "esim": "tertium.metrics.heads.esim:ESIM",
+    "meteor": "tertium.metrics.lexical.meteor:METEOR",
+    "meteor-r": "tertium.metrics.regression.regressions:METEORR",
+    "mt-r": "tertium.metrics.regression.regressions:MTR",
+    "mt-rte-r": "tertium.metrics.regression.regressions:MTRTER",
+    "nist": "tertium.metrics.lexical.nist:NIST",
+    "nist-r": "tertium.metrics.regression.regressions:NISTR",
+    "rte-r": "tertium.metrics.regression.regressions:RTER",
+    "sentsim": "tertium.metrics.embedding.sentsim:SentSim",
+    "smd": "tertium.metrics.embedding.smd:SMD",
+    "sss": "tertium.metrics.embedding.sss:SSS",
+    "svr": "tertium.metrics.regression.svr:SVR",
+    "ter": "tertium.metrics.lexical.ter:TER",
+    "ter-r": "tertium.metrics.regression.regressions:TERR",
+    "tertium-base": "tertium.metrics.flagship.base:TertiumBase",
+    "tertium-small": "tertium.metrics.flagship.small:TertiumSmall",
+    "wmd": "tertium.metrics.embedding.wmd:WMD",
+    "wmdo": "tertium.metrics.embedding.wmdo:WMDO",
 }
 
 ALIASES: Mapping[str, str] = {
@@ -58,7 +58,7 @@ ALIASES: Mapping[str, str] = {
 }
 
 RANKERS: Mapping[str, str] = {
-    "pairwise": "tertium.metrics.pairwise:Pairwise",
+    "pairwise": "tertium.metrics.pairwise.ranker:Pairwise",
 }
 
 _PLAIN = re.compile(r'[^\s,"=]+')

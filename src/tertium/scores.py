@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from tertium.arrays import FloatArray
 from tertium.display import Displayed
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.frames import check_columns, make_frame, numbers
@@ -22,7 +23,6 @@ from tertium.frames import check_columns, make_frame, numbers
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-FloatArray = NDArray[np.float64]
 Reduce = Callable[[FloatArray], FloatArray]
 ABOUT = ("metric", "name", "signature", "higher_is_better")  # what a frame of scores says of itself
 

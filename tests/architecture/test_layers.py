@@ -11,50 +11,49 @@ import tertium
 
 PACKAGE = Path(tertium.__file__).parent
 
-# A room may import itself and the rooms named here.
 CORE = {
-    "errors", "atomic", "extras", "version", "segment", "scores", "progress", "display", "frames",
-    "randomness",
+    "arrays", "atomic", "display", "errors", "frames", "progress", "randomness", "runtime",
+    "scores", "segment", "version",
 }  # fmt: skip
+BELOW_ENCODERS = CORE | {"registry", "cache", "text", "data"}
+BELOW_METRICS = BELOW_ENCODERS | {"encoders", "linguistics", "models"}
+FAMILIES = {"lexical", "embedding", "heads", "regression", "pairwise", "flagship"}
+# A room may import itself and the rooms named here.
 ALLOWED: dict[str, set[str]] = {
+    "arrays": set(),
     "errors": set(),
-    "atomic": {"errors"},
-    "extras": {"errors"},
     "version": set(),
-    "segment": {"errors"},
     "progress": set(),
     "display": set(),
-    "frames": {"errors", "atomic", "extras"},
+    "atomic": {"errors"},
+    "frames": {"errors", "atomic"},
     "randomness": {"errors"},
-    "scores": {"errors", "display", "frames"},
-    "resampling": CORE,
-    "registry": {"errors", "extras"},
+    "runtime": {"errors"},
+    "segment": {"errors"},
+    "scores": {"arrays", "errors", "display", "frames"},
+    "registry": {"errors"},
+    "cache": CORE,
     "text": CORE | {"registry"},
     "data": CORE | {"registry", "text"},
-    "encoders": CORE | {"registry", "text", "data"},
-    "linguistics": CORE | {"registry", "text", "data", "encoders"},
-    "features": CORE | {"registry", "text", "data", "encoders", "linguistics"},
-    "learning": CORE | {"registry", "text", "data", "encoders", "linguistics", "features"},
-    "metrics": CORE
-    | {"registry", "text", "data", "encoders", "linguistics", "features", "learning"},
+    "encoders": BELOW_ENCODERS,
+    "linguistics": BELOW_ENCODERS | {"encoders"},
+    "models": BELOW_ENCODERS | {"encoders"},
+    "metrics": BELOW_METRICS,
+    "evaluation": BELOW_METRICS | {"metrics"},
     "meta": CORE | {"data"},
-    "scoring": CORE | {"resampling", "data", "metrics"},
-    "comparison": CORE | {"resampling", "data", "metrics", "scoring"},
-    "compat": CORE | {"metrics", "encoders"},
-    "report": CORE | {"data", "meta", "scoring", "comparison", "resampling"},
-    "reproduce": CORE
-    | {"text", "metrics", "meta", "data", "scoring", "encoders", "registry", "report"},
+    "compat": BELOW_METRICS | {"metrics"},
+    "report": CORE | {"data", "meta", "evaluation", "metrics"},
 }
 
 
-def imports_of(path: Path) -> set[str]:
+def modules_imported_by(path: Path) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-    return {name.split(".")[1] for name in names if name.startswith("tertium.")}
+    return {name for name in names if name.startswith("tertium.")}
 
 
 def room_of(path: Path) -> str:
@@ -62,21 +61,46 @@ def room_of(path: Path) -> str:
     return parts[0] if len(parts) > 1 else path.stem
 
 
+def family_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE / "metrics").parts
+    return parts[0] if len(parts) > 1 else ""
+
+
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if room_of(path) in ALLOWED)
+METRIC_MODULES = sorted((PACKAGE / "metrics").rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def name_module(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_module)
 def test_a_module_imports_only_lower_rooms(path: Path) -> None:
     rooms = {entry.stem for entry in PACKAGE.iterdir() if entry.suffix == ".py" or entry.is_dir()}
     room = room_of(path)
-    upward = (imports_of(path) & rooms) - ALLOWED[room] - {room}
+    imported = {name.split(".")[1] for name in modules_imported_by(path)}
+    upward = (imported & rooms) - ALLOWED[room] - {room}
     assert not upward, f"{room} must not import {sorted(upward)}"
 
 
-def test_every_room_has_its_place() -> None:
+@pytest.mark.parametrize("path", METRIC_MODULES, ids=name_module)
+def test_families_import_base_and_never_each_other(path: Path) -> None:
+    """What one family needs of another goes through `load_metric`."""
+    imported = {
+        name.split(".")[2]
+        for name in modules_imported_by(path)
+        if name.startswith("tertium.metrics.") and name.count(".") >= 2
+    }
+    strangers = (imported & FAMILIES) - {family_of(path)}
+    assert not strangers, f"{name_module(path)} must not import {sorted(strangers)}"
+
+
+def test_every_room_and_family_has_its_place() -> None:
     rooms = {
         entry.stem
         for entry in PACKAGE.iterdir()
         if (entry.suffix == ".py" or any(entry.glob("*.py"))) and not entry.name.startswith("_")
     }
     assert rooms - set(ALLOWED) == {"cli"}
+    families = {entry.name for entry in (PACKAGE / "metrics").iterdir() if any(entry.glob("*.py"))}
+    assert families == FAMILIES | {"base"}

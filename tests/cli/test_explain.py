@@ -8,7 +8,7 @@ import pytest
 
 from tertium.cli import main
 from tertium.cli.explain import partnerless
-from tertium.metrics.links import Comparison, Link
+from tertium.metrics.base.links import Comparison, Link
 
 BLUE = ["-r", "The blue car stopped in front of the house.", "-t", "The red car stopped."]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.cache.record import Part
+from tertium.cache.store import FILE, Store
 from tertium.cli import main
-from tertium.encoders.cache import FILE, Store
-from tertium.encoders.record import Part
 
 
 def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.encoders import Encoder, embed, load_encoder, runtime
-from tertium.encoders.memory import forget
+from tertium.cache.memory import forget
+from tertium.encoders import Encoder, embed, load_encoder
 from tertium.errors import MissingResourceError
+from tertium.runtime import runtime
 
 NAMES = ["toy", "minilm", "minilm@2", "minilm@all", "use", "glove",
          pytest.param("mpnet", marks=pytest.mark.slow)]  # fmt: skip

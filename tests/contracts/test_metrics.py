@@ -9,9 +9,9 @@ import pytest
 
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, MissingResourceError, NeedsError
-from tertium.metrics.metric import Metric, load_metric
+from tertium.evaluation.scoring import score
+from tertium.metrics.base.metric import Metric, load_metric
 from tertium.registry import ALIASES, METRICS
-from tertium.scoring import score
 from tertium.segment import Segment
 
 SPECS = [*METRICS, *ALIASES]

@@ -9,7 +9,7 @@ import pytest
 
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError
-from tertium.metrics.ranker import Ranker, load_ranker
+from tertium.metrics.base.ranker import Ranker, load_ranker
 from tertium.registry import RANKERS
 from tertium.segment import Segment
 

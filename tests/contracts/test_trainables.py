@@ -17,13 +17,13 @@ from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import SHARED
 from tertium.encoders.toy import ToyEncoder
 from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError, UsageError
-from tertium.learning.options import TrainingOptions
-from tertium.metrics.bilstm import BiLSTM
-from tertium.metrics.bilstm_attention import BiLSTMAttention
-from tertium.metrics.esim import ESIM
-from tertium.metrics.metric import load_metric
-from tertium.metrics.svr import SVR
-from tertium.metrics.trainable import Trainable, training_sets, without_leaks
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.trainable import Trainable, training_sets, without_leaks
+from tertium.metrics.heads.attention import BiLSTMAttention
+from tertium.metrics.heads.bilstm import BiLSTM
+from tertium.metrics.heads.esim import ESIM
+from tertium.metrics.regression.svr import SVR
+from tertium.models.options import TrainingOptions
 from tertium.segment import Judgement, Preference, Segment
 
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
@@ -253,8 +253,8 @@ def test_training_into_a_folder_forgets_what_lay_there(name: str, tmp_path: Path
 
 
 def test_an_epoch_is_chosen_by_the_average_over_the_pairs_of_single_judgements() -> None:
-    from tertium.learning.examples import JudgedSets, TextTable
-    from tertium.learning.head_training import Numbered
+    from tertium.metrics.heads.stages import Numbered
+    from tertium.models.examples import JudgedSets, TextTable
 
     rows = [*judged(2), *(replace(row, lp="fi-en") for row in judged(2, seed=1))]
     sets, _ = training_sets(rows)
@@ -271,7 +271,7 @@ def test_a_folder_is_checked_also_where_assertions_are_off(
     program = (
         "import sys\n"
         "from tertium.errors import ModelError\n"
-        "from tertium.metrics.esim import ESIM\n"
+        "from tertium.metrics.heads.esim import ESIM\n"
         "try: ESIM.load(sys.argv[1])\n"
         "except ModelError: print('refused')\n"
     )

@@ -72,7 +72,7 @@ def test_a_table_may_hold_several_metrics_and_language_pairs(tmp_path):
 
 
 def test_json_of_tertium_score(tmp_path, example):
-    from tertium.scoring import score
+    from tertium.evaluation.scoring import score
 
     evaluation = score(example, ["chrf", "bleu"])
     file = write(tmp_path / "scores.json", json.dumps(evaluation.records()))

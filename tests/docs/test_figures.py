@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
+from papers.ledger import Ledger
+from papers.pictures import known_mean
 from tests.docs.pages import DOCS, ROOT
 
-from tertium.reproduce import PAPERS, tables_of
-from tertium.reproduce.ledger import Ledger
-from tertium.reproduce.pictures import known_mean
+from papers import PAPERS, tables_of
 
 SETS = ("da/wmt17", "wmt17-metrics-task", "rankings/wmt12")
 

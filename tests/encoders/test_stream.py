@@ -14,21 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.encoders import (
-    Chunk,
-    Embeddings,
-    chunks,
-    embed,
-    foreseeing,
-    load_encoder,
-    pairwise,
-    runtime,
-)
-from tertium.encoders.cache import open_store
-from tertium.encoders.memory import forget
+from tertium.cache.memory import forget
+from tertium.cache.store import open_store
+from tertium.encoders import Chunk, Embeddings, chunks, embed, foreseeing, load_encoder, pairwise
 from tertium.encoders.stream import stream
 from tertium.encoders.toy import ToyEncoder
 from tertium.errors import LengthError
+from tertium.runtime import runtime
 
 stream_module = importlib.import_module("tertium.encoders.stream")
 

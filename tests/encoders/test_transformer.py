@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tertium.encoders import Encoder, load_encoder, runtime
+from tertium.encoders import Encoder, load_encoder
 from tertium.encoders.transformer import Transformer
 from tertium.errors import ModelError, UsageError
+from tertium.runtime import runtime
 
 torch = pytest.importorskip("torch")
 body = importlib.import_module("tertium.encoders.body")

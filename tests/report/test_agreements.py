@@ -9,15 +9,15 @@ from tertium.errors import DataError, UsageError
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
 from tertium.meta.tasks import Task, tasks_for
-from tertium.report import scatter
-from tertium.report.agreements import (
+from tertium.report.charts import scatter
+from tertium.report.tables.agreements import (
     agreement_findings,
     agreement_table,
     left_out_lines,
     p_value_table,
     rank_table,
 )
-from tertium.report.tables import render
+from tertium.report.tables.table import render
 from tertium.scores import ScoreMatrix
 
 

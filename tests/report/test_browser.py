@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from tests.report.chromium import Browser
 
-from tertium.comparison import compare
 from tertium.data.testset import TestSet
+from tertium.evaluation.comparison import compare
+from tertium.evaluation.scoring import score
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
 from tertium.meta.tasks import Task
-from tertium.report.reports import agreement_report, evaluation_report
-from tertium.scoring import score
+from tertium.report.page.reports import agreement_report, evaluation_report
 
 TAB, ENTER = 9, 13
 PAPER = "rgb(255, 255, 255)"
@@ -616,8 +616,8 @@ def test_sixty_very_long_lines_open_at_once(browser: Browser, tmp_path: Path) ->
 
 
 def test_one_system_without_references_has_a_page(browser: Browser, tmp_path: Path) -> None:
-    from tertium.report.reports import scores_of
-    from tertium.scoring import Evaluation
+    from tertium.evaluation.scoring import Evaluation
+    from tertium.report.page.reports import scores_of
 
     testset = TestSet(systems={"only": ("one", "", "three")}, sources=("a", "b", "c"))
     values = np.array([0.1, np.nan, 0.3])
@@ -651,8 +651,8 @@ def test_a_page_of_whole_systems_says_that_there_are_no_segments(
 
 
 def test_thirty_thousand_translations_stay_usable(browser: Browser, tmp_path: Path) -> None:
-    from tertium.report.reports import scores_of
-    from tertium.scoring import Evaluation
+    from tertium.evaluation.scoring import Evaluation
+    from tertium.report.page.reports import scores_of
 
     rng = np.random.default_rng(5)
     words = np.array([f"word{n}" for n in range(500)])

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tertium.metrics.metric import load_metric
-from tertium.report.explained import LONGEST, explanation, heat_map, win_probabilities
+from tertium.metrics.base.metric import load_metric
+from tertium.report.page.explained import LONGEST, explanation, heat_map, win_probabilities
 from tertium.segment import Segment
 
 SEGMENT = Segment("the <cat> sat", "die Katze", ("the cat sat down", "a cat"))

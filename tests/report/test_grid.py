@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from tertium.data.testset import TestSet
+from tertium.evaluation.scoring import score
 from tertium.meta.judged import JudgedSet
-from tertium.report.explained import Explained
-from tertium.report.grid import Grid, grid_of_evaluation, grid_of_judged, shares
-from tertium.report.interest import interesting_items, systems_to_explain
 from tertium.report.markup import Markup
-from tertium.report.payload import encode
+from tertium.report.page.explained import Explained
+from tertium.report.page.grid import Grid, grid_of_evaluation, grid_of_judged, shares
+from tertium.report.page.interest import interesting_items, systems_to_explain
+from tertium.report.page.payload import encode
 from tertium.scores import ScoreMatrix
-from tertium.scoring import score
 from tertium.segment import Segment
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.report.html_tables import html_table
 from tertium.report.markup import Markup, element, escape, join
-from tertium.report.tables import Cell, Table
+from tertium.report.tables.html import html_table
+from tertium.report.tables.table import Cell, Table
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</td></table>", "a & b"]
 

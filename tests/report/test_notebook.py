@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tertium.comparison import compare
 from tertium.data.testset import TestSet
 from tertium.display import SHOWN_BY
-from tertium.metrics.metric import load_metric
-from tertium.report.reports import scores_of
+from tertium.evaluation.comparison import compare
+from tertium.evaluation.scoring import score
+from tertium.metrics.base.metric import load_metric
+from tertium.report.page.reports import scores_of
 from tertium.scores import Scores
-from tertium.scoring import score
 from tertium.segment import Segment
 
 

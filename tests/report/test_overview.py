@@ -7,14 +7,14 @@ import re
 import numpy as np
 import pytest
 
-from tertium.comparison import Comparison, compare
 from tertium.data.testset import TestSet
-from tertium.report.evaluations import pair_table
-from tertium.report.explained import heat_map
-from tertium.report.grid import grid_of_evaluation
-from tertium.report.overview import findings, overview, signature_list
-from tertium.report.pictures import ranking_pictures
-from tertium.scoring import score
+from tertium.evaluation.comparison import Comparison, compare
+from tertium.evaluation.scoring import score
+from tertium.report.charts.pictures import ranking_pictures
+from tertium.report.page.explained import heat_map
+from tertium.report.page.grid import grid_of_evaluation
+from tertium.report.page.overview import findings, overview, signature_list
+from tertium.report.tables.evaluations import pair_table
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import pytest
 
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
-from tertium.report import page
-from tertium.report.reports import evaluation_report
-from tertium.scoring import score
+from tertium.evaluation.scoring import score
+from tertium.report.page import page
+from tertium.report.page.reports import evaluation_report
 
 
 @pytest.fixture(scope="module")

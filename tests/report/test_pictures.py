@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from tertium.data.testset import TestSet
+from tertium.evaluation.scoring import score
 from tertium.meta.curves import Curve, Run
-from tertium.report.axes import Scale, bounds, panel, ticks
-from tertium.report.clouds import (
+from tertium.report.charts.axes import Scale, bounds, panel, ticks
+from tertium.report.charts.clouds import (
     Axis,
     buckets,
     cloud_chart,
@@ -22,11 +23,10 @@ from tertium.report.clouds import (
     length_chart,
     outermost,
 )
-from tertium.report.curve_charts import curve_chart
-from tertium.report.grid import Grid, grid_of_evaluation
-from tertium.report.pictures import pair_pictures
-from tertium.report.rows import POINTS, density, interval_chart, ridge_chart
-from tertium.scoring import score
+from tertium.report.charts.curves import curve_chart
+from tertium.report.charts.pictures import pair_pictures
+from tertium.report.charts.rows import POINTS, density, interval_chart, ridge_chart
+from tertium.report.page.grid import Grid, grid_of_evaluation
 
 NAN = float("nan")
 

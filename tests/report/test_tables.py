@@ -7,8 +7,8 @@ import re
 import pytest
 
 from tertium.errors import UsageError
-from tertium.report.html_tables import html_table
-from tertium.report.tables import Cell, Table, number, render
+from tertium.report.tables.html import html_table
+from tertium.report.tables.table import Cell, Table, number, render
 
 TABLE = Table(
     ["system", "BLEU ↑"],

@@ -11,7 +11,7 @@ from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.cli.train import read_sets
 from tertium.errors import UsageError
-from tertium.report.tables import Cell, Table
+from tertium.report.tables.table import Cell, Table
 
 DESCRIPTION = "Compare two metrics on the translations that people rate best."
 EPILOG = """\
@@ -47,7 +47,7 @@ def add_parser(
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.reproduce.error_analysis import analyse
+    from papers.error_analysis import analyse
 
     first, second = loaded(args.metrics, args.precision)
     if first == second:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 
+from tertium.cache.folders import cache_folder
+from tertium.cache.store import FILE, Store, size_limit
 from tertium.cli.output import FORMATS, print_records, print_table
-from tertium.encoders.cache import FILE, Store, size_limit
 from tertium.encoders.cards import CARDS
-from tertium.encoders.folders import cache_folder
 from tertium.encoders.weights import joined_hash
-from tertium.report.tables import Table
+from tertium.report.tables.table import Table
 
 EPILOG = """\
 examples:

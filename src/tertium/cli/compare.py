@@ -60,8 +60,8 @@ def add_parser(
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium import comparison
-    from tertium.report import evaluations
+    from tertium.evaluation import comparison
+    from tertium.report.tables import evaluations
 
     check_outputs(args)
     testset = read_inputs(args)

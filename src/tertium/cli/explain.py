@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from tertium.cli.output import print_records, print_table
 from tertium.errors import UsageError
-from tertium.report.tables import Table
+from tertium.report.tables.table import Table
 from tertium.segment import Segment, check_characters
 
 if TYPE_CHECKING:
-    from tertium.metrics.links import Alignment, Comparison
-    from tertium.metrics.reasons import Reasons
+    from tertium.metrics.base.links import Alignment, Comparison
+    from tertium.metrics.regression.reasons import Reasons
 
 MOST = 15  # sentences of each kind that are printed
 FAR = 0.15  # below the usual cosine by so much, a best partner is none
@@ -69,7 +69,7 @@ def add_parser(
 
 def run(args: argparse.Namespace) -> int:
     from tertium.metrics import load_metric
-    from tertium.metrics.reasons import Reasons
+    from tertium.metrics.regression.reasons import Reasons
 
     if not args.reference and args.source is None:
         raise UsageError("nothing to hold the translation against: give -r TEXT, or -s TEXT")

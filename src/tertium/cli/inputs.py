@@ -11,7 +11,7 @@ from tertium.data.formats import RECORD_SUFFIXES
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
 from tertium.extras import is_installed
-from tertium.metrics.metric import Metric, load_metric
+from tertium.metrics.base.metric import Metric, load_metric
 from tertium.text.english import looks_english
 
 BEST = "tertium-small for translations into English, else the best that serves"

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tertium.arrays import FloatArray
 from tertium.data.evidence import Evidence, read_evidence
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
 from tertium.data.ratings import average, standardise
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.meta.judged import JudgedSet
 from tertium.progress import track
-from tertium.scores import FloatArray, ScoreMatrix, Scores
+from tertium.scores import ScoreMatrix, Scores
 
 if TYPE_CHECKING:
-    from tertium.metrics.metric import Metric
+    from tertium.metrics.base.metric import Metric
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def _score_one(
 ) -> tuple[ScoreMatrix, Mapping[str, float]]:
     sign = 1.0 if metric.higher_is_better else -1.0
     if people.testset is not None:
-        from tertium.scoring import score_systems
+        from tertium.evaluation.scoring import score_systems
 
         scored = score_systems(people.testset, metric)
         values = sign * np.stack([scores.segments for scores in scored])

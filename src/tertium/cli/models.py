@@ -6,14 +6,14 @@ import argparse
 import sys
 from typing import Any
 
+from tertium.cache.folders import hub_folder, models_folder
 from tertium.cli.bars import bars
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.encoders.cards import CARDS
-from tertium.encoders.folders import hub_folder, models_folder
 from tertium.encoders.install import install
 from tertium.encoders.weights import find, in_hub_cache
 from tertium.errors import UsageError
-from tertium.report.tables import Table
+from tertium.report.tables.table import Table
 
 EPILOG = """\
 examples:

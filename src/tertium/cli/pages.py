@@ -12,22 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from tertium.comparison import DEFAULT_RESAMPLES, Comparison, Test, compare_evaluation
+from tertium.arrays import FloatArray
 from tertium.data.evidence import Evidence, read_evidence
 from tertium.data.preferences import RankingSet
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, TertiumError
+from tertium.evaluation.comparison import DEFAULT_RESAMPLES, Comparison, Test, compare_evaluation
+from tertium.evaluation.scoring import Evaluation, score, with_intervals
 from tertium.meta.curves import Curve, Run
-from tertium.metrics.metric import Metric
-from tertium.metrics.ranker import ByScore, Ranker, load_ranker
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.ranker import ByScore, Ranker, load_ranker
 from tertium.progress import track
-from tertium.report.explained import Explained, explanation, win_probabilities
-from tertium.report.grid import Grid
-from tertium.report.interest import interesting_items, systems_to_explain
-from tertium.report.page import Report
-from tertium.report.reports import evaluation_grid, evaluation_report, with_matrix
-from tertium.scores import FloatArray, ScoreMatrix
-from tertium.scoring import Evaluation, score, with_intervals
+from tertium.report.page.explained import Explained, explanation, win_probabilities
+from tertium.report.page.grid import Grid
+from tertium.report.page.interest import interesting_items, systems_to_explain
+from tertium.report.page.page import Report
+from tertium.report.page.reports import evaluation_grid, evaluation_report, with_matrix
+from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from tertium.cli.output import add_output, check_outputs, print_records, print_t
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
-from tertium.report.tables import Cell, Table, number
+from tertium.report.tables.table import Cell, Table, number
 from tertium.scores import ScoreMatrix
 
 DEFAULT = "pairwise"
@@ -60,7 +60,7 @@ def add_parser(
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.metrics.ranker import load_ranker
+    from tertium.metrics.base.ranker import load_ranker
 
     check_outputs(args)
     ranker = load_ranker(args.ranker)

@@ -1,153 +1,54 @@
-"""`tertium reproduce`: a paper's tables, published beside measured."""
+"""`tertium reproduce`: a paper's tables, published beside measured, in a checkout."""
 
 from __future__ import annotations
 
 import argparse
-import logging
-from dataclasses import replace
+import importlib
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from tertium.cli.bars import bars
-from tertium.cli.output import FORMATS, check_outputs, print_records, print_table
-from tertium.data.collection import VARIABLE, Collection
-from tertium.errors import TertiumError, UnknownNameError, UsageError
-from tertium.report.tables import Table
+import tertium
+from tertium.errors import MissingResourceError
 
-if TYPE_CHECKING:
-    from tertium.reproduce.table import PaperTable
-
-logger = logging.getLogger(__name__)
-
-EPILOG = f"""\
-Judgements come from --data or, by default, from the folder {VARIABLE} names.
-
-examples:
-  tertium reproduce --list
-  tertium reproduce mathur2019 --table 1
-  tertium reproduce guzman2015 -f md
-  tertium reproduce all -o docs/results.md
-  tertium reproduce song2021 --table 7 -o docs/results.md
-
-With -o the figures are kept in a folder beside the page, one file a table: the same command goes on
-where an interrupted one stopped, and what is known is not measured again unless --again asks for
-it. The page shows all that is kept; --kept writes it and measures nothing.
-"""
-ALL = "all"
+# The tables of papers are not part of the package: they are for those who work on tertium or doubt
+# its figures, and both have a checkout.
+CHECKOUT = Path(tertium.__file__).parents[2]
 
 
 def add_parser(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
 ) -> argparse.ArgumentParser:
+    command = _command()
     parser = subparsers.add_parser(
         "reproduce",
-        help="measure a paper's tables, published beside measured",
+        help="measure a paper's tables, published beside measured (in a checkout)",
         description="Measure the tables of a paper, or one, and print them beside what it says.",
-        epilog=EPILOG,
+        epilog=command.EPILOG if command else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paper", nargs="?", help=f"a paper, as --list names it, or {ALL!r}")
-    parser.add_argument("--list", action="store_true", help="list papers and tables")
-    parser.add_argument("--table", metavar="N", help="one table (default: all)")
-    parser.add_argument(
-        "--rows", nargs="+", action="extend", metavar="ROW", help="measure these rows only"
-    )
-    parser.add_argument("--data", metavar="DIR", help=f"the judgements (default: {VARIABLE})")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write a page of results (.md)")
-    parser.add_argument("--again", action="store_true", help="with -o: measure what is known, too")
-    parser.add_argument("--kept", action="store_true", help="with -o: write the page, no more")
-    parser.add_argument("-f", "--format", choices=FORMATS, default="text")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    if command:
+        command.add_arguments(parser)
+    else:
+        parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
     return parser
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.reproduce.render import as_record, as_table
-    from tertium.reproduce.table import measure
-
-    if args.list:
-        return _list(args)
-    if not args.paper:
-        raise UsageError("which paper? `tertium reproduce --list` names them")
-    if args.output:
-        return _write(args)
-    if args.paper == ALL:
-        raise UsageError("`tertium reproduce all` takes hours: say where to keep it with -o FILE")
-    if args.again or args.kept:
-        raise UsageError("--again and --kept are about kept figures: say where with -o FILE")
-    tables, collection = _tables(args), Collection.at(args.data)
-    with bars(args.quiet):
-        outcomes = []
-        for table in tables:
-            outcomes.append(outcome := measure(table, collection))
-            if args.format != "json":
-                print_table(as_table(outcome), args.format)
-    if args.format == "json":
-        print_records([as_record(outcome) for outcome in outcomes])
-    return 0
+    command = _command()
+    if command is None:
+        raise MissingResourceError(
+            "the tables of papers come with a checkout of tertium, not with the installed package: "
+            "clone the repository and run `python -m papers` there"
+        )
+    code: int = command.run(args)
+    return code
 
 
-def _write(args: argparse.Namespace) -> int:
-    """Measure what is not known yet, table by table, then write the page of all that is."""
-    from tertium.reproduce.ledger import Ledger
-    from tertium.reproduce.page import write_results
-    from tertium.reproduce.table import measure
-
-    page = Path(args.output)
-    check_outputs(args)
-    tables = _tables(args)
-    if not args.kept:
-        collection, ledger = Collection.at(args.data), Ledger(page.parent / page.stem, args.again)
-        with bars(args.quiet):
-            for table in tables:
-                try:
-                    ledger.note_missing(measure(table, collection, ledger.recall))
-                except TertiumError as error:
-                    logger.warning("%s, table %s: %s", table.paper, table.number, error)
-    for path in write_results(page):
-        print(path)
-    return 0
-
-
-def _tables(args: argparse.Namespace) -> list[PaperTable]:
-    """The tables that were asked for, with the rows that were asked for."""
-    from tertium.reproduce import PAPERS, chosen_tables
-
-    if args.paper == ALL and args.table:
-        raise UsageError("--table goes with one paper")
-    papers = list(PAPERS) if args.paper == ALL else [args.paper]
-    tables = [table for paper in papers for table in chosen_tables(paper, args.table)]
-    labels = args.rows or []
-    known = {row.label for table in tables for row in table.rows}
-    for label in labels:
-        if label not in known:
-            raise UnknownNameError("row", label, known)
-    if not labels:
-        return tables
-    some = [replace(t, rows=[row for row in t.rows if row.label in labels]) for t in tables]
-    return [table for table in some if table.rows]
-
-
-def _list(args: argparse.Namespace) -> int:
-    from tertium.reproduce import PAPERS, tables_of
-
-    papers = [args.paper] if args.paper else list(PAPERS)
-    records = [
-        {
-            "paper": paper,
-            "table": table.number,
-            "title": table.title,
-            "data": table.experiment.data,
-            "measured": [row.label for row in table.rows if row.model is not None],
-        }
-        for paper in papers
-        for table in tables_of(paper)
-    ]
-    if args.format == "json":
-        print_records(records)
-        return 0
-    rows = [[*map(str, list(r.values())[:4]), ", ".join(r["measured"])] for r in records]
-    cited = [f"{paper}: {PAPERS[paper]}" for paper in papers]
-    header = ["paper", "table", "title", "data", "measured rows"]
-    print_table(Table(header, rows, notes=cited, left=frozenset(range(5))), args.format)
-    return 0
+def _command() -> Any:
+    """The module `papers.command` of the checkout that this code lies in, if it lies in one."""
+    if not (CHECKOUT / "papers" / "command.py").is_file():
+        return None
+    if str(CHECKOUT) not in sys.path:
+        sys.path.append(str(CHECKOUT))
+    return importlib.import_module("papers.command")

@@ -23,7 +23,7 @@ def add_runtime(parser: argparse.ArgumentParser, *, precision: bool = True) -> N
 
 def runtime_of(args: argparse.Namespace) -> AbstractContextManager[Any]:
     """The runtime choices that the options describe, in force inside the block."""
-    from tertium.encoders.runtime import runtime
+    from tertium.runtime import runtime
 
     changes = {
         "device": _device(args),

@@ -120,8 +120,8 @@ def run(args: argparse.Namespace) -> int:
         from tertium.cli import compare
 
         return compare.run(args)
-    from tertium import scoring
-    from tertium.report import evaluations
+    from tertium.evaluation import scoring
+    from tertium.report.tables import evaluations
 
     confidence = _resamples(args)
     check_outputs(args)

@@ -16,7 +16,7 @@ from tertium.registry import METRICS, RANKERS, read_fields, resolve, split_spec
 if TYPE_CHECKING:
     from tertium.data.judgements import JudgementSet
     from tertium.data.preferences import RankingSet
-    from tertium.learning.options import Epoch, TrainingOptions
+    from tertium.models.options import Epoch, TrainingOptions
 
 NETWORK = ("epochs", "patience", "batch_size", "rate")
 # the options that each way to train reads
@@ -94,7 +94,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.encoders.runtime import runtime
+    from tertium.runtime import runtime
 
     name, texts = split_spec(args.metric)
     cls = resolve({**METRICS, **RANKERS}, name, "metric")
@@ -118,9 +118,9 @@ def run(args: argparse.Namespace) -> int:
 
 def train_of(cls: Any) -> Callable[..., None]:
     """How a class is trained from the command line."""
-    from tertium.metrics.pair_head import PairHead
-    from tertium.metrics.ranker import Ranker
-    from tertium.metrics.trainable import Trainable
+    from tertium.metrics.base.ranker import Ranker
+    from tertium.metrics.base.trainable import Trainable
+    from tertium.metrics.heads.metric import PairHead
 
     if issubclass(cls, PairHead):
         return train_head
@@ -199,7 +199,7 @@ def train_ranker(cls: Any, args: argparse.Namespace, config: dict[str, Any], dat
 
 
 def _ranker_options(args: argparse.Namespace) -> Any:
-    from tertium.metrics.pairwise import PairwiseOptions
+    from tertium.metrics.pairwise.ranker import PairwiseOptions
 
     given = {"epochs": args.epochs, "patience": args.patience, "batch": args.batch_size,
              "rate": args.rate}  # fmt: skip
@@ -244,7 +244,7 @@ def check_folder(folder: Path) -> None:
 def _without(
     scores: list[JudgementSet], rankings: list[RankingSet], held: list[JudgementSet]
 ) -> tuple[list[JudgementSet], list[RankingSet]]:
-    from tertium.metrics.trainable import without_leaks
+    from tertium.metrics.base.trainable import without_leaks
 
     return without_leaks(scores, rankings, held)
 
@@ -252,7 +252,7 @@ def _without(
 def _options(args: argparse.Namespace) -> TrainingOptions:
     from dataclasses import replace
 
-    from tertium.learning.options import SCORES
+    from tertium.models.options import SCORES
 
     given = {"epochs": args.epochs, "patience": args.patience, "batch_size": args.batch_size,
              "rate": args.rate}  # fmt: skip
@@ -263,7 +263,7 @@ def _options(args: argparse.Namespace) -> TrainingOptions:
 def _comparison_options(args: argparse.Namespace) -> TrainingOptions:
     from dataclasses import replace
 
-    from tertium.learning.options import COMPARISONS
+    from tertium.models.options import COMPARISONS
 
     given = {"epochs": args.comparison_epochs, "patience": args.comparison_epochs,
              "batch_size": args.items, "rate": args.comparison_rate}  # fmt: skip

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from tertium.errors import UsageError
-from tertium.metrics.metric import Metric, load_metric
+from tertium.metrics.base.metric import Metric, load_metric
 
 
 class Prediction(dict[str, Any]):
@@ -54,7 +54,7 @@ class Model:
         `gpus=0` stays on the CPU, `gpus=1` takes a GPU; unset, what there is. `progress_bar`,
         `num_workers` and `length_batching` change nothing here: texts are always batched by length.
         """
-        from tertium.encoders.runtime import runtime
+        from tertium.runtime import runtime
 
         if mc_dropout:
             raise UsageError("mc_dropout is not here; tertium-small reports an uncertainty")

@@ -13,8 +13,8 @@ from typing import Any
 
 from tertium.compat import comet, sacrebleu
 from tertium.errors import LengthError, UnknownNameError, UsageError
-from tertium.metrics.metric import load_metric
-from tertium.metrics.peers import arrange
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.peers import arrange
 from tertium.segment import check_texts
 
 Compute = Callable[..., dict[str, Any]]
@@ -126,7 +126,7 @@ def _bertscore(
     use_fast_tokenizer: bool = True,
 ) -> dict[str, Any]:
     """`model_type` is an encoder of tertium; without it `minilm` for English, `use` for others."""
-    from tertium.encoders.runtime import runtime
+    from tertium.runtime import runtime
 
     if lang is None and model_type is None:
         raise UsageError("bertscore: say lang='en' or model_type='minilm', as evaluate asks for")

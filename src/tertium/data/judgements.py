@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tertium.arrays import FloatArray
 from tertium.data.formats import (
     HYPOTHESIS_NAMES,
     SYSTEM_NAMES,
@@ -25,7 +26,7 @@ from tertium.data.formats import (
 )
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError
-from tertium.scores import FloatArray, ScoreMatrix
+from tertium.scores import ScoreMatrix
 from tertium.segment import Judgement, Segment
 
 ITEM_NAMES = ("item", "segment", "seg_id", "segment_id", "segmentid", "sid", "id")

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tertium.arrays import FloatArray, IntArray
 from tertium.data.formats import PathLike, read_records, references_from, source_from
 from tertium.data.judgements import (
     ANNOTATOR_NAMES,
@@ -27,10 +28,8 @@ from tertium.data.judgements import (
 )
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError
-from tertium.scores import FloatArray, ScoreMatrix
+from tertium.scores import ScoreMatrix
 from tertium.segment import Preference, Segment
-
-IntArray = NDArray[np.int64]
 
 SAME_SYSTEM = "a system compared with itself"
 LEFT_NAMES = ("system_a", "left", "left_system", "system_1", "system1", "system1id", "a")

@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from tertium.data.preferences import IntArray, RankingSet
+from tertium.arrays import FloatArray, IntArray
+from tertium.data.preferences import RankingSet
 from tertium.errors import DataError
-from tertium.scores import FloatArray
 
 NOISE = 1.0  # standard deviation of one performance around the skill
 PRIOR = 2.0  # of skills around 0: twice the noise, the proportion WMT's TrueSkill uses

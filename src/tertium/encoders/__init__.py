@@ -7,8 +7,8 @@ bounded memory, through what memory and disk already hold; `runtime` says on whi
 from tertium.encoders.embeddings import Embeddings
 from tertium.encoders.encoder import Encoder, EncoderName, load_encoder
 from tertium.encoders.gathering import foreseeing
-from tertium.encoders.runtime import Runtime, current_runtime, runtime
 from tertium.encoders.stream import Chunk, chunks, embed, pairwise, stream
+from tertium.runtime import Runtime, current_runtime, runtime
 
 __all__ = [
     "Chunk",

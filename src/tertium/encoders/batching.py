@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tertium.encoders.embeddings import IntArray
+from tertium.arrays import IntArray
 
 
 def plan_batches(

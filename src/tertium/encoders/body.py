@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tertium.arrays import Float32Array, IntArray
 from tertium.encoders.batching import plan_batches
-from tertium.encoders.embeddings import Embeddings, Float32Array, IntArray, offsets_of
+from tertium.encoders.embeddings import Embeddings, offsets_of
 from tertium.encoders.pieces import Pieces, Tokenizer, Window, windows
-from tertium.encoders.runtime import Long, Precision, current_runtime
 from tertium.encoders.settings import ModelSettings, parse_layers, side_by_side
+from tertium.runtime import Long, Precision, current_runtime
 
 if TYPE_CHECKING:
     from torch import Tensor

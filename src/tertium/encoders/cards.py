@@ -17,7 +17,7 @@ class Card:
     """A model with a short name.
 
     `layer` is the one its token vectors come from unless a name says otherwise, chosen on da/wmt15
-    and da/wmt16 (`python -m tertium.reproduce.calibrate`); `size` is in megabytes on disk; `files`
+    and da/wmt16 (`python -m papers.calibrate`); `size` is in megabytes on disk; `files`
     maps each file that is checked to its sha256; `packages` are the requirements that carry the
     weights: installed, they are found in folder `inside` of package `module`; where `archive` is
     set, they hold the parts of a zip file instead, whose members lie under `inside`. `hub` is the

@@ -20,17 +20,17 @@ from functools import lru_cache
 from typing import Protocol, Self, runtime_checkable
 
 from tertium.encoders.embeddings import Embeddings
-from tertium.encoders.runtime import Long, Precision, current_runtime
 from tertium.errors import UsageError
 from tertium.extras import explain_missing
 from tertium.registry import resolve
+from tertium.runtime import Long, Precision, current_runtime
 
 ENCODERS: Mapping[str, str] = {
     "minilm": "tertium.encoders.transformer:load",
     "mpnet": "tertium.encoders.transformer:load",
     "hf": "tertium.encoders.transformer:load",
     "dir": "tertium.encoders.transformer:load",
-    "use": "tertium.encoders.universal:load",
+    "use": "tertium.encoders.use.encoder:load",
     "glove": "tertium.encoders.static:load",
     "file": "tertium.encoders.static:load",
     "toy": "tertium.encoders.toy:load",

@@ -9,11 +9,12 @@ from contextvars import ContextVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.encoders.embeddings import Embeddings, IntArray, from_parts
+from tertium.arrays import IntArray
+from tertium.cache.memory import known, recall, remember
+from tertium.cache.record import Part
+from tertium.encoders.embeddings import Embeddings, from_parts
 from tertium.encoders.encoder import Encoder, Sharing
-from tertium.encoders.memory import known, recall, remember
-from tertium.encoders.record import Part
-from tertium.encoders.runtime import current_runtime
+from tertium.runtime import current_runtime
 
 Held = dict[tuple[str, int], Part]
 Need = tuple[Encoder, str]  # an encoder and the part, "tokens" or "sentences", wanted of it

@@ -21,8 +21,8 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from tertium.atomic import replace_content
+from tertium.cache.folders import models_folder
 from tertium.encoders.cards import CARDS, Card
-from tertium.encoders.folders import models_folder
 from tertium.encoders.weights import file_hash, hash_of
 from tertium.errors import MissingResourceError, ModelError, UnknownNameError, WriteError
 from tertium.progress import task

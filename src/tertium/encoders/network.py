@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tertium.encoders.embeddings import BoolArray, IntArray
+from tertium.arrays import BoolArray, IntArray
 from tertium.encoders.pooling import Pooling
 from tertium.encoders.precision import DTYPES, arithmetic, check_precision, lower_precision
 from tertium.errors import ModelError, UsageError

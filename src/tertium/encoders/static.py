@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tertium.encoders.embeddings import Embeddings, Float32Array, IntArray, offsets_of
+from tertium.arrays import Float32Array, IntArray
+from tertium.encoders.embeddings import Embeddings, offsets_of
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.weights import file_hash, locate
 from tertium.encoders.word_vectors import Table, files_of, read_table, width_of

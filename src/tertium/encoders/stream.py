@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.encoders.embeddings import Embeddings, IntArray, from_parts
+from tertium.arrays import FloatArray, IntArray
+from tertium.encoders.embeddings import Embeddings, from_parts
 from tertium.encoders.encoder import Encoder
 from tertium.encoders.gathering import gather
-from tertium.encoders.runtime import MEGABYTE
 from tertium.errors import LengthError
 from tertium.progress import task
-from tertium.scores import FloatArray
+from tertium.runtime import MEGABYTE
 
 CHUNK_BYTES = 96 * MEGABYTE
 CHUNK_TEXTS = 8192

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.encoders.embeddings import Embeddings, Float32Array, from_parts
+from tertium.arrays import Float32Array
+from tertium.encoders.embeddings import Embeddings, from_parts
 from tertium.encoders.encoder import EncoderName
 from tertium.errors import UsageError
 

@@ -14,10 +14,10 @@ from tertium.encoders.body import Body, names_of, width_of
 from tertium.encoders.embeddings import Embeddings
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.pieces import surely_fits
-from tertium.encoders.runtime import Long, Precision
 from tertium.encoders.settings import ModelSettings, parse_layers, read_settings
 from tertium.encoders.weights import Weights, locate, missing_extras
 from tertium.extras import require
+from tertium.runtime import Long, Precision
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tertium.atomic import write_text
+from tertium.cache.folders import cache_folder, hub_folder, models_folder
 from tertium.encoders.cards import CARDS, Card
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.folders import cache_folder, hub_folder, models_folder
 from tertium.errors import MissingResourceError, ModelError, WriteError
 from tertium.extras import EXTRA_OF, install_command
 

@@ -20,9 +20,9 @@ from typing import IO, TextIO
 
 import numpy as np
 
+from tertium.arrays import Float32Array
 from tertium.atomic import replace_content
-from tertium.encoders.embeddings import Float32Array
-from tertium.encoders.folders import cache_folder
+from tertium.cache.folders import cache_folder
 from tertium.errors import DataError, WriteError
 from tertium.extras import explain_missing
 

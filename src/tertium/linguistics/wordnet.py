@@ -20,9 +20,9 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tertium.cache.arrays import Arrays
 from tertium.errors import MissingResourceError, UnknownNameError
 from tertium.extras import install_command
-from tertium.linguistics.index_cache import Arrays
 from tertium.linguistics.wordnet_index import (
     INFORMATION,
     LEXICAL,

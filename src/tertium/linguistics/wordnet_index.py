@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tertium.cache.arrays import Arrays, cached_arrays
 from tertium.errors import DataError, MissingResourceError
 from tertium.extras import install_command
-from tertium.linguistics.index_cache import Arrays, cached_arrays
 
 Ints = NDArray[np.int32]
 Pos = Literal["n", "v", "a", "r"]

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
-from tertium.scores import FloatArray
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 Grouping = Literal["none", "item", "system"]
 
 

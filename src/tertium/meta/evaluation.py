@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from tertium.arrays import BoolArray, FloatArray
 from tertium.errors import DataError, UnknownNameError, UsageError
-from tertium.meta.agreement import Agreement, BoolArray
+from tertium.meta.agreement import Agreement
 from tertium.meta.judged import JudgedSet
 from tertium.meta.measures import Measured, measure
 from tertium.meta.replicates import bootstrap
@@ -23,7 +24,6 @@ from tertium.meta.significance import bootstrap_p_values, clusters, interval
 from tertium.meta.tasks import Task
 from tertium.progress import track
 from tertium.randomness import generator
-from tertium.scores import FloatArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tertium.arrays import FloatArray, IntArray
 from tertium.data.preferences import RankingSet
 from tertium.data.rankings import expected_wins
 from tertium.errors import DataError, LengthError, UnknownNameError
-from tertium.meta.agreement import IntArray
-from tertium.scores import FloatArray, ScoreMatrix
+from tertium.scores import ScoreMatrix
 
 UNJUDGED_SYSTEM = "scored system that nobody judged"
 NO_SYSTEM_SCORE = "judged system without a metric score"

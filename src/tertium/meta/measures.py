@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tertium.arrays import FloatArray
 from tertium.errors import DataError
 from tertium.meta import pairs, replicates, significance, systems
 from tertium.meta.agreement import Agreement, Grouping, Layout, lay_out
@@ -26,7 +27,7 @@ from tertium.meta.judged import JudgedSet
 from tertium.meta.pairwise import acc_eq, acc_eq_calibrated, count_agreement, darr
 from tertium.meta.replicates import Replicate
 from tertium.meta.tasks import Task
-from tertium.scores import FloatArray, Reduce
+from tertium.scores import Reduce
 
 TestFunction = Callable[[int, np.random.Generator], FloatArray]
 Pooled = Callable[[FloatArray, FloatArray], Replicate]

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tertium.arrays import FloatArray
 from tertium.errors import UsageError
 from tertium.meta import pairs
 from tertium.meta.agreement import (
@@ -25,7 +26,7 @@ from tertium.meta.agreement import (
     lay_out,
 )
 from tertium.meta.pairs import BOTH_TIE, CONCORDANT, HUMAN_TIE, MISSING
-from tertium.scores import FloatArray, Reduce
+from tertium.scores import Reduce
 
 DARR_THRESHOLD = 25.0  # points of the raw 0-100 scale that make a difference (Bojar et al. 2017)
 

@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tertium.errors import DataError, UsageError
-from tertium.meta.agreement import BoolArray, IntArray, divide
-from tertium.scores import FloatArray, Reduce
+from tertium.meta.agreement import divide
+from tertium.scores import Reduce
 
-Float32Array = NDArray[np.float32]
 Replicate = Callable[[FloatArray], FloatArray]
 PairMatrix = Callable[[slice], Float32Array]
 BLOCK = 1 << 22  # numbers in memory at a time

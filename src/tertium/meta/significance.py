@@ -12,11 +12,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tertium.arrays import BoolArray, FloatArray
 from tertium.errors import DataError, UsageError
 from tertium.meta import pairs
-from tertium.meta.agreement import Agreement, BoolArray, Layout, finite, lay_out
+from tertium.meta.agreement import Agreement, Layout, finite, lay_out
 from tertium.meta.correlation import correlate
-from tertium.scores import FloatArray
 
 Statistic = Callable[[FloatArray, FloatArray], Agreement]
 BLOCK = 1 << 22  # numbers in memory at a time

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tertium.arrays import FloatArray
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.meta import pairs
 from tertium.meta.agreement import Agreement, divide, finite, lay_out
 from tertium.meta.correlation import spearman
-from tertium.scores import FloatArray
 
 BLOCK = 1 << 22  # numbers in memory at a time
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from tertium.comparison import Comparison
-from tertium.report.axes import bounds
-from tertium.report.evaluations import comparison_table, system_table
-from tertium.report.explained import explanation
-from tertium.report.html_tables import html_table
+from tertium.evaluation.comparison import Comparison
+from tertium.evaluation.scoring import Evaluation
+from tertium.report.charts.axes import bounds
+from tertium.report.charts.pictures import figure, ranking_pictures
+from tertium.report.charts.rows import ridge_chart
 from tertium.report.markup import Markup, element, join
-from tertium.report.page import resource
-from tertium.report.pictures import figure, ranking_pictures
-from tertium.report.rows import ridge_chart
-from tertium.report.tables import Cell, Table, number
+from tertium.report.page.explained import explanation
+from tertium.report.page.page import resource
+from tertium.report.tables.evaluations import comparison_table, system_table
+from tertium.report.tables.html import html_table
+from tertium.report.tables.table import Cell, Table, number
 from tertium.scores import Scores
-from tertium.scoring import Evaluation
 
 
 def show_scores(scores: Scores) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tertium.arrays import FloatArray
 from tertium.errors import UsageError
-from tertium.metrics.bleu import BLEU as BleuMetric
-from tertium.metrics.bleu import brevity_penalty
-from tertium.metrics.chrf import ChrF
-from tertium.metrics.metric import Metric
-from tertium.metrics.peers import arrange
-from tertium.metrics.ter import TER as TerMetric
-from tertium.scores import FloatArray
+from tertium.metrics.base.components import brevity_penalty
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.peers import arrange
+from tertium.metrics.lexical.bleu import BLEU as BleuMetric
+from tertium.metrics.lexical.chrf import ChrF
+from tertium.metrics.lexical.ter import TER as TerMetric
 from tertium.segment import Segment, check_texts
 
 Streams = Sequence[Sequence[str | None]]

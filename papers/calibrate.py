@@ -1,0 +1,158 @@
+"""How the figures stored for an encoder were found: its layer, its bounds, its baseline.
+
+    python -m papers.calibrate minilm@all --data DIR
+
+reads da/wmt15 and da/wmt16 and nothing else. For each layer it prints how well each formula agrees
+with people (average Pearson over language pairs), and what `embedding/calibration.py` holds: the
+value that one translation in 200 does not reach, and BERTScore of sentences paired at random.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.data.collection import Collection
+from tertium.encoders import Chunk, Encoder, load_encoder, pairwise
+from tertium.meta.correlation import pearson
+from tertium.metrics.base.matching import greedy
+from tertium.metrics.base.references import Side, comparisons
+from tertium.metrics.embedding.bertscore import with_f1
+from tertium.metrics.embedding.smd import mean_distances
+from tertium.metrics.embedding.sss import sentence_cosines
+from tertium.metrics.embedding.transport import solve_chunk
+from tertium.metrics.embedding.wmd import WMD
+
+SETS = ("da/wmt15", "da/wmt16")
+COLUMNS = ("precision", "recall", "f1", "bertr", "wmd", "smd", "sss")
+DISTANCES = ("wmd", "smd")
+WORST = 0.5  # per cent of translations beyond the bound
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sample:
+    """One language pair's judgements: human scores (n,), and values (n, layers, columns)."""
+
+    human: FloatArray
+    values: FloatArray
+    unrelated: FloatArray  # (n, layers, 3): BERTScore of hypotheses with others' references
+
+
+def formulas(chunk: Chunk, layers: int) -> FloatArray:
+    """Every column of every layer for each comparison of a chunk, (m, layers * columns)."""
+    sentences = sentence_cosines(chunk)
+    width = chunk.texts.vectors.shape[1] // layers
+    found: list[FloatArray] = []
+    for layer in range(layers):
+        part = _layer(chunk, layer * width, width)
+        costs = np.array(solve_chunk(part, WMD().distance))
+        plain = greedy(part, special=False)[:, 1]
+        scores = with_f1(greedy(part))
+        found.append(np.column_stack([scores, plain, costs, mean_distances(part), sentences]))
+    return np.concatenate(found, axis=1)
+
+
+def unrelated(chunk: Chunk, layers: int) -> FloatArray:
+    """BERTScore at every layer for each comparison of a chunk, (m, layers * 3)."""
+    width = chunk.texts.vectors.shape[1] // layers
+    parts = [_layer(chunk, layer * width, width) for layer in range(layers)]
+    return np.concatenate([with_f1(greedy(part)) for part in parts], axis=1)
+
+
+def _layer(chunk: Chunk, start: int, width: int) -> Chunk:
+    vectors = np.ascontiguousarray(chunk.texts.vectors[:, start : start + width])
+    return dataclasses.replace(chunk, texts=dataclasses.replace(chunk.texts, vectors=vectors))
+
+
+def measure(
+    encoder: Encoder, collection: Collection, side: Side, limit: int | None = None
+) -> Iterator[Sample]:
+    """The samples of an encoder's layers on every language pair it knows, `limit` segments each."""
+    layers = encoder.layers
+    for name in SETS:
+        for lp in collection.find(name).lps:
+            read = set(lp.split("-")[0 if side == "source" else 1 :])
+            if encoder.languages is not None and not read <= encoder.languages:
+                continue
+            judged = collection.judgements(name, lp)
+            _, left, right = comparisons(judged.segments[:limit], side)
+            values = pairwise(
+                encoder, left, right, lambda c: formulas(c, layers), sentences=True
+            )
+            others = np.roll(np.array(right, dtype=object), len(right) // 2).tolist()
+            yield Sample(
+                human=judged.scores[:limit],
+                values=values.reshape(len(left), layers, len(COLUMNS)),
+                unrelated=pairwise(encoder, left, others, lambda c: unrelated(c, layers)).reshape(
+                    len(left), layers, 3
+                ),
+            )
+
+
+def agreement(samples: Sequence[Sample], layer: int) -> dict[str, float]:
+    """Average Pearson of each column, and of SentSim by corpus, over language pairs."""
+    rows = [_agreement(sample.human, sample.values[:, layer]) for sample in samples]
+    return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+
+
+def _agreement(human: FloatArray, values: FloatArray) -> dict[str, float]:
+    columns = dict(zip(COLUMNS, values.T, strict=True))
+    similar = {k: 1 - _unit(v) if k in DISTANCES else _unit(v) for k, v in columns.items()}
+    joint = {
+        f"{a}+{b}": np.exp(similar[a]) + np.exp(similar[b])
+        for a in ("sss", "smd")
+        for b in ("f1", "wmd")
+    }
+    return {key: float(pearson(human, column)) for key, column in {**similar, **joint}.items()}
+
+
+def _unit(values: FloatArray) -> FloatArray:
+    least, most = np.nanmin(values), np.nanmax(values)
+    result: FloatArray = (values - least) / (most - least)
+    return result
+
+
+def bounds(samples: Sequence[Sample], layer: int) -> dict[str, float]:
+    """The value of each column that `WORST` per cent of all translations do not reach."""
+    values = np.concatenate([sample.values[:, layer] for sample in samples])
+    return {
+        key: float(np.nanpercentile(column, 100 - WORST if key in DISTANCES else WORST))
+        for key, column in zip(COLUMNS, values.T, strict=True)
+    }
+
+
+def baseline(samples: Sequence[Sample], layer: int) -> FloatArray:
+    """BERTScore's precision, recall and F1 of sentences paired at random, (3,)."""
+    values = np.concatenate([sample.unrelated[:, layer] for sample in samples])
+    result: FloatArray = np.nanmean(values, axis=0)
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, prog="papers.calibrate")
+    parser.add_argument("encoder", help="an encoder, such as minilm@all, minilm@3+4 or use@3")
+    parser.add_argument("--side", choices=("reference", "source"), default="reference")
+    parser.add_argument("--limit", type=int, help="segments of each language pair")
+    parser.add_argument("--data", help="the folder of human judgements")
+    options = parser.parse_args(arguments)
+    encoder = load_encoder(options.encoder, special=True)
+    collection = Collection.at(options.data)
+    samples = list(measure(encoder, collection, options.side, options.limit))
+    for layer in range(encoder.layers):
+        figures = {
+            "agreement": agreement(samples, layer),
+            "bounds": bounds(samples, layer),
+            "baseline": dict(zip(COLUMNS, baseline(samples, layer), strict=False)),
+        }
+        print(f"{options.encoder} against {options.side}, layer {layer + 1} of {encoder.layers}")
+        for kind, values in figures.items():
+            print(f"  {kind}: ", ", ".join(f"{key} {value:.4f}" for key, value in values.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""The error analysis of Shimanaka et al. (2018) on any two metrics and any judged sets.
+
+Surface: the translation shares few words with its reference. Unknown words: it has a word that is
+not in the vocabulary. Length: it has at most 15 words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Container
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from papers.experiments import oriented
+from tertium.arrays import BoolArray
+from tertium.data.judgements import JudgementSet
+from tertium.errors import DataError
+from tertium.meta.disagreement import Disagreement, disagreement
+from tertium.metrics import Metric
+from tertium.segment import Segment
+from tertium.text.overlap import overlap, unknown, words
+
+LOW_OVERLAP, SHORT = 0.5, 15
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ErrorAnalysis:
+    """Two metrics on the translations people rate best, split by traits of the texts."""
+
+    metrics: tuple[str, str]
+    segments: tuple[Segment, ...]
+    found: Disagreement
+    traits: dict[str, BoolArray]
+
+    @property
+    def table(self) -> dict[str, dict[str, int]]:
+        """Counts by trait and by which metric rates high."""
+        return self.found.table(self.traits)
+
+    def examples(self, *, first: bool, limit: int = 5) -> list[Segment]:
+        """Good translations that only the first metric, or only the second, rates high."""
+        mine, other = self.found.first, self.found.second
+        mask = self.found.best & (mine & ~other if first else other & ~mine)
+        return [self.segments[n] for n in np.flatnonzero(mask)[:limit]]
+
+
+def analyse(
+    sets: Sequence[JudgementSet],
+    first: Metric,
+    second: Metric,
+    *,
+    share: float = 0.2,
+    vocabulary: Container[str] | None = None,
+) -> ErrorAnalysis:
+    """Score judged sets by two metrics and see where they part.
+
+    Without a `vocabulary`, words are known that occur in a reference of any of the sets.
+    """
+    segments = tuple(segment for one in sets for segment in one.segments)
+    if not all(segment.references for segment in segments):
+        raise DataError("the error analysis compares translations with references: some have none")
+    if vocabulary is None:
+        vocabulary = {w for s in segments for r in s.references for w in words(r)}
+    found = disagreement(
+        np.concatenate([one.scores for one in sets]),
+        oriented(first.score(segments)),
+        oriented(second.score(segments)),
+        [one.lp for one in sets for _ in one.judgements],
+        share=share,
+    )
+    return ErrorAnalysis(
+        metrics=(first.label, second.label),
+        segments=segments,
+        found=found,
+        traits=traits_of(segments, vocabulary),
+    )
+
+
+def traits_of(segments: Sequence[Segment], vocabulary: Container[str]) -> dict[str, BoolArray]:
+    """Which translations share few words with all references, have unknown words, are short."""
+    low = np.array(
+        [max(overlap(s.hypothesis, r) for r in s.references) < LOW_OVERLAP for s in segments]
+    )
+    strange = np.array([bool(unknown(s.hypothesis, vocabulary)) for s in segments])
+    short = np.array([len(words(s.hypothesis)) <= SHORT for s in segments])
+    return {
+        f"word overlap below {LOW_OVERLAP:g}": low,
+        "unknown words": strange,
+        f"unknown words, {SHORT} words or fewer": strange & short,
+        f"{SHORT} words or fewer": short,
+    }

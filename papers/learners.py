@@ -1,0 +1,208 @@
+"""Metrics that are trained for a row of a table: what on, chosen how, from how many starts.
+
+What was trained is kept in the cache folder, so that a table measured again trains nothing, and one
+that was interrupted goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from papers.experiments import Segments, oriented, over_seeds
+from papers.table import Figure
+from tertium.cache.folders import cache_folder
+from tertium.data.collection import Collection
+from tertium.data.judgements import JudgementSet
+from tertium.data.preferences import RankingSet
+from tertium.meta.correlation import pearson
+from tertium.metrics import Metric, load_metric
+from tertium.metrics.base.trainable import without_leaks
+from tertium.metrics.heads.metric import COMPARISONS, SCORES, TrainingOptions
+from tertium.metrics.regression.svr import SVR, Grid, SVRConfig
+from tertium.registry import METRICS, resolve
+
+SEEDS = (1, 2, 3)
+PREFERENCES = tuple(f"rankings/wmt{year}" for year in (11, 13, 15, 16))
+ON_SCORES = replace(SCORES, epochs=12, patience=12, schedule="linear")
+ON_COMPARISONS = replace(COMPARISONS, epochs=2, patience=2, batch_size=32)
+# On scores after comparisons: fewer epochs at half the rate, so that less is forgotten.
+AFTER = replace(ON_SCORES, epochs=6, patience=6, rate=2e-4)
+
+Pairs = Literal["into English", "all"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """A head as a row: trained on da/wmt16, after comparisons where asked, chosen on da/wmt15.
+
+    Called with a collection and a column, it is the trained metrics, one for each seed. Segments
+    that share a reference with da/wmt15, da/wmt17 or rankings/wmt12 are left out of training.
+    `judgements` trains on so many of da/wmt16, drawn at random by the seed. Differences are
+    absolute and the encoder's vectors whole: with the published sign and dropout every head learns
+    far less over these encoders.
+    """
+
+    metric: str
+    encoder: str = "minilm"
+    preferences: bool = False
+    pairs: Pairs = "into English"
+    dropout: float = 0.5
+    input_dropout: float | None = 0.0
+    difference: Literal["signed", "absolute"] = "absolute"
+    judgements: int | None = None
+    seeds: tuple[int, ...] = SEEDS
+
+    def __call__(self, collection: Collection, column: str) -> list[Metric]:
+        return [trained_head(collection, self, seed) for seed in self.seeds]
+
+
+@lru_cache(maxsize=64)
+def trained_head(collection: Collection, head: Head, seed: int) -> Any:
+    """The metric of a row and a seed, from its folder where it was trained before."""
+    folder = kept(replace(head, seeds=(seed,)))
+    if (folder / "config.json").is_file() and not (folder / "training.safetensors").exists():
+        return load_metric(str(folder))
+    dev = judged(collection, "da/wmt15", head.pairs)
+    train = judged(collection, "da/wmt16", head.pairs)
+    rankings = [r for name in PREFERENCES for r in ranked(collection, name)]
+    held_out: list[JudgementSet | RankingSet] = [*judged(collection, "da/wmt17", head.pairs)]
+    held_out += ranked(collection, "rankings/wmt12")
+    scores, comparisons = without_leaks(train, rankings if head.preferences else [], held_out)
+    if head.judgements is not None:
+        scores = [some(scores, head.judgements, seed)]
+    options: TrainingOptions = AFTER if head.preferences else ON_SCORES
+    return resolve(METRICS, head.metric, "metric").train(
+        [*scores, *comparisons],
+        dev=dev,
+        options=replace(options, seed=seed),
+        comparison_options=replace(ON_COMPARISONS, seed=seed),
+        encoder=head.encoder,
+        dropout=head.dropout,
+        input_dropout=head.input_dropout,
+        difference=head.difference,
+        folder=folder,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceRegression:
+    """SVR as a row: trained on da/wmt15 and the other pairs of da/wmt16, tested on the column.
+
+    The published grid is searched on what it trains on, anew for each column (`search="anew"`), or
+    once on da/wmt15 alone.
+    """
+
+    encoders: tuple[str, ...]
+    search: Literal["anew", "once"] = "anew"
+
+    def __call__(self, collection: Collection, column: str) -> Metric:
+        metric: Metric = trained_svr(collection, self, column)
+        return metric
+
+
+@lru_cache(maxsize=64)
+def trained_svr(collection: Collection, row: SentenceRegression, column: str) -> Any:
+    """The regression that is tested on a language pair."""
+    folder = kept((row, column))
+    if (folder / "config.json").is_file():
+        return load_metric(str(folder))
+    rest = [one for one in judged(collection, "da/wmt16", "into English") if one.lp != column]
+    data = [*judged(collection, "da/wmt15", "into English"), *rest]
+    grid = Grid()
+    if row.search == "once":
+        best = chosen_svr(collection, row.encoders)
+        grid = Grid(c=(best.c,), epsilon=(best.epsilon,), gamma=(best.gamma,))
+    tested = collection.judgements("da/wmt16", column)
+    return SVR.train(data, dev=[tested], encoders=row.encoders, grid=grid).save(folder)
+
+
+@lru_cache(maxsize=16)
+def chosen_svr(collection: Collection, encoders: tuple[str, ...]) -> SVRConfig:
+    """What ten-fold cross validation on da/wmt15 chooses."""
+    folder = kept(("searched on da/wmt15", encoders))
+    if not (folder / "config.json").is_file():
+        SVR.train(judged(collection, "da/wmt15", "into English"), encoders=encoders).save(folder)
+    return SVR.load(folder).config
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeededSegments(Segments):
+    """The mean of a segment-level statistic over metrics that differ in their seed."""
+
+    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
+        judged = collection.judgements(self.set, column, self.part)
+        scored = [metric.score(judged.segments) for metric in model]
+        agreements = [self.correlate(judged.scores, oriented(scores)) for scores in scored]
+        values = np.array([float(agreement) for agreement in agreements])
+        return over_seeds(
+            values, int(agreements[0].used), scored[0].signature, dict(judged.left_out)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Average Pearson's r on a test set against the number of judgements trained on (columns)."""
+
+    set: str
+    pairs: tuple[str, ...]
+    columns: tuple[str, ...]
+    statistic: str = "Pearson's r with human scores of segments, average over language pairs"
+
+    @property
+    def data(self) -> str:
+        return f"{self.set}, average of {len(self.pairs)} language pairs"
+
+    def measure(self, collection: Collection, model: Head, column: str) -> Figure:
+        head = replace(model, judgements=int(column))
+        values, count = [], 0
+        for metric in head(collection, column):
+            parts = []
+            for lp in self.pairs:
+                judged = collection.judgements(self.set, lp)
+                parts.append(float(pearson(judged.scores, metric.score(judged.segments).segments)))
+                count += len(judged)
+            values.append(float(np.mean(parts)))
+        return over_seeds(np.array(values), count // len(values))
+
+
+def first_of(head: Head) -> Any:
+    """A row that takes the first seed only, where scoring is dear."""
+    return lambda collection, column: trained_head(collection, head, head.seeds[0])
+
+
+def growing(head: Head) -> Any:
+    """A row of a learning curve: the experiment itself trains for each column."""
+    return lambda collection, column: head
+
+
+def judged(collection: Collection, name: str, pairs: Pairs) -> list[JudgementSet]:
+    """The judgements of a set, into English or all."""
+    lps = collection.find(name).lps
+    wanted = [lp for lp in lps if pairs == "all" or lp.endswith("-en")]
+    return [collection.judgements(name, lp) for lp in wanted]
+
+
+def ranked(collection: Collection, name: str) -> list[RankingSet]:
+    """The comparisons of a set, into English."""
+    lps = [lp for lp in collection.find(name).lps if lp.endswith("-en")]
+    return [collection.rankings(name, lp) for lp in lps]
+
+
+def some(sets: Sequence[JudgementSet], count: int, seed: int) -> JudgementSet:
+    """So many judgements of several sets, drawn at random."""
+    rows = [j for one in sets for j in one.judgements]
+    chosen = np.random.default_rng(seed).permutation(len(rows))[:count]
+    return replace(sets[0], lp="", judgements=tuple(rows[n] for n in chosen), left_out={})
+
+
+def kept(recipe: object) -> Path:
+    """The folder of what a recipe trains."""
+    key = repr((recipe, SCORES, COMPARISONS, AFTER))
+    return cache_folder() / "reproduce" / hashlib.sha256(key.encode()).hexdigest()[:16]

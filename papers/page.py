@@ -1,0 +1,191 @@
+"""The page of results: every measured table beside what was published, from kept figures alone.
+
+`tertium reproduce all -o docs/results.md` writes the page, keeps the figures in `docs/results/` and
+draws `docs/pictures/`. Pages in `docs/metrics/` that hold
+
+    <!-- agreement: chrf chrf++ -->
+    <!-- end -->
+
+get the figures of these metrics between the two lines.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from papers import PAPERS, tables_of
+from papers.ledger import Ledger
+from papers.pictures import known_mean, published_against_measured, write_picture
+from papers.render import as_table
+from papers.table import MeasuredRow, Outcome
+from tertium.atomic import write_text
+from tertium.report.tables.table import Cell, Table, escape_markdown, number, render
+
+AGREEMENT = re.compile(r"(<!-- agreement: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+PARTLY = "In brackets: not all language pairs are measured yet."
+SHORT = {"wmt17-metrics-task": "systems 17", "wmt18-metrics-task": "systems 18"}
+
+INTRODUCTION = """\
+# Results
+
+How well metrics agree with people, measured here, beside what papers printed. This page is written
+by `tertium reproduce all -o docs/results.md` from the figures in [results/](results/); the same
+command goes on where it stopped; `tertium reproduce PAPER --table N -o docs/results.md` measures
+one table. Nothing on it is typed by hand. [What could not be reproduced](not-reproducible.md) is a
+page of its own.
+
+Pearson's r is with human scores of segments (`da`, `mqm`, `qe`) or of systems; on `rankings` it is
+strict Kendall's tau x 100. "What stands behind it" names a table's data, the signatures of its
+metrics with encoder and hash of the weights, and the commits that made its figures. A model that
+was trained for its row alone has no signature; its row says how it was trained.
+"""
+
+
+def write_results(path: Path) -> list[Path]:
+    """Write the page, its pictures and the tables of metric pages; all that was written."""
+    folder = path.parent
+    ledger = Ledger(folder / path.stem)
+    outcomes = [ledger.outcome(table) for paper in PAPERS for table in tables_of(paper)]
+    known = [outcome for outcome in outcomes if _measured(outcome)]
+    drawn = _draw(known, folder / "pictures")
+    write_text(path, _page(known, outcomes, drawn))
+    pages = _fill_metric_pages(folder / "metrics", known)
+    return [path, *(folder / "pictures" / name for name in drawn.values()), *pages]
+
+
+def _page(known: Sequence[Outcome], all_: Sequence[Outcome], drawn: dict[str, str]) -> str:
+    parts = [INTRODUCTION, "## Every metric on every set\n"]
+    parts += ["An average over language pairs; a dash where the metric learned from the set or "
+              "does not go with it. Details are below.\n"]  # fmt: skip
+    parts += [render(summary(known), "md")]
+    if "" in drawn:
+        parts += [f"## Published against measured\n\n![published against measured]"
+                  f"(pictures/{drawn['']})\n"]  # fmt: skip
+    for paper, title in sorted(PAPERS.items(), key=lambda entry: entry[0] == "overview"):
+        mine = [outcome for outcome in known if outcome.table.paper == paper]
+        if mine:
+            parts.append(f"## {escape_markdown(title)}{', set by set' * (paper == 'overview')}\n")
+            parts += [section(outcome, drawn.get(key_of(outcome), "")) for outcome in mine]
+    return "\n".join([*parts, _gaps(all_)])
+
+
+def section(outcome: Outcome, picture: str) -> str:
+    """One table with its picture; notes fold away."""
+    table = as_table(outcome)
+    if not any(row.row.published or row.row.average == row.row.average for row in outcome.rows):
+        table = measured_only(table)
+    title = outcome.table.title if outcome.table.paper == "overview" else table.title
+    lines = [f"### {escape_markdown(title)}\n"]
+    if picture:
+        lines.append(f"![{escape_markdown(outcome.table.title)}](pictures/{picture})\n")
+    lines.append(render(Table(table.header, table.rows, left=table.left), "md"))
+    notes = [f"- {escape_markdown(note)}" for note in table.notes]
+    lines += ["<details><summary>what stands behind it</summary>\n", *notes, "\n</details>\n"]
+    return "\n".join(lines)
+
+
+def measured_only(table: Table) -> Table:
+    """A line for each row, where there is nothing published to stand beside it."""
+    rows: list[list[Cell | str]] = []
+    for first, second in zip(table.rows, table.rows[1:], strict=False):
+        if second[1] == "measured":
+            rows.append([first[0], *second[2:]])
+    header = ["", *table.header[2:]]
+    return Table(header, rows, title=table.title, notes=table.notes, left=frozenset({0}))
+
+
+def summary(outcomes: Sequence[Outcome], specs: Sequence[str] = ()) -> Table:
+    """Metrics x sets, each an average over language pairs; of some metrics, or of all."""
+    tables = [outcome for outcome in outcomes if outcome.table.paper == "overview"]
+    found: dict[str, dict[str, Cell]] = {}
+    for outcome in tables:
+        for row in outcome.rows:
+            if row.figures and (not specs or row.row.label in specs):
+                found.setdefault(row.row.label, {})[outcome.table.number] = _average(row, outcome)
+    sets = [o.table.number for o in tables if any(o.table.number in row for row in found.values())]
+    order = [*specs] if specs else sorted(found)
+    rows: list[list[Cell | str]] = [
+        [s, *(found[s].get(name, Cell("–")) for name in sets)] for s in order if s in found
+    ]
+    partly = any(cell.text.startswith("(") for row in found.values() for cell in row.values())
+    return Table(["metric", *(SHORT.get(name, name) for name in sets)], rows,
+                 notes=[PARTLY] * partly)  # fmt: skip
+
+
+def _average(row: MeasuredRow, outcome: Outcome) -> Cell:
+    """The mean of what is known; marked where columns are missing."""
+    value = known_mean(row.measured)
+    shown = number(value, outcome.table.digits)
+    return Cell(f"({shown.text})", value) if _lacking(row, outcome) else shown
+
+
+def _lacking(row: MeasuredRow, outcome: Outcome) -> list[str]:
+    """The columns of a row that are not measured yet, all of them where it has no figure."""
+    columns = (row.row.experiment or outcome.table.experiment).columns
+    measured = row.measured or (math.nan,) * len(columns)
+    return [column for column, value in zip(columns, measured, strict=True) if value != value]
+
+
+def _gaps(outcomes: Sequence[Outcome]) -> str:
+    """What was not measured, and why, table by table."""
+    lines = ["## Not measured\n"]
+    for outcome in outcomes:
+        table = outcome.table
+        wanted = [row for row in outcome.rows if row.row.model is not None]
+        missing = [(row, columns) for row in wanted if (columns := _lacking(row, outcome))]
+        if missing:
+            names = "; ".join(f"{row.row.label}{_reason(row, lps)}" for row, lps in missing)
+            lines.append(f"- {escape_markdown(f'{table.paper}, table {table.number}: {names}')}")
+    if len(lines) == 1:
+        lines.append("Nothing: every row has its figures.")
+    return "\n".join(lines) + "\n"
+
+
+def _reason(row: MeasuredRow, lacking: Sequence[str]) -> str:
+    """Why a row has no figures, or which of them it lacks."""
+    reason = ", ".join(lacking) if row.figures else row.unavailable
+    return f" ({reason})" if reason else ""
+
+
+def _draw(outcomes: Sequence[Outcome], folder: Path) -> dict[str, str]:
+    """The names of the pictures by table; the one of all papers under an empty name."""
+    drawn: dict[str, str] = {}
+    for outcome in outcomes:
+        name = f"results-{key_of(outcome)}.svg"
+        if write_picture(outcome, folder / name):
+            drawn[key_of(outcome)] = name
+    if published_against_measured(outcomes, folder / "results.svg"):
+        drawn[""] = "results.svg"
+    return drawn
+
+
+def key_of(outcome: Outcome) -> str:
+    """A table's name as part of a file name."""
+    return Ledger(Path()).path(outcome.table).stem
+
+
+def _measured(outcome: Outcome) -> bool:
+    return any(row.figures for row in outcome.rows)
+
+
+def _fill_metric_pages(folder: Path, outcomes: Sequence[Outcome]) -> Iterator[Path]:
+    for page in sorted(folder.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        filled = fill(text, outcomes)
+        if filled != text:
+            write_text(page, filled)
+            yield page
+
+
+def fill(text: str, outcomes: Sequence[Outcome]) -> str:
+    """A page with the agreement tables of the metrics it names."""
+
+    def table(match: re.Match[str]) -> str:
+        found = summary(outcomes, match[2].split())
+        shown = render(found, "md") if found.rows else "Not measured yet.\n"
+        return f"{match[1]}{shown}{match[3]}"
+
+    return AGREEMENT.sub(table, text)

@@ -1,0 +1,299 @@
+"""Song, Zhao, Specia 2021, "SentSim: Crosslingual Semantic Evaluation of Machine Translation"
+(NAACL): WMT17, Multi30K and WMT20 QE, against references and against sources.
+
+The paper's encoders are RoBERTa large and base and XLM-R base, its sentence vectors trained on NLI.
+The rows here take encoders that need no download: `mpnet` where the paper has RoBERTa large, the
+smaller `minilm` where it has RoBERTa base, `use` where it has XLM-R. `use` does not know Czech,
+Estonian, Finnish, Latvian, Nepali, Romanian and Sinhala: their columns are left out, and published
+averages are over the columns that are shown. SentSim is normalised over the test set, as published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import nan
+from typing import Any
+
+from papers.experiments import Segments
+from papers.table import Figure, PaperTable, Row
+from tertium.data.collection import Collection
+from tertium.encoders import foreseeing
+
+TO_ENGLISH = ("de-en", "zh-en", "fi-en", "lv-en", "ru-en", "cs-en", "tr-en")
+SOURCES = ("de-en", "zh-en", "ru-en", "en-ru", "en-zh", "tr-en")
+QE = ("en-de", "en-zh", "ru-en")
+
+NO_ROBERTA = "published with RoBERTa {}, measured with {}"
+NO_XLMR = "published with XLM-R base, measured with use"
+COLUMNS_LEFT_OUT = "left out, as `use` does not know these languages: {}"
+
+Figures = tuple[float, ...]
+
+
+def _sentsim(encoder: str, sentence: str, token: str, against: str) -> str:
+    return (
+        f"sentsim:encoder={encoder},against={against},sentence={sentence},token={token},"
+        "normalise=corpus"
+    )
+
+
+def _rows(encoder: str, against: str, sentence: str, published: Sequence[Figures]) -> list[Row]:
+    """The five rows of a table: both token metrics, the sentence metric, and both sums."""
+    place = f"encoder={encoder},against={against}"
+    title = sentence.upper()
+    models = [
+        ("WMD", f"wmd:{place}"),
+        ("BERTScore", f"bertscore:{place}"),
+        (title, f"{sentence}:{place}"),
+        (f"{title} + WMD", _sentsim(encoder, sentence, "wmd", against)),
+        (f"{title} + BERTScore", _sentsim(encoder, sentence, "bertscore", against)),
+    ]
+    return [
+        Row(label=label, published=figures, model=spec)
+        for (label, spec), figures in zip(models, published, strict=True)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerCurve(Segments):
+    """Segments under the layers of encoders, which come from one pass for all rows.
+
+    `depths` is the number of layers of each encoder. The vectors wait in the cache, 2 GB for
+    minilm and 9 GB for mpnet on WMT17: with less room than that a layer is computed anew.
+    """
+
+    depths: tuple[tuple[str, int], ...]
+
+    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
+        judged = collection.judgements(self.set, column, self.part)
+        encoder = model.encoder.partition("@")[0]
+        layers = range(dict(self.depths)[encoder] + 1)
+        others = [replace(model, encoder=f"{encoder}@{layer}") for layer in layers]
+        with foreseeing([need for other in others for need in other.asks(judged.segments)]):
+            return super().measure(collection, model, column)
+
+    def rows(self, against: str) -> list[Row]:
+        """WMD at every layer."""
+        return [
+            Row(label=f"{name}, layer {n}", model=f"wmd:encoder={name}@{n},against={against}")
+            for name, depth in self.depths
+            for n in range(depth + 1)
+        ]
+
+
+MULTI30K = Segments(set="da/multi30k", columns=("en-de", "en-fr"))
+WMT17 = Segments(set="da/wmt17", columns=TO_ENGLISH)
+WMT17_SOURCES = Segments(set="da/wmt17", columns=SOURCES)
+WMT20 = Segments(set="qe/wmt20", columns=QE, part="test")
+
+SOURCE_LAYERS = LayerCurve(set="da/wmt17", columns=SOURCES, depths=(("use", 3),))
+REFERENCE_LAYERS = LayerCurve(
+    set="da/wmt17", columns=TO_ENGLISH, depths=(("minilm", 6), ("mpnet", 12))
+)
+
+# Tables 4 and 9 share two rows.
+LARGE: list[Figures] = [
+    (0.730, 0.769, 0.827, 0.736, 0.733, 0.698, 0.770),
+    (0.745, 0.775, 0.833, 0.756, 0.746, 0.710, 0.751),
+    (0.612, 0.653, 0.730, 0.703, 0.700, 0.622, 0.654),
+    (0.755, 0.779, 0.847, 0.781, 0.786, 0.731, 0.781),
+    (0.770, 0.785, 0.860, 0.792, 0.796, 0.746, 0.782),
+]
+
+TABLES = [
+    PaperTable(
+        paper="song2021",
+        number="2-source",
+        title="Multi30K against the source",
+        experiment=MULTI30K,
+        rows=_rows(
+            "use",
+            "source",
+            "sss",
+            [(0.360, 0.319), (0.335, 0.291), (0.483, 0.449), (0.508, 0.477), (0.486, 0.434)],
+        ),
+        note=NO_XLMR,
+    ),
+    PaperTable(
+        paper="song2021",
+        number="2-reference",
+        title="Multi30K against the reference",
+        experiment=MULTI30K,
+        rows=[
+            Row(label="BLEU", published=(0.262, 0.387), model="bleu"),
+            Row(
+                label="METEOR",
+                published=(0.461, 0.411),
+                model="meteor:language=de",
+                specs={"en-fr": "meteor:language=fr"},
+            ),
+            *_rows(
+                "use",
+                "reference",
+                "sss",
+                [(0.492, 0.425), (0.434, 0.352), (0.487, 0.446), (0.546, 0.501), (0.527, 0.462)],
+            ),
+        ],
+        note=NO_XLMR,
+    ),
+    PaperTable(
+        paper="song2021",
+        number="3",
+        title="WMT17 against the source",
+        experiment=WMT17_SOURCES,
+        rows=_rows(
+            "use",
+            "source",
+            "sss",
+            [
+                (0.366, 0.501, 0.308, 0.404, 0.408, 0.350),
+                (0.409, 0.510, 0.337, 0.434, 0.446, 0.382),
+                (0.456, 0.514, 0.541, 0.505, 0.458, 0.540),
+                (0.504, 0.594, 0.534, 0.538, 0.513, 0.562),
+                (0.523, 0.600, 0.551, 0.553, 0.531, 0.569),
+            ],
+        ),
+        note=f"{NO_XLMR}; {COLUMNS_LEFT_OUT.format('fi-en, lv-en, cs-en')}",
+    ),
+    PaperTable(
+        paper="song2021",
+        number="4",
+        title="WMT17 to English against the reference, the larger encoder",
+        experiment=WMT17,
+        rows=[
+            Row(
+                label="BLEU",
+                published=(0.366, 0.440, 0.444, 0.321, 0.413, 0.344, 0.441),
+                average=0.396,
+                model="bleu",
+            ),
+            Row(
+                label="METEOR",
+                published=(0.460, 0.557, 0.631, 0.450, 0.525, 0.480, 0.596),
+                average=0.528,
+                model="meteor",
+            ),
+            Row(
+                label="MEANT 2.0",
+                published=(0.565, 0.639, 0.687, 0.586, 0.607, 0.578, 0.596),
+                average=0.608,
+            ),
+            Row(
+                label="WMDO (word vectors)",
+                published=(0.531, 0.595, 0.689, 0.505, 0.562, 0.513, 0.561),
+                average=0.565,
+                model="wmdo:encoder=glove",
+                note="published with word2vec, 300 d, measured with GloVe, 50 d",
+            ),
+            Row(
+                label="WMDO (contextual)",
+                published=(0.546, 0.623, 0.710, 0.543, 0.585, 0.531, 0.637),
+                average=0.596,
+                model="wmdo:encoder=mpnet",
+                note="published with BERT",
+            ),
+            *_rows("mpnet", "reference", "sss", LARGE),
+        ],
+        note=NO_ROBERTA.format("large", "mpnet"),
+    ),
+    PaperTable(
+        paper="song2021",
+        number="5",
+        title="WMT20 quality estimation, against the source",
+        experiment=WMT20,
+        rows=[
+            Row(label="Leaderboard baseline (supervised)", published=(0.146, 0.190, 0.548)),
+            Row(label="D-TP (model probabilities)", published=(0.259, 0.321, nan)),
+            Row(label="D-Lex-Sim (several outputs)", published=(0.172, 0.313, nan)),
+            *_rows(
+                "use",
+                "source",
+                "sss",
+                [
+                    (0.456, 0.251, 0.315),
+                    (0.459, 0.260, 0.320),
+                    (0.330, 0.401, 0.441),
+                    (0.472, 0.427, 0.476),
+                    (0.484, 0.427, 0.475),
+                ],
+            ),
+        ],
+        note=f"{NO_XLMR}; {COLUMNS_LEFT_OUT.format('ne-en, et-en, ro-en, si-en')}",
+    ),
+    PaperTable(
+        paper="song2021",
+        number="7",
+        title="WMT17 to English against the reference, the smaller encoder",
+        experiment=WMT17,
+        rows=_rows(
+            "minilm",
+            "reference",
+            "sss",
+            [
+                (0.667, 0.743, 0.818, 0.693, 0.705, 0.663, 0.744),
+                (0.683, 0.740, 0.818, 0.693, 0.707, 0.675, 0.718),
+                (0.612, 0.655, 0.705, 0.680, 0.642, 0.599, 0.644),
+                (0.718, 0.767, 0.832, 0.755, 0.736, 0.703, 0.764),
+                (0.728, 0.767, 0.843, 0.755, 0.744, 0.717, 0.758),
+            ],
+        ),
+        note=NO_ROBERTA.format("base", "minilm"),
+    ),
+    PaperTable(
+        paper="song2021",
+        number="8",
+        title="WMT17 against the source, with the distance of mean vectors",
+        experiment=WMT17_SOURCES,
+        rows=_rows(
+            "use",
+            "source",
+            "smd",
+            [
+                (0.366, 0.501, 0.308, 0.404, 0.408, 0.350),
+                (0.409, 0.510, 0.337, 0.434, 0.446, 0.382),
+                (0.348, 0.394, 0.276, 0.271, 0.345, 0.250),
+                (0.392, 0.491, 0.343, 0.373, 0.429, 0.310),
+                (0.417, 0.503, 0.361, 0.394, 0.454, 0.341),
+            ],
+        )[2:],
+        note=f"{NO_XLMR}; {COLUMNS_LEFT_OUT.format('fi-en, lv-en, cs-en')}",
+    ),
+    PaperTable(
+        paper="song2021",
+        number="9",
+        title="WMT17 to English against the reference, with the distance of mean vectors",
+        experiment=WMT17,
+        rows=_rows(
+            "mpnet",
+            "reference",
+            "smd",
+            [
+                *LARGE[:2],
+                (0.703, 0.686, 0.763, 0.693, 0.698, 0.648, 0.644),
+                (0.745, 0.757, 0.832, 0.750, 0.736, 0.705, 0.753),
+                (0.757, 0.771, 0.846, 0.764, 0.752, 0.717, 0.752),
+            ],
+        )[2:],
+        note=NO_ROBERTA.format("large", "mpnet"),
+    ),
+    PaperTable(
+        paper="song2021",
+        number="figure-3",
+        title="WMD by layer, WMT17 against the source",
+        experiment=SOURCE_LAYERS,
+        rows=SOURCE_LAYERS.rows("source"),
+        note="the figure's values are not printed in the paper; its best layer is 9 of 12 of XLM-R",
+        picture="layers",
+    ),
+    PaperTable(
+        paper="song2021",
+        number="figure-4",
+        title="WMD by layer, WMT17 to English against the reference",
+        experiment=REFERENCE_LAYERS,
+        rows=REFERENCE_LAYERS.rows("reference"),
+        note="the figure's values are not printed in the paper; its best layer is 17 of 24 of "
+        "RoBERTa large. Layers are chosen on WMT15 and WMT16, never here",
+        picture="layers",
+    ),
+]

@@ -1,0 +1,1 @@
+"""The Universal Sentence Encoder, multilingual v3."""

@@ -1,0 +1,156 @@
+"""The Universal Sentence Encoder, multilingual v3: one space for fifteen languages, offline.
+
+Sentence vectors are the model's own; token vectors are those of its contextual layer. Both come
+from the weights of an installed package through `universal_network`, not from the package's code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tertium.arrays import IntArray
+from tertium.encoders.cards import CARDS
+from tertium.encoders.embeddings import Embeddings, offsets_of
+from tertium.encoders.encoder import EncoderName
+from tertium.encoders.use.network import EMBEDDING, LAYERS, Network
+from tertium.encoders.use.sentencepiece import UNKNOWN, PieceTokenizer
+from tertium.encoders.weights import Weights, locate, missing_extras
+from tertium.errors import UnknownNameError, UsageError
+from tertium.extras import require
+
+BEGIN, END = 1, 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class UniversalEncoder:
+    """USE multilingual v3 (Arabic, Chinese, Dutch, English, French, German, Italian, Japanese,
+    Korean, Polish, Portuguese, Russian, Spanish, Thai, Turkish).
+
+    `layer` 0 embeds pieces without context (512), 1 and 2 are the convolutions (768 and 1280), 3
+    (the default, best on da/wmt15 and da/wmt16) a piece's share of its sentence (512). A text in
+    any other language gets vectors too, at chance: see `languages`. There is no limit of length;
+    computed in numpy, on the CPU, whatever the device.
+    """
+
+    weights: Weights
+    layer: int
+
+    @property
+    def name(self) -> str:
+        return f"use@{self.layer}"
+
+    @property
+    def dim(self) -> int:
+        return LAYERS[self.layer]
+
+    @property
+    def sentence_dim(self) -> int:
+        return EMBEDDING
+
+    @property
+    def layers(self) -> int:
+        return 1
+
+    @property
+    def languages(self) -> frozenset[str] | None:
+        return self.weights.card.languages if self.weights.card else None
+
+    @property
+    def max_length(self) -> int | None:
+        return None
+
+    @property
+    def weights_hash(self) -> str:
+        return self.weights.hash
+
+    def encode(
+        self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
+    ) -> Embeddings:
+        places: dict[str, int] = {}
+        order = [places.setdefault(text, len(places)) for text in texts]
+        result = self._encode_distinct(list(places), tokens, sentences)
+        return result if len(places) == len(texts) else result.take(order)
+
+    def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        return [pieces for _, pieces in self._tokenizer.encode(texts)]
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        return 0
+
+    def signature_fields(self) -> Mapping[str, str]:
+        return {"model": f"use@{self.weights_hash[:8]}", "layer": str(self.layer), "prec": "fp32"}
+
+    def fingerprint(self, part: str) -> str:
+        layer = str(self.layer) if part == "tokens" else "pooled"
+        return f"universal-1:{self.weights_hash}:{part}:{layer}"
+
+    @cached_property
+    def _tokenizer(self) -> PieceTokenizer:
+        return PieceTokenizer(self.weights.folder / "sp.model")
+
+    @cached_property
+    def _network(self) -> Network:
+        return Network(self.weights.folder / "weights.npz")
+
+    def _encode_distinct(self, texts: Sequence[str], tokens: bool, sentences: bool) -> Embeddings:
+        found = self._tokenizer.encode(texts)
+        lengths = np.array([len(ids) if tokens else 0 for ids, _ in found], dtype=np.int64)
+        result = Embeddings(
+            vectors=np.zeros((int(lengths.sum()), self.dim * tokens), dtype=np.float32),
+            offsets=offsets_of(lengths),
+            pieces=tuple(pieces if tokens else () for _, pieces in found),
+            sentences=np.zeros((len(texts), EMBEDDING * sentences), dtype=np.float32),
+            truncated=np.zeros(len(texts), dtype=np.bool_),
+        )
+        if tokens or sentences:
+            self._fill(result, [ids for ids, _ in found], tokens, sentences)
+        return result
+
+    def _fill(
+        self, result: Embeddings, ids: Sequence[Sequence[int]], tokens: bool, sentences: bool
+    ) -> None:
+        """Write the vectors of texts into the result, without those of BEGIN and END."""
+        whole = [_framed(numbers) for numbers in ids]
+        text = row = 0
+        for vectors, summaries in self._network.run(
+            whole, self.layer if tokens else None, sentences
+        ):
+            if sentences:
+                result.sentences[text : text + len(summaries)] = summaries
+            if tokens:
+                kept = vectors[_inner(ids[text : text + len(summaries)])]
+                result.vectors[row : row + len(kept)] = kept
+                row += len(kept)
+            text += len(summaries)
+
+
+def _framed(numbers: Sequence[int]) -> IntArray:
+    """A text's pieces as the network reads them; an empty text is one unknown piece."""
+    return np.array([BEGIN, *(numbers or [UNKNOWN]), END], dtype=np.int64)
+
+
+def _inner(ids: Sequence[Sequence[int]]) -> IntArray:
+    """The rows of framed texts that are pieces of the texts."""
+    starts = offsets_of([max(len(numbers), 1) + 2 for numbers in ids])
+    spans = [
+        np.arange(start + 1, start + 1 + len(numbers), dtype=np.int64)
+        for start, numbers in zip(starts.tolist(), ids, strict=False)
+    ]
+    return np.concatenate(spans)
+
+
+def load(
+    name: EncoderName, *, precision: str, long: str, special: bool, device: str
+) -> UniversalEncoder:
+    """The encoder of `use` or `use@LAYER`; special tokens are never kept."""
+    if precision != "fp32":
+        raise UsageError(f"encoder use computes in fp32 only, not {precision}")
+    layer = name.layer or str(CARDS["use"].layer)
+    if layer not in map(str, LAYERS):
+        raise UnknownNameError("layer of use", layer, map(str, LAYERS))
+    require("tokenizers", purpose=f"encoder {name}", also=missing_extras(name))
+    return UniversalEncoder(weights=locate(name), layer=int(layer))

@@ -1,0 +1,1 @@
+"""Test sets under metrics: scores, comparisons of systems, resampling."""

@@ -1,0 +1,203 @@
+"""Score a test set: every system under every metric, each distinct text looked at once.
+
+The segments of all systems go to a metric in one call, so that work on references, sources and
+repeated outputs is shared; the rows of statistics are then dealt back to their systems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from tertium.data.testset import TestSet
+from tertium.display import Displayed
+from tertium.errors import TertiumError, UnknownNameError, UsageError
+from tertium.evaluation.resampling import Interval, bootstrap, interval
+from tertium.extras import explain_missing
+from tertium.frames import make_frame
+from tertium.metrics.base.metric import Metric, load_metric
+from tertium.scores import Scores
+from tertium.segment import Segment
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Value = TypeVar("Value")
+
+
+class BySystem(dict[str, Value]):
+    """Values by the name of a system; an unknown one is answered with what was meant."""
+
+    def __missing__(self, name: str) -> Value:
+        raise UnknownNameError("system", name, self)
+
+
+class ByMetric(dict[str, Value]):
+    """Values by the spec of a metric, found under every spelling of it.
+
+    >>> ByMetric({"chrf:word_order=2": 1})["chrf++"]
+    1
+    """
+
+    def __missing__(self, name: str) -> Value:
+        try:
+            spec = load_metric(name).spec
+        except TertiumError:
+            spec = name
+        if spec not in self:
+            raise UnknownNameError("metric", name, self)
+        return self[spec]
+
+
+@dataclass(frozen=True)
+class Evaluation(Displayed):
+    """What some metrics say of some systems.
+
+    `scores[system][metric]` holds the scores, metrics by their specs, also spelt another way;
+    `intervals` likewise holds bootstrap intervals where they were asked for.
+    """
+
+    testset: TestSet
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    scores: Mapping[str, Mapping[str, Scores]]
+    intervals: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for part in ("scores", "intervals"):
+            by_system = getattr(self, part).items()
+            object.__setattr__(self, part, BySystem({s: ByMetric(v) for s, v in by_system}))
+
+    def of_metric(self, metric: str) -> list[Scores]:
+        """The scores of all systems under one metric, in the order of `systems`."""
+        return [self.scores[system][metric] for system in self.systems]
+
+    def records(self, *, segments: bool = True) -> list[dict[str, Any]]:
+        """One plain dictionary for each system and metric, shaped like sacrebleu's JSON."""
+        return [
+            self._record(system, metric, segments)
+            for system in self.systems
+            for metric in self.metrics
+        ]
+
+    def to_frame(self) -> DataFrame:
+        """A pandas frame with a row for each system, metric and segment, and its score.
+
+        Its columns are those of `segment_columns`.
+        """
+        return make_frame(self.segment_columns())
+
+    def segment_columns(self) -> dict[str, Sequence[Any]]:
+        """Named columns with a value for each system, metric and segment.
+
+        They are `system`, `metric`, `segment` (from 1), `document` where there are any, `score`
+        and `higher_is_better`: what `tertium meta --scores` reads from a Parquet or TSV file.
+        """
+        count = len(self.testset)
+        pairs = [(system, metric) for system in self.systems for metric in self.metrics]
+        documents = {"document": list(self.testset.documents) * len(pairs)}
+        return {
+            "system": [system for system, _ in pairs for _ in range(count)],
+            "metric": [metric for _, metric in pairs for _ in range(count)],
+            "segment": list(range(1, count + 1)) * len(pairs),
+            **(documents if self.testset.documents else {}),
+            "score": np.concatenate([self.scores[s][m].segments for s, m in pairs]).tolist(),
+            "higher_is_better": [
+                self.scores[s][m].higher_is_better for s, m in pairs for _ in range(count)
+            ],
+        }
+
+    def _record(self, system: str, metric: str, segments: bool) -> dict[str, Any]:
+        scores = self.scores[system][metric]
+        record: dict[str, Any] = {
+            "system": system,
+            "name": scores.name,
+            "spec": metric,
+            "score": scores.system,
+            "signature": scores.signature,
+            "verbose_score": scores.verbose,
+            "higher_is_better": scores.higher_is_better,
+        }
+        if system in self.intervals:
+            bounds = self.intervals[system][metric]
+            record["confidence_mean"] = bounds.mean
+            record["confidence_var"] = bounds.half_width
+            record["confidence_interval"] = [bounds.low, bounds.high]
+        if self.testset.documents:
+            record["documents"] = scores.documents(self.testset.documents)
+        if segments:
+            record["segments"] = scores.segments.tolist()
+        if scores.warnings:
+            record["warnings"] = dict(scores.warnings)
+        return record
+
+
+def score(
+    testset: TestSet,
+    metrics: str | Metric | Sequence[str | Metric],
+    *,
+    confidence: int = 0,
+    seed: int = 12345,
+) -> Evaluation:
+    """Score every system of a test set under every metric.
+
+    `metrics` are specs ("chrf:word_order=2") or metrics; `confidence` is the number of bootstrap
+    resamples for 95 % intervals, 0 for none.
+
+    >>> small = TestSet(systems={"ours": ["hello world"]}, references=[["hello world"]])
+    >>> score(small, ["chrf"]).scores["ours"]["chrf"].system
+    100.0
+    """
+    loaded = load_metrics(metrics)
+    by_metric = {metric.spec: score_systems(testset, metric) for metric in loaded}
+    systems = tuple(testset.systems)
+    scores = {
+        system: {spec: by_metric[spec][n] for spec in by_metric}
+        for n, system in enumerate(systems)
+    }
+    evaluation = Evaluation(testset, systems, tuple(by_metric), scores)
+    return with_intervals(evaluation, confidence, seed) if confidence else evaluation
+
+
+def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:
+    """Metrics from specs or metrics, one or several; a metric given twice is refused."""
+    several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    if not several:
+        raise UsageError("no metric given; `tertium list` shows what there is")
+    loaded = [load_metric(m) if isinstance(m, str) else m for m in several]
+    specs = [metric.spec for metric in loaded]
+    repeated = next((spec for spec in specs if specs.count(spec) > 1), None)
+    if repeated:
+        raise UsageError(f"metric {repeated!r} is given twice")
+    return loaded
+
+
+def score_systems(testset: TestSet, metric: Metric) -> list[Scores]:
+    """The scores of each system under one metric, in the order of the test set."""
+    parts = [testset.segments(system) for system in testset.systems]
+    for part in parts:
+        metric.check(part)
+    if metric.reads_corpus:
+        return [metric.score(part) for part in parts]
+    together: list[Segment] = [segment for part in parts for segment in part]
+    size = len(testset)
+    with explain_missing(metric.name):
+        rows = metric.statistics(together)  # (systems * segments, k)
+        return [metric.wrap(part, rows[n * size : (n + 1) * size]) for n, part in enumerate(parts)]
+
+
+def with_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> Evaluation:
+    """The same evaluation with 95 % bootstrap intervals, all from the same samples."""
+    pairs = [(s, m) for s in evaluation.systems for m in evaluation.metrics]
+    samples = bootstrap(
+        [evaluation.scores[s][m] for s, m in pairs], resamples=resamples, seed=seed
+    )
+    bounds: dict[str, dict[str, Interval]] = {system: {} for system in evaluation.systems}
+    for (system, metric), row in zip(pairs, samples, strict=True):
+        bounds[system][metric] = interval(row)
+    return Evaluation(
+        evaluation.testset, evaluation.systems, evaluation.metrics, evaluation.scores, bounds
+    )

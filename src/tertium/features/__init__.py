@@ -1,1 +1,0 @@
-"""Segments to named columns of numbers, for regressions and other learned metrics."""

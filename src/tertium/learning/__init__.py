@@ -1,1 +1,0 @@
-"""Networks, losses, the training loop and checkpoints. Knows nothing of metrics."""

@@ -1,0 +1,107 @@
+"""Greedy matching: each piece finds its most similar piece on the other side.
+
+    precision = sum_i w_i max_j cos(x_i, y_j) / sum_i w_i      over the left text's pieces x
+    recall    = sum_j w_j max_i cos(x_i, y_j) / sum_j w_j      over the right text's pieces y
+
+One matrix product compares a right text (a reference) with all left texts that go with it (the
+hypotheses of every system).
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from tertium.arrays import Float32Array, FloatArray, IntArray
+from tertium.encoders.embeddings import Embeddings, offsets_of
+from tertium.encoders.stream import Chunk
+
+Vectors = TypeVar("Vectors", Float32Array, FloatArray)
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """Rows scaled to length 1; a row of zeros stays one.
+
+    >>> unit(np.array([[3, 4], [0, 0]], dtype=np.float32))
+    array([[0.6, 0.8],
+           [0. , 0. ]], dtype=float32)
+    """
+    norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    norms[norms == 0] = 1
+    result: Vectors = vectors / norms[:, None]
+    return result
+
+
+def spans(texts: Embeddings, *, special: bool = False) -> tuple[IntArray, IntArray]:
+    """The rows start:stop of each text, both (n,); special tokens are left out unless wanted."""
+    starts, stops = texts.offsets[:-1].copy(), texts.offsets[1:].copy()
+    if special:
+        return starts, stops
+    for i, pieces in enumerate(texts.pieces):
+        if pieces and not (pieces[0] and pieces[-1]):
+            real = [place for place, piece in enumerate(pieces) if piece]
+            starts[i], stops[i] = starts[i] + real[0], starts[i] + real[-1] + 1
+    return starts, stops
+
+
+def content_weights(texts: Embeddings) -> Float32Array:
+    """1 for each row that is a piece of a text, 0 for special tokens, (rows,)."""
+    starts, stops = spans(texts)
+    steps = np.zeros(len(texts.vectors) + 1, dtype=np.float32)
+    np.add.at(steps, starts, 1)
+    np.add.at(steps, stops, -1)
+    return np.cumsum(steps[:-1], dtype=np.float32)
+
+
+def rows_of(starts: IntArray, stops: IntArray) -> IntArray:
+    """The rows of several spans one after the other.
+
+    >>> rows_of(np.array([0, 7]), np.array([2, 10]))
+    array([0, 1, 7, 8, 9])
+    """
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    shifts = np.repeat(starts - ends + lengths, lengths)
+    rows: IntArray = np.arange(len(shifts)) + shifts
+    return rows
+
+
+def greedy(
+    chunk: Chunk, *, weights: Float32Array | None = None, special: bool = True
+) -> FloatArray:
+    """Precision and recall of each comparison of a chunk, (m, 2); NaN where a text has no piece.
+
+    `weights` (rows,) weighs each row of the chunk's vectors; without, pieces count alike. Special
+    tokens never count; `special` lets a piece match one, as the bert-score package does. Where the
+    weights of a text add up to nothing its pieces count alike.
+    """
+    vectors = unit(chunk.texts.vectors)
+    starts, stops = spans(chunk.texts, special=special)
+    mass = _mass(chunk.texts, weights)
+    result = np.full((len(chunk), 2), np.nan)
+    for right, pairs in chunk.groups():
+        left = chunk.left[pairs]
+        places = np.flatnonzero(stops[left] > starts[left])
+        if stops[right] == starts[right] or not len(places):
+            continue
+        left = left[places]
+        rows, there = rows_of(starts[left], stops[left]), slice(starts[right], stops[right])
+        cosines = vectors[rows] @ vectors[there].T  # (left rows, right rows)
+        bounds = offsets_of(stops[left] - starts[left])[:-1]
+        best = np.maximum.reduceat(cosines, bounds, axis=0)  # (left texts, right rows)
+        found = cosines.max(axis=1) * mass[rows]
+        result[places + pairs.start, 0] = np.add.reduceat(found, bounds)
+        result[places + pairs.start, 1] = best @ mass[there]
+    return result
+
+
+def _mass(texts: Embeddings, weights: Float32Array | None) -> Float32Array:
+    """Each row's share of its text's weight, (rows,)."""
+    plain = content_weights(texts)
+    chosen = plain if weights is None else weights * plain
+    owners = texts.owners
+    totals = np.bincount(owners, weights=chosen, minlength=len(texts))
+    chosen = np.where(totals[owners] > 0, chosen, plain)
+    totals = np.bincount(owners, weights=chosen, minlength=len(texts))
+    return (chosen / totals[owners]).astype(np.float32)

@@ -1,0 +1,236 @@
+"""What a metric is: statistics that sum, one formula from sums to score, and what it requires.
+
+A metric is a frozen keyword-only dataclass: its constructor is its configuration, and `repr`,
+equality, the spec string and the command-line options all derive from its fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.errors import DataError, ModelError, NeedsError, UnknownNameError, UsageError
+from tertium.extras import explain_missing
+from tertium.metrics.base.peers import PeerCalls
+from tertium.registry import ALIASES, METRICS, RANKERS, build, print_spec, resolve, split_spec
+from tertium.scores import Scores
+from tertium.segment import Segment
+from tertium.version import __version__
+
+REFERENCES = frozenset({"references"})
+SOURCE = frozenset({"source"})
+NOTHING: frozenset[str] = frozenset()
+WAYS = {
+    "references": "give -r FILE, a column ref in a file of records, or references= in Python",
+    "source": "give -s FILE, a column src in a file of records, or a source in Python",
+}
+
+
+class Metric(PeerCalls, ABC):
+    """Scores segments.
+
+    A subclass sets `name` (as in specs) and `title` (as in tables), and implements `statistics`
+    and `reduce`. A segment's statistics never depend on its neighbours unless `reads_corpus` says
+    so (NIST's information weights, idf from the references), in which case it is documented there.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    higher_is_better: ClassVar[bool] = True
+    citation: ClassVar[str] = ""
+    decimals: ClassVar[int] = 4
+
+    @property
+    def label(self) -> str:
+        """The name in tables and signatures; settings with a name of their own override it."""
+        return self.title
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What every segment must have: "references", "source", both or neither."""
+        return REFERENCES
+
+    @property
+    def reads_corpus(self) -> bool:
+        """Whether a segment's statistics depend on the other segments' references."""
+        return False
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """The models behind a score, each with a hash of its weights; none where it is a formula.
+
+        What is learned anew has other names here, wherever it is kept.
+        """
+        return ()
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The names of the k statistics, for callers who use them as features."""
+
+    @abstractmethod
+    def statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        """One summable row for each segment, (n, k)."""
+
+    @abstractmethod
+    def reduce(self, totals: FloatArray) -> FloatArray:
+        """Sums of statistics to scores, (..., k) -> (...)."""
+
+    def reduce_segments(self, statistics: FloatArray) -> FloatArray:
+        """Single rows to segment scores; the same formula unless the publication says otherwise."""
+        return self.reduce(statistics)
+
+    def score(self, segments: Sequence[Segment]) -> Scores:
+        """Check what the metric needs, then score."""
+        self.check(segments)
+        with explain_missing(self.name):
+            return self.wrap(segments, self.statistics(segments))
+
+    def wrap(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
+        """Scores around statistics that were computed for these segments."""
+        return Scores(
+            metric=self.spec,
+            name=self.label,
+            statistics=statistics,
+            reduce=self.reduce,
+            reduce_segments=self.reduce_segments,
+            signature=self.signature(segments),
+            columns=self.columns,
+            warnings=self.warnings(segments),
+            higher_is_better=self.higher_is_better,
+            decimals=self.decimals,
+            verbose=self.verbose(statistics.sum(axis=0)),
+        )
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        """Refuse segments that lack what the metric needs, naming the first."""
+        if not segments:
+            raise DataError(f"{self.name}: there is nothing to score (no segments)")
+        for number, segment in enumerate(segments, start=1):
+            if "references" in self.needs and not segment.references:
+                raise NeedsError(
+                    f"{self.name} needs references, and segment {number} has none: "
+                    f"{WAYS['references']}; or choose a metric that reads the source"
+                )
+            if "source" in self.needs and segment.source is None:
+                raise NeedsError(
+                    f"{self.name} needs the source, and segment {number} has none: "
+                    f"{WAYS['source']}"
+                )
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        """Counts of what a reader of the score should know; only those above zero."""
+        counts = {
+            "empty hypothesis": sum(not s.hypothesis.strip() for s in segments),
+            "empty reference": sum(any(not r.strip() for r in s.references) for s in segments),
+            "hypothesis equals source": sum(
+                s.source is not None and bool(s.source.strip()) and s.hypothesis == s.source
+                for s in segments
+            ),
+        }
+        return {kind: count for kind, count in counts.items() if count}
+
+    @property
+    def spec(self) -> str:
+        """The text that rebuilds this metric: `load_metric(metric.spec) == metric`."""
+        return print_spec(self.name, self)
+
+    def signature(self, segments: Sequence[Segment]) -> str:
+        """What to publish beside a score, e.g. `BLEU|nrefs:1|case:mixed|...|version:0.1.0`."""
+        parts = {"nrefs": count_references(segments), **self.signature_fields(segments)}
+        parts["version"] = __version__
+        return "|".join([self.label, *(f"{key}:{value}" for key, value in parts.items())])
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        """The metric's own part of its signature; no key or value contains a pipe or colon."""
+        return {}
+
+    def verbose(self, totals: FloatArray) -> str:
+        """What stands behind a system score in words, such as BLEU's precisions; may be empty."""
+        return ""
+
+
+class SegmentMetric(Metric):
+    """A metric whose system score is the mean of its segment scores: statistics [score, 1]."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("score", "segments")
+
+    @abstractmethod
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        """The score of each segment, (n,)."""
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        scores = self.segment_scores(segments)
+        return np.column_stack([scores, np.ones(len(scores))])
+
+    def reduce(self, totals: FloatArray) -> FloatArray:
+        result: FloatArray = totals[..., 0] / totals[..., 1]
+        return result
+
+
+def count_references(segments: Sequence[Segment]) -> str:
+    """The number of references as signatures print it: a number, or `var` where it differs."""
+    counts = {len(segment.references) for segment in segments}
+    return str(counts.pop()) if len(counts) == 1 else "var"
+
+
+def load_metric(spec: str, **fields: Any) -> Metric:
+    """Build a metric from its spec, e.g. `load_metric("chrf:word_order=2")`.
+
+    Keyword arguments are fields too: `load_metric("chrf", word_order=2)`. The path of a folder
+    that a trained metric was saved to is a spec as well; a registered name goes first, so write
+    `./esim` for a folder of that name.
+    """
+    if is_folder(spec):
+        found: Metric = dataclasses.replace(load_folder(Path(spec)), **fields)
+        return found
+    name, texts = split_spec(spec)
+    if name in ALIASES:
+        name, defaults = split_spec(ALIASES[name])
+        texts = {**defaults, **texts}
+    if name not in METRICS:
+        raise _unknown(name)
+    cls = resolve(METRICS, name, "metric")
+    metric: Metric = build(cls, name, texts)
+    return dataclasses.replace(metric, **fields) if fields else metric  # type: ignore[type-var]
+
+
+def _unknown(name: str) -> UsageError:
+    if name in RANKERS:
+        return UsageError(
+            f"{name} is a ranker, which compares translations and scores none: "
+            f"use it with `tertium rank -m {name}` or load_ranker({name!r})"
+        )
+    parts = name.split(",")
+    if len(parts) > 1 and {*parts} <= {*METRICS, *ALIASES}:
+        return UsageError(f"{name}: separate metrics by spaces, {' '.join(parts)}")
+    return UnknownNameError("metric", name, [*METRICS, *ALIASES])
+
+
+def is_folder(spec: str) -> bool:
+    """Whether a spec is the path of a trained metric, not a name."""
+    known = spec in METRICS or spec in ALIASES
+    try:
+        return not known and (Path(spec) / "config.json").is_file()
+    except OSError:
+        return False
+
+
+def load_folder(folder: Path) -> Any:
+    """The metric that was saved to a folder."""
+    try:
+        name = json.loads((folder / "config.json").read_text(encoding="utf-8"))["metric"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ModelError(
+            f"{folder / 'config.json'} cannot be read or names no metric: not a trained metric"
+        ) from None
+    return resolve(METRICS, str(name), "metric").load(folder)

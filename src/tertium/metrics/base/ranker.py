@@ -1,0 +1,227 @@
+"""What a ranker is: which of two translations is better; and what follows for any number of them.
+
+From `prefer`, the chance that one translation is better than another, come the mean win
+probability of each system on each segment (`rank`) and of each candidate in a list (`rerank`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tertium.arrays import FloatArray, IntArray
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, LengthError, ModelError, NeedsError, UnknownNameError
+from tertium.extras import explain_missing
+from tertium.metrics.base.metric import REFERENCES, WAYS, count_references, is_folder, load_metric
+from tertium.models.checkpoint import read_config
+from tertium.registry import ALIASES, METRICS, RANKERS, build, print_spec, resolve, split_spec
+from tertium.scores import ScoreMatrix
+from tertium.segment import Segment
+from tertium.version import __version__
+
+
+class Ranker(ABC):
+    """Says which of two translations of the same source is better.
+
+    A subclass is a frozen keyword-only dataclass that implements `prefer_rows`. What it says of a
+    pair never depends on other pairs, and prefer(a, b) + prefer(b, a) = 1.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    citation: ClassVar[str] = ""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What every segment must have."""
+        return REFERENCES
+
+    @property
+    def spec(self) -> str:
+        """The text that rebuilds this ranker: `load_ranker(ranker.spec) == ranker`."""
+        return print_spec(self.name, self)
+
+    @abstractmethod
+    def prefer_rows(
+        self, segments: Sequence[Segment], left: IntArray, right: IntArray
+    ) -> FloatArray:
+        """The chance that segment left[i] is better than segment right[i], (pairs,)."""
+
+    def prefer(self, left: Sequence[Segment], right: Sequence[Segment]) -> FloatArray:
+        """The chance that left[i] is better than right[i], (n,)."""
+        if len(left) != len(right):
+            raise LengthError(f"{len(left)} left translations for {len(right)} right ones")
+        for number, (a, b) in enumerate(zip(left, right, strict=True), start=1):
+            if (a.source, a.references) != (b.source, b.references):
+                raise DataError(
+                    f"pair {number}: two translations can be compared only where they have the "
+                    "same source and references"
+                )
+        rows: dict[Segment, int] = {}
+        places = [[rows.setdefault(s, len(rows)) for s in side] for side in (left, right)]
+        segments = list(rows)
+        self.check(segments)
+        index = np.array(places, dtype=np.int64)
+        with explain_missing(self.name):
+            return self.prefer_rows(segments, index[0], index[1])
+
+    def win_rates(self, groups: Sequence[Sequence[Segment]]) -> list[FloatArray]:
+        """The mean chance of each translation to beat the others of its group; NaN for a lone one.
+
+        A group holds translations of one source.
+        """
+        rows: dict[Segment, int] = {}
+        places = [np.array([rows.setdefault(s, len(rows)) for s in g], np.int64) for g in groups]
+        segments = list(rows)
+        self.check(segments)
+        firsts, seconds = _all_pairs(places)
+        with explain_missing(self.name):
+            chances = self.prefer_rows(segments, firsts, seconds)
+        rates, start = [], 0
+        for group in groups:
+            size = len(group) * (len(group) - 1) // 2
+            rates.append(_mean_wins(chances[start : start + size], len(group)))
+            start += size
+        return rates
+
+    def rank(self, testset: TestSet) -> ScoreMatrix:
+        """The mean win probability of each system on each segment, (systems, segments)."""
+        if len(testset.systems) < 2:
+            raise DataError("ranking takes at least two systems")
+        outputs = [testset.segments(system) for system in testset.systems]
+        rates = self.win_rates(list(zip(*outputs, strict=True)))
+        return ScoreMatrix(
+            self.spec,
+            tuple(testset.systems),
+            np.column_stack(rates),
+            tuple(str(n + 1) for n in range(len(testset))),
+        )
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        """Refuse segments that lack what the ranker needs."""
+        if not segments:
+            raise DataError(f"{self.name}: there is nothing to compare")
+        for segment in segments:
+            if "references" in self.needs and not segment.references:
+                raise NeedsError(f"{self.name} needs references: {WAYS['references']}")
+            if "source" in self.needs and segment.source is None:
+                raise NeedsError(f"{self.name} needs the source: {WAYS['source']}")
+
+    def signature(self, segments: Sequence[Segment]) -> str:
+        """What to publish beside a ranking."""
+        parts = {"nrefs": count_references(segments), **self.signature_fields()}
+        parts["version"] = __version__
+        return "|".join([self.title, *(f"{key}:{value}" for key, value in parts.items())])
+
+    def signature_fields(self) -> dict[str, str]:
+        """The ranker's own part of its signature."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByScore(Ranker):
+    """Any metric as a ranker: the translation with the better score wins, 1/2 for equal scores.
+
+    >>> ranker = load_ranker("chrf")
+    >>> reference = ("the cat sat on the mat",)
+    >>> good, bad = Segment("the cat sat", None, reference), Segment("a dog", None, reference)
+    >>> ranker.prefer([good, bad, good], [bad, good, good])
+    array([1. , 0. , 0.5])
+    """
+
+    name: ClassVar[str] = "score"
+    title: ClassVar[str] = "by score"
+
+    metric: str = "chrf"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return load_metric(self.metric).needs
+
+    @property
+    def spec(self) -> str:
+        return load_metric(self.metric).spec
+
+    def prefer_rows(
+        self, segments: Sequence[Segment], left: IntArray, right: IntArray
+    ) -> FloatArray:
+        scores = load_metric(self.metric).score(segments)
+        values = scores.segments if scores.higher_is_better else -scores.segments
+        result: FloatArray = (np.sign(values[left] - values[right]) + 1) / 2
+        return result
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        if not segments:
+            super().check(segments)
+        load_metric(self.metric).check(segments)
+
+    def signature(self, segments: Sequence[Segment]) -> str:
+        return f"{self.title}|metric:{load_metric(self.metric).signature(segments)}"
+
+
+def load_ranker(spec: str, **fields: Any) -> Ranker:
+    """Build a ranker from its spec, or one that goes by a metric's scores from the metric's spec.
+
+    A trained model brings its settings along: `pairwise:model=FOLDER`, or the folder alone, which
+    may hold a trained metric too. A registered name goes first, so write `./chrf` for a folder of
+    that name.
+    """
+    if spec not in RANKERS and is_folder(spec):
+        return _load_folder(spec, **fields)
+    name, texts = split_spec(spec)
+    if name in METRICS or name in ALIASES:
+        return ByScore(metric=load_metric(spec, **fields).spec)
+    if name not in RANKERS and Path(spec).is_dir():
+        raise ModelError(f"{spec} has no config.json: neither a trained ranker nor a metric")
+    if name not in RANKERS:
+        raise UnknownNameError("ranker", name, [*RANKERS, *METRICS, *ALIASES])
+    cls = resolve(RANKERS, name, "ranker")
+    if set(texts) == {"model"} and not fields:
+        loaded: Ranker = cls.load(texts["model"])
+        return loaded
+    ranker: Ranker = build(cls, name, texts)
+    return dataclasses.replace(ranker, **fields) if fields else ranker  # type: ignore[type-var]
+
+
+def _load_folder(folder: str, **fields: Any) -> Ranker:
+    """The ranker that was saved to a folder, or one that goes by the metric saved there."""
+    name = read_config(Path(folder)).get("ranker")
+    if name is None:
+        return ByScore(metric=load_metric(folder, **fields).spec)
+    ranker: Ranker = resolve(RANKERS, str(name), "ranker").load(folder)
+    return dataclasses.replace(ranker, **fields) if fields else ranker  # type: ignore[type-var]
+
+
+@lru_cache(maxsize=64)
+def _pair_places(size: int) -> tuple[IntArray, IntArray]:
+    """The pairs i < j of so many places."""
+    first, second = np.triu_indices(size, 1)
+    return first.astype(np.int64), second.astype(np.int64)
+
+
+def _all_pairs(places: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """Every pair within every group, group by group."""
+    pairs = [(p, *_pair_places(len(p))) for p in places]
+    nothing = [np.zeros(0, dtype=np.int64)]
+    return (
+        np.concatenate([*nothing, *(p[first] for p, first, _ in pairs)]),
+        np.concatenate([*nothing, *(p[second] for p, _, second in pairs)]),
+    )
+
+
+def _mean_wins(chances: FloatArray, size: int) -> FloatArray:
+    """From the chance of i against j for each i < j to the mean of each against all others."""
+    if size < 2:
+        return np.full(size, np.nan)
+    first, second = _pair_places(size)
+    wins = np.bincount(first, chances, size) + np.bincount(second, 1 - chances, size)
+    result: FloatArray = wins / (size - 1)
+    return result

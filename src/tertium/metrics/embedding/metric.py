@@ -1,0 +1,275 @@
+"""What metrics over embeddings share: which texts are compared, by which encoder, and what to say.
+
+A metric brings a formula for one comparison of two texts. Here the hypothesis meets its references,
+its source or both; comparisons stream through the encoder, each distinct one made once; several
+references are reduced to one value; warnings and signature say how it was done.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.encoders import Chunk, Encoder, chunks, load_encoder, pairwise
+from tertium.encoders.static import StaticEncoder
+from tertium.errors import NeedsError, UsageError
+from tertium.metrics.base.links import Alignment, Comparison, Link, all_cosines
+from tertium.metrics.base.metric import NOTHING, REFERENCES, SOURCE, WAYS, Metric
+from tertium.metrics.base.references import Side, comparisons
+from tertium.runtime import Long, Precision
+from tertium.segment import Segment
+from tertium.text.scripts import is_foreign, scripts_of
+
+Against = Literal["auto", "reference", "source", "both"]
+Formula = Callable[[Chunk], FloatArray]
+
+# What `encoder=auto` means: the best small English encoder, and one that knows both languages.
+REFERENCE_ENCODER = "minilm@4"
+SOURCE_ENCODER = "use@3"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingMetric(Metric):
+    """A metric that compares a hypothesis with its references, its source, or both.
+
+    `encoder` is the name of an encoder (`minilm@4`, `mpnet`, `use`, `glove`, `hf/NAME@LAYER`,
+    `dir/PATH`); auto is `minilm` against references, at the layer that served the metric best on
+    da/wmt15 and da/wmt16, and `use` against sources. `against` says
+    what hypotheses are compared with; auto is the references where there are any, else the source;
+    both is the mean of the two scores. `references` takes the best or the mean over several.
+    `precision` and `long` are the encoder's. `lp`, such as de-en, changes no score: it lets the
+    metric count texts in a language that the encoder was not made for.
+
+    Two texts of which one is blank, or has no piece that the encoder knows, are as far apart as the
+    metric can say (`unrelated`); two equal ones as close (`identical`).
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ("score",)  # the columns of a formula's result
+    default_encoders: ClassVar[Mapping[Side, str]] = {
+        "reference": REFERENCE_ENCODER,
+        "source": SOURCE_ENCODER,
+    }
+    identical: ClassVar[float] = 1.0
+    unrelated: ClassVar[float] = 0.0
+
+    encoder: str = "auto"
+    against: Against = "auto"
+    references: Literal["best", "mean"] = "best"
+    precision: Precision = "fp32"
+    long: Long = "truncate"
+    lp: str = ""
+
+    def __post_init__(self) -> None:
+        if self.lp and len(self.languages) != 2:
+            raise UsageError(f"lp={self.lp}: expected a language pair such as de-en")
+
+    @abstractmethod
+    def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
+        """The function from a chunk of m comparisons to their values, (m,) or (m, parts)."""
+
+    def links(self, chunk: Chunk, place: int) -> Sequence[Link]:
+        """What was aligned with what in one comparison of a chunk; nothing by default."""
+        return ()
+
+    def finish(self, values: FloatArray, encoder: Encoder, side: Side) -> FloatArray:
+        """The values of all comparisons, (c, parts), as they go into statistics."""
+        return values
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Which vectors of a text the formula reads: "tokens", "sentences" or both."""
+        return frozenset({"tokens"})
+
+    @property
+    def main_part(self) -> str:
+        """The part that is the score."""
+        return self.parts[0]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.parts, "segments")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return {
+            "auto": NOTHING, "reference": REFERENCES, "source": SOURCE, "both": REFERENCES | SOURCE
+        }[self.against]  # fmt: skip
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        super().check(segments)
+        if self.against != "auto":
+            return
+        bare = [not s.references for s in segments]
+        if any(bare) and not all(bare):
+            raise NeedsError(
+                f"{self.name}: segment {bare.index(True) + 1} has no references and others have; "
+                "say with against=reference or against=source what to compare with"
+            )
+        for number, segment in enumerate(segments, start=1):
+            if not segment.references and segment.source is None:
+                raise NeedsError(
+                    f"{self.name} needs references or the source, and segment {number} has "
+                    f"neither: {WAYS['references']}, or the source likewise"
+                )
+
+    def sides(self, segments: Sequence[Segment]) -> tuple[Side, ...]:
+        """What these segments are compared with; of none, what segments mostly have."""
+        if self.against == "auto":
+            bare = bool(segments) and not segments[0].references
+            return ("source",) if bare else ("reference",)
+        if self.against == "both":
+            return ("reference", "source")
+        return (self.against,)
+
+    def encoder_of(self, side: Side) -> Encoder:
+        """The encoder for one side."""
+        name = self.default_encoders[side] if self.encoder == "auto" else self.encoder
+        return load_encoder(name, precision=self.precision, long=self.long, special=True)
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        encoders = [self.encoder_of(side) for side in self.sides(())]
+        return tuple(encoder.signature_fields()["model"] for encoder in encoders)
+
+    def asks(self, segments: Sequence[Segment]) -> list[tuple[Encoder, str]]:
+        """What the metric will ask of encoders, for `encoders.foreseeing`."""
+        encoders = [self.encoder_of(side) for side in self.sides(segments)]
+        return [(encoder, part) for encoder in encoders for part in sorted(self.reads)]
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        sides = [self._values(segments, side) for side in self.sides(segments)]
+        return np.column_stack([np.mean(sides, axis=0), np.ones(len(segments))])
+
+    def reduce(self, totals: FloatArray) -> FloatArray:
+        column = self.parts.index(self.main_part)
+        result: FloatArray = totals[..., column] / totals[..., -1]
+        return result
+
+    def _values(self, segments: Sequence[Segment], side: Side) -> FloatArray:
+        """The values of segments on one side, (n, parts), several references reduced."""
+        owners, left, right = comparisons(segments, side)
+        encoder = self.encoder_of(side)
+        values = self.finish(self._compare(encoder, segments, left, right), encoder, side)
+        if len(owners) == len(segments):
+            return values
+        if self.references == "mean":
+            totals = np.zeros((len(segments), values.shape[1]))
+            np.add.at(totals, owners, values)
+            return totals / np.bincount(owners)[:, None]
+        choose = np.maximum if self.higher_is_better else np.minimum
+        starts = np.flatnonzero(np.diff(owners, prepend=-1))
+        best: FloatArray = choose.reduceat(values, starts, axis=0)
+        return best
+
+    def _compare(
+        self, encoder: Encoder, segments: Sequence[Segment], left: list[str], right: list[str]
+    ) -> FloatArray:
+        values = pairwise(
+            encoder,
+            left,
+            right,
+            self.formula(encoder, segments),
+            tokens="tokens" in self.reads,
+            sentences="sentences" in self.reads,
+        )
+        values = values.reshape(len(left), -1)
+        blank = np.array([not (a.strip() and b.strip()) for a, b in zip(left, right, strict=True)])
+        blank |= np.isnan(values).any(axis=1)
+        for row in np.flatnonzero(blank):
+            equal = left[row].strip() == right[row].strip()
+            values[row] = self.edge(equal)
+        return values
+
+    def edge(self, equal: bool) -> Sequence[float]:
+        """The values of two texts that cannot be compared: equal ones, or any others."""
+        return [self.identical if equal else self.unrelated] * len(self.parts)
+
+    def explain(self, segment: Segment) -> Alignment:
+        """The score of a segment with what was aligned with what, ready for JSON."""
+        self.check([segment])
+        found: list[Comparison] = []
+        for side in self.sides([segment]):
+            encoder = self.encoder_of(side)
+            _, left, right = comparisons([segment], side)
+            values = self.finish(self._compare(encoder, [segment], left, right), encoder, side)
+            for text, row in zip(right, values, strict=True):
+                found.append(self._comparison(encoder, side, segment.hypothesis, text, row))
+        score = float(self.score([segment]).segments[0])
+        return Alignment(metric=self.spec, score=score, comparisons=tuple(found))
+
+    def _comparison(
+        self, encoder: Encoder, side: Side, left: str, right: str, values: FloatArray
+    ) -> Comparison:
+        tokens, sentences = "tokens" in self.reads, "sentences" in self.reads
+        chunk = next(chunks(encoder, [left], [right], tokens=tokens, sentences=sentences))
+        pieces = [chunk.texts.pieces[int(row)] for row in (chunk.left[0], chunk.right[0])]
+        links = tuple(self.links(chunk, 0)) if all(pieces) else ()
+        greedy = bool(links) and links[0].direction != "transport"
+        return Comparison(
+            side=side,
+            text=right,
+            values=dict(zip(self.parts, values.tolist(), strict=True)),
+            hypothesis_pieces=tuple(piece for piece in pieces[0] if piece),
+            other_pieces=tuple(piece for piece in pieces[1] if piece),
+            links=links,
+            cosines=all_cosines(chunk, 0) if greedy else (),
+        )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The source and target language of `lp`, empty where it is not given."""
+        return tuple(part for part in self.lp.split("-") if part)
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        counts = super().warnings(segments)
+        for side in self.sides(segments):
+            encoder = self.encoder_of(side)
+            _, left, right = comparisons(segments, side)
+            texts = list(dict.fromkeys([*left, *right]))
+            cut, strange = encoder.truncated(texts), self._foreign(encoder, segments, side)
+            counts["truncated text"] = counts.get("truncated text", 0) + cut
+            kind = f"language unknown to {encoder.name.partition('@')[0]}"
+            counts[kind] = counts.get(kind, 0) + strange
+            if isinstance(encoder, StaticEncoder):
+                counts["unknown word"] = encoder.unknown(texts)
+            if side == "source":
+                counts["empty source"] = sum(not (s.source or "").strip() for s in segments)
+        return {kind: count for kind, count in counts.items() if count}
+
+    def _foreign(self, encoder: Encoder, segments: Sequence[Segment], side: Side) -> int:
+        """How many segments have a text in a language the encoder was not made for."""
+        known = encoder.languages
+        if known is None:
+            return 0
+        involved = self.languages if side == "source" else self.languages[1:]
+        if not set(involved) <= known:
+            return len(segments)
+        scripts = scripts_of(known)
+        return sum(
+            is_foreign(s.hypothesis, scripts)
+            or (side == "source" and is_foreign(s.source or "", scripts))
+            for s in segments
+        )
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        sides = self.sides(segments)
+        fields = {"against": "+".join(sides)}
+        if "reference" in sides and any(len(s.references) > 1 for s in segments):
+            fields["refs"] = self.references
+        cut = 0
+        for side in sides:
+            encoder = self.encoder_of(side)
+            mark = "src" if side == "source" and len(sides) > 1 else ""
+            fields |= {f"{mark}{key}": value for key, value in encoder.signature_fields().items()}
+            _, left, right = comparisons(segments, side)
+            cut += encoder.truncated(list(dict.fromkeys([*left, *right])))
+        return {**fields, "trunc": str(cut), **self.settings(segments)}
+
+    def settings(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        """The metric's own part of its signature."""
+        return {}

@@ -1,0 +1,135 @@
+"""SentSim: the meaning of the whole beside the meaning of its parts (Song, Zhao, Specia 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.encoders import Chunk, Encoder
+from tertium.errors import UsageError
+from tertium.metrics.base.links import Link
+from tertium.metrics.base.references import Side
+from tertium.metrics.embedding.bertscore import BERTScore
+from tertium.metrics.embedding.calibration import bound
+from tertium.metrics.embedding.metric import SOURCE_ENCODER, EmbeddingMetric, Formula
+from tertium.metrics.embedding.smd import SMD
+from tertium.metrics.embedding.sss import SSS
+from tertium.metrics.embedding.wmd import WMD
+from tertium.segment import Segment
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentSim(EmbeddingMetric):
+    """A sentence-level and a token-level similarity added up, about 1 to e (2.718).
+
+        SentSim = w_s e^A + w_t e^B          (combine=exponential)
+        SentSim = w_s A + w_t B              (combine=plain, about 0 to 1)
+
+    A is SSS or SMD (`sentence`), B is BERTScore's `measure` or WMD (`token`), both brought to
+    [0, 1] with 1 the best, a distance d to 1 - d. `normalise=fixed` does so by bounds stored for
+    the encoder, chosen once on da/wmt15 and da/wmt16:
+
+        A = (a - far) / (near - far)         near: what equal texts have; far: the stored bound
+
+    which is monotone, leaves a text further off than any seen then below 0, and lets a score stand
+    alone. `normalise=corpus` takes the least and the greatest value of the segments that are
+    scored, as published: scores of different runs then cannot be compared, systems neither.
+
+    Without references (`-s` and `-t` only) it runs the paper's SRC-MT setting with a multilingual
+    encoder.
+
+    >>> metric = SentSim(encoder="toy")
+    >>> round(metric.sentence_score("the cat sat", ["the cat sat"]), 3)
+    2.718
+    """
+
+    name: ClassVar[str] = "sentsim"
+    title: ClassVar[str] = "SentSim"
+    parts: ClassVar[tuple[str, ...]] = ("score", "sentence", "token")
+    default_encoders: ClassVar[Mapping[Side, str]] = {
+        "reference": "minilm@3",
+        "source": SOURCE_ENCODER,
+    }
+    citation: ClassVar[str] = SSS.citation
+
+    sentence: Literal["sss", "smd"] = "sss"
+    token: Literal["bertscore", "wmd"] = "bertscore"
+    measure: Literal["f1", "precision", "recall"] = "f1"
+    sentence_weight: float = 0.5
+    token_weight: float = 0.5
+    combine: Literal["exponential", "plain"] = "exponential"
+    normalise: Literal["fixed", "corpus"] = "fixed"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        weights = (self.sentence_weight, self.token_weight)
+        if min(weights) < 0 or sum(weights) == 0:
+            raise UsageError(f"weights {weights}: expected none below 0 and one above")
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset({"tokens", "sentences"} if self.sentence == "sss" else {"tokens"})
+
+    @property
+    def reads_corpus(self) -> bool:
+        return self.normalise == "corpus"
+
+    @property
+    def components(self) -> tuple[EmbeddingMetric, EmbeddingMetric]:
+        """The sentence-level and the token-level metric."""
+        whole = SSS() if self.sentence == "sss" else SMD()
+        return whole, BERTScore(measure=self.measure) if self.token == "bertscore" else WMD()
+
+    def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
+        formulas = [(part, part.formula(encoder, segments)) for part in self.components]
+
+        def compare(chunk: Chunk) -> FloatArray:
+            return np.column_stack([_main(part, run(chunk)) for part, run in formulas])
+
+        return compare
+
+    def edge(self, equal: bool) -> Sequence[float]:
+        return [part.identical if equal else part.unrelated for part in self.components]
+
+    def finish(self, values: FloatArray, encoder: Encoder, side: Side) -> FloatArray:
+        """Raw values of both components (c, 2) to the score and both similarities, (c, 3)."""
+        if self.normalise == "corpus":
+            near, far = self._extremes(values)
+        else:
+            near, far = np.array(self.edge(True)), np.array(self._stored(encoder, side))
+        span = np.where(near == far, 1.0, near - far)
+        similarities = np.where(near == far, 0.5, (values - far) / span)
+        grown = np.exp(similarities) if self.combine == "exponential" else similarities
+        weights = np.array([self.sentence_weight, self.token_weight])
+        return np.column_stack([grown @ weights, similarities])
+
+    def _stored(self, encoder: Encoder, side: Side) -> tuple[float, float]:
+        token = self.token if self.token == "wmd" else self.measure
+        return bound(encoder.name, side, self.sentence), bound(encoder.name, side, token)
+
+    def _extremes(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The best and the worst value of each component, blank texts aside, (2,) each."""
+        proper = values[~(values == self.edge(False)).all(axis=1)]
+        proper = proper if len(proper) else values
+        least, most = proper.min(axis=0), proper.max(axis=0)
+        rising = np.array([part.higher_is_better for part in self.components])
+        return np.where(rising, most, least), np.where(rising, least, most)
+
+    def links(self, chunk: Chunk, place: int) -> Sequence[Link]:
+        return self.components[1].links(chunk, place)
+
+    def settings(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        token = f"bertscore-{self.measure}" if self.token == "bertscore" else self.token
+        fields = {"sent": self.sentence, "tok": token, "norm": self.normalise}
+        if (self.sentence_weight, self.token_weight) != (0.5, 0.5):
+            fields["weights"] = f"{self.sentence_weight}+{self.token_weight}"
+        return {**fields, "comb": "plain"} if self.combine == "plain" else fields
+
+
+def _main(metric: EmbeddingMetric, values: FloatArray) -> FloatArray:
+    """The column of a component's result that is its score, (m,)."""
+    return values if values.ndim == 1 else values[:, metric.parts.index(metric.main_part)]

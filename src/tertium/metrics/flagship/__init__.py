@@ -1,0 +1,1 @@
+"""The metrics that tertium ships as its own."""

@@ -1,0 +1,175 @@
+"""Scores that mean something: what a model that ships says of a pair, as people would say it.
+
+A model's config.json holds a monotone map from its raw scores to 0..1 (the range that people use in
+direct assessment), how far people's scores lay from it, and where the outputs of WMT's systems
+stand on it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.cache.memory import recall, remember
+from tertium.cache.record import Part
+from tertium.errors import UsageError
+from tertium.metrics.base.metric import SegmentMetric
+from tertium.metrics.base.references import comparisons
+from tertium.metrics.flagship.packaged import Packaged, packaged
+from tertium.runtime import Precision
+from tertium.segment import Segment
+from tertium.text.english import looks_english
+
+KEPT_AT_ONCE = 4096  # pairs judged between two writings to the cache
+CITATION = """\
+@software{tertium,
+    title = "tertium: a toolkit that judges machine translation",
+    author = "{The tertium developers}", year = "2026"
+}"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessment(SegmentMetric):
+    """Expected direct assessment of a translation into English, 0 to 1, by a model that ships.
+
+    A hypothesis equal to its reference scores 1, and nothing else does. `references` takes the best
+    or the mean over several.
+    """
+
+    citation: ClassVar[str] = CITATION
+
+    references: Literal["best", "mean"] = "best"
+    precision: Precision = "fp32"
+
+    @property
+    def model(self) -> Packaged:
+        """What ships under the metric's name."""
+        return packaged(self.name)
+
+    @abstractmethod
+    def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        """What the network says of each pair of texts, no two of them the same."""
+
+    def raw_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        """What the network says of each pair, before calibration.
+
+        Each distinct pair is judged once; what was said of it is kept with the vectors.
+        """
+        left, right, rows = distinct(hypotheses, references)
+        keys = [f"{len(a)} {a}{b}" for a, b in zip(left, right, strict=True)]
+        fingerprint = f"{self.name}-1:{self.model.hash}:{self.precision}"
+        known = recall(fingerprint, keys)
+        missing = [n for n, key in enumerate(keys) if key not in known]
+        for start in range(0, len(missing), KEPT_AT_ONCE):
+            some = missing[start : start + KEPT_AT_ONCE]
+            fresh = self.judge([left[n] for n in some], [right[n] for n in some])
+            parts = {
+                keys[n]: Part(np.array([score], dtype=np.float32), (), False)
+                for n, score in zip(some, fresh, strict=True)
+            }
+            remember(fingerprint, parts)
+            known |= parts
+        scores: FloatArray = np.array([known[keys[n]].matrix[0] for n in rows], dtype=np.float64)
+        return scores
+
+    @abstractmethod
+    def truncated(self, texts: Sequence[str]) -> int:
+        """How many of these texts are longer than the model reads."""
+
+    @property
+    @abstractmethod
+    def max_length(self) -> int | None:
+        """How many pieces the model reads at once."""
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        super().check(segments)
+        if not looks_english([s.references[0] for s in segments]):
+            raise UsageError(
+                f"{self.name} judges translations into English, and these references are not: "
+                "use chrf for any language, or sentsim / bertscore with encoder=use"
+            )
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        owners, left, right = comparisons(segments, "reference")
+        scores = self.calibrate(self.raw_scores(left, right))
+        same = np.array([a == b for a, b in zip(left, right, strict=True)])
+        scores = np.where(same, 1.0, scores)
+        if self.references == "mean":
+            totals = np.bincount(owners, weights=scores, minlength=len(segments))
+            return totals / np.bincount(owners, minlength=len(segments))
+        best: FloatArray = np.maximum.reduceat(scores, np.flatnonzero(np.diff(owners, prepend=-1)))
+        return best
+
+    def calibrate(self, raw: FloatArray) -> FloatArray:
+        """Raw scores on the scale of human scores, strictly increasing, inside 0 to 1."""
+        knots = self.model.config["calibration"]
+        inner = np.interp(raw, knots["raw"], knots["score"])
+        low, high = knots["raw"][0], knots["raw"][-1]
+        below = knots["score"][0] * np.exp(np.minimum(raw - low, 0.0))
+        above = 1 - (1 - knots["score"][-1]) * np.exp(-np.maximum(raw - high, 0.0))
+        mapped: FloatArray = np.where(raw < low, below, np.where(raw > high, above, inner))
+        return mapped
+
+    def uncertainty(self, scores: FloatArray) -> FloatArray:
+        """The standard deviation of people's scores around a score, on held-out judgements."""
+        table = self.model.config["uncertainty"]
+        deviations: FloatArray = np.interp(scores, table["score"], table["deviation"])
+        return deviations
+
+    def percentile(self, scores: FloatArray) -> FloatArray:
+        """The share, in percent, of system outputs that score lower; its card says of which."""
+        table = self.model.config["percentiles"]
+        percentages: FloatArray = np.interp(scores, table["score"], table["percent"])
+        return percentages
+
+    def values(self, hypothesis: str, reference: str) -> dict[str, float]:
+        """A pair's score, its uncertainty and its percentile, for explanations."""
+        score = self.segment_scores([Segment(hypothesis, None, (reference,))])
+        return {
+            "score": float(score[0]),
+            "uncertainty": float(self.uncertainty(score)[0]),
+            "percentile": float(self.percentile(score)[0]),
+        }
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        counts = super().warnings(segments)
+        cut = self._cut(segments)
+        return {**counts, "truncated text": cut} if cut else counts
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return (f"{self.name}@{self.model.hash[:8]}",)
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        fields = {
+            "model": self.learned[0],
+            "prec": self.precision,
+            "maxlen": str(self.max_length),
+            "trunc": str(self._cut(segments)),
+        }
+        several = any(len(s.references) > 1 for s in segments)
+        return {**fields, "refs": self.references} if several else fields
+
+    def _cut(self, segments: Sequence[Segment]) -> int:
+        texts = dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references))
+        return self.truncated(list(texts))
+
+
+def distinct(
+    hypotheses: Sequence[str], references: Sequence[str]
+) -> tuple[list[str], list[str], list[int]]:
+    """Distinct pairs, and the place of each given pair among them.
+
+    >>> distinct(["a", "b", "a"], ["x", "x", "x"])
+    (['a', 'b'], ['x', 'x'], [0, 1, 0])
+    """
+    places: dict[tuple[str, str], int] = {}
+    rows = [
+        places.setdefault(pair, len(places)) for pair in zip(hypotheses, references, strict=True)
+    ]
+    return [pair[0] for pair in places], [pair[1] for pair in places], rows

@@ -1,0 +1,150 @@
+"""tertium-small: a small metric that learned from people, from a large teacher, and from damage.
+
+Reference and hypothesis are encoded apart by a fine-tuned six-layer encoder and compared by
+`learning.late`; scores are calibrated against direct assessment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tertium.arrays import FloatArray, IntArray
+from tertium.encoders import Chunk, Encoder, chunks, load_encoder
+from tertium.metrics.base.links import Alignment, Comparison, compared
+from tertium.metrics.flagship.assessment import Assessment
+from tertium.metrics.flagship.packaged import packaged
+from tertium.metrics.flagship.surface import surface_features
+from tertium.segment import Segment
+
+if TYPE_CHECKING:
+    from tertium.metrics.flagship.late import LateInteraction, Tokens
+
+MODEL = "tertium-small"
+PAIRS_AT_ONCE = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class TertiumSmall(Assessment):
+    """Expected direct assessment of a translation into English, 0 to 1.
+
+    The score is a monotone map of the network's output to the scale of standardised human scores,
+    0 and 1 being the ends that people use; a hypothesis equal to its reference scores 1, and
+    nothing else does. `references` takes the best or the mean over several. `uncertainty` tells
+    how far people's scores lay from it on held-out judgements, `percentile` where a score stands
+    among outputs of WMT systems.
+
+    Needs English references: other languages are refused with advice. Relatives: `tertium-base` is
+    larger, closer to people and slower; BERTScore reads the same kind of vectors without
+    having learned from people; SentSim works without references.
+    """
+
+    name: ClassVar[str] = MODEL
+    title: ClassVar[str] = "tertium-small"
+
+    @property
+    def encoder(self) -> Encoder:
+        layers = "+".join(str(layer) for layer in self.model.config["layers"])
+        return load_encoder(f"dir/{self.model.encoder_folder}@{layers}", precision=self.precision)
+
+    @property
+    def max_length(self) -> int | None:
+        return self.encoder.max_length
+
+    def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        network, result = _network(MODEL), np.zeros(len(hypotheses))
+        for chunk in chunks(self.encoder, hypotheses, references):
+            surface = surface_features(
+                [hypotheses[n] for n in chunk.pairs], [references[n] for n in chunk.pairs]
+            )
+            result[chunk.pairs] = judge_chunk(network, chunk, surface, self.encoder.layers)
+        return result
+
+    def explain(self, segment: Segment) -> Alignment:
+        """The score, its uncertainty, and each piece's best partner in the other text."""
+        self.check([segment])
+        found = []
+        for reference in segment.references:
+            chunk = next(iter(chunks(self.encoder, [segment.hypothesis], [reference])))
+            values = self.values(segment.hypothesis, reference)
+            found.append(_comparison(chunk, reference, values, self.encoder.layers))
+        score = float(self.segment_scores([segment])[0])
+        return Alignment(metric=self.spec, score=score, comparisons=tuple(found))
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        return self.encoder.truncated(texts)
+
+
+@lru_cache(maxsize=2)
+def _network(name: str) -> LateInteraction:
+    """The head of a packaged model."""
+    from tertium.metrics.flagship.compact import restore
+    from tertium.metrics.flagship.late import LateInteraction
+
+    model = packaged(name)
+    shape = model.config["head"]
+    network = LateInteraction(**shape)
+    prefix = "head."
+    network.load_state_dict(
+        {k.removeprefix(prefix): v for k, v in restore(model.weights).items()
+         if k.startswith(prefix)}
+    )  # fmt: skip
+    return network.eval().requires_grad_(False)
+
+
+def judge_chunk(
+    network: LateInteraction, chunk: Chunk, surface: FloatArray, layers: int
+) -> FloatArray:
+    """Raw scores of a chunk's comparisons, (m,), in batches of similar length."""
+    import torch
+
+    lengths = chunk.texts.lengths
+    longest = np.maximum(lengths[chunk.left], lengths[chunk.right])
+    order = np.argsort(longest, kind="stable")
+    result = np.zeros(len(chunk))
+    with torch.inference_mode():
+        for start in range(0, len(order), PAIRS_AT_ONCE):
+            rows = order[start : start + PAIRS_AT_ONCE]
+            scores = network(
+                _tokens(chunk, chunk.left[rows], layers),
+                _tokens(chunk, chunk.right[rows], layers),
+                torch.from_numpy(surface[rows]).float(),
+            )
+            result[rows] = scores.numpy()
+    return result
+
+
+def _tokens(chunk: Chunk, texts: IntArray, layers: int) -> Tokens:
+    """The states of some texts of a chunk, padded to the longest."""
+    import torch
+
+    from tertium.metrics.flagship.late import Tokens
+
+    lengths = chunk.texts.lengths[texts]
+    width = max(1, int(lengths.max()))
+    place = np.arange(width)[None]
+    mask = place < lengths[:, None]  # (texts, width)
+    where = np.minimum(chunk.texts.offsets[texts][:, None] + place, len(chunk.texts.vectors) - 1)
+    if len(chunk.texts.vectors):
+        flat = chunk.texts.vectors[np.maximum(where, 0)]  # (texts, width, layers * dim)
+    else:
+        flat = np.zeros((len(texts), width, chunk.texts.vectors.shape[1]), dtype=np.float32)
+    states = flat.reshape(len(texts), width, layers, -1).transpose(2, 0, 1, 3)
+    return Tokens(torch.from_numpy(np.ascontiguousarray(states)), torch.from_numpy(mask))
+
+
+def _comparison(
+    chunk: Chunk, reference: str, values: dict[str, float], layers: int
+) -> Comparison:
+    """Each piece with the piece of the other text that is nearest at the middle layer."""
+    rows = int(chunk.left[0]), int(chunk.right[0])
+    left, right = (
+        chunk.texts.tokens(row).reshape(len(chunk.texts.pieces[row]), layers, -1)[:, layers // 2]
+        for row in rows
+    )
+    pieces = chunk.texts.pieces[rows[0]], chunk.texts.pieces[rows[1]]
+    return compared(reference, values, pieces, (left, right))

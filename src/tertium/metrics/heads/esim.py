@@ -1,0 +1,22 @@
+"""ESIM: attend, enhance, compose (Mathur et al. 2019, equations 10 to 13; Chen et al. 2017)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tertium.metrics.heads.metric import PairHead
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ESIM(PairHead):
+    """Enhanced sequential inference: attention, then a second BiLSTM over what was attended.
+
+        m = ReLU(F [h; h~; h*h~; h-h~])    p = [mean, max of BiLSTM(m) for r and t]
+        y = w' ReLU(W' p + b) + b'
+
+    The strongest of the three where there is much to learn from.
+    """
+
+    name: ClassVar[str] = "esim"
+    title: ClassVar[str] = "ESIM"

@@ -1,0 +1,243 @@
+"""The three networks of Mathur, Baldwin and Cohn (2019) over frozen token vectors.
+
+    BiLSTM              each side through a BiLSTM, pooled; the pooled vectors matched
+    BiLSTM + attention  each side re-expressed by the other side's states, pooled, matched
+    ESIM                the same attention, then a second BiLSTM over own and attended states
+
+All share a learned mix of the encoder's layers in front and a feed-forward regressor behind, and
+all compare two vectors by [l; r; l*r; l-r]. The published difference has a sign, from which few
+examples do not teach a distance; with `absolute` it is |l-r|. A text goes through `read` once,
+however many comparisons it is part of; `represent` compares two sides; `score` regresses on one
+comparison (against the reference or the source) or on several side by side (against both). d is
+the encoder's width, h the hidden size, 2h a BiLSTM's output.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tertium.metrics.heads.sequences import (
+    Recurrent,
+    SequenceDropout,
+    Sequences,
+    attention_weights,
+    cross_attention,
+    max_pool,
+    mean_pool,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkShape:
+    """What decides a network: `layers` and `dim` of the encoder, `hidden` units in each direction,
+    the `dropout` rate, that of the encoder's vectors (`input_dropout`, None: the same), whether
+    differences are `absolute`, and how many `sides` a hypothesis is compared with."""
+
+    layers: int
+    dim: int
+    hidden: int = 300
+    dropout: float = 0.5
+    input_dropout: float | None = None
+    absolute: bool = False
+    sides: int = 1
+
+    @property
+    def of_input(self) -> float:
+        """The rate at which the encoder's vectors are dropped."""
+        return self.dropout if self.input_dropout is None else self.input_dropout
+
+
+class LayerMix(nn.Module):
+    """A learned weighted average of layers: gamma sum_k softmax(s)_k x_k.
+
+    (texts, tokens, layers, d) -> (texts, tokens, d)
+    """
+
+    def __init__(self, layers: int) -> None:
+        super().__init__()
+        self.weights = nn.Parameter(torch.zeros(layers))
+        self.gamma = nn.Parameter(torch.ones(()))
+
+    def forward(self, states: Tensor) -> Tensor:
+        shares = self.gamma * self.weights.softmax(dim=0)  # (layers,)
+        mixed = shares[0] * states[..., 0, :]
+        for layer in range(1, len(shares)):
+            mixed = mixed + shares[layer] * states[..., layer, :]
+        return mixed
+
+
+class Regressor(nn.Module):
+    """y = w' ReLU(W' p + b) + b', then to the scale of the human scores: (pairs, width) -> (pairs,)
+
+    `centre` and `spread` are those of the human scores it was trained on.
+    """
+
+    def __init__(self, width: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.centre: Tensor
+        self.spread: Tensor
+        self.register_buffer("centre", torch.zeros(()))
+        self.register_buffer("spread", torch.ones(()))
+        self.layers = nn.Sequential(
+            nn.Dropout(dropout),
+            linear(width, hidden),
+            nn.ReLU(),
+            nn.Dropout(dropout),
+            linear(hidden, 1),
+        )
+
+    def forward(self, representation: Tensor) -> Tensor:
+        raw: Tensor = self.layers(representation)
+        return raw.squeeze(-1).float() * self.spread + self.centre
+
+
+class PairNetwork(nn.Module, ABC):
+    """A score for each pair of texts; see the module for its three steps."""
+
+    def __init__(self, shape: NetworkShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.mix = LayerMix(shape.layers)
+        self.input_dropout = SequenceDropout(shape.of_input)
+        self.encoder = Recurrent(shape.dim, shape.hidden)
+        self.regressor = Regressor(self.width * shape.sides, shape.hidden, shape.dropout)
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """The width of one comparison's representation."""
+
+    @abstractmethod
+    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
+        """What a comparison looks like to the regressor, (pairs, width)."""
+
+    def read(self, texts: Sequences) -> Sequences:
+        """Frozen states (texts, tokens, layers, d) to what `represent` takes: BiLSTM states
+        (texts, tokens, 2h), in ESIM with their projections."""
+        return self.read_mixed(Sequences(self.mix(texts.values), texts.lengths))
+
+    def read_mixed(self, texts: Sequences) -> Sequences:
+        """The same from states whose layers are mixed already, (texts, tokens, d)."""
+        states: Sequences = self.encoder(
+            texts._replace(values=self.input_dropout(texts.values))
+        )
+        return states
+
+    def score(self, hypothesis: Sequences, others: Sequence[Sequences]) -> Tensor:
+        """Scores (pairs,) of hypotheses against each of their sides, all as `read` made them."""
+        parts = [self.represent(hypothesis, other) for other in others]
+        scores: Tensor = self.regressor(torch.cat(parts, dim=-1))
+        return scores
+
+
+class BiLSTMNetwork(PairNetwork):
+    """m = [t; r; t*r; t-r] of each side's pooled states (equations 3 to 6)."""
+
+    @property
+    def width(self) -> int:
+        return 16 * self.shape.hidden
+
+    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
+        return match(pool(hypothesis), pool(other), self.shape.absolute)
+
+
+class AttentionNetwork(PairNetwork):
+    """The same of the states each side attends to on the other (equations 7 to 9)."""
+
+    @property
+    def width(self) -> int:
+        return 16 * self.shape.hidden
+
+    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
+        attended = cross_attention(hypothesis, other)
+        return match(pool(attended[0]), pool(attended[1]), self.shape.absolute)
+
+
+class ESIMNetwork(PairNetwork):
+    """Enhanced sequential inference (equations 10 to 13; Chen et al. 2017).
+
+    p = [r_avg; r_max; t_avg; t_max] of a second BiLSTM over
+    ReLU(F [h; h~; h*h~; h-h~] + b).
+
+    With F in four blocks, F [h; h~; h*h~; h-h~] is (F1 + F4) h + (F2 - F4) h~ + F3 (h*h~). The
+    first two products are made once for each text by `read`, the second before attention, with
+    which it commutes; only the third is left for each pair, and F4 |h-h~| where differences are
+    absolute.
+    """
+
+    def __init__(self, shape: NetworkShape) -> None:
+        super().__init__(shape)
+        self.dropout = SequenceDropout(shape.dropout)
+        self.project = linear(8 * shape.hidden, shape.hidden)
+        self.compose = Recurrent(shape.hidden, shape.hidden)
+
+    @property
+    def width(self) -> int:
+        return 8 * self.shape.hidden
+
+    def read_mixed(self, texts: Sequences) -> Sequences:
+        """[h; (F2 - F4) h; (F1 + F4) h] of each token, (texts, tokens, 4h); absolute: no F4."""
+        states = super().read_mixed(texts)
+        own, seen, _, difference = self.project.weight.chunk(4, dim=1)
+        signed = 0 if self.shape.absolute else difference
+        blocks = torch.cat([seen - signed, own + signed])  # (2h, 2h)
+        projected = states.values @ blocks.T
+        return states._replace(values=torch.cat([states.values, projected], dim=-1))
+
+    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
+        size = 2 * self.shape.hidden
+        plain = [side._replace(values=side.values[..., :size]) for side in (hypothesis, other)]
+        to_other, to_hypothesis = attention_weights(*plain)
+        seen = 3 * self.shape.hidden  # what each side shows the other: h and (F2 - F4) h
+        sides = (
+            (other, to_hypothesis @ hypothesis.values[..., :seen]),
+            (hypothesis, to_other @ other.values[..., :seen]),
+        )
+        return torch.cat([pool(self._composed(own, shown)) for own, shown in sides], dim=-1)
+
+    def _composed(self, own: Sequences, seen: Tensor) -> Sequences:
+        """The second BiLSTM over a side, (pairs, tokens, 4h), and what it sees of the other,
+        (pairs, tokens, 3h)."""
+        half = self.shape.hidden
+        h, from_own = own.values[..., : 2 * half], own.values[..., 3 * half :]
+        h_seen, from_seen = seen[..., : 2 * half], seen[..., 2 * half :]
+        _, _, of_product, of_difference = self.project.weight.chunk(4, dim=1)
+        enhanced = nn.functional.linear(h * h_seen, of_product, self.project.bias)
+        if self.shape.absolute:
+            enhanced = enhanced + nn.functional.linear((h - h_seen).abs(), of_difference)
+        projected = self.dropout((enhanced + from_own + from_seen).relu())
+        composed: Sequences = self.compose(Sequences(projected, own.lengths))
+        return composed
+
+
+NETWORKS: Mapping[str, type[PairNetwork]] = {
+    "bilstm": BiLSTMNetwork,
+    "bilstm-attention": AttentionNetwork,
+    "esim": ESIMNetwork,
+}
+
+
+def pool(texts: Sequences) -> Tensor:
+    """[mean; max] over tokens, (texts, tokens, d) -> (texts, 2d)."""
+    return torch.cat([mean_pool(texts), max_pool(texts)], dim=-1)
+
+
+def match(left: Tensor, right: Tensor, absolute: bool = False) -> Tensor:
+    """[l; r; l*r; l-r] along the last axis (Mou et al. 2016), or |l-r|, (..., d) -> (..., 4d)."""
+    difference = left - right
+    if absolute:
+        difference = difference.abs()
+    return torch.cat([left, right, left * right, difference], dim=-1)
+
+
+def linear(width: int, out: int) -> nn.Linear:
+    """A linear layer that starts uniform (Glorot) with a bias of 0."""
+    layer = nn.Linear(width, out)
+    nn.init.xavier_uniform_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer

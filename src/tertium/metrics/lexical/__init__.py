@@ -1,0 +1,1 @@
+"""Metrics that count: n-grams, edits, aligned words."""

@@ -1,0 +1,312 @@
+"""METEOR 1.5: an alignment of words, their weighted precision and recall, a penalty for disorder.
+
+Denkowski and Lavie 2014, Meteor Universal: Language Specific Translation Evaluation for Any Target
+Language; the alignment is in `tertium.text.meteor_alignment`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.errors import MissingResourceError, UsageError
+from tertium.linguistics.paraphrase import ParaphraseTable, load_paraphrases
+from tertium.linguistics.wordnet import DETACHMENTS, WordNet, load_wordnet
+from tertium.linguistics.wordnet_index import POS
+from tertium.metrics.base.metric import Metric
+from tertium.segment import Segment
+from tertium.text.function_words import function_words
+from tertium.text.meteor_alignment import STAGES, Alignment, align
+from tertium.text.meteor_tokens import meteor_tokens
+from tertium.text.stems import has_stemmer, stemmer
+
+ALIASES = {"cz": "cs", "se": "sv"}  # the codes of METEOR 1.5
+
+
+class Parameters(NamedTuple):
+    """What was tuned to human rankings, and the weight of a match by stage."""
+
+    alpha: float
+    beta: float
+    gamma: float
+    delta: float
+    exact: float = 1.0
+    stem: float = 0.5
+    synonym: float = 0.5
+    paraphrase: float = 0.5
+
+
+RANKING: Mapping[str, Parameters] = {
+    "en": Parameters(0.85, 0.2, 0.6, 0.75, stem=0.6, synonym=0.8, paraphrase=0.6),
+    "cs": Parameters(0.95, 0.2, 0.6, 0.8, paraphrase=0.4),
+    "de": Parameters(0.95, 1.0, 0.55, 0.55, stem=0.8, paraphrase=0.2),
+    "es": Parameters(0.65, 1.3, 0.5, 0.8, stem=0.8, paraphrase=0.6),
+    "fr": Parameters(0.9, 1.4, 0.6, 0.65, stem=0.2, paraphrase=0.4),
+}
+ANY_LANGUAGE = Parameters(0.75, 1.4, 0.7, 0.5)
+
+SIDES = ("hypothesis", "reference")
+KINDS = ("content", "function")
+COLUMNS = (
+    *(f"{side}_{kind}_words" for side in SIDES for kind in KINDS),
+    *(f"{side}_{kind}_{stage}" for side in SIDES for kind in KINDS for stage in STAGES),
+    "chunks",
+)
+
+
+class Parts(NamedTuple):
+    """What a METEOR score is made of, each of the shape of the scores."""
+
+    precision: FloatArray
+    recall: FloatArray
+    f_mean: FloatArray
+    fragmentation: FloatArray
+    penalty: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class METEOR(Metric):
+    """The harmonic mean of weighted precision and recall over aligned words, less a penalty.
+
+        P = sum_s w_s (delta m_s(content) + (1 - delta) m_s(function)) over hypothesis words,
+            divided by delta |content words| + (1 - delta) |function words|; R over reference words
+        F = P R / (alpha P + (1 - alpha) R)
+        METEOR = F (1 - gamma (chunks / mean matched words)^beta)
+
+    where m_s counts the words matched in stage s. The scale is 0 to 1; an identical hypothesis
+    scores 1, since a single chunk that covers both sides whole carries no penalty. With several
+    references a segment has the statistics of the one that gives the best score, the first on ties.
+
+    `language` is a code ("en"; "de", "cs", "ru" ...). English has the stages exact, stem, synonym
+    (WordNet) and, with a table, paraphrase; other languages have exact, stem (where Snowball knows
+    them) and paraphrase, with METEOR's published parameters for cs, de, es and fr and its universal
+    ones elsewhere. `synonyms` may be switched off, `paraphrases` names a file in METEOR's format,
+    or an installed package that carries METEOR's own: `pycocoevalcap`.
+    `normalise` tokenises as METEOR's `-norm` does (it implies lower case); without it, words are
+    separated by white space. `alpha`, `beta`, `gamma` and `delta` override the published ones;
+    `beam` is the width of the search for the alignment.
+
+    Segment and corpus scores are METEOR 1.5's of `-l en -norm` (with `-m 'exact stem synonym'`
+    where no table is given) but for: stems, which are today's Snowball (of a thousand words two get
+    another; `organization` is no longer stemmed to `organ`); words, which it compares by a 32-bit
+    hash that takes a few different ones for equal; Unicode spaces, which separate words everywhere;
+    function words of other languages than English, where it takes the English ones unless told by
+    `-s`; languages that it refuses to normalise, whose words here are runs of letters of any
+    script, ideographs standing alone.
+
+    Relatives: chrF and BLEU count surface strings only; BERTScore aligns by vectors.
+
+    >>> meteor = METEOR(synonyms=False)
+    >>> round(meteor.sentence_score("The cats sat on a mat.", ["The cat sat on the mat."]), 4)
+    0.4306
+    """
+
+    name: ClassVar[str] = "meteor"
+    title: ClassVar[str] = "METEOR"
+    citation: ClassVar[str] = """\
+@inproceedings{denkowski-lavie-2014-meteor,
+    title = "Meteor Universal: Language Specific Translation Evaluation for Any Target Language",
+    author = "Denkowski, Michael and Lavie, Alon",
+    booktitle = "Proceedings of the Ninth Workshop on Statistical Machine Translation",
+    year = "2014", pages = "376--380"
+}"""
+
+    language: str = "en"
+    synonyms: bool = True
+    paraphrases: str | None = None
+    normalise: bool = True
+    lowercase: bool = True
+    alpha: float | None = None
+    beta: float | None = None
+    gamma: float | None = None
+    delta: float | None = None
+    beam: int = 40
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[a-z]{2,3}|other", self.language):
+            raise UsageError(
+                f"language={self.language} is not a language code: write en, de, cs ..., or other"
+            )
+        if self.beam < 1:
+            raise UsageError(f"beam must be at least 1, not {self.beam}")
+        for field in ("alpha", "gamma", "delta"):
+            value = getattr(self, field)
+            if value is not None and not 0 <= value <= 1:
+                raise UsageError(f"{field} must be from 0 to 1, not {value}")
+
+    @property
+    def code(self) -> str:
+        """The language as ISO 639 writes it."""
+        return ALIASES.get(self.language, self.language)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stages that are used, of exact, stem, synonym and paraphrase."""
+        used = {
+            "exact": True,
+            "stem": has_stemmer(self.code),
+            "synonym": self.synonyms and self.code == "en",
+            "paraphrase": self.paraphrases is not None,
+        }
+        return tuple(stage for stage in STAGES if used[stage])
+
+    @property
+    def parameters(self) -> Parameters:
+        """The published parameters of the language with the fields that override them."""
+        own = {"alpha": self.alpha, "beta": self.beta, "gamma": self.gamma, "delta": self.delta}
+        published = RANKING.get(self.code, ANY_LANGUAGE)
+        return published._replace(**{key: value for key, value in own.items() if value is not None})
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return COLUMNS
+
+    def tokens(self, text: str) -> tuple[str, ...]:
+        """The words of a text as they are compared."""
+        if self.normalise:
+            return meteor_tokens(text, self.code)
+        return tuple((text.lower() if self.lowercase else text).split())
+
+    def alignment(self, hypothesis: str, reference: str) -> Alignment:
+        """Which words of the hypothesis stand for which words of the reference, and by what stage.
+
+        >>> a = METEOR(synonyms=False).alignment("Two cats sat.", "A cat sat.")
+        >>> [(m.stage, a.hypothesis[m.hypothesis_start]) for m in a.matches]
+        [('stem', 'cats'), ('exact', 'sat'), ('exact', '.')]
+        """
+        return self._align(self.tokens(hypothesis), self.tokens(reference))
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        known: dict[tuple[str, str], FloatArray] = {}
+        rows = np.empty((len(segments), len(COLUMNS)))
+        for number, segment in enumerate(segments):
+            for reference in segment.references:
+                pair = segment.hypothesis, reference
+                if pair not in known:
+                    known[pair] = self._row(*pair)
+            options = np.stack([known[segment.hypothesis, r] for r in segment.references])
+            best = int(np.argmax(self.reduce(options))) if len(options) > 1 else 0
+            rows[number] = options[best]
+        return rows
+
+    def reduce(self, totals: FloatArray) -> FloatArray:
+        parts = self.parts(totals)
+        return parts.f_mean * np.maximum(1 - parts.penalty, 0)
+
+    def parts(self, totals: FloatArray) -> Parts:
+        """Precision, recall, their mean, fragmentation and penalty of sums of statistics."""
+        alpha, beta, gamma, delta, *weights = self.parameters
+        lengths = totals[..., :4].reshape(*totals.shape[:-1], 2, 2)  # (..., side, kind)
+        matches = totals[..., 4:-1].reshape(*totals.shape[:-1], 2, 2, len(STAGES))
+        kinds = np.array([delta, 1 - delta])
+        ratio = _divide(matches @ np.array(weights) @ kinds, lengths @ kinds)  # (..., side)
+        precision, recall = ratio[..., 0], ratio[..., 1]
+        f_mean = _divide(precision * recall, alpha * precision + (1 - alpha) * recall)
+        words = matches.sum(axis=(-3, -2, -1)) / 2  # mean of both sides
+        fragmentation = _divide(totals[..., -1], words)
+        return Parts(precision, recall, f_mean, fragmentation, gamma * fragmentation**beta)
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        p = self.parameters
+        case = "lc" if self.normalise or self.lowercase else "mixed"
+        fields = {
+            "lang": self.code,
+            "case": case,
+            "tok": "meteor" if self.normalise else "none",
+            "stages": "+".join(self.stages),
+            "params": f"{p.alpha:g}/{p.beta:g}/{p.gamma:g}/{p.delta:g}",
+            "beam": str(self.beam),
+        }
+        if self.paraphrases is not None:
+            fields["paraphrases"] = load_paraphrases(self.paraphrases).digest
+        return fields
+
+    def verbose(self, totals: FloatArray) -> str:
+        p = self.parts(totals)
+        return (
+            f"P = {float(p.precision):.3f} R = {float(p.recall):.3f} F = {float(p.f_mean):.3f} "
+            f"penalty = {float(p.penalty):.3f} chunks = {totals[-1]:.0f}"
+        )
+
+    def _align(self, hypothesis: tuple[str, ...], reference: tuple[str, ...]) -> Alignment:
+        table = self._table()
+        return align(
+            hypothesis,
+            reference,
+            stem=stemmer(self.code) if "stem" in self.stages else None,
+            senses=_load_senses() if "synonym" in self.stages else None,
+            paraphrases=table.matches if table is not None else None,
+            beam=self.beam,
+        )
+
+    def _table(self) -> ParaphraseTable | None:
+        return load_paraphrases(self.paraphrases) if self.paraphrases is not None else None
+
+    def _row(self, hypothesis: str, reference: str) -> FloatArray:
+        return meteor_statistics(self.alignment(hypothesis, reference), function_words(self.code))
+
+
+def meteor_statistics(alignment: Alignment, function: frozenset[str]) -> FloatArray:
+    """The row of statistics of one alignment, (21,), as `COLUMNS` names them.
+
+    A single chunk that covers both sides whole counts as none: METEOR charges nothing for it.
+    """
+    sides = alignment.hypothesis, alignment.reference
+    is_function = [[word.lower() in function for word in words] for words in sides]
+    matched = {stage: [[0, 0], [0, 0]] for stage in STAGES}  # by side and kind
+    for stage, start, length, at, extent in alignment.matches:
+        on_hypothesis, on_reference = matched[stage]
+        for j in range(start, start + length):
+            on_hypothesis[is_function[0][j]] += 1
+        for i in range(at, at + extent):
+            on_reference[is_function[1][i]] += 1
+    counts = [matched[stage][side][kind] for side in (0, 1) for kind in (0, 1) for stage in STAGES]
+    lengths = [n for flags in is_function for n in (len(flags) - sum(flags), sum(flags))]
+    whole = alignment.chunks == 1 and sum(counts) == sum(lengths)
+    return np.array([*lengths, *counts, 0 if whole else alignment.chunks], dtype=np.float64)
+
+
+def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """The quotient, 0 where there is nothing to divide by."""
+    zero = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
+    return np.divide(numerator, denominator, out=zero, where=denominator > 0)
+
+
+def _load_senses() -> Callable[[str], frozenset[int]]:
+    try:
+        load_wordnet()
+    except MissingResourceError as error:
+        raise MissingResourceError(f"{error}; or score without it: meteor:synonyms=false") from None
+    return word_senses
+
+
+@lru_cache(maxsize=1 << 16)
+def word_senses(word: str) -> frozenset[int]:
+    """What METEOR compares to find synonyms: the offsets of a word's synsets.
+
+    Those of the word as it stands, of any part of speech, and of its base forms: its irregular
+    ones if it has any, else the first that WordNet's rules for nouns, verbs and adjectives yield.
+    Parts of speech are not told apart, so that two synsets with one offset count as the same.
+    """
+    wordnet = load_wordnet()
+    forms = dict.fromkeys((word, *_base_forms(wordnet, word)))
+    rows = (row for form in forms for pos in POS for row in wordnet.senses(form, pos))
+    return frozenset(wordnet.offset(row) for row in rows)
+
+
+def _base_forms(wordnet: WordNet, word: str) -> tuple[str, ...]:
+    irregular = [base for pos in POS for base in wordnet.exceptions.get((word, pos), ())]
+    if irregular or word.endswith("ss") or len(word) <= 2:
+        return tuple(irregular)
+    for pos in ("n", "v", "a"):
+        for ending, base in DETACHMENTS[pos]:
+            form = word[: len(word) - len(ending)] + base
+            if word.endswith(ending) and form in wordnet:
+                return (form,)
+    return ()

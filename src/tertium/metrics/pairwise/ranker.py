@@ -1,0 +1,345 @@
+"""The pairwise ranker of Guzmán, Joty, Màrquez and Nakov (2015), with any vectors and columns.
+
+The network is in `tertium.metrics.pairwise.network`; here texts become its inputs, comparisons its
+training data, and folders its memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from tertium.arrays import FloatArray, IntArray
+from tertium.encoders.encoder import load_encoder
+from tertium.errors import DataError, ModelError, UsageError
+from tertium.metrics.base.components import tokens
+from tertium.metrics.base.featurizer import single
+from tertium.metrics.base.information import Information
+from tertium.metrics.base.ranker import Ranker
+from tertium.metrics.pairwise.columns import Columns, encoder_behind, learned_model
+from tertium.metrics.pairwise.model import PairwiseModel, read_config, read_model, write_model
+from tertium.metrics.pairwise.network import Cost, Rows, inputs_of
+from tertium.metrics.pairwise.training import (
+    Comparisons,
+    PairwiseOptions,
+    Scaler,
+    Scaling,
+    train_networks,
+)
+from tertium.metrics.pairwise.vectors import (
+    SYNTAX,
+    Projection,
+    VectorName,
+    joint_vectors,
+    sentence_vectors,
+)
+from tertium.models.shipped import shipped_models
+from tertium.segment import Preference, Segment
+
+__all__ = ["Pairwise", "PairwiseOptions", "load_model"]
+
+UNSAVED = "unsaved-"
+_log = logging.getLogger(__name__)
+COSTS: dict[str, tuple[Cost, ...]] = {
+    "logistic": ("logistic",),
+    "kendall": ("kendall",),
+    "logistic+kendall": ("logistic", "kendall"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairwise(Ranker):
+    """A small network reads two translations and the reference, and says which is better.
+
+        f(t1, t2, r) = sig(w [h_12, h_1r, h_2r, psi(t1, r), psi(t2, r)] + b)
+
+    with three groups of `hidden` tanh nodes over pairs of sentence vectors, and columns psi that
+    skip them. What a user gets is the mean over both orders of a pair, so that
+    prefer(a, b) + prefer(b, a) = 1; `raw` gives f itself. With several references it is the mean
+    over them.
+
+    `vectors` are named as in the module `vectors` (glove, syntax25, minilm~32, source/use),
+    `features` as in the module `columns` (4metrics, bleucomp, layers/minilm, any metric).
+    `hidden=0` is the flat network, a logistic regression. `cost` and `scaling` say how it was
+    trained: the published ones are `logistic+kendall` and `minmax`. `model` names the folder of a
+    model that was trained and saved, or another that ships (`pairwise-minilm`); empty is the
+    default, which reads no vectors: they added nothing to its columns.
+
+    Relatives: any metric ranks too (`load_ranker("chrf")`), by a score it gives to one translation
+    at a time; this one sees both.
+    """
+
+    name: ClassVar[str] = "pairwise"
+    title: ClassVar[str] = "Pairwise"
+    citation: ClassVar[str] = """\
+@inproceedings{guzman-etal-2015-pairwise,
+    title = "Pairwise Neural Machine Translation Evaluation",
+    author = "Guzm{\\'a}n, Francisco and Joty, Shafiq and M{\\`a}rquez, Llu{\\'i}s and
+        Nakov, Preslav",
+    booktitle = "Proceedings of ACL-IJCNLP 2015", year = "2015", pages = "805--814"
+}"""
+
+    vectors: tuple[str, ...] = ()
+    features: tuple[str, ...] = ("tertium-small", "bleu", "chrf")
+    hidden: int = 0
+    cost: Literal["logistic", "kendall", "logistic+kendall"] = "logistic"
+    scaling: Scaling = "standard"
+    model: str = ""
+
+    def __post_init__(self) -> None:
+        if self.hidden < 0:
+            raise UsageError(f"hidden must not be negative, and is {self.hidden}")
+        if not self.vectors and not self.features:
+            raise UsageError("a ranker without vectors and features has nothing to go by")
+        for name in self.vectors:
+            VectorName.parse(name)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        sourced = any(name.of_source for name in self._vectors) or self._columns().reads_source
+        return frozenset({"references", "source"} if sourced else {"references"})
+
+    @property
+    def trained(self) -> PairwiseModel:
+        """The model, read when it is first asked for."""
+        model = load_model(self.model or str(shipped_models() / "pairwise"))
+        if model.columns != self._columns().names:
+            raise ModelError(
+                f"{self.model or 'the model that ships'} was trained on {len(model.columns)} other "
+                f"columns than those of {self.spec}: train it again"
+            )
+        return model
+
+    def prefer_rows(
+        self, segments: Sequence[Segment], left: IntArray, right: IntArray
+    ) -> FloatArray:
+        parts, owner = single(segments)
+        first, second, pair = _spread(owner, len(segments), left, right)
+        network = self.trained.network
+        chances = network.prefer(self.inputs(parts), first, second).astype(np.float64)
+        counts = np.bincount(pair, minlength=len(left))
+        result: FloatArray = np.bincount(pair, chances, len(left)) / counts
+        return result
+
+    def inputs(self, segments: Sequence[Segment]) -> Rows:
+        """What the network reads of segments with one reference each."""
+        model = self.trained
+        return model.scaler(self._rows(segments, model))
+
+    def raw(self, left: Sequence[Segment], right: Sequence[Segment]) -> FloatArray:
+        """f(left, right, reference) of the network as it is, for segments with one reference."""
+        count, rows = len(left), self.inputs([*left, *right])
+        inputs = inputs_of(rows, np.arange(count), np.arange(count, 2 * count))
+        return self.trained.network.probabilities(inputs).astype(np.float64)
+
+    def signature_fields(self) -> dict[str, str]:
+        origin = Path(self.model).name if self.model else "default"
+        return {"model": f"{origin}@{self.trained.digest}".replace(":", "-").replace("|", "-")}
+
+    @classmethod
+    def train(
+        cls,
+        data: Iterable[Preference],
+        *,
+        dev: Iterable[Preference],
+        options: PairwiseOptions | None = None,
+        note: str = "",
+        **config: Any,
+    ) -> Self:
+        """Learn from comparisons; `dev` decides which epoch is kept. Ties are left out of both.
+
+        Scales, projections and the information of n-grams come from `data` alone.
+        """
+        options = options or PairwiseOptions()
+        seeds = (options.seed,)
+        (ranker,) = cls.train_seeds(
+            data, dev=dev, seeds=seeds, options=options, note=note, **config
+        )
+        return ranker
+
+    @classmethod
+    def train_seeds(
+        cls,
+        data: Iterable[Preference],
+        *,
+        dev: Iterable[Preference],
+        seeds: Sequence[int],
+        options: PairwiseOptions,
+        note: str = "",
+        **config: Any,
+    ) -> list[Self]:
+        """The same training from several starts; inputs are computed once and scaled alike."""
+        blank = cls(**config)
+        segments, known = _comparisons(data)
+        model = _prepare(blank, segments)
+        raw = blank._rows(segments, model)
+        model = dataclasses.replace(model, scaler=Scaler.fit(raw, blank.scaling))
+        seen = known(model.scaler(raw))
+        segments, known = _comparisons(dev)
+        chosen = known(model.scaler(blank._rows(segments, model)))
+        trained = train_networks(
+            seen, chosen, hidden=blank.hidden, costs=COSTS[blank.cost], options=options, seeds=seeds
+        )
+        rankers = []
+        for seed, learned in zip(seeds, trained, strict=True):
+            training = {
+                "comparisons": len(seen), "dev": len(chosen), "tau": round(learned.tau, 4),
+                "epoch": learned.epoch, "data": note,
+                "options": {**dataclasses.asdict(options), "seed": seed},
+            }  # fmt: skip
+            held = dataclasses.replace(model, network=learned.network, training=training)
+            rankers.append(blank._holding(held))
+        return rankers
+
+    def _holding(self, model: PairwiseModel) -> Self:
+        """The ranker of a model that is not saved yet."""
+        name = UNSAVED + model.digest
+        _unsaved[name] = model
+        load_model.cache_clear()
+        return dataclasses.replace(self, model=name)
+
+    def save(self, folder: str | Path) -> Self:
+        """Write the model to a folder; the ranker that reads it from there."""
+        settings = {
+            f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "model"
+        }
+        write_model(Path(folder), self.trained, settings)
+        load_model.cache_clear()
+        return dataclasses.replace(self, model=str(folder))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """The ranker that was saved to a folder."""
+        settings = read_config(_place(str(folder)))["config"]
+        plain: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()
+        }
+        try:
+            return cls(**plain, model=str(folder))
+        except TypeError as error:
+            raise ModelError(f"{folder} has settings this version does not know: {error}") from None
+
+    @property
+    def _vectors(self) -> tuple[VectorName, ...]:
+        return tuple(VectorName.parse(name) for name in self.vectors)
+
+    def _columns(self, information: Information | None = None) -> Columns:
+        return Columns(self.features, information or Information.nothing())
+
+    def _rows(self, segments: Sequence[Segment], model: PairwiseModel) -> Rows:
+        """Segments with one reference each as rows, unscaled."""
+        hypotheses = [s.hypothesis for s in segments]
+        references = [s.references[0] for s in segments]
+        sources = [s.source or "" for s in segments]
+        names, count = self._vectors, len(segments)
+        return Rows(
+            vectors=joint_vectors(names, lambda _: hypotheses, model.projections, count),
+            anchors=joint_vectors(
+                names, lambda n: sources if n.of_source else references, model.projections, count
+            ),
+            features=self._columns(model.information)(segments).astype(np.float32),
+        )
+
+    def _encoders(self) -> dict[str, str]:
+        """The encoders behind vectors and columns with the hashes of their weights."""
+        names = [n.encoder for n in self._vectors if n.encoder != SYNTAX]
+        names += [encoder for part in self._columns().parts if (encoder := encoder_behind(part))]
+        return {name: load_encoder(name).weights_hash for name in names}
+
+    def _metrics(self) -> dict[str, str]:
+        """The learned metrics among the columns, each with the model it is."""
+        found = {part: learned_model(part) for part in self._columns().parts}
+        return {part: model for part, model in found.items() if model}
+
+
+_unsaved: dict[str, PairwiseModel] = {}
+
+
+@lru_cache(maxsize=8)
+def load_model(folder: str) -> PairwiseModel:
+    """The model in a folder, or one of this process that was not saved."""
+    if folder in _unsaved:
+        return _unsaved[folder]
+    if folder.startswith(UNSAVED):
+        raise UsageError(f"the model {folder} was never saved, and is gone with its process")
+    model = read_model(_place(folder))
+    for name, wanted in model.metrics.items():
+        if (found := learned_model(name)) != wanted:
+            _log.warning("%s learned to read %s, but finds %s here", folder, wanted, found)
+    for name, wanted in model.encoders.items():
+        found = load_encoder(name).weights_hash
+        if found != wanted:
+            raise ModelError(
+                f"{folder} was trained with {name} of sha256 {wanted[:12]}..., but the one found "
+                f"here is {found[:12]}...: install that version, or train the model anew"
+            )
+    return model
+
+
+def _place(model: str) -> Path:
+    """The folder of a model: one that ships, by its name, or any other."""
+    shipped = shipped_models() / model
+    return shipped if model.startswith("pairwise") and shipped.is_dir() else Path(model)
+
+
+def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> PairwiseModel:
+    """A model whose projections and information are learned from training references."""
+    references = list(dict.fromkeys(s.references[0] for s in segments))
+    projections = {
+        name: Projection.fit(sentence_vectors(name.encoder, references), name.width)
+        for name in blank._vectors
+        if name.width
+    }
+    informed = "nist" in blank._columns().parts
+    information = Information.of(map(tokens, references)) if informed else Information.nothing()
+    nothing: Any = None
+    return PairwiseModel(
+        network=nothing, scaler=nothing, columns=blank._columns().names,
+        projections=projections, information=information, encoders=blank._encoders(),
+        metrics=blank._metrics(),
+    )  # fmt: skip
+
+
+def _comparisons(
+    preferences: Iterable[Preference],
+) -> tuple[list[Segment], Callable[[Rows], Comparisons]]:
+    """Segments with one reference each, and what makes comparisons of their rows; ties left out.
+
+    A comparison with several references is one with each.
+    """
+    rows: dict[Segment, int] = {}
+    left, right, verdicts = [], [], []
+    for preference in preferences:
+        if preference.is_tie:
+            continue
+        sides = (single([side])[0] for side in (preference.left, preference.right))
+        for a, b in zip(*sides, strict=True):
+            left.append(rows.setdefault(a, len(rows)))
+            right.append(rows.setdefault(b, len(rows)))
+            verdicts.append(preference.verdict)
+    if not rows:
+        raise DataError("there is no comparison with a reference to learn from")
+    index = np.array([left, right], dtype=np.int64)
+    said = np.array(verdicts, dtype=np.float32)
+    return list(rows), lambda table: Comparisons(
+        rows=table, left=index[0], right=index[1], verdicts=said
+    )
+
+
+def _spread(
+    owner: IntArray, count: int, left: IntArray, right: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Pairs of segments to pairs of parts with the same reference, and the pair each belongs to."""
+    sizes = np.bincount(owner, minlength=count)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    repeats = sizes[left]
+    pair = np.repeat(np.arange(len(left)), repeats)
+    within = np.arange(len(pair)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    return starts[left][pair] + within, starts[right][pair] + within, pair

@@ -1,0 +1,1 @@
+"""Regressions on named features: lexical scores, entailment, sentence vectors."""

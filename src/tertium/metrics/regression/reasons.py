@@ -1,0 +1,182 @@
+"""Why a regression gave its score: the alignment, what fired, what each feature cost or gained.
+
+Contributions are measured from the score of the reference itself as its own translation, so that
+
+    score = perfect + sum of the contributions
+
+and a perfect translation has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.display import Displayed
+from tertium.linguistics.alignment import NOTHING
+from tertium.metrics.regression.entailment.featurizer import DIRECTIONS, EntailmentFeatures
+from tertium.metrics.regression.entailment.pair import Pair
+from tertium.metrics.regression.entailment.summary import follows, remarks
+from tertium.segment import Segment
+
+if TYPE_CHECKING:
+    from tertium.metrics.regression.metric import Regression
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordMatch:
+    """One word of the hypothesis (empty: none) with its partner in the reference (empty: none)."""
+
+    hypothesis: str
+    reference: str
+    relation: str
+    similarity: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contribution:
+    """What one feature adds to the score; `fired` are the sentences about what it found."""
+
+    feature: str
+    group: str
+    value: float
+    contribution: float
+    fired: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reasons(Displayed):
+    """A score taken apart.
+
+    `perfect` is what the reference itself would score; `groups` sums the contributions of each
+    group of features; `contributions` are those that are not zero, the largest first; `faults` and
+    `merits` are sentences about what was found; `alignment` is empty where nothing is aligned.
+    `follows` says of each direction whether anything that was found speaks against entailment:
+    forward from reference to hypothesis, backward from hypothesis to reference.
+    """
+
+    metric: str
+    hypothesis: str
+    reference: str
+    score: float
+    perfect: float
+    groups: Mapping[str, float]
+    contributions: tuple[Contribution, ...]
+    alignment: tuple[WordMatch, ...] = ()
+    follows: Mapping[str, bool] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+    merits: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def explain(metric: Regression, segment: Segment) -> Reasons:
+    """Take a segment's score apart, against the reference that gives the best one."""
+    metric.check([segment])
+    trained = metric.trained
+    linear = trained.linear
+    options = [Segment(segment.hypothesis, segment.source, (r,)) for r in segment.references]
+    rows = metric.features(options, trained.information)
+    scores = linear.predict(rows)
+    best = int(np.argmax(scores))
+    chosen, reference = options[best], options[best].references[0]
+    perfect = metric.features([Segment(reference, None, (reference,))], trained.information)
+    difference = (linear.contributions(rows[[best]]) - linear.contributions(perfect))[0]
+    entailment: EntailmentFeatures | None = getattr(metric, "entailment", None)
+    pairs = entailment.pairs([chosen])[0] if entailment else None
+    groups = [metric.family(name) for name in linear.names]
+    fired = _fired(entailment, pairs)
+    parts = _contributions(linear.names, groups, rows[best], difference, fired)
+    said = remarks(pairs, entailment.features, DIRECTIONS) if entailment and pairs else []
+    return Reasons(
+        metric=metric.label,
+        hypothesis=segment.hypothesis,
+        reference=reference,
+        score=float(scores[best]),
+        perfect=float(linear.predict(perfect)[0]),
+        groups=_sum_groups(parts),
+        contributions=tuple(sorted(parts, key=lambda part: -abs(part.contribution))),
+        alignment=_matches(pairs) if pairs else (),
+        follows=_verdicts(entailment, pairs),
+        faults=tuple(remark.sentence for remark in said if not remark.good),
+        merits=tuple(remark.sentence for remark in said if remark.good),
+        warnings=tuple(metric.warnings([segment])),
+    )
+
+
+def _contributions(
+    names: Sequence[str],
+    groups: Sequence[str],
+    values: FloatArray,
+    difference: FloatArray,
+    fired: Mapping[str, tuple[str, ...]],
+) -> list[Contribution]:
+    return [
+        Contribution(
+            feature=name,
+            group=group,
+            value=float(value),
+            contribution=float(part),
+            fired=fired.get(name, ()),
+        )
+        for name, group, value, part in zip(names, groups, values, difference, strict=True)
+        if part != 0.0 or name in fired
+    ]
+
+
+def _sum_groups(parts: Sequence[Contribution]) -> dict[str, float]:
+    totals: dict[str, float] = {}
+    for part in parts:
+        totals[part.group] = totals.get(part.group, 0.0) + part.contribution
+    return totals
+
+
+def _fired(
+    entailment: EntailmentFeatures | None, pairs: tuple[Pair, Pair] | None
+) -> dict[str, tuple[str, ...]]:
+    """The sentences of every feature that fired, by column."""
+    if entailment is None or pairs is None:
+        return {}
+    return {
+        f"{direction}.{feature.name}": tuple(feature.sentences(pair, direction))
+        for direction, pair in zip(DIRECTIONS, pairs, strict=True)
+        for feature in entailment.features
+        if feature.find(pair)
+    }
+
+
+def _verdicts(
+    entailment: EntailmentFeatures | None, pairs: tuple[Pair, Pair] | None
+) -> dict[str, bool]:
+    if entailment is None or pairs is None:
+        return {}
+    return {
+        direction: follows(pair, entailment.features)
+        for direction, pair in zip(DIRECTIONS, pairs, strict=True)
+    }
+
+
+def _matches(pairs: tuple[Pair, Pair]) -> tuple[WordMatch, ...]:
+    """Each word of the hypothesis with its partner, then the reference's words without one."""
+    forward, backward = pairs
+    found = [
+        WordMatch(
+            hypothesis=node.text,
+            reference=forward.p[j].text if (j := forward.targets[node.index]) != NOTHING else "",
+            relation=forward.relations[node.index],
+            similarity=forward.similarity[node.index],
+        )
+        for node in forward.h
+    ]
+    missing = [
+        WordMatch(hypothesis="", reference=backward.h[i].text, relation="none", similarity=0.0)
+        for i in backward.unaligned
+    ]
+    return (*found, *missing)

@@ -1,0 +1,185 @@
+"""SVR: regression on matched sentence vectors (Shimanaka, Kajiwara, Komachi 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.data.judgements import JudgementSet
+from tertium.encoders import Encoder, embed, load_encoder
+from tertium.errors import DataError, UsageError
+from tertium.metrics.base.trainable import ComparingMetric, TrainingData, judged_sets
+from tertium.metrics.regression import kernel as svr
+from tertium.models.checkpoint import Checkpoint
+from tertium.models.examples import check_targets, sides_of
+from tertium.models.options import Against
+from tertium.segment import Segment
+
+Grid = svr.Grid
+GRID = Grid()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SVRConfig:
+    """Which sentence vectors are matched, with what, and the setting that a search chose."""
+
+    encoders: tuple[str, ...] = ("minilm",)
+    against: Against = "reference"
+    c: float = 1.0
+    epsilon: float = 0.1
+    gamma: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "encoders", tuple(self.encoders))
+        if not self.encoders:
+            raise UsageError("svr needs at least one sentence encoder, such as encoders=minilm")
+        if self.against not in ("reference", "source", "both"):
+            raise UsageError(f"against={self.against}: expected reference, source or both")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What a segment must have."""
+        both = {"reference": ["references"], "source": ["source"], "both": ["references", "source"]}
+        return frozenset(both[self.against])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SVR(ComparingMetric):
+    """Support vector regression on [t; r; t*r; |t-r|] of universal sentence vectors.
+
+    t and r are the vectors of hypothesis and reference from one sentence encoder or several side by
+    side; against both reference and source the four matchings are made with each. RBF kernel; C,
+    epsilon and gamma by cross validation. Reads whole sentences, so it sees meaning where words
+    differ, and misses single words that `esim` would find.
+
+    `model` names the folder it was saved to (empty: the one that ships); `references` takes the
+    best or the mean over several; `precision` and `long` are the encoders'.
+    """
+
+    name: ClassVar[str] = "svr"
+    title: ClassVar[str] = "SVR"
+    settings: ClassVar[type] = SVRConfig
+    citation: ClassVar[str] = """\
+@inproceedings{shimanaka-etal-2018-metric,
+    title = "Metric for Automatic Machine Translation Evaluation based on Universal Sentence
+        Representations",
+    author = "Shimanaka, Hiroki and Kajiwara, Tomoyuki and Komachi, Mamoru",
+    booktitle = "Proceedings of the NAACL Student Research Workshop", year = "2018",
+    pages = "106--111"
+}"""
+
+    @property
+    def config(self) -> SVRConfig:
+        """What was trained."""
+        return SVRConfig(**self.checkpoint.config)
+
+    @property
+    def encoders(self) -> tuple[Encoder, ...]:
+        return tuple(self.frozen(name) for name in self.config.encoders)
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        arrays, config = self.checkpoint.arrays, self.config
+        owners, rows = compared_texts(segments, config.against)
+        sides = rows.shape[1]
+        values = svr.predict(
+            features(sentence_vectors(self.encoders, rows)),
+            features(arrays["vectors"].reshape(len(arrays["vectors"]), sides, -1)),
+            arrays["coefficients"],
+            float(arrays["intercept"]),
+            config.gamma,
+        )
+        return self.reduced(values, owners, len(segments))
+
+    @classmethod
+    def train(  # type: ignore[override]
+        cls,
+        data: TrainingData,
+        *,
+        dev: TrainingData = (),
+        encoders: Sequence[str] = ("minilm",),
+        against: Against = "reference",
+        grid: svr.Grid = GRID,
+        folds: int = 10,
+        seed: int = 1,
+        threads: int = 2,
+    ) -> Self:
+        """Search the grid by cross validation on judgements, then fit the best setting to all.
+
+        `dev` chooses nothing here; what shares a reference with it is left out.
+        """
+        blank = SVRConfig(encoders=tuple(encoders), against=against)
+        sets, held = judged_sets(cls.name, data, dev, blank.needs)
+        if sets.comparisons:
+            raise UsageError("svr learns from human scores; it cannot use comparisons")
+        loaded = [load_encoder(name) for name in blank.encoders]
+        vectors, targets = _examples(sets.scores, against, loaded, seed)
+        distances = svr.squared_distances(*[features(vectors)] * 2)
+        found = svr.search(distances, targets, grid=grid, folds=folds, threads=threads)
+        solution = svr.solve(svr.rbf(distances, found.best.gamma), targets, found.best)
+        return cls.from_checkpoint(
+            Checkpoint(
+                metric=cls.name,
+                config={**asdict(blank), "encoders": list(blank.encoders), **asdict(found.best)},
+                encoders={n: e.weights_hash for n, e in zip(blank.encoders, loaded, strict=True)},
+                arrays={
+                    "vectors": vectors[solution.rows].reshape(len(solution.rows), -1),
+                    "coefficients": solution.coefficients,
+                    "intercept": np.array(solution.intercept),
+                },
+                training={
+                    "data": sets.sizes,
+                    "left out for": held.sizes,
+                    "folds": folds,
+                    "seed": seed,
+                    "search": [[asdict(s), value] for s, value in found.scores],
+                },
+            )
+        )
+
+
+def _examples(
+    sets: Sequence[JudgementSet], against: str, encoders: Sequence[Encoder], seed: int
+) -> tuple[Any, FloatArray]:
+    """Vectors (n, 1 + sides, d), rounded as they are stored, and targets (n,), shuffled."""
+    segments = [j.segment for one in sets for j in one.judgements]
+    if not segments:
+        raise DataError("svr: there is nothing to learn from (no judgements)")
+    scores = np.array([j.score for one in sets for j in one.judgements], dtype=np.float64)
+    owners, rows = compared_texts(segments, against)
+    order = np.random.default_rng(seed).permutation(len(owners))
+    vectors = sentence_vectors(encoders, rows)[order].astype(np.float16).astype(np.float32)
+    return vectors, check_targets(scores[owners][order])
+
+
+def compared_texts(segments: Sequence[Segment], against: str) -> tuple[Any, Any]:
+    """Which segment each comparison belongs to, (m,), and its texts, (m, 1 + sides).
+
+    >>> compared_texts([Segment("a", "A", ("x", "y"))], "reference")[1].tolist()
+    [['a', 'x'], ['a', 'y']]
+    """
+    sides = sides_of(against)
+    rows = [
+        (number, (segment.hypothesis, *texts))
+        for number, segment in enumerate(segments)
+        for texts in sides(segment)
+    ]
+    return np.array([row[0] for row in rows]), np.array([row[1] for row in rows], dtype=object)
+
+
+def sentence_vectors(encoders: Sequence[Encoder], rows: Any) -> Any:
+    """Vectors of texts (m, k) from several encoders side by side, (m, k, d)."""
+    places: dict[str, int] = {}
+    index = np.array([[places.setdefault(text, len(places)) for text in row] for row in rows])
+    parts = [embed(encoder, list(places), tokens=False).sentences for encoder in encoders]
+    return np.hstack(parts)[index]
+
+
+def features(vectors: Any) -> FloatArray:
+    """The four matchings of a hypothesis with each side, (m, 1 + sides, d) -> (m, 4 sides d)."""
+    hypothesis = vectors[:, 0]
+    others = [vectors[:, side] for side in range(1, vectors.shape[1])]
+    return np.hstack([svr.matched(hypothesis, other) for other in others])

@@ -1,0 +1,157 @@
+"""A trained model is a folder: `config.json` says what it is, `weights.safetensors` what it knows.
+
+Both are written beside their place and moved there in one step, the configuration last and with the
+sha256 of the weights it belongs to, so that a folder is whole or refused. Weights are stored in
+half precision and computed with in single; what needs more is double. A missing number is NaN
+here and null in the file, for JSON knows no NaN.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tertium.atomic import write_text
+from tertium.data.formats import without_nan
+from tertium.encoders.weights import hash_of
+from tertium.errors import ModelError
+from tertium.models.arrays import Array, read_arrays, write_arrays
+
+CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+WEIGHTS_HASH = "weights_sha256"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Checkpoint:
+    """What is stored of a trained metric.
+
+    `metric` is its registered name, `config` what rebuilds it; `encoders` maps the name of each
+    encoder it was trained with to the sha256 of its weights; `arrays` are its weights, those of
+    single precision rounded to half; `training` says what it was trained on and how.
+    """
+
+    metric: str
+    config: Mapping[str, Any]
+    encoders: Mapping[str, str]
+    arrays: Mapping[str, Array]
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rounded = {name: _rounded(array) for name, array in self.arrays.items()}
+        object.__setattr__(self, "arrays", rounded)
+
+    @cached_property
+    def hash(self) -> str:
+        """The sha256 of configuration and weights."""
+        parts = {"metric": self.metric, "config": self.config, "encoders": self.encoders}
+        digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
+        for name in sorted(self.arrays):
+            array = self.arrays[name]
+            digest.update(f"{name} {array.shape} {array.dtype}".encode())
+            digest.update(array.tobytes())
+        return digest.hexdigest()
+
+
+def _rounded(array: Array) -> Array:
+    """As it is stored: rounded to half precision, computed with in single."""
+    if array.dtype not in (np.float16, np.float32):
+        return array
+    if np.abs(array).max(initial=0) > np.finfo(np.float16).max:
+        raise ModelError("weights are too large for half precision: training has diverged")
+    return array.astype(np.float16).astype(np.float32)
+
+
+def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint, single precision as half; double stays double."""
+    arrays = {
+        name: array.astype(np.float16) if array.dtype == np.float32 else array
+        for name, array in checkpoint.arrays.items()
+    }
+    config = {
+        "metric": checkpoint.metric,
+        "config": dict(checkpoint.config),
+        "encoders": dict(checkpoint.encoders),
+        "training": without_nan(checkpoint.training),
+    }
+    write_folder(folder, config, arrays)
+
+
+def read_checkpoint(folder: Path) -> Checkpoint:
+    """Read a checkpoint; an error says what is missing or damaged."""
+    config = read_config(folder)
+    arrays = read_weights(folder, config)
+    try:
+        return Checkpoint(
+            metric=str(config["metric"]),
+            config=config["config"],
+            encoders=config["encoders"],
+            training=_null_to_nan(config.get("training", {})),
+            arrays=arrays,
+        )
+    except KeyError as error:
+        raise ModelError(f"{folder / CONFIG} has no {error}: not a trained metric") from None
+
+
+def write_folder(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Write both files, the configuration last; it names the weights it belongs to."""
+    digest = write_arrays(folder / WEIGHTS, arrays)
+    text = json.dumps({**config, WEIGHTS_HASH: digest}, indent=1, allow_nan=False)
+    write_text(folder / CONFIG, text + "\n")
+
+
+def read_weights(folder: Path, config: Mapping[str, Any]) -> dict[str, Array]:
+    """The arrays of a folder; refused where `config` names other weights than lie there."""
+    file = folder / WEIGHTS
+    arrays, _ = read_arrays(file)
+    wanted = config.get(WEIGHTS_HASH)
+    if wanted is not None and (found := hash_of(file)) != wanted:
+        raise ModelError(
+            f"{file} is not the file that {CONFIG} was written for (its sha256 is {found[:12]}..., "
+            f"not {str(wanted)[:12]}...): it is damaged, or writing was interrupted; save or train "
+            "the model again"
+        )
+    return arrays
+
+
+def read_config(folder: Path, kind: str = "metric") -> dict[str, Any]:
+    """What `config.json` says; `kind` is what the folder was taken for."""
+    file = folder / CONFIG
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"{folder} has no {CONFIG}: not a trained {kind}") from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{file} cannot be read: {error}") from None
+    if not isinstance(config, dict):
+        raise ModelError(f"{file} is not an object of settings")
+    return config
+
+
+def _null_to_nan(value: Any) -> Any:
+    """The way back from `without_nan`: what a file has no number for is NaN.
+
+    >>> _null_to_nan({"dev": [None, 1.5]})
+    {'dev': [nan, 1.5]}
+    """
+    if isinstance(value, dict):
+        return {key: _null_to_nan(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_null_to_nan(one) for one in value]
+    return math.nan if value is None else value
+
+
+def check_encoder(name: str, trained_with: str, found: str) -> None:
+    """Refuse an encoder whose weights are not those a model was trained with."""
+    if trained_with != found:
+        raise ModelError(
+            f"this model was trained with {name} of sha256 {trained_with[:12]}..., but the one "
+            f"found here is {found[:12]}...: install that version, or train the model anew"
+        )

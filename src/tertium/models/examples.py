@@ -1,0 +1,273 @@
+"""Judgements and comparisons as index arrays over distinct texts, and the batches of an epoch.
+
+A text, a pair of texts and a comparison are each numbered once: 500,000 comparisons of WMT rankings
+are about 140,000 pairs over 160,000 texts. A batch of comparisons is a batch of items: each
+pair of an item is scored once and takes part in all comparisons of that item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tertium.arrays import BoolArray, FloatArray, IntArray
+from tertium.data.judgements import JudgementSet
+from tertium.data.preferences import RankingSet
+from tertium.errors import DataError
+from tertium.segment import Segment
+
+Sides = Callable[[Segment], Sequence[tuple[str, ...]]]
+WINDOW = 64  # batches that are sorted by length together
+
+
+class TextTable:
+    """Numbers distinct texts as they are met.
+
+    >>> table = TextTable()
+    >>> [table.add(text) for text in ("a", "b", "a")], table.texts
+    ([0, 1, 0], ['a', 'b'])
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    @property
+    def texts(self) -> list[str]:
+        return list(self._numbers)
+
+    def add(self, text: str) -> int:
+        return self._numbers.setdefault(text, len(self._numbers))
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedSets:
+    """Sets of scores and of comparisons."""
+
+    scores: Sequence[JudgementSet] = ()
+    comparisons: Sequence[RankingSet] = ()
+
+    @property
+    def all(self) -> list[JudgementSet | RankingSet]:
+        return [*self.scores, *self.comparisons]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many judgements each set has, by name and language pair."""
+        return {f"{one.name} {one.lp}".strip(): len(one) for one in self.all}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pairs:
+    """Hypotheses with what they are compared to: numbers of texts.
+
+    `hypotheses` (pairs,), `others` (pairs, sides).
+    """
+
+    hypotheses: IntArray
+    others: IntArray
+
+    def __len__(self) -> int:
+        return len(self.hypotheses)
+
+    def take(self, rows: IntArray) -> Pairs:
+        return Pairs(hypotheses=self.hypotheses[rows], others=self.others[rows])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scored:
+    """Pairs with the human score of each, (pairs,)."""
+
+    pairs: Pairs
+    targets: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Compared:
+    """Pairs and what people preferred among them.
+
+    `items` (pairs,) numbers the item of each pair; pair `better[k]` was preferred to pair
+    `worse[k]` by `weights[k]` people, all (comparisons,), comparisons of one item standing together
+    from `starts[item]` to `starts[item + 1]`. Where two systems said the same, `better[k]` is
+    `worse[k]`: nothing can be learned from that, but a metric has to tie, which counts as an error.
+    """
+
+    pairs: Pairs
+    items: IntArray
+    better: IntArray
+    worse: IntArray
+    weights: FloatArray
+    starts: IntArray
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+def sides_of(against: str) -> Sides:
+    """How a segment is turned into comparisons: one tuple of texts for each of its references."""
+    if against == "source":
+        return lambda segment: [(segment.source or "",)]
+    if against == "both":
+        return lambda segment: [(r, segment.source or "") for r in segment.references]
+    return lambda segment: [(r,) for r in segment.references]
+
+
+def texts_read(segments: Iterable[Segment], against: str) -> list[str]:
+    """The distinct texts that comparisons of segments are made of.
+
+    >>> texts_read([Segment("a", "A", ("x", "y")), Segment("b", "A", ("x",))], "reference")
+    ['a', 'x', 'y', 'b']
+    """
+    sides = sides_of(against)
+    pairs = ((s.hypothesis, *texts) for s in segments for texts in sides(s))
+    return list(dict.fromkeys(text for pair in pairs for text in pair))
+
+
+def scored_pairs(sets: Iterable[JudgementSet], sides: Sides, table: TextTable) -> Scored:
+    """Every judged translation against each of its references, with its human score."""
+    hypotheses, others, targets = [], [], []
+    for judgement in (j for one in sets for j in one.judgements):
+        for texts in sides(judgement.segment):
+            hypotheses.append(table.add(judgement.segment.hypothesis))
+            others.append([table.add(text) for text in texts])
+            targets.append(judgement.score)
+    values = np.array(targets, dtype=np.float64)
+    return Scored(pairs=_pairs(hypotheses, others), targets=check_targets(values))
+
+
+def check_targets(targets: FloatArray) -> FloatArray:
+    """Refuse scores nothing can be learned from."""
+    if not len(targets):
+        raise DataError("there is nothing to learn from: no judgement with a text to compare to")
+    if not np.isfinite(targets).all():
+        raise DataError(f"{int((~np.isfinite(targets)).sum())} human scores are not numbers")
+    if np.ptp(targets) == 0:
+        raise DataError(
+            f"all {len(targets)} human scores are {targets[0]:g}: nothing can be learned from them"
+        )
+    return targets
+
+
+def compared_pairs(sets: Iterable[RankingSet], sides: Sides, table: TextTable) -> Compared:
+    """The comparisons without ties; equal ones are one with a weight."""
+    places: dict[tuple[int, int, tuple[int, ...]], int] = {}
+    better, worse, items = [], [], 0
+    for one in (rankings.without_ties() for rankings in sets):
+        rows = [
+            [
+                places.setdefault(
+                    (
+                        items + int(one.item_of[n]),
+                        table.add(one.segments[n].hypothesis),
+                        tuple(table.add(text) for text in texts),
+                    ),
+                    len(places),
+                )
+                for texts in sides(one.segments[n])
+            ]
+            if used
+            else []
+            for n, used in enumerate(one.compared)
+        ]
+        items += len(one.items)
+        for left, right, verdict in zip(one.left, one.right, one.verdicts, strict=True):
+            winner, loser = (left, right) if verdict > 0.5 else (right, left)
+            better += rows[winner]
+            worse += rows[loser]
+    return _compared(list(places), np.array(better, np.int64), np.array(worse, np.int64))
+
+
+def _compared(
+    keys: Sequence[tuple[int, int, tuple[int, ...]]], better: IntArray, worse: IntArray
+) -> Compared:
+    """Number items anew in order, and merge comparisons that were made more than once."""
+    if not (better != worse).any():
+        raise DataError(
+            "there is nothing to learn from: every comparison is a tie, or of a text with itself"
+        )
+    _, items = np.unique([key[0] for key in keys], return_inverse=True)
+    code = (items[better] * len(keys) + better) * len(keys) + worse
+    _, first, counts = np.unique(code, return_index=True, return_counts=True)
+    starts = np.searchsorted(items[better[first]], np.arange(items.max() + 2))
+    return Compared(
+        pairs=_pairs([key[1] for key in keys], [list(key[2]) for key in keys]),
+        items=items.astype(np.int64),
+        better=better[first],
+        worse=worse[first],
+        weights=counts.astype(np.float64),
+        starts=starts.astype(np.int64),
+    )
+
+
+def _pairs(hypotheses: Sequence[int], others: Sequence[Sequence[int]]) -> Pairs:
+    return Pairs(
+        hypotheses=np.array(hypotheses, dtype=np.int64),
+        others=np.array(others, dtype=np.int64).reshape(len(hypotheses), -1),
+    )
+
+
+def plan(sizes: IntArray, batch: int, rng: np.random.Generator) -> Iterator[IntArray]:
+    """A random order of examples cut into batches of similar size, so that little is padding.
+
+    The order is random; within a window of some batches examples are sorted by size, and the
+    batches of the window are shuffled again.
+
+    >>> rng = np.random.default_rng(1)
+    >>> sorted(np.concatenate(list(plan(np.array([3, 1, 2, 5, 4]), 2, rng))).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    order = rng.permutation(len(sizes))
+    for start in range(0, len(order), batch * WINDOW):
+        window = order[start : start + batch * WINDOW]
+        window = window[np.argsort(sizes[window], kind="stable")]
+        batches = [window[n : n + batch] for n in range(0, len(window), batch)]
+        for number in rng.permutation(len(batches)):
+            yield batches[number]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedBatch:
+    """Some items' pairs and comparisons; `better` and `worse` are rows of `pairs`."""
+
+    pairs: Pairs
+    better: IntArray
+    worse: IntArray
+    weights: FloatArray
+
+
+def comparisons_of(data: Compared, items: IntArray) -> ComparedBatch:
+    """What can be learned from some items: comparisons of two texts, with each pair once."""
+    rows = np.concatenate([np.arange(data.starts[i], data.starts[i + 1]) for i in items])
+    rows = rows[data.better[rows] != data.worse[rows]]
+    ends = np.concatenate([data.better[rows], data.worse[rows]])
+    used, where = np.unique(ends, return_inverse=True)
+    return ComparedBatch(
+        pairs=data.pairs.take(used),
+        better=where[: len(rows)],
+        worse=where[len(rows) :],
+        weights=data.weights[rows],
+    )
+
+
+def item_sizes(data: Compared, lengths: IntArray) -> IntArray:
+    """The longest text of each item, (items,)."""
+    sizes = np.zeros(len(data), dtype=np.int64)
+    np.maximum.at(sizes, data.items, pair_sizes(data.pairs, lengths))
+    return sizes
+
+
+def pair_sizes(pairs: Pairs, lengths: IntArray) -> IntArray:
+    """The longest text of each pair, (pairs,)."""
+    longest: IntArray = np.maximum(lengths[pairs.hypotheses], lengths[pairs.others].max(axis=1))
+    return longest
+
+
+def has_comparisons(data: Compared) -> BoolArray:
+    """Which items have a comparison of two texts, (items,)."""
+    learned = data.items[data.better[data.better != data.worse]]
+    flags: BoolArray = np.bincount(learned, minlength=len(data)) > 0
+    return flags

@@ -1,0 +1,31 @@
+"""Where the models that ship lie: the package `tertium_models`, found without importing it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+PACKAGE = "tertium_models"
+MISSING = Path("/nowhere") / PACKAGE  # where nothing is installed: no folder of it exists
+
+
+@lru_cache(maxsize=1)
+def shipped_models() -> Path:
+    """The folder that holds one folder for each model that ships."""
+    spec = find_spec(PACKAGE)
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    return Path(places[0]) if places else MISSING
+
+
+def are_installed() -> bool:
+    """Whether the models that ship are there at all."""
+    return shipped_models().is_dir()
+
+
+def how_to_install(name: str) -> str:
+    """What to say where the weights of a model that ships are missing."""
+    return (
+        f"the weights of {name} are not installed: install the package tertium-models "
+        "(in a checkout: pip install ./weights)"
+    )

@@ -1,0 +1,222 @@
+"""One training loop that knows neither network, data nor loss: it calls what it is given.
+
+    loss_of(batch) -> scalar tensor        batches(rng) -> the batches of one epoch
+    dev() -> float, higher is better       (absent: the last epoch is kept)
+
+Adam, gradient clipping, an epoch's table row, early stopping, seeds, mixed precision, and a
+snapshot after every epoch from which an interrupted run goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import time
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tertium import progress
+from tertium.errors import DataError
+from tertium.models.options import Epoch, TrainingOptions
+from tertium.models.snapshot import Snapshot, read_snapshot, write_snapshot
+
+log = logging.getLogger(__name__)
+Batch = TypeVar("Batch")
+
+
+@dataclass(kw_only=True)
+class Run:
+    """What a stage of training has come to: its log, the best weights and their statistic."""
+
+    stage: str
+    epochs: list[Epoch] = field(default_factory=list)
+    best: float = -math.inf
+    since_best: int = 0
+
+
+def fit(
+    network: nn.Module,
+    batches: Callable[[np.random.Generator], Iterable[Batch]],
+    loss_of: Callable[[Batch], Tensor],
+    *,
+    options: TrainingOptions,
+    dev: Callable[[], float] | None = None,
+    stage: str = "training",
+    snapshot: Path | None = None,
+    identity: str = "",
+    on_epoch: Callable[[Epoch], None] | None = None,
+) -> Run:
+    """Train until nothing improves; leaves the best epoch's weights in the network.
+
+    With `snapshot`, a file written after every epoch, a run that was interrupted in this stage
+    goes on from there; `identity` stands for its data and settings. However training ends, the best
+    epoch is what the network holds; `on_epoch` finds it there too.
+    """
+    torch.manual_seed(options.seed)
+    optimiser = torch.optim.AdamW(
+        network.parameters(), lr=options.rate, weight_decay=options.weight_decay
+    )
+    rng = np.random.default_rng(options.seed)
+    run = Run(stage=stage)
+    best = _copy(network)
+    found = read_snapshot(snapshot, identity) if snapshot is not None else None
+    if found is not None and found.stage == stage:
+        run, best = _restore(found, network, optimiser, rng)
+    try:
+        while len(run.epochs) < options.epochs and not _out_of_patience(run, options):
+            started = time.perf_counter()
+            loss = _one_epoch(network, batches(rng), loss_of, optimiser, options, run)
+            value = math.nan if dev is None else _evaluate(network, dev)
+            best = _note(run, network, best, loss, value, time.perf_counter() - started)
+            if snapshot is not None:
+                write_snapshot(snapshot, _capture(identity, run, network, best, optimiser, rng))
+            if on_epoch is not None:
+                on_epoch(run.epochs[-1])
+    finally:
+        network.load_state_dict(best)
+        network.eval()
+    return run
+
+
+def _out_of_patience(run: Run, options: TrainingOptions) -> bool:
+    return 0 < options.patience <= run.since_best
+
+
+def _one_epoch(
+    network: nn.Module,
+    batches: Iterable[Batch],
+    loss_of: Callable[[Batch], Tensor],
+    optimiser: torch.optim.Optimizer,
+    options: TrainingOptions,
+    run: Run,
+) -> float:
+    """One pass over the batches; the mean loss."""
+    network.train()
+    losses: list[Tensor] = []
+    number = len(run.epochs) + 1
+    known = list(batches)
+    with progress.task(f"{run.stage}, epoch {number}", total=len(known)) as advance:
+        for step, batch in enumerate(known):
+            done = (number - 1 + step / len(known)) / options.epochs
+            for group in optimiser.param_groups:
+                group["lr"] = options.rate * (1 - done if options.schedule == "linear" else 1)
+            with half_precision(network, options.mixed):
+                loss = loss_of(batch)
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(network.parameters(), options.clip)
+            optimiser.step()
+            losses.append(loss.detach())
+            advance(1)
+    if not losses:
+        raise DataError(f"{run.stage}: there is nothing to train on")
+    mean = float(torch.stack(losses).mean())
+    if not math.isfinite(mean):
+        raise DataError(
+            f"{run.stage}, epoch {number}: the loss is {mean}; lower the rate ({options.rate:g})"
+        )
+    return mean
+
+
+def half_precision(network: nn.Module, wanted: bool = True) -> AbstractContextManager[Any]:
+    """Matrix products in bf16 where the network lies on a GPU."""
+    device = next(network.parameters()).device.type
+    if wanted and device == "cuda":
+        return torch.autocast(device, dtype=torch.bfloat16)
+    return nullcontext()
+
+
+def _evaluate(network: nn.Module, dev: Callable[[], float]) -> float:
+    network.eval()
+    with torch.inference_mode():
+        return dev()
+
+
+def _note(
+    run: Run,
+    network: nn.Module,
+    best: dict[str, Tensor],
+    loss: float,
+    value: float,
+    seconds: float,
+) -> dict[str, Tensor]:
+    """Add a row to the log; the weights that are the best from now on."""
+    better = math.isnan(value) or value > run.best
+    if better:
+        best, run.since_best = _copy(network), 0
+        run.best = run.best if math.isnan(value) else value
+    else:
+        run.since_best += 1
+    number = len(run.epochs) + 1
+    run.epochs.append(
+        Epoch(
+            stage=run.stage, number=number, loss=loss, dev=value, seconds=seconds, best=better
+        )
+    )
+    log.info("%s, epoch %d: loss %.4f, dev %.4f", run.stage, number, loss, value)
+    return best
+
+
+def _copy(network: nn.Module) -> dict[str, Tensor]:
+    return copy.deepcopy({name: t.detach() for name, t in network.state_dict().items()})
+
+
+def _capture(
+    identity: str,
+    run: Run,
+    network: nn.Module,
+    best: dict[str, Tensor],
+    optimiser: torch.optim.Optimizer,
+    rng: np.random.Generator,
+) -> Snapshot:
+    device = next(network.parameters()).device
+    randomness = {"torch": torch.get_rng_state()}
+    if device.type == "cuda":
+        randomness["cuda"] = torch.cuda.get_rng_state(device)
+    return Snapshot(
+        identity=identity,
+        stage=run.stage,
+        progress={
+            "epochs": [vars(epoch) for epoch in run.epochs],
+            "best": run.best,
+            "since_best": run.since_best,
+            "order": rng.bit_generator.state,
+        },
+        network=network.state_dict(),
+        best=best,
+        optimiser=optimiser.state_dict()["state"],
+        randomness=randomness,
+    )
+
+
+def _restore(
+    found: Snapshot,
+    network: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    rng: np.random.Generator,
+) -> tuple[Run, dict[str, Tensor]]:
+    """Put everything back as it was after the snapshot's last epoch."""
+    device = next(network.parameters()).device
+    network.load_state_dict(found.network)
+    state = optimiser.state_dict()
+    optimiser.load_state_dict({**state, "state": found.optimiser})
+    rng.bit_generator.state = found.progress["order"]
+    torch.set_rng_state(found.randomness["torch"])
+    if device.type == "cuda" and "cuda" in found.randomness:
+        torch.cuda.set_rng_state(found.randomness["cuda"], device)
+    run = Run(
+        stage=found.stage,
+        epochs=[Epoch(**row) for row in found.progress["epochs"]],
+        best=float(found.progress["best"]),
+        since_best=int(found.progress["since_best"]),
+    )
+    log.info("%s: going on after epoch %d", run.stage, len(run.epochs))
+    return run, {name: tensor.to(device) for name, tensor in found.best.items()}

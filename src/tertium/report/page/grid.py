@@ -1,0 +1,301 @@
+"""What a page shows of segments: one row for each translation, a column for each metric.
+
+Rows go item by item, so that a test set with every output and a sparse set of judgements have the
+same shape. Two columns are derived: how far the metrics part on a translation, and how far they
+are from people. Both compare ranks, since scores of different metrics share no scale.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from tertium.arrays import BoolArray, FloatArray, IntArray
+from tertium.evaluation.scoring import Evaluation
+from tertium.meta.judged import JudgedSet
+from tertium.scores import ScoreMatrix
+from tertium.segment import Segment
+
+SHORT, LONG = 0.5, 2.0  # times the words of the reference that are worth a warning
+MARGIN = 3  # words that a length may differ without one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """What was translated; `label` is its name or number, `document` what it belongs to."""
+
+    label: str
+    document: str = ""
+    source: str = ""
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Column:
+    """One metric's scores of all rows, NaN where there are none."""
+
+    spec: str
+    name: str
+    values: FloatArray
+    higher_is_better: bool = True
+    decimals: int = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class About:
+    """How a metric of a meta-evaluation is shown; its tables hold scores of which higher is better.
+
+    A score of a metric that goes the other way was turned over there, and is turned back here.
+    """
+
+    spec: str
+    name: str
+    higher_is_better: bool = True
+    decimals: int = 4
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Grid:
+    """Translations in rows: which system, which item, the text, its scores and warnings."""
+
+    systems: tuple[str, ...]
+    items: tuple[Item, ...]
+    system_of: IntArray  # (rows,)
+    item_of: IntArray  # (rows,)
+    texts: tuple[str, ...]
+    columns: tuple[Column, ...]
+    human: FloatArray | None = None  # (rows,)
+    warnings: Mapping[str, BoolArray] = field(default_factory=dict)  # (rows,) each
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """The words of each translation, (rows,)."""
+        return np.array([len(text.split()) for text in self.texts], dtype=np.float64)
+
+    @cached_property
+    def ranks(self) -> FloatArray:
+        """The rank of each row under each metric from 0, the worst, to 1, (metrics, rows)."""
+        signed = [c.values if c.higher_is_better else -c.values for c in self.columns]
+        return np.array([shares(values) for values in signed]).reshape(len(signed), len(self))
+
+    @cached_property
+    def spread(self) -> FloatArray:
+        """How far the metrics part on each row: highest less lowest rank, (rows,)."""
+        if len(self.columns) < 2:
+            return np.full(len(self), np.nan)
+        result: FloatArray = self.ranks.max(axis=0) - self.ranks.min(axis=0)
+        return result
+
+    @cached_property
+    def misfit(self) -> FloatArray:
+        """The metrics' mean rank less people's, (rows,): above 0 where metrics are too kind."""
+        if self.human is None or not self.columns:
+            return np.full(len(self), np.nan)
+        judged = np.isfinite(self.human)
+        signed = [c.values if c.higher_is_better else -c.values for c in self.columns]
+        ours = np.mean([shares(np.where(judged, v, np.nan)) for v in signed], axis=0)
+        difference: FloatArray = ours - shares(self.human)
+        return difference
+
+    def row(self, item: int, system: int) -> int | None:
+        """The row of a system's translation of an item; None where there is none."""
+        return self._places.get((item, system))
+
+    def label(self, row: int) -> str:
+        """Which translation a row is, in words; the document too where sets share numbers."""
+        item, system = self.items[self.item_of[row]], self.systems[self.system_of[row]]
+        where = f" of {item.document}" if item.label in self._repeated else ""
+        return f"segment {item.label}{where}, {system}"
+
+    @cached_property
+    def _repeated(self) -> set[str]:
+        """Labels that more than one item has."""
+        counts = Counter(item.label for item in self.items)
+        return {label for label, count in counts.items() if count > 1}
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, int], int]:
+        pairs = zip(self.item_of.tolist(), self.system_of.tolist(), strict=True)
+        return {pair: n for n, pair in enumerate(pairs)}
+
+    def with_human(self, human: ScoreMatrix) -> Grid:
+        """The same with what people said, matched by the names of systems and items."""
+        labels = human.items or tuple(str(n + 1) for n in range(human.values.shape[1]))
+        system = {name: n for n, name in enumerate(human.systems)}
+        column = {label: n for n, label in enumerate(labels)}
+        values = np.full(len(self), np.nan)
+        for row, (s, i) in enumerate(zip(self.system_of, self.item_of, strict=True)):
+            place = (system.get(self.systems[s]), column.get(self.items[i].label))
+            if place[0] is not None and place[1] is not None:
+                values[row] = human.values[place]
+        return replace(self, human=values)
+
+
+def shares(values: FloatArray) -> FloatArray:
+    """Ranks as shares from 0 to 1, equals in the middle, NaN kept.
+
+    >>> shares(np.array([3.0, 1.0, np.nan, 3.0]))
+    array([0.75, 0.  ,  nan, 0.75])
+    """
+    result = np.full(len(values), np.nan)
+    known = np.flatnonzero(np.isfinite(values))
+    _, places, counts = np.unique(values[known], return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    middles = ends - (counts + 1) / 2  # of each group of equals, counted from 0
+    result[known] = middles[places] / max(len(known) - 1, 1)
+    return result
+
+
+def grid_of_evaluation(evaluation: Evaluation) -> Grid:
+    """All systems on all segments, item by item."""
+    testset, systems = evaluation.testset, evaluation.systems
+    size, several = len(testset), len(systems)
+    sources = testset.sources or [""] * size
+    references = testset.references or [()] * size
+    documents = testset.documents or [""] * size
+    items = tuple(
+        Item(label=str(n + 1), document=documents[n], source=sources[n],
+             references=tuple(references[n]))
+        for n in range(size)
+    )  # fmt: skip
+    texts = tuple(testset.systems[s][n] for n in range(size) for s in systems)
+    grid = Grid(
+        systems=systems,
+        items=items,
+        system_of=np.tile(np.arange(several), size),
+        item_of=np.repeat(np.arange(size), several),
+        texts=texts,
+        columns=tuple(_column(evaluation, metric) for metric in evaluation.metrics),
+    )
+    return replace(grid, warnings=row_warnings(grid))
+
+
+def _column(evaluation: Evaluation, metric: str) -> Column:
+    scores = evaluation.of_metric(metric)
+    return Column(
+        spec=metric,
+        name=metric_names(evaluation)[metric],
+        values=np.stack([s.segments for s in scores], axis=1).ravel(),
+        higher_is_better=scores[0].higher_is_better,
+        decimals=scores[0].decimals,
+    )
+
+
+def metric_names(evaluation: Evaluation) -> dict[str, str]:
+    """The name of each metric by its spec; two settings of one metric keep their specs."""
+    first = evaluation.scores[evaluation.systems[0]]
+    names = {metric: first[metric].name or metric for metric in evaluation.metrics}
+    shown = list(names.values())
+    return {m: name if shown.count(name) == 1 else m for m, name in names.items()}
+
+
+def grid_of_judged(
+    sets: Sequence[JudgedSet],
+    texts: Mapping[str, Mapping[tuple[str, str], Segment]],
+    about: Sequence[About] = (),
+) -> Grid:
+    """What people judged, of several sets, each a document; `texts` by set, system and item.
+
+    `about` says how the metrics are shown, as far as that is known.
+    """
+    systems = tuple(dict.fromkeys(s for judged in sets for s in judged.systems))
+    metrics = tuple(dict.fromkeys(m for judged in sets for m in judged.metrics))
+    items: list[Item] = []
+    cells: list[tuple[int, int, str, float, list[float]]] = []
+    for judged in sets:
+        found = texts.get(judged.name, {})
+        for place, label in enumerate(judged.items):
+            rows = _judged_rows(judged, place, metrics)
+            if not rows:
+                continue
+            known = [found.get((judged.systems[s], label)) for s, _, _ in rows]
+            some = next((segment for segment in known if segment is not None), Segment(""))
+            items.append(Item(label=label, document=judged.name, source=some.source or "",
+                              references=some.references))  # fmt: skip
+            for (s, human, scores), segment in zip(rows, known, strict=True):
+                text = segment.hypothesis if segment is not None else ""
+                number = systems.index(judged.systems[s])
+                cells.append((number, len(items) - 1, text, human, scores))
+    values = np.array([c[4] for c in cells]).reshape(len(cells), len(metrics))
+    grid = Grid(
+        systems=tuple(name or "all" for name in systems),
+        items=tuple(items),
+        system_of=np.array([c[0] for c in cells], dtype=np.int64),
+        item_of=np.array([c[1] for c in cells], dtype=np.int64),
+        texts=tuple(c[2] for c in cells),
+        columns=tuple(_judged_column(about, m, values[:, n]) for n, m in enumerate(metrics)),
+        human=np.array([c[3] for c in cells]),
+    )
+    return replace(grid, warnings=row_warnings(grid) if any(grid.texts) else {})
+
+
+def display_names(metrics: Sequence[str], about: Sequence[About]) -> dict[str, str]:
+    """The name of each metric by its spec; two settings of one metric keep their specs."""
+    given = {entry.spec: entry.name for entry in about}
+    names = [given.get(metric, metric) for metric in metrics]
+    return {m: n if names.count(n) == 1 else m for m, n in zip(metrics, names, strict=True)}
+
+
+def turned_back(values: FloatArray, metric: str, about: Sequence[About]) -> FloatArray:
+    """A metric's own scores, from those of which higher is better."""
+    down = any(entry.spec == metric and not entry.higher_is_better for entry in about)
+    return -values if down else values
+
+
+def _judged_column(about: Sequence[About], metric: str, values: FloatArray) -> Column:
+    unknown = About(spec=metric, name=metric)
+    known = next((entry for entry in about if entry.spec == metric), unknown)
+    return Column(
+        spec=metric,
+        name=known.name,
+        values=turned_back(values, metric, about),
+        higher_is_better=known.higher_is_better,
+        decimals=known.decimals,
+    )
+
+
+def _judged_rows(
+    judged: JudgedSet, place: int, metrics: Sequence[str]
+) -> list[tuple[int, float, list[float]]]:
+    """System, human score and metric scores of all that is known about one item."""
+    rows = []
+    for s in range(len(judged.systems)):
+        human = float(judged.human[s, place])
+        by_name = dict(zip(judged.metrics, judged.scores[:, s, place].tolist(), strict=True))
+        scores = [by_name.get(metric, float("nan")) for metric in metrics]
+        if human == human or any(score == score for score in scores):
+            rows.append((s, human, scores))
+    return rows
+
+
+def row_warnings(grid: Grid) -> dict[str, BoolArray]:
+    """What a reader should know of single translations, by kind; only kinds that occur."""
+    items = [grid.items[i] for i in grid.item_of]
+    pairs = list(zip(grid.texts, items, strict=True))
+    counts = np.array(
+        [_mean_words(item.references) for item in grid.items]
+    )
+    expected = counts[grid.item_of] if len(grid) else np.zeros(0)
+    apart = np.abs(grid.lengths - expected) > MARGIN
+    filled = np.array([bool(text.strip()) for text in grid.texts], dtype=bool)
+    found = {
+        "empty hypothesis": ~filled,
+        "empty reference": np.array([any(not r.strip() for r in i.references) for _, i in pairs]),
+        "hypothesis equals source": np.array(
+            [bool(item.source.strip()) and text == item.source for text, item in pairs]
+        ),
+        "much shorter than the reference": filled & apart & (grid.lengths < SHORT * expected),
+        "much longer than the reference": apart & (grid.lengths > LONG * expected),
+    }
+    return {kind: mask for kind, mask in found.items() if mask.any()}
+
+
+def _mean_words(texts: Sequence[str]) -> float:
+    return sum(len(t.split()) for t in texts) / len(texts) if texts else float("nan")

@@ -1,0 +1,1 @@
+"""Results as tables: text, Markdown, LaTeX, TSV, HTML."""

@@ -1,0 +1,143 @@
+"""Intervals and paired tests: equal to sacrebleu's on its metrics, to loops on small ones."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.bleu import BLEU as SacreBLEU
+from sacrebleu.metrics.chrf import CHRF as SacreChrF
+from sacrebleu.significance import PairedTest
+
+from tertium.data.testset import TestSet
+from tertium.errors import LengthError, UsageError
+from tertium.evaluation.comparison import compare
+from tertium.evaluation.resampling import (
+    bootstrap,
+    clusters,
+    interval,
+    paired_bootstrap,
+    paired_randomisation,
+)
+from tertium.scores import Scores
+
+
+def mean_scores(values: np.ndarray, name: str = "demo") -> Scores:
+    statistics = np.column_stack([values, np.ones(len(values))])
+    return Scores(metric=name, statistics=statistics, reduce=lambda t: t[..., 0] / t[..., 1])
+
+
+def test_bootstrap_intervals_and_p_values_are_those_of_sacrebleu(example: TestSet) -> None:
+    references = [list(column) for column in zip(*example.references, strict=True)]
+    systems = [(name, list(texts)) for name, texts in example.systems.items()]
+    peers = {"bleu": SacreBLEU(references=references), "chrf": SacreChrF(references=references)}
+    _, expected = PairedTest(systems, peers, references=None, test_type="bs", n_samples=300)()
+    result = compare(example, ["bleu", "chrf"], resamples=300)
+    for spec, title in (("bleu", "BLEU"), ("chrf", "chrF2")):
+        for place, system in enumerate(example.systems):
+            theirs = expected[title][place]
+            bounds = result.evaluation.intervals[system][spec]
+            assert result.evaluation.scores[system][spec].system == theirs.score
+            # sacrebleu adds in single precision
+            assert bounds.mean == pytest.approx(theirs.mean, abs=1e-4)
+            assert bounds.half_width == pytest.approx(theirs.ci, abs=1e-4)
+            if place:
+                assert result.p_value(spec, system) == pytest.approx(theirs.p_value, abs=2 / 300)
+
+
+def test_bootstrap_equals_a_loop() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=17)
+    drawn = bootstrap([mean_scores(values)], resamples=40, seed=7)[0]
+    indices = np.random.default_rng(7).choice(17, size=(40, 17), replace=True)
+    np.testing.assert_allclose(drawn, [values[row].mean() for row in indices])
+
+
+def test_randomisation_agrees_with_all_permutations() -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=10), rng.normal(loc=0.6, size=10)
+    observed = abs(a.mean() - b.mean())
+    exact = np.mean(
+        [
+            abs(np.mean((2 * np.array(mask) - 1) * (a - b))) >= observed - 1e-12
+            for mask in itertools.product([0, 1], repeat=10)
+        ]
+    )
+    p = paired_randomisation([mean_scores(a), mean_scores(b)], trials=20_000)[0, 1]
+    assert p == pytest.approx(exact, abs=0.015)
+
+
+@pytest.mark.parametrize("test", [paired_bootstrap, paired_randomisation])
+def test_identical_systems_have_p_one(test: object) -> None:
+    scores = mean_scores(np.random.default_rng(1).normal(size=50))
+    assert test([scores, scores])[0, 1] == 1.0  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("test", [paired_bootstrap, paired_randomisation])
+def test_clearly_different_systems_are_told_apart(test: object) -> None:
+    values = np.random.default_rng(1).normal(size=200)
+    p = test([mean_scores(values), mean_scores(values + 1)])  # type: ignore[operator]
+    assert p[0, 1] < 0.01
+    assert (p == p.T).all()
+    assert (np.diag(p) == 1).all()
+
+
+def test_memory_does_not_grow_with_the_product() -> None:
+    scores = mean_scores(np.random.default_rng(1).normal(size=50_000))
+    tracemalloc.start()
+    bootstrap([scores], resamples=1000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 120e6  # the product would take 400 MB
+
+
+def test_results_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = mean_scores(np.random.default_rng(1).normal(size=101))
+    whole = bootstrap([scores], resamples=37)
+    monkeypatch.setattr("tertium.evaluation.resampling.BLOCK_BYTES", 16 * 101 * 5)
+    np.testing.assert_allclose(bootstrap([scores], resamples=37), whole, rtol=1e-13)
+
+
+def test_clusters_follow_the_p_values() -> None:
+    scores = [mean_scores(np.full(3, value)) for value in (2.0, 3.0, 1.0)]
+    p = np.ones((3, 3))
+    assert clusters(scores, p) == [1, 1, 1]
+    p[2, :] = p[:, 2] = 0.01
+    assert clusters(scores, p) == [1, 1, 2]
+    p[0, 1] = p[1, 0] = 0.01
+    assert clusters(scores, p) == [2, 1, 3]
+
+
+def test_lower_can_be_better() -> None:
+    scores = [
+        Scores(metric="ter", statistics=np.array([[value, 1.0]]), higher_is_better=False,
+               reduce=lambda t: t[..., 0] / t[..., 1])
+        for value in (2.0, 1.0)
+    ]  # fmt: skip
+    assert clusters(scores, np.zeros((2, 2))) == [2, 1]
+
+
+def test_interval_cuts_as_sacrebleu_cuts() -> None:
+    bounds = interval(np.random.default_rng(2).permutation(np.arange(1000.0)))
+    assert (bounds.low, bounds.high, bounds.half_width) == (25.0, 974.0, 474.5)
+
+
+def test_faults_are_refused() -> None:
+    with pytest.raises(UsageError, match="at least one resample"):
+        bootstrap([mean_scores(np.ones(3))], resamples=0)
+    with pytest.raises(LengthError, match="different length"):
+        bootstrap([mean_scores(np.ones(3)), mean_scores(np.ones(4))])
+    with pytest.raises(UsageError, match="at least two systems"):
+        compare(TestSet(systems={"a": ("x",)}, references=(("x",),)), "bleu")
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+def test_one_segment_proves_nothing(test: Any) -> None:
+    lone = TestSet(systems={"a": ["the cat"], "b": ["a dog ran"]}, references=[["the cat"]])
+    result = compare(lone, ["chrf"], test=test, resamples=50)
+    assert np.isnan(result.p_value("chrf", "b"))
+    assert result.clusters["chrf"] == [1, 1]
+    assert result.records()[1]["p_value"] != result.records()[1]["p_value"]

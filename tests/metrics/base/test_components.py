@@ -1,0 +1,175 @@
+"""The component columns of BLEU, NIST and TER against their definitions and their metrics."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tertium.errors import UsageError
+from tertium.metrics.base.components import COSTS, NAMES, LexicalFeatures, tokens
+from tertium.metrics.base.featurizer import single
+from tertium.metrics.base.information import Information
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.lexical.bleu import BLEU
+from tertium.metrics.lexical.meteor import METEOR
+from tertium.metrics.lexical.nist import NIST
+from tertium.metrics.regression import parallel
+from tertium.metrics.regression.closeness import EmbeddingFeatures, greedy_match
+from tertium.metrics.regression.entailment.featurizer import EntailmentFeatures
+from tertium.metrics.regression.entailment.vectors import locate_pieces
+from tertium.metrics.regression.parallel import CHUNK, rows_of
+from tertium.metrics.regression.regressions import MetricColumn
+from tertium.segment import Segment
+from tertium.text.edits import Costs
+
+PAIRS = [
+    ("the cat sat on the mat", "the cat sat on a mat"),
+    ("on the mat sat a black cat", "a cat sat on the mat"),
+    ("It costs 3.5 million euros.", "The price is 3.5 million euros."),
+    ("a", "completely different words"),
+]
+SEGMENTS = [Segment(h, None, (r,)) for h, r in PAIRS]
+
+
+def columns(part: str, segments: list[Segment] = SEGMENTS) -> dict[str, np.ndarray]:
+    featurizer = LexicalFeatures(parts=(part,))  # type: ignore[arg-type]
+    return dict(zip(featurizer.names, featurizer(segments).T, strict=True))
+
+
+def test_there_are_as_many_as_published() -> None:
+    # Pado et al. 2009, section 4.3: 18, 16 and 50, in linear and log space
+    sizes = {part: len(names) for part, names in NAMES.items()}
+    assert sizes == {"bleu": 18, "nist": 16, "ter": 50}
+    assert len(LexicalFeatures().names) == 2 * 84
+    assert len(COSTS) == 10
+    assert COSTS[0] == Costs()
+    assert min(costs.insertion for costs in COSTS) < 0.1
+
+
+def test_bleu_components_are_bleus() -> None:
+    found = columns("bleu")
+    for name, smooth in (("bleu.bleu-4", "none"), ("bleu.smooth-bleu-4", "add-k")):
+        metric = BLEU(smooth_method=smooth, lowercase=True, effective_order=False)  # type: ignore[arg-type]
+        np.testing.assert_allclose(
+            100 * found[name][:3], metric.score(SEGMENTS).segments[:3], rtol=1e-9
+        )
+
+
+def test_bleu_components_by_hand() -> None:
+    found = columns("bleu", [Segment("a b c", None, ("a b d e",))])
+    assert found["bleu.precision-1"][0] == pytest.approx(2 / 3)
+    assert found["bleu.precision-2"][0] == pytest.approx(1 / 2)
+    assert found["bleu.precision-3"][0] == 0
+    assert found["bleu.smooth-precision-3"][0] == pytest.approx(1 / 2)
+    assert found["bleu.penalty"][0] == pytest.approx(math.exp(1 - 4 / 3))
+    assert found["log bleu.precision-1"][0] == pytest.approx(math.log(2 / 3 + 0.01))
+
+
+def test_nist_of_one_reference_is_nists() -> None:
+    # without a background both learn from the one reference alone
+    found = columns("nist", [SEGMENTS[0]])
+    expected = [NIST(order=n).sentence_score(PAIRS[0][0], [PAIRS[0][1]]) for n in (1, 5, 10)]
+    assert [found[f"nist.nist-{n}"][0] for n in (1, 5, 10)] == pytest.approx(expected)
+
+
+def test_information_prefers_rare_words() -> None:
+    learned = Information.of([["the", "cat"], ["the", "dog"], ["the", "cow"]], least=1)
+    featurizer = LexicalFeatures(parts=("nist",), information=learned)
+    common, rare = featurizer(
+        [Segment("the", None, ("the dog",)), Segment("dog", None, ("the dog",))]
+    )[:, featurizer.names.index("nist.information-1")]
+    assert rare > common > 0
+
+
+def test_ter_components_count_edits() -> None:
+    found = columns("ter", [Segment("on the mat sat a cat", None, ("a cat sat on the mat",))])
+    assert found["ter.ter 1/1/1/1"][0] == pytest.approx(2 / 6)
+    assert found["ter.shifts 1/1/1/1"][0] == pytest.approx(2 / 6)
+    assert found["ter.insertions 1/1/1/1"][0] == 0
+    cheap = columns("ter", [Segment("a cat", None, ("a black cat sat",))])
+    assert cheap["ter.ter 0.05/1/1/1"][0] == pytest.approx(2 * 0.05 / 4)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\0", "😀", "a" * 5000, "word " * 500])
+def test_columns_are_finite(text: str) -> None:
+    rows = LexicalFeatures()([Segment(text, None, ("a word",)), Segment("a word", None, (text,))])
+    assert np.isfinite(rows).all()
+
+
+def test_tokens_are_lower_case_words() -> None:
+    assert tokens("Hello, World!") == ("hello", ",", "world", "!")
+
+
+def test_several_references_are_taken_apart() -> None:
+    parts, owner = single([Segment("h", "s", ("a", "b")), Segment("k", None, ("c",))])
+    assert [p.references for p in parts] == [("a",), ("b",), ("c",)]
+    assert parts[0].source == "s"
+    assert owner.tolist() == [0, 0, 1]
+    with pytest.raises(UsageError, match="one reference"):
+        LexicalFeatures()([Segment("h", None, ("a", "b"))])
+
+
+def test_many_segments_are_computed_in_processes_with_the_same_rows() -> None:
+    featurizer = LexicalFeatures(parts=("bleu",))
+    segments = [Segment(f"the cat {n}", None, (f"a cat {n % 97}",)) for n in range(5 * CHUNK)]
+    rows = rows_of(featurizer, segments)
+    np.testing.assert_array_equal(rows, featurizer(segments))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "forks"),
+    [("glove", True), ("file/my.txt", True), ("minilm@4", False), ("use", False), ("toy", False)],
+)
+def test_what_runs_a_network_is_not_forked(vectors: str, forks: bool) -> None:
+    assert EntailmentFeatures(vectors=vectors).forks == forks
+    assert not EmbeddingFeatures(vectors).forks
+
+
+def test_a_column_of_a_metric_forks_where_it_is_a_formula() -> None:
+    assert MetricColumn(METEOR()).forks
+    assert not MetricColumn(load_metric("bertscore:encoder=toy")).forks
+    assert not MetricColumn(load_metric("tertium-small")).forks
+
+
+def test_many_segments_over_contextual_vectors_stay_in_this_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Torch's threads do not survive a fork: a child would wait for them for ever."""
+    pytest.importorskip("spacy")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("forked")
+
+    monkeypatch.setattr(parallel, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(parallel, "cores", lambda: 2)
+    featurizer = EntailmentFeatures(groups=("alignment",), vectors="toy")
+    segments = [Segment(f"cat {n % 8}", None, (f"a {n}",)) for n in range(parallel.WORTHWHILE)]
+    rows = rows_of(featurizer, segments)
+    np.testing.assert_array_equal(rows[:8], featurizer(segments[:8]))
+    with pytest.raises(AssertionError, match="forked"):
+        rows_of(LexicalFeatures(parts=("ter",)), segments)
+
+
+def test_rows_are_in_order_and_duplicates_equal() -> None:
+    rows = rows_of(LexicalFeatures(parts=("bleu",)), [*SEGMENTS, *reversed(SEGMENTS)])
+    np.testing.assert_array_equal(rows[: len(SEGMENTS)], rows[len(SEGMENTS) :][::-1])
+
+
+def test_embedding_columns_of_a_toy() -> None:
+    rows = EmbeddingFeatures("toy")(
+        [Segment("a cat", None, ("a cat",)), Segment("", None, ("a cat",))]
+    )
+    np.testing.assert_allclose(rows[0], 1.0, atol=1e-6)
+    assert (rows[1, :3] == 0).all()
+    recall, precision, f1 = greedy_match(
+        np.eye(3, dtype=np.float32)[:1], np.eye(3, dtype=np.float32)[:2]
+    )
+    assert (recall, precision) == (0.5, 1.0)
+    assert f1 == pytest.approx(2 / 3)
+
+
+def test_pieces_are_found_in_their_text() -> None:
+    places = list(locate_pieces("Don't panic", ["▁Don", "'", "t", "▁pan", "ic"]))
+    assert ["Don't panic"[a:b] for a, b in places] == ["Don", "'", "t", "pan", "ic"]

@@ -1,0 +1,146 @@
+"""BERTScore and BERTR: equal to the bert-score package; idf, rescaling, several references."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.encoders.toy import ToyEncoder
+from tertium.errors import MissingResourceError, UsageError
+from tertium.metrics import load_metric
+from tertium.metrics.embedding.bertr import BERTR
+from tertium.metrics.embedding.bertscore import BERTScore, Frequencies
+from tertium.segment import Segment
+
+GOLDEN = json.loads(
+    (Path(__file__).parents[2] / "golden" / "embedding_metrics.json").read_text(encoding="utf-8")
+)
+PAIRS = [Segment(hypothesis, None, (reference,)) for hypothesis, reference in GOLDEN["pairs"]]
+
+
+@pytest.mark.parametrize("idf", [False, True])
+def test_values_equal_the_bert_score_package(idf: bool) -> None:
+    scores = BERTScore(encoder="minilm@4", idf=idf).score(PAIRS)
+    np.testing.assert_allclose(
+        scores.statistics[:, :3], GOLDEN["idf" if idf else "plain"], atol=1e-5
+    )
+
+
+def test_the_best_of_several_references_is_taken_as_the_package_does() -> None:
+    for case in GOLDEN["several"]:
+        segment = Segment(case["hypothesis"], None, tuple(case["references"]))
+        found = BERTScore(encoder="minilm@4").score([segment]).statistics[0, :3]
+        np.testing.assert_allclose(found, case["best"], atol=1e-5)
+
+
+def test_mean_over_references_is_the_mean_of_single_scores() -> None:
+    hypothesis, references = "a dog barked", ("the dog barked loudly", "a dog was barking")
+    metric = BERTScore(encoder="toy", references="mean")
+    single = [metric.sentence_score(hypothesis, [r]) for r in references]
+    assert metric.sentence_score(hypothesis, references) == pytest.approx(np.mean(single))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("idf", [False, True])
+def test_five_hundred_segments_equal_the_package(human_data: Path, idf: bool) -> None:
+    bert_score = pytest.importorskip("bert_score")
+    from tertium.data.collection import Collection
+    from tertium.encoders.encoder import EncoderName
+    from tertium.encoders.weights import locate
+
+    segments = Collection(human_data).judgements("da/wmt17", "de-en").segments[:500]
+    expected = bert_score.score(
+        [s.hypothesis for s in segments], [s.references[0] for s in segments],
+        model_type=str(locate(EncoderName("minilm")).folder), num_layers=4, idf=idf, device="cpu",
+        nthreads=0,
+    )  # fmt: skip
+    found = BERTScore(encoder="minilm@4", idf=idf).score(segments).statistics[:, :3]
+    np.testing.assert_allclose(found, np.column_stack([e.numpy() for e in expected]), atol=1e-4)
+
+
+def test_measure_chooses_the_score_and_keeps_all_three() -> None:
+    # Every hypothesis word is in the reference; the reference has one word more.
+    segment = Segment("the cat sat", None, ("the cat sat down",))
+    by_measure = {
+        m: BERTScore(encoder="toy", measure=m).score([segment])  # type: ignore[arg-type]
+        for m in ("precision", "recall", "f1")
+    }
+    assert by_measure["precision"].system == pytest.approx(1.0)
+    assert by_measure["recall"].system < 1.0
+    p, r = by_measure["precision"].system, by_measure["recall"].system
+    assert by_measure["f1"].system == pytest.approx(2 * p * r / (p + r))
+    assert by_measure["f1"].columns == ("precision", "recall", "f1", "segments")
+
+
+def test_inverse_document_frequencies_by_hand() -> None:
+    texts = ["the cat", "the dog", "the dog"]
+    found = Frequencies.count(ToyEncoder(), texts)
+    assert found.weight("the") == 0.0  # in all three: log(4 / 4)
+    assert found.weight("dog") == pytest.approx(math.log(4 / 3))
+    assert found.weight("cat") == pytest.approx(math.log(4 / 2))
+    assert found.weight("unseen") == pytest.approx(math.log(4))
+    assert found.weight("") == 0.0
+
+
+def test_idf_from_a_file_lets_a_score_stand_alone(tmp_path: Path) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("the cat\nthe dog\na bird\n", encoding="utf-8")
+    metric = BERTScore(encoder="toy", idf=True, idf_texts=str(texts))
+    assert not metric.reads_corpus
+    assert load_metric(metric.spec) == metric
+    one = Segment("the cat", None, ("the dog",))
+    other = Segment("a bird sang", None, ("a bird sang",))
+    assert metric.score([one]).segments[0] == metric.score([one, other]).segments[0]
+
+
+def test_idf_from_references_reads_the_corpus() -> None:
+    metric = BERTScore(encoder="toy", idf=True)
+    assert metric.reads_corpus
+    one = Segment("the cat", None, ("the dog",))
+    alone, beside = metric.score([one]), metric.score([one, Segment("x", None, ("the end",))])
+    assert alone.segments[0] != beside.segments[0]
+
+
+def test_idf_texts_must_be_there_and_used(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="idf is off"):
+        BERTScore(idf_texts="x.txt")
+    metric = BERTScore(encoder="toy", idf=True, idf_texts=str(tmp_path / "absent.txt"))
+    with pytest.raises(MissingResourceError, match=r"absent\.txt"):
+        metric.sentence_score("a", ["b"])
+
+
+def test_rescaling_keeps_the_order_and_the_best_value() -> None:
+    plain = BERTScore(encoder="minilm@4").score(PAIRS).segments
+    wide = BERTScore(encoder="minilm@4", rescale=True).score(PAIRS).segments
+    assert (np.argsort(plain) == np.argsort(wide)).all()
+    assert wide.max() == pytest.approx(1.0, abs=1e-5)
+    assert wide.min() < plain.min()
+
+
+def test_rescaling_needs_a_stored_baseline() -> None:
+    with pytest.raises(UsageError, match="baseline"):
+        BERTScore(encoder="toy", rescale=True).sentence_score("a", ["b"])
+
+
+def test_bertr_is_recall_without_special_tokens() -> None:
+    recall = BERTScore(encoder="minilm@4", special=False, measure="recall").score(PAIRS).segments
+    np.testing.assert_array_equal(BERTR(encoder="minilm@4").score(PAIRS).segments, recall)
+
+
+def test_bertr_does_not_punish_what_is_added() -> None:
+    metric = BERTR(encoder="toy")
+    assert metric.sentence_score("the cat sat down", ["the cat sat"]) == pytest.approx(1.0)
+    assert metric.sentence_score("the cat", ["the cat sat down"]) < 0.8
+
+
+def test_the_signature_tells_what_decides_the_score() -> None:
+    signature = BERTScore(encoder="minilm@4").score(PAIRS).signature
+    assert signature.startswith(
+        "BERTScore|nrefs:1|against:reference|model:minilm@53aa5117|layer:4|prec:fp32|maxlen:"
+    )
+    assert "|trunc:0|measure:f1|idf:no|special:yes|version:" in signature
+    assert "|idf:refs|" in BERTScore(encoder="toy", idf=True).score(PAIRS).signature

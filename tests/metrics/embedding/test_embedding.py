@@ -1,0 +1,189 @@
+"""What metrics over embeddings share: sides, references, warnings, signatures, explanations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.errors import NeedsError, UsageError
+from tertium.metrics import load_metric
+from tertium.metrics.embedding.bertr import BERTR
+from tertium.metrics.embedding.bertscore import BERTScore
+from tertium.metrics.embedding.metric import EmbeddingMetric
+from tertium.metrics.embedding.sss import SSS
+from tertium.metrics.embedding.wmd import WMD
+from tertium.segment import Segment
+
+NAMES = ("bertr", "bertscore", "wmd", "wmdo", "smd", "sss", "sentsim")
+BOTH = Segment("a b c", "a b", ("c d",))
+
+
+def toy(name: str, **fields: object) -> EmbeddingMetric:
+    metric = load_metric(name, encoder="toy", **fields)
+    assert isinstance(metric, EmbeddingMetric)
+    return metric
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_is_the_mean_of_reference_and_source(name: str) -> None:
+    sides = [toy(name, against=side).score([BOTH]).system for side in ("reference", "source")]
+    assert toy(name, against="both").score([BOTH]).system == pytest.approx(np.mean(sides))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_auto_takes_references_where_there_are_any(name: str) -> None:
+    auto = toy(name)
+    with_references = toy(name, against="reference").score([BOTH]).system
+    assert auto.score([BOTH]).system == with_references
+    bare = Segment(BOTH.hypothesis, BOTH.source)
+    assert auto.score([bare]).system == toy(name, against="source").score([bare]).system
+
+
+def test_auto_refuses_to_mix_settings() -> None:
+    with pytest.raises(NeedsError, match="segment 2 has no references"):
+        toy("sss").score([BOTH, Segment("x", "y")])
+    with pytest.raises(NeedsError, match="neither"):
+        toy("sss").score([Segment("x")])
+    with pytest.raises(NeedsError, match="needs the source"):
+        toy("sss", against="both").score([Segment("x", None, ("y",))])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_references_are_best_or_mean(name: str) -> None:
+    two = Segment("a b c", None, ("a b d", "x y"))
+    single = [toy(name).score([Segment("a b c", None, (r,))]).system for r in two.references]
+    best = max(single) if toy(name).higher_is_better else min(single)
+    assert toy(name).score([two]).system == pytest.approx(best)
+    mean = toy(name, references="mean").score([two]).system
+    assert mean == pytest.approx(np.mean(single))
+
+
+def test_a_varying_number_of_references() -> None:
+    segments = [
+        Segment("a b", None, ("a c",)),
+        Segment("a b", None, ("x", "a b", "y")),
+        Segment("a b", None, ("z", "a")),
+    ]
+    together = toy("bertscore").score(segments).segments
+    alone = [toy("bertscore").score([s]).segments[0] for s in segments]
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_duplicates_far_apart_are_equal_to_the_last_bit(name: str) -> None:
+    rng = np.random.default_rng(5)
+    words = [f"w{n}" for n in range(40)]
+    texts = [" ".join(rng.choice(words, size=rng.integers(1, 12))) for _ in range(60)]
+    segments = [Segment(a, None, (b,)) for a, b in zip(texts[:30], texts[30:], strict=True)]
+    scores = toy(name).score([*segments, *segments[::-1]]).segments
+    assert (scores[:30] == scores[30:][::-1]).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_without_a_known_word_are_defined(name: str, tmp_path: Path) -> None:
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("cat 1 0\ndog 0 1\n", encoding="utf-8")
+    metric = load_metric(name, encoder=f"file/{vectors}")
+    rows = [("zebra", "cat"), ("zebra", "zebra"), ("cat", "cat"), ("dog", "cat")]
+    scores = metric.score([Segment(h, None, (r,)) for h, r in rows])
+    assert np.isfinite(scores.segments).all()
+    unknown, equal, same, other = scores.segments if metric.higher_is_better else -scores.segments
+    assert unknown <= other < same
+    assert equal == pytest.approx(same, abs=0.11)  # WMDO: its copy of one word has one chunk of one
+    assert scores.warnings["unknown word"] == 1  # each distinct text is counted once
+
+
+def test_warnings_count_what_a_reader_should_know() -> None:
+    long = "word " * 600
+    segments = [
+        Segment(long, "x", ("short",)),
+        Segment("", "x", ("short",)),
+        Segment("same", "same", ("short",)),
+        Segment("short", "x", ("",)),
+        Segment("Привет, мир", "x", ("short",)),
+    ]
+    assert BERTScore(encoder="minilm@1").score(segments).warnings == {
+        "empty hypothesis": 1,
+        "empty reference": 1,
+        "hypothesis equals source": 1,
+        "truncated text": 1,
+        "language unknown to minilm": 1,
+    }
+
+
+def test_the_signature_counts_truncated_texts() -> None:
+    long = Segment("word " * 600, None, ("short",))
+    assert "|trunc:1|" in BERTScore(encoder="minilm@1").score([long]).signature
+    windowed = BERTScore(encoder="minilm@1", long="window").score([long])
+    assert "|long:window|trunc:0|" in windowed.signature
+
+
+def test_a_language_pair_outside_the_encoder_is_counted() -> None:
+    segment = Segment("a cat", "yksi kissa")
+    assert SSS(lp="fi-en").score([segment]).warnings == {"language unknown to use": 1}
+    assert SSS(lp="de-en").score([segment]).warnings == {}
+    # Against the reference the source language does not matter.
+    referenced = Segment("a cat", "yksi kissa", ("the cat",))
+    assert SSS(lp="fi-en").score([referenced]).warnings == {}
+    with pytest.raises(UsageError, match="de-en"):
+        SSS(lp="fi")
+
+
+def test_a_source_in_a_foreign_script_is_counted() -> None:
+    assert SSS().score([Segment("a cat", "\u0db4\u0dd6\u0dc3\u0dcf")]).warnings == {
+        "language unknown to use": 1
+    }
+    assert SSS().score([Segment("a cat", "\u732b")]).warnings == {}
+
+
+def test_an_empty_source_is_counted_and_defined() -> None:
+    scores = SSS().score([Segment("a cat", "")])
+    assert scores.warnings == {"empty source": 1}
+    assert scores.system == 0.0
+
+
+def test_both_sides_stand_in_the_signature() -> None:
+    signature = SSS(against="both").score([Segment("a cat", "eine Katze", ("the cat",))]).signature
+    assert "|against:reference+source|model:minilm@" in signature
+    assert "|srcmodel:use@" in signature
+
+
+def test_precision_is_a_field_and_in_the_signature() -> None:
+    metric = BERTR(encoder="minilm@1", precision="bf16")
+    assert load_metric(metric.spec) == metric
+    assert "|prec:bf16|" in metric.score([BOTH]).signature
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_explanation_is_plain_data_and_has_the_score(name: str) -> None:
+    segment = Segment("the cat sat", None, ("a cat sat down", "dogs bark"))
+    metric = load_metric(name, encoder="minilm@2")
+    explained = metric.explain(segment)  # type: ignore[attr-defined]
+    read = json.loads(json.dumps(explained.as_dict()))
+    assert read["score"] == pytest.approx(metric.score([segment]).system)
+    assert read["metric"] == metric.spec
+    assert [c["text"] for c in read["comparisons"]] == list(segment.references)
+    for comparison in read["comparisons"]:
+        for link in comparison["links"]:
+            assert link["hypothesis"] < len(comparison["hypothesis_pieces"])
+            assert link["other"] < len(comparison["other_pieces"])
+
+
+def test_links_name_the_pieces_that_found_each_other() -> None:
+    explained = BERTR(encoder="minilm@4").explain(Segment("A cat sat.", None, ("The cat sat.",)))
+    (comparison,) = explained.comparisons
+    assert comparison.hypothesis_pieces == ("a", "cat", "sat", ".")
+    found = {link.other: link.hypothesis for link in comparison.links}
+    assert (found[1], found[2], found[3]) == (1, 2, 3)
+    assert {link.direction for link in comparison.links} == {"recall"}
+    mean = sum(link.similarity * link.weight for link in comparison.links)
+    assert mean == pytest.approx(explained.score, abs=1e-6)
+
+
+def test_an_explanation_of_an_empty_text_has_no_links() -> None:
+    explained = WMD(encoder="toy").explain(Segment("", None, ("a b",)))
+    assert explained.score == 2.0
+    assert explained.comparisons[0].links == ()

@@ -1,0 +1,176 @@
+"""SSS and SentSim: sentence-transformers' cosines, the paper's formula, examples and settings."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.encoders.weights import find
+from tertium.errors import UsageError
+from tertium.metrics.embedding.bertscore import BERTScore
+from tertium.metrics.embedding.sentsim import SentSim
+from tertium.metrics.embedding.smd import SMD
+from tertium.metrics.embedding.sss import SSS
+from tertium.metrics.embedding.wmd import WMD
+from tertium.segment import Segment
+
+GOLDEN = json.loads(
+    (Path(__file__).parents[2] / "golden" / "embedding_metrics.json").read_text(encoding="utf-8")
+)
+PAIRS = [Segment(hypothesis, None, (reference,)) for hypothesis, reference in GOLDEN["pairs"]]
+
+
+def test_sss_equals_sentence_transformers() -> None:
+    found = SSS(encoder="minilm").score(PAIRS).segments
+    np.testing.assert_allclose(found, GOLDEN["sss"], atol=1e-5)
+
+
+def test_sss_does_not_depend_on_the_layer() -> None:
+    by_layer = [SSS(encoder=f"minilm@{n}").score(PAIRS).segments for n in (2, 6)]
+    np.testing.assert_array_equal(*by_layer)
+
+
+def test_corpus_normalisation_is_the_published_formula() -> None:
+    a = SSS(encoder="minilm@4").score(PAIRS).segments
+    b = BERTScore(encoder="minilm@4").score(PAIRS).segments
+    a, b = ((x - x.min()) / (x.max() - x.min()) for x in (a, b))
+    expected = 0.5 * np.exp(a) + 0.5 * np.exp(b)
+    metric = SentSim(encoder="minilm@4", normalise="corpus")
+    np.testing.assert_allclose(metric.score(PAIRS).segments, expected, atol=1e-6)
+    assert metric.reads_corpus
+    assert not SentSim().reads_corpus
+
+
+def test_a_distance_is_turned_around() -> None:
+    a = SMD(encoder="minilm@4").score(PAIRS).segments
+    b = WMD(encoder="minilm@4").score(PAIRS).segments
+    a, b = (1 - (x - x.min()) / (x.max() - x.min()) for x in (a, b))
+    metric = SentSim(encoder="minilm@4", sentence="smd", token="wmd", normalise="corpus")
+    np.testing.assert_allclose(
+        metric.score(PAIRS).segments, 0.5 * np.exp(a) + 0.5 * np.exp(b), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "token"), list(itertools.product(("sss", "smd"), ("bertscore", "wmd")))
+)
+def test_equal_texts_reach_e_and_nothing_passes_it(sentence: str, token: str) -> None:
+    metric = SentSim(encoder="minilm@4", sentence=sentence, token=token)  # type: ignore[arg-type]
+    scores = metric.score(PAIRS)
+    assert scores.segments[4] == pytest.approx(math.e, abs=1e-4)  # "He went home."
+    assert scores.segments.max() == scores.segments[4]
+    assert scores.columns == ("score", "sentence", "token", "segments")
+
+
+def test_weights_and_plain_combination() -> None:
+    metric = SentSim(encoder="toy", combine="plain", sentence_weight=0.25, token_weight=0.75)
+    row = metric.score([Segment("a b", None, ("a c",))]).statistics[0]
+    assert row[0] == pytest.approx(0.25 * row[1] + 0.75 * row[2])
+    with pytest.raises(UsageError, match="weights"):
+        SentSim(sentence_weight=-1.0)
+    with pytest.raises(UsageError, match="weights"):
+        SentSim(sentence_weight=0.0, token_weight=0.0)
+
+
+def test_fixed_bounds_are_monotone_in_both_parts() -> None:
+    metric = SentSim(encoder="minilm@4")
+    raw = np.array([[0.1, 0.5], [0.2, 0.5], [0.2, 0.6]])
+    rows = metric.finish(raw, metric.encoder_of("reference"), "reference")
+    assert (np.diff(rows[:, 0]) > 0).all()
+
+
+def test_blank_texts_have_defined_scores() -> None:
+    metric = SentSim(encoder="minilm@4")
+    texts = [("", "a cat"), ("zum zam", "a cat sat"), (" ", "")]
+    empty, bad, equal = metric.score([Segment(h, None, (r,)) for h, r in texts]).segments
+    assert empty < bad < equal == pytest.approx(math.e)
+
+
+def test_blank_texts_do_not_stretch_the_corpus_scale() -> None:
+    metric = SentSim(encoder="minilm@4", normalise="corpus", token="wmd")
+    plain = metric.score(PAIRS).segments
+    beside = metric.score([*PAIRS, Segment("", None, ("a cat",))]).segments
+    np.testing.assert_allclose(beside[:-1], plain, atol=1e-9)
+    assert beside[-1] < plain.min()
+
+
+def test_without_references_the_source_is_read_by_a_multilingual_encoder() -> None:
+    source = "Das Parlament lehnte am Dienstag den neuen Haushalt ab."
+    good = Segment("Parliament rejected the new budget on Tuesday.", source)
+    bad = Segment("My old bicycle is green and rusty.", source)
+    scores = SentSim().score([good, bad])
+    assert scores.segments[0] > scores.segments[1]
+    assert "|against:source|model:use@" in scores.signature
+
+
+# Table 1 of Song et al. 2021: two paraphrases, then two negations of the reference.
+TURNAROUND = (
+    "We have made a complete turnaround.",
+    ["We did a complete turnaround.", "We made a turnaround."],
+    ["We have not made a complete turnaround.", "We have made an incomplete turnaround."],
+)
+# Table 6: reference, the better and the worse translation (negated, shuffled or turned around).
+EXAMPLES = [
+    ("The food tastes good.", "The food tastes not bad.", "The food tastes not good."),
+    (
+        "President Barack Obama also backs the proposal.",
+        "President Obama also supported this proposal.",
+        "Supported President Obama also this proposal.",
+    ),
+    (
+        "She is recovering, and police are still searching for a suspect.",
+        "She is recovering, and police are searching for a suspect.",
+        "Police searched for a suspect, and she recovered.",
+    ),
+]
+
+
+def example_scores(encoder: str, reference: str, hypotheses: list[str]) -> list[float]:
+    segments = [Segment(hypothesis, None, (reference,)) for hypothesis in hypotheses]
+    return SentSim(encoder=encoder).score(segments).segments.tolist()
+
+
+@pytest.mark.parametrize("encoder", ["minilm@3", "mpnet"])
+@pytest.mark.parametrize(("reference", "better", "worse"), EXAMPLES)
+def test_negated_and_shuffled_sentences_fall_below_paraphrases(
+    encoder: str, reference: str, better: str, worse: str
+) -> None:
+    if encoder == "mpnet" and find("mpnet") is None:
+        pytest.skip("the weights of mpnet are not installed")
+    high, low = example_scores(encoder, reference, [better, worse])
+    assert high > low
+
+
+@pytest.mark.skipif(find("mpnet") is None, reason="the weights of mpnet are not installed")
+def test_both_negations_of_the_turnaround_fall_below_both_paraphrases() -> None:
+    reference, paraphrases, negations = TURNAROUND
+    scores = example_scores("mpnet", reference, [*paraphrases, *negations])
+    assert min(scores[:2]) > max(scores[2:])
+
+
+def test_a_small_encoder_sees_not_but_no_prefix() -> None:
+    """minilm hears "not", and takes "incomplete" for "complete": a limit of the encoder."""
+    reference, paraphrases, negations = TURNAROUND
+    segments = [Segment(h, None, (reference,)) for h in (*paraphrases, *negations)]
+    first, second, negated, prefixed = SSS().score(segments).segments
+    assert min(first, second) > negated
+    assert prefixed > max(first, second)
+    # Pieces alone are blind to both, as the paper says.
+    pieces = BERTScore().score(segments).segments
+    assert pieces[2:].min() > pieces[:2].max()
+    assert example_scores("minilm@3", reference, [paraphrases[0], negations[0]])[0] > (
+        example_scores("minilm@3", reference, [negations[0]])[0]
+    )
+
+
+def test_a_shuffled_translation_falls_below_the_right_one_without_a_reference() -> None:
+    source = "The food tastes good."
+    right, shuffled = SentSim().score(
+        [Segment("这食物味道好.", source), Segment("好道味物食这.", source)]
+    ).segments
+    assert right > shuffled

@@ -1,0 +1,157 @@
+"""Optimal transport: equal to POT's, in any order, on any number of threads."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import numpy as np
+import ot
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tertium.encoders.embeddings import from_parts
+from tertium.encoders.stream import Chunk
+from tertium.metrics.base.matching import spans, unit
+from tertium.metrics.embedding import transport
+from tertium.metrics.embedding.transport import exact, sinkhorn, solve_chunk, unit_distances
+from tertium.runtime import cores, runtime
+
+
+def random_problem(seed: int, rows: int, columns: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    left, right = rng.normal(size=(rows, 8)), rng.normal(size=(columns, 8))
+    return np.linalg.norm(left[:, None] - right, axis=2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 20), st.integers(1, 20))
+def test_exact_equals_pot(seed: int, rows: int, columns: int) -> None:
+    costs = random_problem(seed, rows, columns)
+    found = exact(costs)
+    assert found.cost == pytest.approx(ot.emd2([], [], costs), abs=1e-6)
+    np.testing.assert_allclose(found.plan.sum(axis=1), 1 / rows, atol=1e-12)
+    np.testing.assert_allclose(found.plan.sum(axis=0), 1 / columns, atol=1e-12)
+    assert (found.plan * costs).sum() == pytest.approx(found.cost, abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(1, 12))
+def test_exact_equals_pot_with_weights(seed: int, rows: int, columns: int) -> None:
+    rng = np.random.default_rng(seed + 1)
+    a, b = rng.dirichlet(np.ones(rows)), rng.dirichlet(np.ones(columns))
+    costs = random_problem(seed, rows, columns)
+    assert exact(costs, a, b).cost == pytest.approx(ot.emd2(a, b, costs), abs=1e-6)
+
+
+def test_transport_by_hand() -> None:
+    # Three points to two: two stay, the third splits in halves over distances 1 and 3.
+    costs = np.array([[0.0, 4.0], [4.0, 0.0], [1.0, 3.0]])
+    assert exact(costs).cost == pytest.approx((1 + 3) / 6)
+
+
+def test_equal_sizes_are_an_assignment() -> None:
+    plan = exact(np.array([[1.0, 0.0], [0.0, 1.0]])).plan
+    assert plan.tolist() == [[0.0, 0.5], [0.5, 0.0]]
+
+
+@pytest.mark.parametrize("regularisation", [0.05, 0.5])
+def test_sinkhorn_equals_pot(regularisation: float) -> None:
+    for seed in range(5):
+        costs = random_problem(seed, 6 + seed, 9)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = ot.sinkhorn2(
+                [], [], costs, regularisation, method="sinkhorn_log", numItermax=5000, stopThr=1e-10
+            )
+        found = sinkhorn(costs, regularisation=regularisation, tolerance=1e-8)
+        assert found.cost == pytest.approx(float(expected), abs=1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 20), st.integers(1, 20))
+def test_sinkhorn_gives_a_plan_never_cheaper_than_the_exact_one(
+    seed: int, rows: int, columns: int
+) -> None:
+    costs = random_problem(seed, rows, columns)
+    found = sinkhorn(costs)
+    np.testing.assert_allclose(found.plan.sum(axis=1), 1 / rows, atol=1e-12)
+    np.testing.assert_allclose(found.plan.sum(axis=0), 1 / columns, atol=1e-12)
+    assert exact(costs).cost - 1e-12 <= found.cost <= exact(costs).cost + 0.1
+
+
+def test_sinkhorn_nears_the_exact_cost() -> None:
+    costs = random_problem(7, 12, 10)
+    gaps = [sinkhorn(costs, regularisation=r).cost - exact(costs).cost for r in (1.0, 0.3, 0.05)]
+    assert gaps[0] > gaps[1] > gaps[2]
+    assert gaps[2] < 0.03
+
+
+def random_chunk(seed: int, pairs: int) -> Chunk:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 9, size=2 * pairs).tolist()
+    texts = from_parts(
+        [rng.normal(size=(n, 6)).astype(np.float32) for n in sizes],
+        [("",) * (n > 2) + ("x",) * (n - 2 * (n > 2)) + ("",) * (n > 2) for n in sizes],
+        np.zeros((2 * pairs, 0), dtype=np.float32),
+        [False] * (2 * pairs),
+        6,
+    )
+    right = np.sort(rng.integers(0, 2 * pairs, size=pairs))
+    left = rng.integers(0, 2 * pairs, size=pairs)
+    return Chunk(pairs=np.arange(pairs), left=left, right=right, texts=texts)
+
+
+def test_the_cores_of_a_process_are_those_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 7}, raising=False)
+    assert cores() == 3
+    with runtime(threads=2):
+        assert cores() == 2
+    with runtime(threads=8):
+        assert cores() == 3
+
+
+def test_problems_are_dealt_to_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    pool = transport.ThreadPoolExecutor
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5}, raising=False)
+    monkeypatch.setattr(transport, "ThreadPoolExecutor", lambda n: asked.append(n) or pool(n))
+    assert list(transport._in_threads(abs, [-1, -2])) == [1, 2]
+    assert asked == [2]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_chunk_is_solved_in_its_order_whatever_the_threads(threads: int) -> None:
+    chunk = random_chunk(1, 300)
+    with runtime(threads=threads):
+        found = solve_chunk(chunk, lambda costs: costs)
+    starts, stops = spans(chunk.texts)
+    for costs, i, j in zip(found, chunk.left, chunk.right, strict=True):
+        here, there = (chunk.texts.vectors[starts[k] : stops[k]] for k in (i, j))
+        assert costs.shape == (len(here), len(there))
+        np.testing.assert_allclose(costs, unit_distances(here, there), atol=1e-6)
+
+
+def test_a_chunk_without_comparisons() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    chunk = Chunk(pairs=none, left=none, right=none, texts=random_chunk(1, 1).texts)
+    assert solve_chunk(chunk, lambda costs: costs) == []
+
+
+def test_distances_keep_their_digits_where_vectors_almost_agree() -> None:
+    rng = np.random.default_rng(0)
+    left = rng.normal(size=(20, 384)).astype(np.float32)
+    right = (left + rng.normal(size=left.shape) * 1e-4).astype(np.float32)
+    a, b = unit(left.astype(np.float64)), unit(right.astype(np.float64))
+    expected = np.linalg.norm(a[:, None] - b, axis=2)
+    np.testing.assert_allclose(unit_distances(left, right), expected, atol=1e-6)
+    assert (np.diag(unit_distances(left, left)) == 0).all()
+
+
+def test_distances_of_nothing_and_of_zero_vectors() -> None:
+    ones = np.ones((3, 4), dtype=np.float32)
+    assert unit_distances(np.zeros((0, 4), dtype=np.float32), ones).shape == (0, 3)
+    assert np.isfinite(unit_distances(np.zeros((1, 4), dtype=np.float32), ones)).all()

@@ -1,0 +1,174 @@
+"""tertium-base: its arithmetic on a small random model, and what ships."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.errors import ModelError, UsageError
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.flagship.base import MODEL, TertiumBase, settings_of
+from tertium.metrics.flagship.packaged import ENCODER_PREFIX
+from tertium.models.shipped import shipped_models
+from tertium.runtime import runtime
+from tertium.segment import Segment
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+PAIRS = [
+    ("the cat sat on the mat .", "a cat sat on a mat ."),
+    ("the dog barked loudly !", "the dog went home"),
+    ("", "the dog went home"),
+    ("big house", "the big house , unseen"),
+]
+TABLES = {
+    "calibration": {"raw": [-2.0, 0.0, 2.0], "score": [0.1, 0.5, 0.9]},
+    "uncertainty": {"score": [0.0, 1.0], "deviation": [0.2, 0.1]},
+    "percentiles": {"score": [0.0, 1.0], "percent": [0.0, 100.0]},
+}
+
+
+@pytest.fixture(scope="module")
+def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of the recipe's make: a tiny mpnet, changed by a difference of rank 3, and a head."""
+    from safetensors.torch import save_file
+    from transformers import AutoModel
+
+    from tertium.metrics.flagship.compact import difference
+    from tertium.metrics.flagship.cross import CrossHead
+
+    torch.manual_seed(5)
+    encoder = tiny_model("mpnet")
+    public = AutoModel.from_pretrained(encoder).state_dict()
+    given = {ENCODER_PREFIX + name: value for name, value in public.items()}
+    weights = {
+        name: value + 0.3 * torch.randn(value.shape[0], 3) @ torch.randn(3, value.shape[1])
+        if value.ndim == 2 and "layer" in name else value.clone()
+        for name, value in given.items() if value.is_floating_point()
+    }  # fmt: skip
+    head = {f"head.{name}": value for name, value in CrossHead(16).state_dict().items()}
+    folder = tmp_path_factory.mktemp("base")
+    save_file(difference({**weights, **head}, given, rank=3), folder / "weights.safetensors")
+    digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
+    config = {**settings_of(f"dir/{encoder}", 1.5, -0.25), **TABLES, "weights_sha256": digest}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def plain_score(folder: Path, hypothesis: str, reference: str) -> float:
+    """One pair through transformers alone: [CLS] reference [SEP] [SEP] hypothesis [SEP], mean."""
+    from safetensors.torch import load_file
+    from transformers import AutoModel, AutoTokenizer
+
+    from tertium.metrics.flagship.compact import apply_difference
+
+    config = json.loads((folder / "config.json").read_text())
+    encoder = Path(config["encoder"].removeprefix("dir/"))
+    model = AutoModel.from_pretrained(encoder).eval()
+    weights = load_file(folder / "weights.safetensors")
+    changes = {k.removeprefix(ENCODER_PREFIX): v for k, v in weights.items()
+               if k.startswith(ENCODER_PREFIX)}  # fmt: skip
+    model.load_state_dict(apply_difference(model.state_dict(), changes))
+    tokenizer = AutoTokenizer.from_pretrained(encoder)
+    h, r = (tokenizer(text, add_special_tokens=False)["input_ids"]
+            for text in (hypothesis, reference))  # fmt: skip
+    start, end = tokenizer.cls_token_id, tokenizer.sep_token_id
+    with torch.inference_mode():
+        ids = torch.tensor([[start, *r, end, end, *h, end]])
+        pooled = model(input_ids=ids).last_hidden_state[0].mean(dim=0)
+        w1, b1, w2, b2 = (weights[f"head.{n}"].float()
+                          for n in ("1.weight", "1.bias", "4.weight", "4.bias"))  # fmt: skip
+        inner = torch.nn.functional.gelu(w1 @ pooled + b1)
+        return float((w2 @ inner + b2)[0]) * config["scale"] + config["shift"]
+
+
+def test_raw_scores_equal_a_plain_forward_pass(tuned: Path) -> None:
+    metric = TertiumBase(folder=str(tuned))
+    found = metric.raw_scores([h for h, _ in PAIRS], [r for _, r in PAIRS])
+    expected = [plain_score(tuned, h, r) for h, r in PAIRS]
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+def test_batches_never_change_a_score(tuned: Path) -> None:
+    metric = TertiumBase(folder=str(tuned))
+    pairs = [h for h, _ in PAIRS], [r for _, r in PAIRS]
+    together = metric.judge(*pairs)
+    with runtime(batch_size=1):
+        np.testing.assert_allclose(metric.judge(*pairs), together, atol=1e-5)
+    twice = metric.raw_scores(pairs[0] * 2, pairs[1] * 2)
+    assert (twice[:4] == twice[4:]).all()
+
+
+def test_a_pair_that_was_judged_is_not_judged_again(
+    tuned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = TertiumBase(folder=str(tuned))
+    pairs = [h for h, _ in PAIRS], [r for _, r in PAIRS]
+    cold = metric.raw_scores(*pairs)
+    asked: list[int] = []
+    judge = TertiumBase.judge
+
+    def counting(self: TertiumBase, left: list[str], right: list[str]) -> np.ndarray:
+        asked.append(len(left))
+        return judge(self, left, right)
+
+    monkeypatch.setattr(TertiumBase, "judge", counting)
+    assert (metric.raw_scores(*pairs) == cold).all()
+    assert not asked
+    metric.raw_scores(["the big cat", pairs[0][0]], ["a cat", pairs[1][0]])
+    assert asked == [1]
+
+
+def test_scores_are_calibrated_and_a_copy_scores_one(tuned: Path) -> None:
+    metric = load_metric(f"tertium-base:folder={tuned}")
+    segments = [Segment(h, None, (r,)) for h, r in [*PAIRS, ("the cat", "the cat")]]
+    scores = metric.segment_scores(segments)
+    assert scores[-1] == 1.0
+    assert ((scores[:-1] > 0) & (scores[:-1] < 1)).all()
+    raw = metric.raw_scores(["big house"], ["the big house , unseen"])
+    assert scores[3] == pytest.approx(float(metric.calibrate(raw)[0]))
+
+
+def test_long_texts_are_cut_and_counted(tuned: Path) -> None:
+    metric = TertiumBase(folder=str(tuned))
+    long = Segment("the cat " * 30, None, ("the dog",))
+    assert metric.score([long]).warnings["truncated text"] == 1
+    assert metric.max_length == 20
+
+
+def test_it_explains_by_pieces_read_together(tuned: Path) -> None:
+    found = TertiumBase(folder=str(tuned)).explain(Segment("the cat", None, ("a big cat",)))
+    [comparison] = found.comparisons
+    assert comparison.hypothesis_pieces == ("the", "cat")
+    assert comparison.other_pieces == ("a", "big", "cat")
+    assert len(comparison.links) == 5
+    assert set(comparison.values) == {"score", "uncertainty", "percentile"}
+
+
+def test_another_encoder_is_refused(tuned: Path, tmp_path: Path) -> None:
+    config = json.loads((tuned / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "encoder_sha256": "0" * 64}))
+    (tmp_path / "weights.safetensors").write_bytes((tuned / "weights.safetensors").read_bytes())
+    with pytest.raises(ModelError, match="changes the encoder"):
+        TertiumBase(folder=str(tmp_path)).raw_scores(["a"], ["b"])
+
+
+def test_other_languages_are_refused() -> None:
+    german = "Die Katze sitzt auf der Matte, und der Hund liegt seit gestern vor der Tür."
+    with pytest.raises(UsageError, match="into English"):
+        TertiumBase().score([Segment(german, None, (german,))] * 5)
+
+
+def test_what_ships_is_small_and_whole() -> None:
+    folder = shipped_models() / MODEL
+    assert (folder / "weights.safetensors").stat().st_size < 25_000_000
+    config = json.loads((folder / "config.json").read_text())
+    digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
+    assert digest == config["weights_sha256"]
+    assert {"calibration", "uncertainty", "percentiles"} <= set(config)

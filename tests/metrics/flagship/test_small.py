@@ -1,0 +1,193 @@
+"""tertium-small: the shipped weights, the laws of its score, and what it notices."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from tertium.data.testset import TestSet
+from tertium.errors import ModelError, UsageError
+from tertium.metrics.flagship.packaged import Packaged
+from tertium.metrics.flagship.small import MODEL, TertiumSmall
+from tertium.models.shipped import shipped_models
+from tertium.segment import Segment
+from tertium.text.english import looks_english
+
+REFERENCE = "On Tuesday, Mr Smith said that he could not take 1,250 euros for the house in Berlin."
+
+
+@pytest.fixture(scope="module")
+def metric() -> TertiumSmall:
+    return TertiumSmall()
+
+
+def score(metric: TertiumSmall, hypothesis: str, reference: str = REFERENCE) -> float:
+    return float(metric.segment_scores([Segment(hypothesis, None, (reference,))])[0])
+
+
+def test_a_copy_of_the_reference_scores_one_and_nothing_else_does(metric: TertiumSmall) -> None:
+    assert score(metric, REFERENCE) == 1.0
+    near = score(metric, REFERENCE.replace("house", "home"))
+    assert 0.5 < near < 1.0
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        REFERENCE.replace("1,250", "1,950"),
+        REFERENCE.replace("could not", "could"),
+        REFERENCE.replace("he ", "she "),
+        REFERENCE.replace("Smith", "Kowalski"),
+        REFERENCE.lower(),
+        REFERENCE.replace(" ", ""),
+        " ".join(sorted(REFERENCE.split())),
+        REFERENCE + " The weather was fine and the children were asleep.",
+        "",
+    ],
+)
+def test_damage_costs(metric: TertiumSmall, damaged: str) -> None:
+    assert score(metric, damaged) < score(metric, REFERENCE)
+
+
+def test_paraphrase_beats_word_salad_and_negation_beats_neither(metric: TertiumSmall) -> None:
+    paraphrase = "Mr Smith said on Tuesday he could not take 1,250 euros for the Berlin house."
+    salad = "Tuesday take Smith euros could in the 1,250 Berlin said he house that not for on"
+    assert score(metric, paraphrase) > score(metric, salad) + 0.1
+
+
+def test_calibration_is_strictly_increasing_and_inside_zero_and_one(metric: TertiumSmall) -> None:
+    raw = np.linspace(-12, 12, 2001)
+    mapped = metric.calibrate(raw)
+    assert (np.diff(mapped) > 0).all()
+    assert 0 < mapped[0] < mapped[-1] < 1
+
+
+def test_percentile_and_uncertainty_are_sensible(metric: TertiumSmall) -> None:
+    levels = np.array([0.1, 0.5, 0.9])
+    percent = metric.percentile(levels)
+    assert (np.diff(percent) >= 0).all()
+    assert percent[0] < 30 < percent[-1]
+    assert (metric.uncertainty(levels) > 0.05).all()
+
+
+def test_several_references_are_reduced_by_best_or_mean() -> None:
+    segment = Segment("a small house", None, ("a little house", "an entirely different matter"))
+    parts = [
+        float(TertiumSmall().segment_scores([Segment("a small house", None, (r,))])[0])
+        for r in segment.references
+    ]
+    assert TertiumSmall().segment_scores([segment])[0] == pytest.approx(max(parts), abs=1e-5)
+    mean = TertiumSmall(references="mean").segment_scores([segment])[0]
+    assert mean == pytest.approx(np.mean(parts), abs=1e-5)
+
+
+def test_other_languages_are_refused_with_advice() -> None:
+    german = "Die Katze sitzt auf der Matte, und der Hund liegt seit gestern vor der Tür."
+    with pytest.raises(UsageError, match=r"into English.*chrf.*sentsim"):
+        TertiumSmall().score([Segment(german, None, (german,))] * 5)
+    assert looks_english(["Yes."])
+
+
+def test_it_explains_which_words_found_no_partner(metric: TertiumSmall) -> None:
+    found = metric.explain(Segment("the red car stopped", None, ("the blue car stopped",)))
+    links = [link for link in found.comparisons[0].links if link.direction == "recall"]
+    weakest = min(links, key=lambda link: link.similarity)
+    assert found.comparisons[0].other_pieces[weakest.other] == "blue"
+    assert set(found.comparisons[0].values) == {"score", "uncertainty", "percentile"}
+
+
+def test_the_example_is_ordered(metric: TertiumSmall, example: TestSet) -> None:
+    good, fair, poor = (metric.score(example.segments(name)).system for name in example.systems)
+    assert good > fair > poor
+
+
+def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / MODEL
+    shutil.copytree(shipped_models() / MODEL, folder)
+    data = bytearray((folder / "weights.safetensors").read_bytes())
+    data[-1] ^= 1
+    (folder / "weights.safetensors").write_bytes(data)
+    with pytest.raises(ModelError, match="damaged"):
+        _ = Packaged(folder).hash
+    (folder / "config.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ModelError, match=r"config\.json cannot be read"):
+        _ = Packaged(folder).config
+
+
+def test_an_unwritable_cache_is_worked_around(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "file"))
+    folder = Packaged(shipped_models() / MODEL).encoder_folder
+    assert (folder / "model.safetensors").is_file()
+    assert json.loads((folder / "config.json").read_text())["hidden_size"] == 384
+
+
+def test_damaged_weights_are_refused_also_where_assertions_are_off(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"weights_sha256": "00"}', encoding="utf-8")
+    (tmp_path / "weights.safetensors").write_bytes(b"anything")
+    program = (
+        "import sys, pathlib\n"
+        "from tertium.errors import ModelError\n"
+        "from tertium.metrics.flagship.packaged import Packaged\n"
+        "try: Packaged(pathlib.Path(sys.argv[1])).weights\n"
+        "except ModelError as error: print(error)\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-O", "-c", program, str(tmp_path)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "is damaged" in found.stdout
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Packaged:
+    """A packaged model of one array, to be unpacked into a cache of its own."""
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    save_file({"encoder.backbone.w": torch.ones(2)}, folder / "weights.safetensors")
+    digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
+    config = {"weights_sha256": digest, "encoder_files": ["encoder-config.json"]}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "encoder-config.json").write_text("{}")
+    return Packaged(folder)
+
+
+def test_a_half_written_copy_is_made_again(tiny: Packaged) -> None:
+    folder = tiny.encoder_folder
+    (folder / "complete").unlink()
+    (folder / "model.safetensors").write_bytes(b"half")
+    assert Packaged(tiny.folder).encoder_folder == folder
+    assert load_file(folder / "model.safetensors")["w"].tolist() == [1, 1]
+    assert [entry.name for entry in folder.parent.iterdir()] == [folder.name]
+
+
+def test_the_folder_of_a_process_that_was_first_stays(
+    tiny: Packaged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process finishes while this one writes, and reads its own folder from then on."""
+    def beaten(tensors: dict[str, torch.Tensor], file: Path) -> None:
+        save_file(tensors, file)
+        other = tmp_path / "cache" / "packaged" / f"tiny-{tiny.hash[:16]}"
+        shutil.copytree(file.parent, other)
+        (other / "complete").write_text("of the other")
+
+    monkeypatch.setattr("safetensors.torch.save_file", beaten)
+    folder = tiny.encoder_folder
+    assert (folder / "complete").read_text() == "of the other"
+    assert [entry.name for entry in folder.parent.iterdir()] == [folder.name]
+
+
+def test_the_package_stays_small() -> None:
+    assert (shipped_models() / MODEL / "weights.safetensors").stat().st_size < 25_000_000

@@ -1,0 +1,65 @@
+"""Surface features: each reacts to what it is named after, and to nothing it should not see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertium.metrics.flagship.surface import NAMES, longest_run, order_agreement, surface_features
+
+REFERENCE = "She paid 20 euros to Mr Smith, but he did not thank her."
+
+
+def row(hypothesis: str, reference: str = REFERENCE) -> dict[str, float]:
+    values = surface_features([hypothesis], [reference])[0]
+    return dict(zip(NAMES, values.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("cased recall", REFERENCE.lower()),
+        ("case agreement", REFERENCE.lower()),
+        ("capital share difference", REFERENCE.upper()),
+        ("number recall", REFERENCE.replace("20", "30")),
+        ("name recall", REFERENCE.replace("Smith", "Jones")),
+        ("gender difference", REFERENCE.replace("She", "He")),
+        ("negation difference", REFERENCE.replace("not ", "")),
+        ("repetition", REFERENCE.replace("paid", "paid paid")),
+        ("order", " ".join(reversed(REFERENCE.split()))),
+        ("longest run", " ".join(reversed(REFERENCE.split()))),
+        ("punctuation recall", REFERENCE.replace(",", "")),
+        ("space share difference", REFERENCE.replace(" ", "")),
+        ("length log ratio", "She paid"),
+        ("letters outside ASCII", REFERENCE + " Übermäßig"),
+        ("empty", ""),
+        ("identical", REFERENCE + " "),
+        ("content recall", REFERENCE.replace("euros", "dollars")),
+    ],
+)
+def test_a_feature_sees_its_damage(name: str, changed: str) -> None:
+    assert row(changed)[name] != row(REFERENCE)[name]
+
+
+def test_paraphrase_leaves_numbers_names_and_gender_alone() -> None:
+    same = row("20 euros were paid by her to Mr Smith, yet he did not thank her.")
+    for name in ("number recall", "number precision", "name recall", "negation difference"):
+        assert same[name] == row(REFERENCE)[name]
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_any_two_texts_have_finite_features(a: str, b: str) -> None:
+    assert np.isfinite(surface_features([a], [b])).all()
+
+
+def test_no_pairs_are_no_rows() -> None:
+    assert surface_features([], []).shape == (0, len(NAMES))
+
+
+def test_runs_and_order_by_hand() -> None:
+    assert longest_run("the big black cat".split(), "a big black dog".split()) == 2
+    assert longest_run([], ["a"]) == 0
+    assert order_agreement("a b c d".split(), "a c b d".split()) == pytest.approx(5 / 6)
+    assert order_agreement(["a"], ["b"]) == 1.0

@@ -1,0 +1,227 @@
+"""METEOR against the METEOR 1.5 jar, its laws and its faults."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tertium.errors import DataError, MissingResourceError, UsageError
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.lexical import meteor as module
+from tertium.metrics.lexical.meteor import COLUMNS, METEOR, meteor_statistics, word_senses
+from tertium.segment import Segment
+from tertium.text.meteor_alignment import Match, align
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+INTO_ENGLISH = ("cs", "de", "fi", "lv", "ru", "tr", "zh")
+STAGES = ("exact", "stem", "synonym", "paraphrase")
+
+
+@pytest.fixture(scope="module")
+def golden() -> dict[str, Any]:
+    """Scores of the jar for sentences of our own; the file names the commands."""
+    return dict(json.loads((GOLDEN / "meteor.json").read_text("utf-8")))
+
+
+@pytest.fixture(scope="module")
+def table(golden: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The paraphrase table that the jar was given."""
+    path = tmp_path_factory.mktemp("table") / "paraphrase.gz"
+    entries = "".join(f"0.5\n{phrase}\n{other}\n" for phrase, other in golden["table"])
+    path.write_bytes(gzip.compress(entries.encode()))
+    return str(path)
+
+
+def pairs(golden: dict[str, Any]) -> list[Segment]:
+    return [Segment(p["hypothesis"], references=(p["reference"],)) for p in golden["pairs"]]
+
+
+def check(metric: METEOR, segments: list[Segment], scores: list[float], corpus: float) -> None:
+    result = metric.score(segments)
+    np.testing.assert_allclose(result.segments, scores, rtol=0, atol=1e-9)
+    assert result.system == pytest.approx(corpus, abs=1e-9)
+
+
+def test_scores_are_those_of_the_jar(golden: dict[str, Any]) -> None:
+    expected = [p["synonym"] for p in golden["pairs"]]
+    check(METEOR(), pairs(golden), expected, golden["corpus"]["synonym"])
+
+
+def test_scores_with_a_table_are_those_of_the_jar(golden: dict[str, Any], table: str) -> None:
+    expected = [p["paraphrase"] for p in golden["pairs"]]
+    assert expected != [p["synonym"] for p in golden["pairs"]]
+    metric = METEOR(paraphrases=table)
+    check(metric, pairs(golden), expected, golden["corpus"]["paraphrase"])
+
+
+def test_scores_of_words_as_they_stand_are_those_of_the_jar(golden: dict[str, Any]) -> None:
+    expected = [p["lower"] for p in golden["pairs"]]
+    metric = METEOR(normalise=False, synonyms=False)
+    check(metric, pairs(golden), expected, golden["corpus"]["lower"])
+
+
+def test_several_references_are_scored_as_by_the_jar(golden: dict[str, Any]) -> None:
+    rows = golden["multiple"]
+    segments = [Segment(r["hypothesis"], references=tuple(r["references"])) for r in rows]
+    check(METEOR(), segments, [r["score"] for r in rows], golden["corpus"]["multiple"])
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "es", "cs"])
+def test_other_languages_are_scored_as_by_the_jar(golden: dict[str, Any], language: str) -> None:
+    known = golden["languages"][language]
+    segments = [Segment(p["hypothesis"], references=(p["reference"],)) for p in known["pairs"]]
+    scores = [p["score"] for p in known["pairs"]]
+    check(METEOR(language=language), segments, scores, known["corpus"])
+
+
+def test_statistics_are_those_of_the_jar(golden: dict[str, Any]) -> None:
+    rows = METEOR().statistics(pairs(golden))
+    named = dict(zip(COLUMNS, rows.T, strict=True))
+    jar = np.array([p["statistics"] for p in golden["pairs"]]).T
+    for side, words, function in (("hypothesis", 0, 2), ("reference", 1, 3)):
+        assert (named[f"{side}_function_words"] == jar[function]).all()
+        assert (named[f"{side}_content_words"] == jar[words] - jar[function]).all()
+        for number, stage in enumerate(STAGES):
+            at = 4 + 4 * number + words
+            assert (named[f"{side}_content_{stage}"] == jar[at]).all()
+            assert (named[f"{side}_function_{stage}"] == jar[at + 2]).all()
+    whole = (jar[0] == jar[21]) & (jar[1] == jar[22]) & (jar[20] == 1)
+    assert whole.any()
+    assert (named["chunks"] == np.where(whole, 0, jar[20])).all()
+
+
+def wmt17(folder: Path) -> list[Segment]:
+    rows = []
+    for source in INTO_ENGLISH:
+        with gzip.open(folder / "da" / "wmt17" / f"{source}-en.jsonl.gz", "rt", "utf-8") as file:
+            rows += [json.loads(line) for line in file][::7][:72]
+    texts = [(" ".join(r["hypothesis"].split()), " ".join(r["reference"].split())) for r in rows]
+    return [Segment(hypothesis, references=(reference,)) for hypothesis, reference in texts[:500]]
+
+
+def test_wmt17_is_scored_as_by_the_jar(human_data: Path) -> None:
+    known = json.loads((GOLDEN / "meteor_wmt17.json").read_text())
+    check(METEOR(), wmt17(human_data), known["synonym"], known["corpus"]["synonym"])
+
+
+@pytest.mark.slow
+def test_wmt17_with_the_whole_table_is_scored_as_by_the_jar(human_data: Path) -> None:
+    path = os.environ.get("TERTIUM_PARAPHRASES")
+    if not path:
+        pytest.skip("set TERTIUM_PARAPHRASES to METEOR's paraphrase-en.gz")
+    known = json.loads((GOLDEN / "meteor_wmt17.json").read_text())
+    metric = METEOR(paraphrases=path)
+    check(metric, wmt17(human_data), known["paraphrase"], known["corpus"]["paraphrase"])
+
+
+def test_the_formula_by_hand() -> None:
+    # hypothesis: 3 content words, 1 function word; 2 content exact, 1 function exact; 2 chunks.
+    alignment = align(["red", "cats", "the", "ran"], ["the", "red", "cats", "slept", "well"])
+    row = meteor_statistics(alignment, frozenset({"the"}))
+    precision = (0.75 * 2 + 0.25) / (0.75 * 3 + 0.25)
+    recall = (0.75 * 2 + 0.25) / (0.75 * 4 + 0.25)
+    f_mean = 1 / (0.15 / precision + 0.85 / recall)
+    expected = f_mean * (1 - 0.6 * (2 / 3) ** 0.2)
+    assert METEOR().reduce(row) == pytest.approx(expected)
+
+
+def test_parts_multiply_to_the_score(golden: dict[str, Any]) -> None:
+    metric = METEOR(synonyms=False)
+    rows = metric.statistics(pairs(golden))
+    parts = metric.parts(rows)
+    np.testing.assert_allclose(parts.f_mean * (1 - parts.penalty), metric.reduce(rows))
+    assert ((parts.precision >= 0) & (parts.precision <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "reference", "score"),
+    [("", "", 0), ("", "a", 0), ("a", "", 0), ("one", "one", 1), ("\0", "\0", 1), ("😀", "😀", 1)],
+)
+def test_tiny_texts(hypothesis: str, reference: str, score: float) -> None:
+    assert METEOR(synonyms=False).sentence_score(hypothesis, [reference]) == score
+
+
+def test_long_texts_stay_bounded() -> None:
+    words = ["the", "a", "of", "cat", "cats", ","]
+    left = " ".join(words[(n * n) % 6] for n in range(500))
+    right = " ".join(words[(n * n + n) % 5] for n in range(500))
+    assert 0 < METEOR(synonyms=False, beam=5).sentence_score(left, [right]) < 1
+
+
+def test_languages_without_a_stemmer_or_spaces() -> None:
+    assert METEOR(language="cs").stages == ("exact",)
+    assert METEOR(language="zh").alignment("我喜欢猫", "我喜欢狗").chunks == 1
+    assert METEOR(language="cz").parameters == METEOR(language="cs").parameters
+
+
+def test_the_best_reference_counts() -> None:
+    metric = METEOR(synonyms=False)
+    both = metric.statistics([Segment("a cat sat", references=("no dog ran", "a cat sat down"))])
+    alone = metric.statistics([Segment("a cat sat", references=("a cat sat down",))])
+    assert (both == alone).all()
+
+
+def test_alignment_names_stages_and_spans(table: str) -> None:
+    metric = METEOR(paraphrases=table)
+    alignment = metric.alignment("They rejected the car.", "They turned down the automobile.")
+    assert alignment.matches == (
+        Match("exact", 0, 1, 0, 1),
+        Match("paraphrase", 1, 1, 1, 2),
+        Match("exact", 2, 1, 3, 1),
+        Match("synonym", 3, 1, 4, 1),
+        Match("exact", 4, 1, 5, 1),
+    )
+    assert alignment.chunks == 1
+
+
+def test_word_senses_follow_irregular_and_regular_forms() -> None:
+    assert word_senses("mice") >= word_senses("mouse")
+    assert not word_senses("running").isdisjoint(word_senses("run"))
+    assert word_senses("the") == frozenset()
+
+
+def test_without_wordnet_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise MissingResourceError("run pip install 'tertium[linguistics]'")
+
+    monkeypatch.setattr(module, "load_wordnet", missing)
+    segment = [Segment("a cat", references=("the cat",))]
+    with pytest.raises(MissingResourceError, match=r"linguistics.*meteor:synonyms=false"):
+        METEOR().score(segment)
+    assert METEOR(synonyms=False).score(segment).system > 0
+    assert METEOR(language="de").score(segment).system > 0
+
+
+def test_a_missing_or_broken_table_is_refused(tmp_path: Path) -> None:
+    segment = [Segment("a cat", references=("the cat",))]
+    with pytest.raises(MissingResourceError, match="nowhere"):
+        METEOR(paraphrases=str(tmp_path / "nowhere.gz")).score(segment)
+    broken = tmp_path / "broken.gz"
+    broken.write_bytes(gzip.compress(b"0.5\nphrase\nother\n" * 9)[:-12])
+    with pytest.raises(DataError, match="cannot be read"):
+        METEOR(paraphrases=str(broken)).score(segment)
+
+
+@pytest.mark.parametrize("spec", ["language=english", "beam=0", "alpha=2"])
+def test_senseless_fields_are_refused(spec: str) -> None:
+    with pytest.raises(UsageError):
+        load_metric(f"meteor:{spec}")
+
+
+def test_parameters_can_be_overridden() -> None:
+    recall_only = METEOR(alpha=1.0, gamma=0.0, delta=0.5, synonyms=False)
+    assert recall_only.sentence_score("a cat sat down there", ["a cat"]) == 1.0
+
+
+def test_signature_tells_the_settings(table: str) -> None:
+    scores = METEOR(paraphrases=table).score([Segment("a", references=("a",))])
+    assert scores.signature.startswith(
+        "METEOR|nrefs:1|lang:en|case:lc|tok:meteor|stages:exact+stem+synonym+paraphrase"
+        "|params:0.85/0.2/0.6/0.75|beam:40|paraphrases:"
+    )

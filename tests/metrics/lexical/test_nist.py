@@ -1,0 +1,144 @@
+"""NIST against mteval-v13a, NLTK and values one can work out by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nltk.translate.nist_score import corpus_nist, sentence_nist
+
+from tertium.errors import UnknownNameError, UsageError
+from tertium.metrics.lexical.nist import (
+    MAX_ORDER,
+    NIST,
+    brevity_penalty,
+    information_precisions,
+    nist_statistics,
+)
+from tertium.segment import Segment
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden/nist_mteval.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(("key", "count"), [("one_reference", 1), ("two_references", 2)])
+@pytest.mark.parametrize("order", range(1, 10))
+def test_scores_are_those_of_mteval(key: str, count: int, order: int) -> None:
+    rows = zip(*GOLDEN["references"][:count], strict=True)
+    segments = [Segment(h, None, r) for h, r in zip(GOLDEN["hypotheses"], rows, strict=True)]
+    scores = NIST(order=order).score(segments)
+    expected = GOLDEN[key]
+    assert scores.system == pytest.approx(expected["system"][order - 1], abs=1e-11)
+    column = [row[order - 1] for row in expected["segments"]]
+    assert scores.segments == pytest.approx(column, abs=1e-11)
+
+
+long_texts = st.lists(st.sampled_from("abcde"), min_size=5, max_size=9)
+corpora = st.lists(st.tuples(long_texts, long_texts), min_size=1, max_size=4)
+
+
+@settings(deadline=None)
+@given(corpora)
+def test_scores_are_nltks_for_one_reference(pairs: list[tuple[list[str], list[str]]]) -> None:
+    # With at least five words each NLTK never divides by zero.
+    hypotheses, references = zip(*pairs, strict=True)
+    segments = [Segment(" ".join(h), references=(" ".join(r),)) for h, r in pairs]
+    expected = corpus_nist([[r] for r in references], hypotheses, n=5)
+    assert NIST().score(segments).system == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    alone = NIST().score(segments[:1]).segments[0]
+    assert alone == pytest.approx(sentence_nist([references[0]], hypotheses[0]), abs=1e-12)
+
+
+def test_scores_by_hand() -> None:
+    # References: "a b a c" and "a b": a occurs 3 times of 6 words, b twice, c once.
+    # info(a) = log2(6/3) = 1, info(b) = log2(6/2), info(a b) = log2(3/2), info(b a) = log2(2/1).
+    segments = [
+        Segment("b a b", references=("a b a c",)),  # matches a, b; b a, a b
+        Segment("a b", references=("a b",)),
+    ]
+    three = math.log2(3)
+    metric = NIST(order=2)
+    rows = dict(zip(metric.columns, metric.statistics(segments)[0].tolist(), strict=True))
+    assert rows["information_1"] == pytest.approx(1 + three)
+    assert rows["information_2"] == pytest.approx((three - 1) + 1)
+    assert (rows["matches_1"], rows["matches_2"], rows["matches_3"]) == (2, 2, 0)
+    assert (rows["totals_1"], rows["totals_2"], rows["totals_3"], rows["totals_4"]) == (3, 2, 1, 0)
+    assert (rows["hypothesis_length"], rows["reference_length"]) == (3, 4)
+    beta = math.log(0.5) / math.log(1.5) ** 2
+    expected = ((1 + three) / 3 + three / 2) * math.exp(beta * math.log(3 / 4) ** 2)
+    assert metric.score(segments).segments[0] == pytest.approx(expected)
+
+
+def test_the_penalty_halves_at_two_thirds() -> None:
+    totals = np.zeros((4, 2 + 3 * MAX_ORDER))
+    totals[:, :2] = [[2, 3], [3, 3], [9, 3], [0, 3]]
+    assert brevity_penalty(totals) == pytest.approx([0.5, 1.0, 1.0, 0.0])
+
+
+def test_several_references_clip_by_the_most_generous_and_share_their_length() -> None:
+    rows = nist_statistics([list("aab")], [[list("bcde"), list("aa")]])
+    columns = dict(zip(NIST().columns, rows[0].tolist(), strict=True))
+    assert (columns["matches_1"], columns["reference_length"]) == (3, 3)
+    # a: 2 of 6 words, b: 1 of 6. NLTK takes the better reference, here "a a", for the match.
+    bits = 2 * math.log2(6 / 2) + math.log2(6 / 1)
+    assert NIST(order=1).sentence_score("a a b", ["b c d e", "a a"]) == pytest.approx(bits / 3)
+    nltk = sentence_nist([list("bcde"), list("aa")], list("aab"), n=1)
+    assert nltk == pytest.approx(2 * math.log2(6 / 2) / 3)
+
+
+def test_information_from_other_texts_makes_segments_independent() -> None:
+    hypotheses, references = [["a", "b"], ["b", "z"]], [[["a", "b"]], [["b", "z"]]]
+    background = [["a", "b", "b", "c"]]
+    together = nist_statistics(hypotheses, references, background)
+    for row in range(2):
+        alone = nist_statistics([hypotheses[row]], [references[row]], background)
+        assert (together[row] == alone[0]).all()
+    # a: 1 of 4 words, b: 2 of 4; z is not there and counts as seen once; b z as well, after 2 b.
+    assert together[:, 2] == pytest.approx([2 + 1, 1 + 2])
+    assert together[:, 3] == pytest.approx([0, 1])
+
+
+def test_all_orders_are_there_whatever_enters_the_score() -> None:
+    segments = [Segment("a b c d e f g h i j k", references=("a b c d e f g h i j k",))]
+    scores = {order: NIST(order=order).score(segments) for order in range(1, 11)}
+    assert {s.statistics.tobytes() for s in scores.values()} == {scores[1].statistics.tobytes()}
+    precisions = information_precisions(scores[1].statistics)[0]
+    assert precisions[0] == pytest.approx(math.log2(11))
+    assert [s.system for s in scores.values()] == pytest.approx(np.cumsum(precisions))
+
+
+def test_order_of_segments_changes_no_bit() -> None:
+    texts = GOLDEN["hypotheses"], GOLDEN["references"][0], GOLDEN["references"][1]
+    segments = [Segment(h, None, (r, s)) for h, r, s in zip(*texts, strict=True)]
+    forward = NIST().statistics(segments)
+    assert (NIST().statistics(segments[::-1])[::-1] == forward).all()
+
+
+def test_case_and_tokeniser_matter() -> None:
+    pair = "A cat, sat.", ["a cat , sat ."]
+    assert NIST().sentence_score(*pair) > NIST(lowercase=False).sentence_score(*pair) > 0
+    assert NIST(tokenize="none").sentence_score(*pair) < NIST().sentence_score(*pair)
+
+
+@pytest.mark.parametrize(("hypothesis", "reference"), [("", "a b"), ("a b", ""), ("", "")])
+def test_empty_texts_score_zero(hypothesis: str, reference: str) -> None:
+    assert NIST().sentence_score(hypothesis, [reference]) == 0.0
+
+
+def test_wrong_fields_are_refused() -> None:
+    with pytest.raises(UsageError, match="from 1 to 10"):
+        NIST(order=11)
+    with pytest.raises(UnknownNameError, match="did you mean '13a'"):
+        NIST(tokenize="13b")
+
+
+def test_signature_and_verbose() -> None:
+    scores = NIST(order=2).score([Segment("a b", references=("a b c",))])
+    assert scores.signature.startswith("NIST|nrefs:1|order:2|case:lc|tok:13a|sacrebleu:")
+    assert NIST(order=2).verbose(scores.statistics[0]) == (
+        "1.58/0.00 (BP = 0.500 hyp_len = 2 ref_len = 3.0)"
+    )

@@ -1,0 +1,139 @@
+"""BLEU and chrF equal sacrebleu's scores exactly, segment and corpus, on any input it accepts."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sacrebleu.metrics.bleu import BLEU as SacreBLEU
+from sacrebleu.metrics.chrf import CHRF as SacreChrF
+
+from tertium.metrics.lexical.bleu import BLEU
+from tertium.metrics.lexical.chrf import ChrF
+from tertium.segment import Segment
+
+words = st.lists(st.sampled_from(["a", "b", "c", "dd", ".", ",", "Ü", "漢字"]), max_size=9)
+texts = words.map(" ".join) | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> list[Segment]:
+    count = draw(st.integers(1, 3))
+    row = st.tuples(texts, st.lists(texts, min_size=count, max_size=count).map(tuple))
+    return [Segment(h, None, r) for h, r in draw(st.lists(row, min_size=1, max_size=4))]
+
+
+def streams(segments: list[Segment]) -> list[list[str]]:
+    return [list(column) for column in zip(*(s.references for s in segments), strict=True)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    corpora(),
+    st.builds(
+        BLEU,
+        smooth_method=st.sampled_from(["exp", "floor", "add-k", "none"]),
+        smooth_value=st.none() | st.sampled_from([0.01, 0.5, 2.0]),
+        effective_order=st.sampled_from([None, True, False]),
+        max_ngram_order=st.integers(1, 5),
+        lowercase=st.booleans(),
+        tokenize=st.sampled_from(["13a", "none", "char", "intl", "zh"]),
+    ),
+)
+def test_bleu_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: BLEU) -> None:
+    def peer(effective: bool) -> SacreBLEU:
+        return SacreBLEU(
+            lowercase=metric.lowercase, tokenize=metric.tokenize, force=True,
+            smooth_method=metric.smooth_method, smooth_value=metric.smooth_value,
+            max_ngram_order=metric.max_ngram_order, effective_order=effective,
+        )  # fmt: skip
+
+    scores = metric.score(segments)
+    corpus = peer(bool(metric.effective_order))
+    hypotheses = [s.hypothesis for s in segments]
+    assert scores.system == corpus.corpus_score(hypotheses, streams(segments)).score
+    single = peer(metric.effective_order is not False)
+    assert scores.segments.tolist() == [
+        single.sentence_score(s.hypothesis, list(s.references)).score for s in segments
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    corpora(),
+    st.builds(
+        ChrF,
+        char_order=st.integers(1, 6),
+        word_order=st.integers(0, 2),
+        beta=st.integers(1, 3),
+        lowercase=st.booleans(),
+        whitespace=st.booleans(),
+        eps_smoothing=st.booleans(),
+    ),
+)
+def test_chrf_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: ChrF) -> None:
+    peer = SacreChrF(
+        char_order=metric.char_order, word_order=metric.word_order, beta=metric.beta,
+        lowercase=metric.lowercase, whitespace=metric.whitespace,
+        eps_smoothing=metric.eps_smoothing,
+    )  # fmt: skip
+    scores = metric.score(segments)
+    hypotheses = [s.hypothesis for s in segments]
+    assert scores.system == peer.corpus_score(hypotheses, streams(segments)).score
+    assert scores.segments.tolist() == [
+        peer.sentence_score(s.hypothesis, list(s.references)).score for s in segments
+    ]
+
+
+def test_a_varying_number_of_references_is_sacrebleu_with_none() -> None:
+    segments = [
+        Segment("a b c d e", None, ("a b c d",)),
+        Segment("a b c d e f", None, ("a b c", "a b c d e")),
+    ]
+    refs = [["a b c d", "a b c"], [None, "a b c d e"]]
+    hypotheses = [s.hypothesis for s in segments]
+    for metric, peer in ((BLEU(), SacreBLEU()), (ChrF(), SacreChrF())):
+        scores = metric.score(segments)
+        assert scores.system == peer.corpus_score(hypotheses, refs).score
+        assert "nrefs:var" in scores.signature
+
+
+def test_real_text_scores_equal_sacrebleu(human_data: Path) -> None:
+    with gzip.open(human_data / "da/wmt17/de-en.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    segments = [Segment(r["hypothesis"], None, (r["reference"],)) for r in rows]
+    hypotheses, refs = [s.hypothesis for s in segments], [[s.references[0] for s in segments]]
+    for metric, peer in ((BLEU(), SacreBLEU()), (ChrF(word_order=2), SacreChrF(word_order=2))):
+        scores = metric.score(segments)
+        assert scores.system == peer.corpus_score(hypotheses, refs).score
+
+
+def test_the_statistics_are_named_and_public() -> None:
+    scores = BLEU().score([Segment("the cat sat", None, ("the cat sat down",))])
+    row = dict(zip(scores.columns, scores.statistics[0].tolist(), strict=True))
+    assert row == {
+        "hypothesis_length": 3, "reference_length": 4,
+        "matches_1": 3, "matches_2": 2, "matches_3": 1, "matches_4": 0,
+        "totals_1": 3, "totals_2": 2, "totals_3": 1, "totals_4": 0,
+    }  # fmt: skip
+
+
+def test_bleu_explains_itself_as_sacrebleu_does() -> None:
+    hypotheses, references = ["the cat sat on the mat"], ["the cat sat on a mat"]
+    scores = BLEU().corpus_score(hypotheses, [references])
+    peer = SacreBLEU().corpus_score(hypotheses, [references])
+    assert scores.verbose == peer._verbose
+
+
+def test_signatures_carry_the_settings() -> None:
+    scores = BLEU(lowercase=True, effective_order=True).corpus_score(["a"], [["a"]])
+    assert scores.signature.startswith("BLEU|nrefs:1|case:lc|eff:yes|tok:13a|smooth:exp|sacrebleu:")
+
+
+@pytest.mark.parametrize(("order", "label"), [(0, "chrF"), (2, "chrF++")])
+def test_chrf_variants_have_their_names(order: int, label: str) -> None:
+    assert ChrF(word_order=order).label == label

@@ -1,0 +1,159 @@
+"""A ranker's columns: any metric is one, and rows are kept by all that decides them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.encoders.encoder import load_encoder
+from tertium.encoders.toy import ToyEncoder
+from tertium.errors import MissingResourceError
+from tertium.metrics.base.featurizer import single
+from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.pairwise.columns import Columns, learned_model
+from tertium.metrics.pairwise.ranker import Pairwise, load_model
+from tertium.metrics.pairwise.training import PairwiseOptions
+from tertium.metrics.regression.regressions import BLEUR
+from tertium.metrics.regression.svr import SVR
+from tertium.models.checkpoint import Checkpoint
+from tertium.registry import METRICS, resolve
+from tertium.segment import Judgement, Preference, Segment
+
+COUNT = 80  # rows that are worth keeping
+SEGMENTS = [
+    Segment(f"the cat {n} sat on {n % 7}", f"die Katze {n}", (f"a cat {n} sat on the mat",))
+    for n in range(COUNT)
+]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
+
+
+def an_svr(seed: int, against: str = "reference") -> SVR:
+    """A regression on toy vectors with weights from a hat."""
+    generator = np.random.default_rng(seed)
+    sides = 3 if against == "both" else 2
+    return SVR.from_checkpoint(
+        Checkpoint(
+            metric="svr",
+            config={"encoders": ["toy"], "against": against},
+            encoders={"toy": load_encoder("toy").weights_hash},
+            arrays={
+                "vectors": generator.normal(0, 0.2, size=(4, sides * 16)).astype(np.float32),
+                "coefficients": generator.normal(size=4),
+                "intercept": np.array(generator.normal()),
+            },
+        )
+    )
+
+
+def a_bleu_r(seed: int) -> BLEUR:
+    scores = np.random.default_rng(seed).normal(size=COUNT)
+    return BLEUR.train(
+        [Judgement(s, float(x), lp="de-en") for s, x in zip(SEGMENTS, scores, strict=True)],
+        strengths=(1.0,),
+    )
+
+
+def column(metric: Metric) -> np.ndarray:
+    return Columns((metric.spec,))(SEGMENTS)[:, 0]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_is_a_column(name: str, segments: list[Segment]) -> None:
+    fields = {f.name for f in dataclasses.fields(resolve(METRICS, name, "metric"))}
+    spec = f"{name}:encoder=toy" if "encoder" in fields and name != "mt-rte-r" else name
+    parts, _ = single(segments)
+    try:
+        table = Columns((spec,))(parts)
+    except MissingResourceError as error:
+        pytest.skip(str(error))
+    assert table.shape == (len(parts), 1)
+    if name != "nist":  # as a column it learns from the training references
+        np.testing.assert_allclose(
+            table[:, 0], load_metric(spec).score(parts).segments, rtol=1e-5, atol=1e-5
+        )
+
+
+def test_models_are_told_without_segments() -> None:
+    toy = load_encoder("toy").signature_fields()["model"]
+    assert learned_model("chrf") == learned_model("bleucomp") == learned_model("layers/toy") == ""
+    assert learned_model("bertscore:encoder=toy") == toy
+    assert learned_model("sss:encoder=toy,against=both") == f"{toy}+{toy}"
+    metric = an_svr(1)
+    assert learned_model(metric.spec) == f"svr@{metric.checkpoint.hash[:8]}+{toy}"
+    assert learned_model("bleu-r").startswith("bleu-r@")
+
+
+@pytest.mark.parametrize("make", [an_svr, a_bleu_r], ids=["svr", "bleu-r"])
+def test_rows_of_weights_that_were_replaced_are_not_served(make, tmp_path: Path) -> None:
+    old = column(make(1).save(tmp_path / "model"))
+    metric = make(2).save(tmp_path / "model")
+    found = column(metric)
+    np.testing.assert_allclose(found, metric.score(SEGMENTS).segments, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(found, old, atol=1e-3)
+
+
+@pytest.mark.parametrize("make", [an_svr, a_bleu_r], ids=["svr", "bleu-r"])
+def test_a_ranker_warns_of_a_column_that_was_learned_anew(
+    make, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    metric = make(1).save(tmp_path / "metric")
+    pairs = [
+        Preference(a, dataclasses.replace(a, hypothesis="a cat"), float(n % 2), item=str(n))
+        for n, a in enumerate(SEGMENTS[:20])
+    ]
+    options = PairwiseOptions(rate=0.1, epochs=1, patience=0)
+    ranker = Pairwise.train(pairs, dev=pairs, options=options, features=(metric.spec,))
+    folder = str(tmp_path / "ranker")
+    ranker.save(folder)
+    load_model(folder)
+    assert "learned to read" not in caplog.text
+    make(2).save(tmp_path / "metric")
+    load_model.cache_clear()
+    load_model(folder)
+    assert f"learned to read {metric.name}@" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["pairwise", "pairwise-minilm"])
+def test_the_rankers_that_ship_find_what_they_learned_to_read(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    load_model.cache_clear()
+    assert load_model(name).metrics == (
+        {"tertium-small": learned_model("tertium-small")} if name == "pairwise" else {}
+    )
+    assert not caplog.text
+
+
+@pytest.mark.parametrize("part", ["layers/toy", "source/toy"])
+def test_rows_of_an_encoder_are_kept_by_its_weights(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = Columns((part,))(SEGMENTS)
+    matrix = ToyEncoder._matrix
+    monkeypatch.setattr(ToyEncoder, "weights_hash", property(lambda _: "0" * 64))
+    monkeypatch.setattr(ToyEncoder, "_matrix", lambda self, words: abs(matrix(self, words)))
+    assert not np.allclose(Columns((part,))(SEGMENTS), old, atol=1e-3)
+
+
+def test_a_metric_that_reads_the_source_is_kept_by_it(tmp_path: Path) -> None:
+    metric = an_svr(1, "both").save(tmp_path / "model")
+    columns = Columns((metric.spec,))
+    assert columns.reads_source
+    assert not Columns(("svr", "chrf")).reads_source
+    two = [SEGMENTS[0], dataclasses.replace(SEGMENTS[0], source="ein ganz anderer Satz")]
+    first, second = columns(two)[:, 0]
+    np.testing.assert_allclose([first, second], metric.score(two).segments, rtol=1e-5)
+    assert first != pytest.approx(second, abs=1e-4)
+
+
+def test_a_ranker_needs_the_source_where_a_metric_among_its_columns_does() -> None:
+    ranker = Pairwise(features=("chrf", "sss:encoder=toy,against=both"))
+    assert ranker.needs == {"references", "source"}
+    assert Pairwise(features=("chrf", "sss:encoder=toy")).needs == {"references"}

@@ -1,0 +1,153 @@
+"""A checkpoint is whole or refused, and says of itself what it is."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.errors import DataError, ModelError
+from tertium.models.checkpoint import Checkpoint, check_encoder, read_checkpoint, write_checkpoint
+
+
+def checkpoint(**changes: object) -> Checkpoint:
+    parts = {
+        "metric": "esim",
+        "config": {"encoder": "toy", "hidden": 2},
+        "encoders": {"toy": "ab" * 32},
+        "arrays": {
+            "w": np.array([[0.1, 0.2], [0.3, 1 / 3]], dtype=np.float32),
+            "b": np.array(0.7, dtype=np.float32),
+            "exact": np.array([1 / 3]),
+        },
+    }
+    return Checkpoint(**{**parts, **changes})  # type: ignore[arg-type]
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    made = checkpoint(training={"note": "x"})
+    write_checkpoint(tmp_path / "m", made)
+    found = read_checkpoint(tmp_path / "m")
+    assert found.hash == made.hash
+    assert found.training == {"note": "x"}
+    for name, array in made.arrays.items():
+        assert found.arrays[name].shape == array.shape
+        assert found.arrays[name].dtype == array.dtype
+        assert (found.arrays[name] == array).all()
+    assert found.arrays["exact"][0] == 1 / 3
+    stored = (tmp_path / "m" / "weights.safetensors").stat().st_size
+    assert stored < 400  # half precision: 10 + 8 bytes of numbers and a header
+
+
+def test_the_hash_changes_with_weights_settings_and_encoder() -> None:
+    hashes = {
+        checkpoint().hash,
+        checkpoint(config={"encoder": "toy", "hidden": 3}).hash,
+        checkpoint(encoders={"toy": "cd" * 32}).hash,
+        checkpoint(arrays={"w": np.zeros((2, 2), np.float32)}).hash,
+        checkpoint(metric="bilstm").hash,
+    }
+    assert len(hashes) == 5
+    assert checkpoint().hash == checkpoint(training={"any": "thing"}).hash
+
+
+def test_a_cut_file_is_named(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, checkpoint())
+    file = tmp_path / "weights.safetensors"
+    file.write_bytes(file.read_bytes()[:-5])
+    with pytest.raises(ModelError, match=r"weights.safetensors is damaged or was cut short"):
+        read_checkpoint(tmp_path)
+
+
+def test_missing_files_and_keys_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"no config\.json"):
+        read_checkpoint(tmp_path)
+    write_checkpoint(tmp_path, checkpoint())
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({k: config[k] for k in ("metric", "config")}))
+    with pytest.raises(ModelError, match="'encoders'"):
+        read_checkpoint(tmp_path)
+    (tmp_path / "config.json").write_text("[]")
+    with pytest.raises(ModelError, match="not an object"):
+        read_checkpoint(tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(ModelError, match="cannot be read"):
+        read_checkpoint(tmp_path)
+
+
+def test_diverged_weights_are_refused() -> None:
+    with pytest.raises(ModelError, match="diverged"):
+        checkpoint(arrays={"w": np.array([1e6], dtype=np.float32)})
+
+
+def test_writing_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(DataError, match="cannot be written"):
+        write_checkpoint(tmp_path / "file" / "m", checkpoint())
+
+
+def test_a_full_disk_leaves_the_old_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_checkpoint(tmp_path, checkpoint())
+    before = read_checkpoint(tmp_path).hash
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(DataError, match="No space left"):
+        write_checkpoint(tmp_path, checkpoint(arrays={"w": np.zeros(3, np.float32)}))
+    assert read_checkpoint(tmp_path).hash == before
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["config.json", "weights.safetensors"]
+
+
+def test_weights_of_another_run_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill after the weights were replaced and before the configuration was."""
+    write_checkpoint(tmp_path, checkpoint())
+
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tertium.models.checkpoint.write_text", kill)
+    with pytest.raises(KeyboardInterrupt):
+        write_checkpoint(tmp_path, checkpoint(arrays={"w": np.zeros(3, np.float32)}))
+    with pytest.raises(ModelError, match=r"not the file that config\.json was written for"):
+        read_checkpoint(tmp_path)
+
+
+def test_a_folder_without_the_hash_of_its_weights_is_read(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, checkpoint())
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert len(config.pop("weights_sha256")) == 64
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert read_checkpoint(tmp_path).hash == checkpoint().hash
+
+
+def test_a_missing_number_is_null_in_the_file_and_nan_here(tmp_path: Path) -> None:
+    epochs = [{"loss": 0.5, "dev": math.nan}, {"loss": 0.4, "dev": 0.1}]
+    write_checkpoint(
+        tmp_path, checkpoint(config={"input_dropout": None}, training={"epochs": epochs})
+    )
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    text = (tmp_path / "config.json").read_text()
+    assert json.loads(text, parse_constant=refuse)["training"]["epochs"][0]["dev"] is None
+    found = read_checkpoint(tmp_path)
+    first, second = found.training["epochs"]
+    assert math.isnan(first["dev"])
+    assert second == epochs[1]
+    assert found.config == {"input_dropout": None}
+
+
+def test_another_encoder_is_refused() -> None:
+    check_encoder("minilm@all", "a" * 64, "a" * 64)
+    with pytest.raises(ModelError, match="trained with minilm@all of sha256 aaaaaaaaaaaa"):
+        check_encoder("minilm@all", "a" * 64, "b" * 64)

@@ -1,0 +1,58 @@
+"""The statistics epochs are chosen by equal those metrics are judged by."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tertium.data.preferences import Comparison, ItemTexts, gather
+from tertium.meta import kendall_strict, pearson
+from tertium.models.choice import average_pearson, strict_tau
+from tertium.models.examples import TextTable, compared_pairs, sides_of
+
+
+def test_average_pearson_equals_the_meta_evaluations() -> None:
+    rng = np.random.default_rng(0)
+    human, scores = rng.normal(size=(2, 30))
+    groups = ["a"] * 12 + ["b"] * 18
+    parts = slice(0, 12), slice(12, 30)
+    expected = np.mean([float(pearson(human[part], scores[part])) for part in parts])
+    assert average_pearson(scores, human, groups) == pytest.approx(expected)
+    assert average_pearson(np.ones(30), human, groups) == 0.0
+
+
+def test_strict_tau_equals_the_meta_evaluations() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.integers(0, 5, size=20).astype(float)  # with ties
+    better, worse = rng.integers(0, 20, size=(2, 50))
+    keep = better != worse
+    better, worse = better[keep], worse[keep]
+    expected = float(kendall_strict(np.ones(len(better)), scores[better], scores[worse]))
+    assert strict_tau(scores, better, worse) == pytest.approx(expected)
+    twice = strict_tau(scores, better, worse, np.full(len(better), 2.0))
+    assert twice == pytest.approx(expected)
+
+
+def test_strict_tau_counts_equal_outputs_as_the_meta_evaluation_does() -> None:
+    """Systems that said the same tie under any metric: an error where people preferred one."""
+    rng = np.random.default_rng(2)
+    systems = "ABCD"
+    texts = {
+        str(n): ItemTexts({s: f"{rng.integers(3)} of {n}" for s in systems}, None, (f"r{n}",))
+        for n in range(20)
+    }
+    said = [
+        Comparison(str(n), *rng.choice(list(systems), 2, replace=False), verdict)
+        for n in range(20)
+        for verdict in (0.0, 1.0, 1.0, 0.5)
+    ]
+    one = gather(said, texts, name="demo")
+    scores = {s.hypothesis: float(rng.normal()) for s in one.segments}
+    rows = np.array([scores[s.hypothesis] for s in one.segments])
+    left, right = rows[one.left], rows[one.right]
+    assert (left == right).sum() > 10
+    table = TextTable()
+    data = compared_pairs([one], sides_of("reference"), table)
+    pairs = np.array([scores[table.texts[n]] for n in data.pairs.hypotheses])
+    found = strict_tau(pairs, data.better, data.worse, data.weights)
+    assert found == pytest.approx(float(kendall_strict(one.verdicts, left, right)))

@@ -1,0 +1,122 @@
+"""Judgements and comparisons as index arrays: nothing lost, nothing counted twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tertium.data.judgements import JudgementSet
+from tertium.data.preferences import Comparison, ItemTexts, RankingSet, gather
+from tertium.errors import DataError
+from tertium.models.examples import (
+    TextTable,
+    compared_pairs,
+    comparisons_of,
+    has_comparisons,
+    item_sizes,
+    plan,
+    scored_pairs,
+    sides_of,
+)
+from tertium.segment import Judgement, Segment
+
+
+def rankings() -> RankingSet:
+    texts = {
+        "1": ItemTexts({"A": "a one", "B": "b one", "C": "a one"}, "s1", ("r one",)),
+        "2": ItemTexts({"A": "a two", "B": "b two", "C": "c two"}, "s2", ("r two",)),
+    }
+    said = [
+        Comparison("1", "A", "B", 1.0, "x"),
+        Comparison("1", "B", "A", 0.0, "y"),  # the same said the other way round
+        Comparison("1", "A", "C", 1.0),  # the same text twice: a tie of any metric
+        Comparison("2", "A", "B", 0.5),
+        Comparison("2", "C", "A", 1.0),
+    ]
+    return gather(said, texts, name="demo")
+
+
+def test_comparisons_are_merged_and_each_pair_is_kept_once() -> None:
+    table = TextTable()
+    data = compared_pairs([rankings()], sides_of("reference"), table)
+    said = {
+        (table.texts[data.pairs.hypotheses[b]], table.texts[data.pairs.hypotheses[w]]): n
+        for b, w, n in zip(data.better, data.worse, data.weights, strict=True)
+    }
+    assert said == {("a one", "b one"): 2.0, ("a one", "a one"): 1.0, ("c two", "a two"): 1.0}
+    assert [table.texts[n] for n in data.pairs.others[:, 0]] == ["r one"] * 2 + ["r two"] * 2
+    assert len(data) == 2
+    assert data.starts.tolist() == [0, 2, 3]
+
+
+def test_a_batch_of_items_holds_their_comparisons() -> None:
+    table = TextTable()
+    data = compared_pairs([rankings(), rankings()], sides_of("reference"), table)
+    assert len(data) == 4  # equal items of two sets stay apart
+    batch = comparisons_of(data, np.array([3, 0]))
+    better = [table.texts[batch.pairs.hypotheses[n]] for n in batch.better]
+    assert sorted(better) == ["a one", "c two"]
+    assert len(batch.pairs) == 4
+    assert batch.weights.sum() == 3  # nothing is learned from a text beside itself
+
+
+def test_an_item_of_equal_texts_is_measured_and_not_learned_from() -> None:
+    texts = {
+        "1": ItemTexts({"A": "same", "B": "same"}, None, ("r",)),
+        "2": ItemTexts({"A": "a", "B": "b"}, None, ("r",)),
+    }
+    said = [Comparison("1", "A", "B", 1.0), Comparison("2", "A", "B", 1.0)]
+    one = gather(said, texts, name="demo")
+    data = compared_pairs([one], sides_of("reference"), TextTable())
+    assert data.weights.sum() == 2
+    assert has_comparisons(data).tolist() == [False, True]
+    only = one.select(np.array([0]))
+    with pytest.raises(DataError, match="a text with itself"):
+        compared_pairs([only], sides_of("reference"), TextTable())
+
+
+def test_sides() -> None:
+    segment = Segment("h", "s", ("r1", "r2"))
+    assert sides_of("reference")(segment) == [("r1",), ("r2",)]
+    assert sides_of("source")(segment) == [("s",)]
+    assert sides_of("both")(segment) == [("r1", "s"), ("r2", "s")]
+
+
+def test_sizes_are_those_of_the_longest_text() -> None:
+    table = TextTable()
+    data = compared_pairs([rankings()], sides_of("both"), table)
+    lengths = np.array([len(text) + 10 * (text == "s2") for text in table.texts])
+    assert item_sizes(data, lengths).tolist() == [5, 12]
+    assert has_comparisons(data).all()
+
+
+def test_only_ties_are_nothing_to_learn_from() -> None:
+    one = rankings()
+    ties = replace(one, verdicts=np.full(len(one), 0.5))
+    with pytest.raises(DataError):
+        compared_pairs([ties], sides_of("reference"), TextTable())
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [([0.5, 0.5, 0.5], "all 3 human scores are 0.5"), ([0.5, float("nan")], "not numbers")],
+)
+def test_scores_nothing_can_be_learned_from(scores: list[float], message: str) -> None:
+    rows = tuple(Judgement(Segment(f"h{n}", None, ("r",)), s) for n, s in enumerate(scores))
+    one = JudgementSet(name="x", judgements=rows)
+    with pytest.raises(DataError, match=message):
+        scored_pairs([one], sides_of("reference"), TextTable())
+
+
+def test_an_epoch_has_every_example_once_in_another_order_each_time() -> None:
+    sizes = np.random.default_rng(0).integers(1, 50, size=500)
+    rng = np.random.default_rng(1)
+    first, second = (list(plan(sizes, 8, rng)) for _ in range(2))
+    for batches in (first, second):
+        assert sorted(np.concatenate(batches).tolist()) == list(range(500))
+        assert max(len(b) for b in batches) == 8
+    assert [b.tolist() for b in first] != [b.tolist() for b in second]
+    spread = np.mean([np.ptp(sizes[b]) for b in first])
+    assert spread < 5  # 41 on average for batches drawn at random from these sizes

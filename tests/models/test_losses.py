@@ -1,0 +1,29 @@
+"""Losses against values worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from tertium.models.losses import pairwise_loss
+
+
+def test_pairwise_losses_by_hand() -> None:
+    scores = torch.tensor([2.0, 0.5, 1.0])
+    better, worse = torch.tensor([0, 1]), torch.tensor([1, 2])  # margins 1.5 and -0.5
+    weights = torch.tensor([1.0, 3.0])
+    logistic = (math.log1p(math.exp(-1.5)) + 3 * math.log1p(math.exp(0.5))) / 4
+    assert float(pairwise_loss(scores, better, worse, weights)) == pytest.approx(logistic)
+    hinge = (0.0 + 3 * 1.5) / 4
+    assert float(pairwise_loss(scores, better, worse, weights, "hinge")) == pytest.approx(hinge)
+
+
+def test_a_better_order_costs_less() -> None:
+    better, worse, once = torch.tensor([0]), torch.tensor([1]), torch.ones(1)
+    right, wrong = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])
+    for kind in ("logistic", "hinge"):
+        assert pairwise_loss(right, better, worse, once, kind) < pairwise_loss(
+            wrong, better, worse, once, kind
+        )

@@ -1,0 +1,183 @@
+"""The loop: what it keeps, when it stops, that it repeats itself and goes on after a kill."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tertium.errors import DataError, ModelError, UsageError
+from tertium.metrics.pairwise.training import PairwiseOptions
+from tertium.models.options import Epoch, TrainingOptions
+from tertium.models.training import fit
+
+X = torch.linspace(-1, 1, 24)[:, None]
+Y = 3 * X + 1
+OPTIONS = TrainingOptions(epochs=6, patience=6, batch_size=4, rate=0.05, device="cpu")
+
+
+def network() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(1, 8), nn.Dropout(0.3), nn.Linear(8, 1))
+
+
+def batches(rng: np.random.Generator):
+    return np.array_split(rng.permutation(len(X)), 6)
+
+
+def loss_on(net: nn.Module):
+    return lambda rows: ((net(X[rows]) - Y[rows]) ** 2).mean()
+
+
+def dev_on(net: nn.Module):
+    return lambda: -float(((net(X) - Y) ** 2).mean())
+
+
+def weights(net: nn.Module) -> list[float]:
+    return torch.cat([p.detach().flatten() for p in net.parameters()]).tolist()
+
+
+def test_two_runs_with_one_seed_are_equal_and_another_seed_differs() -> None:
+    nets = [network() for _ in range(3)]
+    for net, seed in zip(nets, (1, 1, 2), strict=True):
+        options = TrainingOptions(epochs=2, rate=0.05, seed=seed, device="cpu")
+        fit(net, batches, loss_on(net), options=options)
+    assert weights(nets[0]) == weights(nets[1])
+    assert weights(nets[0]) != weights(nets[2])
+
+
+def test_the_best_epoch_is_kept_and_stopping_waits_for_patience() -> None:
+    net, values = network(), iter([0.1, 0.5, 0.4, 0.3, 0.9])
+    seen = []
+    run = fit(
+        net,
+        batches,
+        loss_on(net),
+        options=TrainingOptions(epochs=9, patience=2, rate=0.05, device="cpu"),
+        dev=lambda: next(values),
+        on_epoch=lambda epoch: seen.append((epoch.best, weights(net))),
+    )
+    assert [e.dev for e in run.epochs] == [0.1, 0.5, 0.4, 0.3]
+    assert [best for best, _ in seen] == [True, True, False, False]
+    assert run.best == 0.5
+    assert weights(net) == seen[1][1]
+    assert not net.training
+
+
+def test_no_patience_at_all_never_stops_early() -> None:
+    net, values = network(), iter([0.9, 0.5, 0.4, 0.3])
+    options = TrainingOptions(epochs=4, patience=0, rate=0.05, device="cpu")
+    run = fit(net, batches, loss_on(net), options=options, dev=lambda: next(values))
+    assert len(run.epochs) == 4
+    assert run.best == 0.9
+    assert weights(net) != weights(network())
+
+
+def test_without_dev_the_last_epoch_is_kept() -> None:
+    net, last = network(), []
+
+    def hear(_: Epoch) -> None:
+        last.append(weights(net))
+
+    run = fit(net, batches, loss_on(net), options=OPTIONS, on_epoch=hear)
+    assert len(run.epochs) == 6
+    assert all(math.isnan(e.dev) and e.best for e in run.epochs)
+    assert weights(net) == last[-1]
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    whole = network()
+    reference = fit(whole, batches, loss_on(whole), options=OPTIONS, dev=dev_on(whole))
+
+    class Killed(BaseException):
+        pass
+
+    def kill(epoch: Epoch) -> None:
+        if epoch.number == 3:
+            raise Killed
+
+    file = tmp_path / "snapshot"
+    first = network()
+    with pytest.raises(Killed):
+        fit(first, batches, loss_on(first), options=OPTIONS, dev=dev_on(first), snapshot=file,
+            identity="a", on_epoch=kill)  # fmt: skip
+    torch.manual_seed(99)  # another process has other random numbers
+    second = network()
+    run = fit(second, batches, loss_on(second), options=OPTIONS, dev=dev_on(second), snapshot=file,
+              identity="a")  # fmt: skip
+    assert weights(second) == weights(whole)
+    assert [e.loss for e in run.epochs] == [e.loss for e in reference.epochs]
+
+
+def test_an_interrupted_run_holds_its_best_epoch() -> None:
+    net, values = network(), iter([0.9, 0.1])
+    kept = []
+
+    def hear(epoch: Epoch) -> None:
+        kept.append(weights(net))
+        if epoch.number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(net, batches, loss_on(net), options=OPTIONS, dev=lambda: next(values), on_epoch=hear)
+    assert weights(net) == kept[0] != kept[1]
+
+
+def test_a_snapshot_of_another_run_is_refused(tmp_path: Path) -> None:
+    net, file = network(), tmp_path / "snapshot"
+    fit(net, batches, loss_on(net), options=OPTIONS, snapshot=file, identity="a")
+    with pytest.raises(UsageError, match="other data or settings"):
+        fit(net, batches, loss_on(net), options=OPTIONS, snapshot=file, identity="b")
+
+
+def test_a_cut_snapshot_is_named(tmp_path: Path) -> None:
+    net, file = network(), tmp_path / "snapshot"
+    fit(net, batches, loss_on(net), options=OPTIONS, snapshot=file)
+    file.write_bytes(file.read_bytes()[:-40])
+    with pytest.raises(ModelError, match="damaged or was cut short"):
+        fit(net, batches, loss_on(net), options=OPTIONS, snapshot=file)
+
+
+def test_a_diverging_loss_is_an_error_that_says_what_to_do() -> None:
+    net = network()
+    with pytest.raises(DataError, match="lower the rate"):
+        fit(net, batches, lambda rows: net(X[rows]).sum() * math.inf, options=OPTIONS)
+
+
+def test_no_batches_are_an_error() -> None:
+    net = network()
+    with pytest.raises(DataError, match="nothing to train on"):
+        fit(net, lambda rng: [], loss_on(net), options=OPTIONS)
+
+
+@pytest.mark.parametrize("field", ["epochs", "batch_size", "rate", "clip"])
+def test_options_that_make_no_sense_are_refused(field: str) -> None:
+    with pytest.raises(UsageError, match=field):
+        TrainingOptions(**{field: 0})
+
+
+def test_negative_patience_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"patience=-1: expected epochs, or 0 to never"):
+        TrainingOptions(patience=-1)
+    with pytest.raises(UsageError, match="patience and kendall_rate not below"):
+        PairwiseOptions(patience=-1)
+
+
+def test_a_linear_schedule_ends_near_zero() -> None:
+    net, rates = network(), []
+    options = TrainingOptions(epochs=2, rate=1.0, schedule="linear", device="cpu")
+
+    class Watched(torch.optim.AdamW):
+        def step(self, *args, **kwargs):
+            rates.append(self.param_groups[0]["lr"])
+
+    original, torch.optim.AdamW = torch.optim.AdamW, Watched
+    try:
+        fit(net, batches, loss_on(net), options=options)
+    finally:
+        torch.optim.AdamW = original
+    assert rates == pytest.approx([1 - n / 12 for n in range(12)])

@@ -1,0 +1,102 @@
+"""Experiments on a small collection one can check by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from papers.experiments import Comparisons, Segments, Systems
+
+from tertium.arrays import FloatArray
+from tertium.data.collection import Collection
+from tertium.errors import DataError
+from tertium.metrics import SegmentMetric
+from tertium.segment import Segment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Length(SegmentMetric):
+    """The length of the hypothesis."""
+
+    name: ClassVar[str] = "length"
+    title: ClassVar[str] = "Length"
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([float(len(s.hypothesis)) for s in segments])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortness(Length):
+    """The same, but lower is better."""
+
+    higher_is_better: ClassVar[bool] = False
+
+
+class Longer:
+    """A ranker: prefers the longer one."""
+
+    def prefer(self, left: Sequence[Segment], right: Sequence[Segment]) -> FloatArray:
+        longer = [len(a.hypothesis) > len(b.hypothesis) for a, b in zip(left, right, strict=True)]
+        return np.where(longer, 0.9, 0.1)
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Collection:
+    scored = [
+        {"system": "A", "segment": str(n), "hypothesis": "x" * n, "reference": "r", "score": score}
+        for n, score in ((1, 1.0), (2, 3.0), (3, 2.0), (4, 4.0))
+    ]
+    ranked = {"segment": "1", "source": "s", "reference": "r"}
+    outputs = {"A": "xxxx", "B": "xx", "C": "x", "unjudged": "xxxxxxxx"}
+    folder = tmp_path / "rankings" / "mine"
+    folder.mkdir(parents=True)
+    (tmp_path / "da" / "mine").mkdir(parents=True)
+    lines = "".join(json.dumps(row) + "\n" for row in scored)
+    (tmp_path / "da" / "mine" / "cs-en.jsonl").write_text(lines)
+    (folder / "cs-en.texts.jsonl").write_text(json.dumps({**ranked, "outputs": outputs}) + "\n")
+    rows = ["1\tj\tA\tB\ta", "1\tj\tB\tC\tb", "1\tj\tC\tA\tb", "1\tj\tA\tC\ttie"]
+    header = "segment\tjudge\tsystem_a\tsystem_b\tpreference"
+    (folder / "cs-en.judgements.tsv").write_text("\n".join([header, *rows]) + "\n")
+    (folder / "cs-en.systems.tsv").write_text("system\tscore\nA\t3\nB\t1\nC\t2\ngone\t9\n")
+    return Collection(tmp_path)
+
+
+def test_segments_correlate(collection: Collection) -> None:
+    experiment = Segments(set="da/mine", columns=("cs-en",))
+    figure = experiment.measure(collection, Length(), "cs-en")
+    assert figure.value == pytest.approx(0.8)  # r of 1 2 3 4 with 1 3 2 4
+    assert figure.count == 4
+    assert figure.signature.startswith("Length|nrefs:1|")
+    turned = experiment.measure(collection, Shortness(), "cs-en")
+    assert turned.value == pytest.approx(-0.8)
+
+
+def test_comparisons_count_concordant_and_discordant(collection: Collection) -> None:
+    experiment = Comparisons(set="rankings/mine", columns=("cs-en",))
+    figure = experiment.measure(collection, Length(), "cs-en")
+    assert figure.value == pytest.approx(100 * (2 - 1) / 3)
+    assert figure.count == 3
+    ranker = experiment.measure(collection, Longer(), "cs-en")
+    assert ranker.value == pytest.approx(100 * (2 - 1) / 3)
+
+
+def test_systems_correlate_and_what_has_no_output_is_counted(collection: Collection) -> None:
+    experiment = Systems(set="rankings/mine", columns=("cs-en",))
+    figure = experiment.measure(collection, Length(), "cs-en")
+    expected = np.corrcoef([3, 1, 2], [4, 2, 1])[0, 1]
+    assert figure.value == pytest.approx(expected)
+    assert (figure.count, figure.left_out) == (3, {"no output": 1})
+    mean = Systems(set="rankings/mine", columns=("cs-en",), aggregate="mean")
+    assert mean.measure(collection, Length(), "cs-en").value == pytest.approx(expected)
+
+
+def test_one_judged_system_is_an_error(collection: Collection) -> None:
+    file = collection.root / "rankings" / "mine" / "cs-en.systems.tsv"
+    file.write_text("system\tscore\nA\t3\n")
+    with pytest.raises(DataError, match="1 judged system with outputs"):
+        Systems(set="rankings/mine", columns=("cs-en",)).measure(collection, Length(), "cs-en")

@@ -1,0 +1,1 @@
+"""The trained models that tertium ships: one folder each, data only."""
