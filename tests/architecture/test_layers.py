@@ -12,8 +12,8 @@ import tertium
 PACKAGE = Path(tertium.__file__).parent
 
 CORE = {
-    "arrays", "atomic", "display", "errors", "frames", "progress", "randomness", "runtime",
-    "scores", "segment", "version",
+    "arrays", "atomic", "display", "errors", "extras", "frames", "progress", "randomness",
+    "runtime", "scores", "segment", "version",
 }  # fmt: skip
 BELOW_ENCODERS = CORE | {"registry", "cache", "text", "data"}
 BELOW_METRICS = BELOW_ENCODERS | {"encoders", "linguistics", "models"}
@@ -26,12 +26,13 @@ ALLOWED: dict[str, set[str]] = {
     "progress": set(),
     "display": set(),
     "atomic": {"errors"},
-    "frames": {"errors", "atomic"},
+    "extras": {"errors"},
+    "frames": {"errors", "atomic", "extras"},
     "randomness": {"errors"},
     "runtime": {"errors"},
     "segment": {"errors"},
     "scores": {"arrays", "errors", "display", "frames"},
-    "registry": {"errors"},
+    "registry": {"errors", "extras"},
     "cache": CORE,
     "text": CORE | {"registry"},
     "data": CORE | {"registry", "text"},
