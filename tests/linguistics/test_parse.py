@@ -11,9 +11,10 @@ from tertium.linguistics.analysis import Analysis, Token, pack, unpack
 from tertium.linguistics.graph import build_graph
 from tertium.linguistics.language import looks_english
 from tertium.linguistics.meaning import interpret
-from tertium.linguistics.parse import LONGEST, Parser, clean, load_parser
+from tertium.linguistics.parse import Parser, clean, is_cut, load_parser
 from tertium.linguistics.store import AnalysisStore
 from tertium.runtime import runtime
+from tertium.text.bounds import PARSED_CHARACTERS, PARSED_WORDS
 
 FAULTS = {
     "empty": "",
@@ -32,7 +33,9 @@ FAULTS = {
     "numbers": "1,000 1.000 1e10 0x1F ½ 3/4 -5 +3 1,2,3 10-15 99:99 32/13/2020 $ $$5 5%% IV",
     "long": "The old man sold the car . " * 80,
     "same word": "the " * 500,
-    "one long word": "x" * (LONGEST + 5),
+    "one long word": "x" * (PARSED_CHARACTERS + 5),
+    "many words": "and " * (PARSED_WORDS + 1),
+    "many marks": "a,b" * PARSED_WORDS,
 }
 
 
@@ -54,7 +57,14 @@ def test_no_text_makes_it_fail(parser: Parser, name: str) -> None:
             seen.add(i)
             i = graph.nodes[i].parent
         assert graph.phrase(node.index)
-    assert analysis.cut == (len(FAULTS[name]) > LONGEST)
+    assert analysis.cut == (name in ("one long word", "many words", "many marks"))
+    assert len(analysis.tokens) <= PARSED_WORDS
+
+
+def test_a_text_of_ordinary_length_is_parsed_whole() -> None:
+    text = "It isn't cut, is it? " * 128  # 640 words, 1,152 with their marks
+    assert not is_cut(text)
+    assert clean(text) == text
 
 
 def test_texts_keep_their_order_and_offsets(parser: Parser) -> None:

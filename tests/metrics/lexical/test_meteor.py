@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tertium.errors import DataError, MissingResourceError, UsageError
+from tertium.linguistics.paraphrase import load_paraphrases
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.lexical import meteor as module
 from tertium.metrics.lexical.meteor import COLUMNS, METEOR, meteor_statistics, word_senses
@@ -208,10 +209,32 @@ def test_a_missing_or_broken_table_is_refused(tmp_path: Path) -> None:
         METEOR(paraphrases=str(broken)).score(segment)
 
 
-@pytest.mark.parametrize("spec", ["language=english", "beam=0", "alpha=2"])
+@pytest.mark.parametrize(
+    "spec", ["language=english", "language=xx", "language=jp", "beam=0", "alpha=2"]
+)
 def test_senseless_fields_are_refused(spec: str) -> None:
     with pytest.raises(UsageError):
         load_metric(f"meteor:{spec}")
+
+
+def test_too_many_paraphrases_are_left_out_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CROWDED", 0)
+    table = tmp_path / "table"
+    table.write_text("0.5\ntook part\nparticipated\n0.5\nparticipated\ntook part\n")
+    metric = METEOR(paraphrases=str(table))
+    texts = ("he took part and took part", "he participated")
+    words = [metric.tokens(text) for text in texts]
+    phrases = load_paraphrases(str(table))
+    assert phrases.count_matches(*words) == len(phrases.matches(*words)) == 4
+    segment = Segment(texts[0], references=(texts[1],))
+    whole = metric.score([segment])
+    assert "too many paraphrases, left out" not in whole.warnings
+    monkeypatch.setattr("tertium.text.bounds.PARAPHRASES", 0)
+    bounded = metric.score([segment])
+    assert bounded.warnings["too many paraphrases, left out"] == 1
+    assert bounded.system == METEOR().score([segment]).system < whole.system
 
 
 def test_parameters_can_be_overridden() -> None:

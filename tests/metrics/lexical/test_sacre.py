@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 from sacrebleu.metrics.chrf import CHRF as SacreChrF
 
+from tertium.errors import MissingResourceError
+from tertium.metrics.base.metric import load_metric
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import ChrF
 from tertium.segment import Segment
@@ -137,3 +139,26 @@ def test_signatures_carry_the_settings() -> None:
 @pytest.mark.parametrize(("order", "label"), [(0, "chrF"), (2, "chrF++")])
 def test_chrf_variants_have_their_names(order: int, label: str) -> None:
     assert ChrF(word_order=order).label == label
+
+
+@pytest.mark.parametrize("metric", ["bleu", "nist"])
+@pytest.mark.parametrize(
+    ("tokenizer", "fault", "named"),
+    [
+        ("ja-mecab", RuntimeError("\nlong advice\n"), r"pip install 'sacrebleu\[ja\]'"),
+        ("ko-mecab", RuntimeError("\nlong advice\n"), r"pip install 'sacrebleu\[ko\]'"),
+        ("flores200", ImportError("\nlong advice\n"), "pip install 'sentencepiece'"),
+        ("flores101", OSError("no network"), "no network"),
+    ],
+)
+def test_what_a_tokeniser_lacks_is_named_in_one_line(
+    metric: str, tokenizer: str, fault: Exception, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object, **settings: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("sacrebleu.metrics.bleu.BLEU.__init__", fail)
+    with pytest.raises(MissingResourceError, match=named) as caught:
+        load_metric(f"{metric}:tokenize={tokenizer}").score([Segment("a", None, ("a",))])
+    assert "\n" not in str(caught.value)
+    assert tokenizer in str(caught.value)

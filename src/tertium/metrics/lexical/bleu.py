@@ -12,7 +12,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.errors import UnknownNameError, UsageError
 from tertium.metrics.base.components import brevity_penalty, exact_exp
-from tertium.metrics.lexical.sacre import SacreMetric, sacre_signature
+from tertium.metrics.lexical.sacre import SacreMetric, load_sacre_bleu, sacre_signature
 from tertium.segment import Segment
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]
@@ -69,16 +69,13 @@ class BLEU(SacreMetric):
             raise UsageError(f"max_ngram_order must be at least 1, not {self.max_ngram_order}")
 
     def sacre(self) -> Any:
-        from sacrebleu.metrics.bleu import BLEU as SacreBLEU
-
-        return SacreBLEU(
+        return load_sacre_bleu(
             lowercase=self.lowercase,
             tokenize=self.tokenize,
             smooth_method=self.smooth_method,
             smooth_value=self.smooth_value,
             max_ngram_order=self.max_ngram_order,
             effective_order=bool(self.effective_order),
-            force=True,
         )
 
     @property

@@ -6,7 +6,6 @@ Language; the alignment is in `tertium.text.meteor_alignment`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,12 +20,15 @@ from tertium.linguistics.wordnet import DETACHMENTS, WordNet, load_wordnet
 from tertium.linguistics.wordnet_index import POS
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
+from tertium.text import bounds
 from tertium.text.function_words import function_words
-from tertium.text.meteor_alignment import STAGES, Alignment, align
+from tertium.text.languages import CODES
+from tertium.text.meteor_alignment import CROWDED, STAGES, Alignment, align
 from tertium.text.meteor_tokens import meteor_tokens
 from tertium.text.stems import has_stemmer, stemmer
 
 ALIASES = {"cz": "cs", "se": "sv"}  # the codes of METEOR 1.5
+LANGUAGES = frozenset({*CODES, *ALIASES, "other"})
 
 
 class Parameters(NamedTuple):
@@ -129,9 +131,10 @@ class METEOR(Metric):
     beam: int = 40
 
     def __post_init__(self) -> None:
-        if not re.fullmatch("[a-z]{2,3}|other", self.language):
+        if self.language not in LANGUAGES:
             raise UsageError(
-                f"language={self.language} is not a language code: write en, de, cs ..., or other"
+                f"language={self.language} is not known: write a code of two letters (en, de, cs "
+                "...), or language=other for what has none"
             )
         if self.beam < 1:
             raise UsageError(f"beam must be at least 1, not {self.beam}")
@@ -236,6 +239,8 @@ class METEOR(Metric):
 
     def _align(self, hypothesis: tuple[str, ...], reference: tuple[str, ...]) -> Alignment:
         table = self._table()
+        if table is not None and _has_too_many(table, hypothesis, reference):
+            table = None
         return align(
             hypothesis,
             reference,
@@ -244,6 +249,19 @@ class METEOR(Metric):
             paraphrases=table.matches if table is not None else None,
             beam=self.beam,
         )
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        counts, table = super().warnings(segments), self._table()
+        if table is None:
+            return counts
+        left_out = sum(
+            any(
+                _has_too_many(table, self.tokens(s.hypothesis), self.tokens(reference))
+                for reference in s.references
+            )
+            for s in segments
+        )
+        return {**counts, "too many paraphrases, left out": left_out} if left_out else counts
 
     def _table(self) -> ParaphraseTable | None:
         return load_paraphrases(self.paraphrases) if self.paraphrases is not None else None
@@ -270,6 +288,16 @@ def meteor_statistics(alignment: Alignment, function: frozenset[str]) -> FloatAr
     lengths = [n for flags in is_function for n in (len(flags) - sum(flags), sum(flags))]
     whole = alignment.chunks == 1 and sum(counts) == sum(lengths)
     return np.array([*lengths, *counts, 0 if whole else alignment.chunks], dtype=np.float64)
+
+
+def _has_too_many(
+    table: ParaphraseTable, hypothesis: tuple[str, ...], reference: tuple[str, ...]
+) -> bool:
+    """Whether two texts have more pairs of phrases than a search may choose from."""
+    # Counting costs as much as a lookup, which short texts need not pay twice.
+    if len(hypothesis) * len(reference) <= CROWDED:
+        return False
+    return table.count_matches(hypothesis, reference) > bounds.PARAPHRASES
 
 
 def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 from tertium.arrays import FloatArray, IntArray
 from tertium.errors import UnknownNameError, UsageError
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacre import sacre_signature
+from tertium.metrics.lexical.sacre import load_sacre_bleu, sacre_signature
 from tertium.segment import Segment
 from tertium.text.ngrams import Located, NgramIndex, clipped
 
@@ -123,9 +123,7 @@ class NIST(Metric):
         )
 
     def _sacre(self) -> Any:
-        from sacrebleu.metrics.bleu import BLEU as SacreBLEU
-
-        return SacreBLEU(tokenize=self.tokenize, lowercase=self.lowercase, force=True)
+        return load_sacre_bleu(tokenize=self.tokenize, lowercase=self.lowercase)
 
 
 def nist_statistics(

@@ -14,9 +14,16 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.errors import MissingResourceError
 from tertium.metrics.base.metric import Metric
 from tertium.progress import task
 from tertium.segment import Segment
+
+TOKENISER_PACKAGES: Mapping[str, str] = {
+    "ja-mecab": "sacrebleu[ja]",
+    "ko-mecab": "sacrebleu[ko]",
+    **dict.fromkeys(("spm", "flores101", "flores200", "spBLEU-1K"), "sentencepiece"),
+}
 
 
 class SacreMetric(Metric):
@@ -57,6 +64,25 @@ def _rows(
     for hypothesis in hypotheses:
         text = sacre._preprocess_segment(hypothesis)
         yield hypothesis, sacre._compute_segment_statistics(text, info)
+
+
+def load_sacre_bleu(**settings: Any) -> Any:
+    """sacrebleu's BLEU, whose tokeniser may need a package or a file that is not there."""
+    from sacrebleu.metrics.bleu import BLEU as SacreBLEU
+
+    name = settings["tokenize"]
+    try:
+        return SacreBLEU(force=True, **settings)
+    except (ImportError, RuntimeError):
+        package = TOKENISER_PACKAGES.get(name, "sacrebleu")
+        raise MissingResourceError(
+            f"tokenize={name} needs a package that is not installed: run pip install '{package}'"
+        ) from None
+    except (OSError, SystemExit) as error:
+        raise MissingResourceError(
+            f"tokenize={name} needs a model that sacrebleu fetches from the network, which failed "
+            f"({error}): run it once with a network, or choose another tokeniser"
+        ) from None
 
 
 def sacre_signature(sacre: Any) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.errors import UnknownNameError
 from tertium.linguistics.language import looks_english
-from tertium.linguistics.parse import LONGEST, load_parser
+from tertium.linguistics.parse import is_cut, load_parser
 from tertium.metrics.base.components import SMALL, LexicalFeatures, Part
 from tertium.metrics.base.featurizer import Featurizer
 from tertium.metrics.base.information import Information
@@ -207,9 +207,8 @@ class RTER(LexicalRegression):
             "reference not English": sum(
                 any(not looks_english(r) for r in s.references) for s in segments
             ),
-            f"text longer than {LONGEST} characters, cut": sum(
-                any(len(text) > LONGEST for text in (s.hypothesis, *s.references))
-                for s in segments
+            "text too long to parse whole, cut": sum(
+                any(is_cut(text) for text in (s.hypothesis, *s.references)) for s in segments
             ),
         }
         return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
