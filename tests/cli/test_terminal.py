@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
 import re
 import struct
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
 
+NEEDS = "needs a pseudo-terminal of Linux or macOS"
+fcntl, pty, termios = (
+    pytest.importorskip(name, reason=NEEDS) for name in ("fcntl", "pty", "termios")
+)
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

@@ -19,11 +19,11 @@ from tests.docs.pages import PAGES, ROOT, Step, blocks, matches, split_comment, 
 from tests.docs.workspace import build, parse_command, run_command
 
 
-@pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pages")
-    build(folder)
-    return folder
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A folder for each page, so that none leans on what another one wrote."""
+    build(tmp_path)
+    return tmp_path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from tertium.scores import ScoreMatrix
 
 @pytest.fixture(scope="session")
 def running_browser() -> Iterator[chromium.Browser]:
+    if os.name != "posix":
+        pytest.skip("needs Linux or macOS: the browser is driven over inherited descriptors")
     program = chromium.find()
     if program is None:
         pytest.skip("needs Chromium: install it, or name its program in CHROMIUM")
