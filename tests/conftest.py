@@ -6,12 +6,19 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.tiny_models import minilm, tiny_model  # noqa: F401 (fixtures)
 
 from tertium.data.testset import TestSet
 from tertium.segment import Segment
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+
+# No test measures time: on a busy machine a drawn example may take any.
+settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)
