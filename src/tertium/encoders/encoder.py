@@ -1,7 +1,7 @@
 """What an encoder is, and how a name becomes one.
 
     name    :=  family ["/" rest] ["@" layer]
-    family  :=  minilm | mpnet | use | glove | hf | dir | file | toy
+    family  :=  minilm | mpnet | e5 | use | glove | hf | dir | file | toy
     layer   :=  N (one layer) | N-M (the mean of layers N to M)
               | N+M+... (these layers, side by side) | all (every layer, side by side)
 
@@ -28,6 +28,7 @@ from tertium.runtime import Long, Precision, current_runtime
 ENCODERS: Mapping[str, str] = {
     "minilm": "tertium.encoders.transformer:load",
     "mpnet": "tertium.encoders.transformer:load",
+    "e5": "tertium.encoders.transformer:load",
     "hf": "tertium.encoders.transformer:load",
     "dir": "tertium.encoders.transformer:load",
     "use": "tertium.encoders.use.encoder:load",

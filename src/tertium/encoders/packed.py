@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ LAST_CODE_POINT = 0x10FFFF
 class Sizes:
     """What the header says of the network."""
 
+    epsilon: float
     hidden: int
     layers: int
     heads: int
@@ -38,7 +40,6 @@ class Sizes:
     vocabulary: int
     positions: int
     token_types: int
-    epsilon: float
 
 
 @dataclass(frozen=True)
@@ -125,14 +126,15 @@ class _Cursor:
 
 
 def _read_sizes(cursor: _Cursor) -> Sizes:
-    version, *counts, epsilon, block = cursor.values("<IiiiiiiifI")
+    version, *counts = cursor.values("<I7i")
+    epsilon, block = cursor.values("<fI")
     if version != VERSION:
         raise cursor.refuse(f"its layout has version {version}, {VERSION} is known")
     if block != BLOCK or min(counts) < 1 or not 0 < epsilon < 1:
         raise cursor.refuse(f"its header says sizes {counts}, epsilon {epsilon}, blocks of {block}")
     if counts[0] % counts[2]:
         raise cursor.refuse(f"{counts[0]} dimensions do not divide among {counts[2]} heads")
-    return Sizes(*counts, epsilon)
+    return Sizes(epsilon, *counts)
 
 
 def _read_pieces(
@@ -150,9 +152,7 @@ def _read_pieces(
     if not np.all(np.isfinite(scores)):
         raise cursor.refuse("a piece has a score that is no number")
     try:
-        pieces = tuple(
-            blob[a:b].decode() for a, b in zip(offsets[:-1], offsets[1:], strict=True)
-        )
+        pieces = tuple(blob[a:b].decode() for a, b in pairwise(offsets.tolist()))
     except UnicodeDecodeError:
         raise cursor.refuse("a piece is not UTF-8") from None
     return pieces, scores, dict(zip(("bos", "eos", "pad", "unk"), ids, strict=True))
@@ -176,7 +176,9 @@ def _read_directory(cursor: _Cursor) -> dict[str, tuple[int, NDArray[Any]]]:
     (entries,) = cursor.values("<i")
     for _ in range(max(0, entries)):
         (length,) = cursor.values("<H")
-        name = cursor.take(length).tobytes().decode("utf-8", "replace")
+        name = cursor.take(length).tobytes().decode("ascii", "replace")
+        if not name.isprintable():
+            raise cursor.refuse("a tensor has a name that is not text")
         kind, count, offset, size = cursor.values("<BIQQ")
         stored = {PLAIN: np.dtype("<f4"), PACKED: BLOCK_TYPE}.get(kind)
         if stored is None:

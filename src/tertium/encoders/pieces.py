@@ -7,6 +7,7 @@ and windows are decided here and are the same for every model.
 from __future__ import annotations
 
 import copy
+import json
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 from tertium.errors import ModelError
 
 MOST_SPECIALS = 4
+PLAIN_CLASS = "PreTrainedTokenizerFast"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +36,21 @@ class Pieces:
 
 
 class Tokenizer:
-    """A model's own tokenizer, with its truncation and padding switched off."""
+    """A model's own tokenizer, with its truncation and padding switched off.
 
-    def __init__(self, folder: Path, *, lower: bool = False) -> None:
+    The pieces of `opening`, a text that every text begins with for the model, are put before it as
+    special tokens are.
+    """
+
+    def __init__(self, folder: Path, *, lower: bool = False, opening: str = "") -> None:
         backend = _load(folder)
         backend.no_truncation()
         backend.no_padding()
         self._backend = backend
         self._lower = lower
-        self._names = {number: piece for piece, number in backend.get_vocab().items()}
-        self.prefix, self.suffix = _specials(backend, folder)
+        self._names: dict[int, str] = {}
+        before, self.suffix = _specials(backend, folder)
+        self.prefix = before + _opening(backend, opening, folder)
 
     @property
     def specials(self) -> int:
@@ -56,6 +63,9 @@ class Tokenizer:
         return [self._pieces(encoding.ids) for encoding in encodings]
 
     def _pieces(self, ids: Sequence[int]) -> Pieces:
+        for number in ids:
+            if number not in self._names:  # a vocabulary may have 250,000; few occur
+                self._names[number] = self._backend.id_to_token(number)
         return Pieces(tuple(self._names[number] for number in ids), tuple(ids))
 
 
@@ -109,6 +119,11 @@ def windows(length: int, room: int) -> list[Window]:
 
 
 def _load(folder: Path) -> Any:
+    """The fast tokenizer of a folder; one that has no class of its own is read without detour."""
+    if _is_plain(folder):
+        from tokenizers import Tokenizer as Backend
+
+        return Backend.from_file(str(folder / "tokenizer.json"))
     from transformers import AutoTokenizer
 
     try:
@@ -121,6 +136,27 @@ def _load(folder: Path) -> Any:
     if backend is None:
         raise ModelError(f"{folder} has no fast tokenizer (tokenizer.json): convert it first")
     return copy.deepcopy(backend)
+
+
+def _is_plain(folder: Path) -> bool:
+    try:
+        settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    plain = isinstance(settings, dict) and settings.get("tokenizer_class") == PLAIN_CLASS
+    return plain and (folder / "tokenizer.json").is_file()
+
+
+def _opening(backend: Any, opening: str, folder: Path) -> tuple[int, ...]:
+    """The pieces of what every text begins with; they must not depend on the text behind."""
+    if not opening:
+        return ()
+    first, text, both = (
+        backend.encode(text, add_special_tokens=False).ids for text in (opening, "a", opening + "a")
+    )
+    if both != first + text:
+        raise ModelError(f"the tokenizer of {folder} joins {opening!r} with the text behind it")
+    return tuple(first)
 
 
 def _specials(backend: Any, folder: Path) -> tuple[tuple[int, ...], tuple[int, ...]]:

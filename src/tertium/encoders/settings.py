@@ -27,7 +27,8 @@ class ModelSettings:
     """The shape of a model.
 
     `hidden` is the width of a state, `depth` the number of layers, `max_length` the positions it
-    has, special tokens included; `hash` changes with every file that decides pieces or pooling.
+    has, special tokens included; `hash` changes with every file that decides pieces or pooling;
+    `prefix` is what every text begins with for this model.
     """
 
     hidden: int
@@ -35,10 +36,11 @@ class ModelSettings:
     max_length: int
     pooling: Pooling
     hash: str
+    prefix: str = ""
 
 
-def read_settings(folder: Path) -> ModelSettings:
-    """The settings of a model folder."""
+def read_settings(folder: Path, prefix: str = "") -> ModelSettings:
+    """The settings of a model folder; `prefix` is taken where it has no prompt of its own."""
     config = _read(folder / "config.json")
     if not config:
         raise ModelError(f"{folder} has no config.json that can be read: not a model folder")
@@ -48,7 +50,8 @@ def read_settings(folder: Path) -> ModelSettings:
         depth=_number(config, DEPTH, folder),
         max_length=_max_length(config, _read(folder / "tokenizer_config.json")),
         pooling=read_pooling(folder),
-        hash=_hash(folder),
+        hash=_hash(folder, prefix),
+        prefix=_prompt(folder) or prefix,
     )
 
 
@@ -87,6 +90,13 @@ def _max_length(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> int:
     return min(known, default=DEFAULT_LENGTH)
 
 
+def _prompt(folder: Path) -> str:
+    """The prompt that sentence-transformers would put before every text."""
+    settings = _read(folder / "config_sentence_transformers.json")
+    prompts, chosen = settings.get("prompts"), settings.get("default_prompt_name")
+    return str(prompts.get(chosen) or "") if isinstance(prompts, dict) and chosen else ""
+
+
 def _number(config: Mapping[str, Any], keys: tuple[str, ...], folder: Path) -> int:
     for key in keys:
         if isinstance(config.get(key), int):
@@ -94,13 +104,14 @@ def _number(config: Mapping[str, Any], keys: tuple[str, ...], folder: Path) -> i
     raise ModelError(f"{folder / 'config.json'} has none of {', '.join(keys)}: not an encoder")
 
 
-def _hash(folder: Path) -> str:
+def _hash(folder: Path, prefix: str) -> str:
     files = sorted({file for pattern in DECIDING for file in folder.glob(pattern)})
     lines = [
         f"{file.relative_to(folder).as_posix()} {file_hash(file)}"
         for file in files
         if file.is_file()
     ]
+    lines += [prefix] if prefix else []
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 

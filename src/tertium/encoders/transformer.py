@@ -6,6 +6,7 @@ computed, so that a run served by the cache loads neither.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -108,7 +109,8 @@ class Transformer:
         return [names_of(text, around) for text in self.body.pieces(texts)]
 
     def truncated(self, texts: Sequence[str]) -> int:
-        doubtful = [text for text in texts if not surely_fits(text, self.max_length)]
+        room = self.max_length - len(self.settings.prefix.encode())
+        doubtful = [text for text in texts if not surely_fits(text, room)]
         unknown = [text for text in dict.fromkeys(doubtful) if text not in self._known]
         if unknown:
             self._known.update(zip(unknown, self.body.too_long(unknown), strict=True))
@@ -122,6 +124,8 @@ class Transformer:
             "prec": self.precision,
             "maxlen": str(self.max_length),
         }
+        if self.settings.prefix:
+            fields["prefix"] = re.sub(r"\W+", "_", self.settings.prefix).strip("_")
         return {**fields, "long": "window"} if self.long == "window" else fields
 
     def with_special(self) -> Transformer:
@@ -145,7 +149,7 @@ def load(
 
         check_device(device, precision)
     weights = locate(name)
-    settings = read_settings(weights.folder)
+    settings = read_settings(weights.folder, weights.card.prefix if weights.card else "")
     recommended = weights.card.layer if weights.card else None
     layer = name.layer or str(settings.depth if recommended is None else recommended)
     parse_layers(layer, settings.depth, str(name))

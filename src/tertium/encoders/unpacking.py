@@ -1,20 +1,20 @@
 """Write a packed multilingual-e5 as the model folder that every encoder is read from.
 
 The folder is what `transformers` would save: weights in safetensors under BERT's names, its
-config, and the tokenizer that the file describes. What is written depends on the file alone, so
-that the hash of the weights can be a card's.
+config, and the tokenizer that the file describes. The bytes of the weights depend on the file
+alone, not on a version of any library, so that their hash can stand in a card.
 """
 
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tertium.atomic import replace_content, write_text
 from tertium.encoders.charsmap import compile_replacements
 from tertium.encoders.packed import PackedModel, read_packed
 from tertium.encoders.sentencepiece import SPACE
@@ -32,16 +32,57 @@ LAYER_PARTS = {
 }
 
 
-def unpack_model(packed: Path, folder: Path) -> None:
-    """Write the weights, the config and the tokenizer of a packed model into a folder."""
-    from safetensors.numpy import save_file
+def unpack_model(packed: Path, folder: Path, prefix: str = "") -> None:
+    """Write the weights, the config and the tokenizer of a packed model into a folder.
 
+    `prefix` is what every text begins with for this model.
+    """
     model = read_packed(packed)
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file(dict(_tensors(model)), folder / "model.safetensors", metadata={"format": "pt"})
-    _tokenizer(model).save(str(folder / "tokenizer.json"))
+    with replace_content(folder / "model.safetensors", make_folder=True) as stream:
+        _write_weights(stream, model)
+    write_text(folder / "tokenizer.json", _tokenizer(model).to_str())
+    for name, values in _settings(model, prefix).items():
+        write_text(folder / name, json.dumps(values, indent=2) + "\n", make_folder=True)
+
+
+def _write_weights(stream: IO[bytes], model: PackedModel) -> None:
+    """The safetensors format: the length of a header, the header, then the values in its order."""
+    shapes = dict(_shapes(model))
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for (name, _), shape in shapes.items():
+        begin, end = end, end + 4 * prod(shape)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # values begin at a multiple of their size, for mapping
+    stream.write(struct.pack("<Q", len(text)) + text)
+    for (_, packed_name), shape in shapes.items():
+        stream.write(model.tensor(packed_name, *shape).tobytes())
+
+
+def _shapes(model: PackedModel) -> Iterator[tuple[tuple[str, str], tuple[int, ...]]]:
+    """Each tensor of a BERT: its name for transformers, its name in the file, and its shape."""
+    sizes = model.sizes
+    d, wide = sizes.hidden, sizes.feed_forward
+    yield ("embeddings.word_embeddings.weight", "emb.word"), (sizes.vocabulary, d)
+    yield ("embeddings.position_embeddings.weight", "emb.pos"), (sizes.positions, d)
+    yield ("embeddings.token_type_embeddings.weight", "emb.type"), (sizes.token_types, d)
+    yield ("embeddings.LayerNorm.weight", "emb.ln.w"), (d,)
+    yield ("embeddings.LayerNorm.bias", "emb.ln.b"), (d,)
+    shapes = {"fi": (wide, d), "fo": (d, wide), "aln": (d,), "oln": (d,)}
+    for layer in range(sizes.layers):
+        for part, name in LAYER_PARTS.items():
+            shape = shapes.get(part, (d, d))
+            home = f"encoder.layer.{layer}.{name}"
+            yield (f"{home}.weight", f"l{layer}.{part}.w"), shape
+            yield (f"{home}.bias", f"l{layer}.{part}.b"), shape[:1]
+
+
+def _settings(model: PackedModel, prefix: str) -> dict[str, Any]:
+    """What transformers and sentence-transformers read, by the names of the files."""
+    steps = ("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")
     names = _special_names(model)
-    settings = {
+    return {
         "config.json": _config(model),
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
@@ -50,41 +91,22 @@ def unpack_model(packed: Path, folder: Path) -> None:
         },
         "special_tokens_map.json": names,
         "modules.json": [
-            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-            {"idx": 1, "name": "1", "path": "1_Pooling",
-             "type": "sentence_transformers.models.Pooling"},
-            {"idx": 2, "name": "2", "path": "2_Normalize",
-             "type": "sentence_transformers.models.Normalize"},
+            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for i, (kind, path) in enumerate(steps)
         ],
         "1_Pooling/config.json": {
             "word_embedding_dimension": model.sizes.hidden,
             "pooling_mode_mean_tokens": True,
         },
         "sentence_bert_config.json": {
-            "max_seq_length": model.sizes.positions, "do_lower_case": False
+            "max_seq_length": model.sizes.positions,
+            "do_lower_case": False,
         },
-    }  # fmt: skip
-    for name, values in settings.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(json.dumps(values, indent=2) + "\n")
-
-
-def _tensors(model: PackedModel) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """The tensors of a BERT by the names that transformers gives them."""
-    sizes = model.sizes
-    d, wide = sizes.hidden, sizes.feed_forward
-    yield "embeddings.word_embeddings.weight", model.tensor("emb.word", sizes.vocabulary, d)
-    yield "embeddings.position_embeddings.weight", model.tensor("emb.pos", sizes.positions, d)
-    yield "embeddings.token_type_embeddings.weight", model.tensor("emb.type", sizes.token_types, d)
-    yield "embeddings.LayerNorm.weight", model.tensor("emb.ln.w", d)
-    yield "embeddings.LayerNorm.bias", model.tensor("emb.ln.b", d)
-    shapes = {"fi": (wide, d), "fo": (d, wide), "aln": (d,), "oln": (d,)}
-    for layer in range(sizes.layers):
-        for part, name in LAYER_PARTS.items():
-            shape = shapes.get(part, (d, d))
-            home = f"encoder.layer.{layer}.{name}"
-            yield f"{home}.weight", model.tensor(f"l{layer}.{part}.w", *shape)
-            yield f"{home}.bias", model.tensor(f"l{layer}.{part}.b", shape[0])
+        "config_sentence_transformers.json": {
+            "prompts": {"all": prefix},
+            "default_prompt_name": "all",
+        },
+    }
 
 
 def _config(model: PackedModel) -> dict[str, Any]:
@@ -106,6 +128,7 @@ def _config(model: PackedModel) -> dict[str, Any]:
         "position_embedding_type": "absolute",
         "type_vocab_size": sizes.token_types,
         "vocab_size": sizes.vocabulary,
+        "transformers_version": "5.0.0",  # the names of the settings are those of its time
         "dtype": "float32",
     }
 

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
 UNWANTED = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot")
+PROVENANCE = "card.json"  # in a folder that was installed: what it holds and whence it came
 PICKLES = ("pytorch_model*.bin", "*.pkl", "*.pickle", "*.pt", "*.pth", "*.ckpt")
 
 
@@ -144,7 +145,8 @@ def _checked(folder: Path, origin: str, card: Card | None) -> Weights:
     """Refuse what is no weights, a pickle, or not what its card says; then hash."""
     files = weight_files(folder, card)
     hashes = {file.name: file_hash(file) for file in files}
-    for name, expected in card.files.items() if card else ():
+    originals = card and card.originals and not (folder / PROVENANCE).is_file()
+    for name, expected in card.files.items() if card and not originals else ():
         if hashes[name] != expected:
             raise ModelError(
                 f"{folder / name} is not the {card.name if card else ''} file it should be: sha256 "

@@ -18,6 +18,7 @@ _BLOCKS: Mapping[str, str] = {
     "Bengali": "\u0980-\u09ff",
     "Gurmukhi": "\u0a00-\u0a7f",
     "Gujarati": "\u0a80-\u0aff",
+    "Odia": "\u0b00-\u0b7f",
     "Tamil": "\u0b80-\u0bff",
     "Telugu": "\u0c00-\u0c7f",
     "Kannada": "\u0c80-\u0cff",
@@ -35,15 +36,19 @@ _BLOCKS: Mapping[str, str] = {
     "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
 }
 _OTHER_THAN_LATIN: Mapping[str, tuple[str, ...]] = {
-    "am": ("Ethiopic",), "ar": ("Arabic",), "be": ("Cyrillic",), "bg": ("Cyrillic",),
-    "bn": ("Bengali",), "el": ("Greek",), "fa": ("Arabic",), "gu": ("Gujarati",),
-    "he": ("Hebrew",), "hi": ("Devanagari",), "hy": ("Armenian",), "ja": ("Kana", "Han"),
-    "ka": ("Georgian",), "kk": ("Cyrillic",), "km": ("Khmer",), "kn": ("Kannada",),
-    "ko": ("Hangul", "Han"), "ky": ("Cyrillic",), "lo": ("Lao",), "mk": ("Cyrillic",),
-    "ml": ("Malayalam",), "mn": ("Cyrillic",), "mr": ("Devanagari",), "my": ("Burmese",),
-    "ne": ("Devanagari",), "pa": ("Gurmukhi",), "ps": ("Arabic",), "ru": ("Cyrillic",),
-    "si": ("Sinhala",), "sr": ("Cyrillic", "Latin"), "ta": ("Tamil",), "te": ("Telugu",),
-    "th": ("Thai",), "uk": ("Cyrillic",), "ur": ("Arabic",), "yi": ("Hebrew",), "zh": ("Han",),
+    "am": ("Ethiopic",), "ar": ("Arabic",), "as": ("Bengali",),
+    "az": ("Latin", "Cyrillic", "Arabic"), "be": ("Cyrillic",), "bg": ("Cyrillic",),
+    "bn": ("Bengali",), "bo": ("Tibetan",), "bs": ("Latin", "Cyrillic"), "el": ("Greek",),
+    "fa": ("Arabic",), "gu": ("Gujarati",), "he": ("Hebrew",), "hi": ("Devanagari",),
+    "hy": ("Armenian",), "ja": ("Kana", "Han"), "ka": ("Georgian",), "kk": ("Cyrillic",),
+    "km": ("Khmer",), "kn": ("Kannada",), "ko": ("Hangul", "Han"), "ku": ("Latin", "Arabic"),
+    "ky": ("Cyrillic",), "lo": ("Lao",), "mk": ("Cyrillic",), "ml": ("Malayalam",),
+    "mn": ("Cyrillic",), "mr": ("Devanagari",), "my": ("Burmese",), "ne": ("Devanagari",),
+    "or": ("Odia",), "pa": ("Gurmukhi",), "ps": ("Arabic",), "ru": ("Cyrillic",),
+    "sa": ("Devanagari",), "sd": ("Arabic", "Devanagari"), "si": ("Sinhala",),
+    "sr": ("Cyrillic", "Latin"), "ta": ("Tamil",), "te": ("Telugu",), "tg": ("Cyrillic",),
+    "th": ("Thai",), "ug": ("Arabic",), "uk": ("Cyrillic",), "ur": ("Arabic",),
+    "uz": ("Latin", "Cyrillic"), "yi": ("Hebrew",), "zh": ("Han",),
 }  # fmt: skip
 
 

@@ -1,0 +1,186 @@
+"""A packed model becomes a model folder with the same values; a file that lies is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.encoders import packed_file
+from tests.encoders.packed_file import NORMAL_FORM, SPECIALS, WORDS, packed_bytes, tensors
+
+from tertium.encoders import load_encoder
+from tertium.encoders.charsmap import compile_replacements
+from tertium.encoders.packed import PackedModel, read_packed
+from tertium.encoders.unpacking import unpack_model
+from tertium.errors import ModelError
+
+
+def write(folder: Path, content: bytes) -> Path:
+    file = folder / "tiny.bin"
+    file.write_bytes(content)
+    return file
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> PackedModel:
+    return read_packed(write(tmp_path_factory.mktemp("packed"), packed_bytes()))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("tokenizers")
+    home = tmp_path_factory.mktemp("unpacked")
+    unpack_model(write(home, packed_bytes()), home / "model", "query: ")
+    return home / "model"
+
+
+def test_every_value_is_read(model: PackedModel) -> None:
+    assert model.pieces == (*SPECIALS, *WORDS)
+    assert dict(model.specials) == {"bos": 0, "eos": 2, "pad": 1, "unk": 3}
+    assert model.normal_form == NORMAL_FORM
+    assert (model.scores == -np.arange(len(model.pieces)) / 4).all()
+    assert list(model.names()) == list(packed_file.shapes())
+    for name, value in tensors().items():
+        assert (model.tensor(name, *value.shape) == value).all(), name
+
+
+def test_a_tensor_must_have_the_shape_of_the_header(model: PackedModel) -> None:
+    with pytest.raises(ModelError, match=r"emb\.pos has 768 values"):
+        model.tensor("emb.pos", 24, 33)
+    with pytest.raises(ModelError, match="no tensor l9"):
+        model.tensor("l9.q.w", 32, 32)
+
+
+def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
+    whole = packed_bytes()
+    for length in (*range(0, 900, 7), *range(900, len(whole), 997), len(whole) - 1):
+        with pytest.raises(ModelError):
+            read_packed(write(tmp_path, whole[:length]))
+
+
+@pytest.mark.parametrize(
+    ("lie", "said"),
+    [
+        ({"magic": b"GGUF"}, "not a packed model"),
+        ({"version": 2}, "version 2"),
+        ({"heads": 5}, "do not divide among 5 heads"),
+        ({"heads": 0}, "its header says"),
+        ({"text_length": 1 << 60}, "cut or damaged"),
+        ({"text_length": 3}, "out of order"),
+        ({"map_length": 5}, "cut or damaged"),
+        ({"map_length": (1 << 32) - 1}, "cut or damaged"),
+        ({"pieces": ["x"] * 41}, "41 pieces"),
+        ({"pieces": ["<s>"]}, "1 pieces with special ids"),
+        ({"counts": {"emb.word": 32}}, "says 32 values"),
+        ({"counts": {"emb.word": 33}}, "says 33 values"),
+        ({"counts": {"emb.ln.w": (1 << 32) - 1}}, "says 4294967295 values"),
+        ({"kinds": {"emb.pos": 7}}, "unknown type 7"),
+        ({"offsets": {"l1.q.w": 1 << 62}}, "cut or damaged"),
+    ],
+)
+def test_a_file_that_lies_is_refused(tmp_path: Path, lie: dict[str, object], said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        read_packed(write(tmp_path, packed_bytes(**lie)))  # type: ignore[arg-type]
+
+
+@settings(max_examples=150, deadline=None)
+@given(place=st.integers(0, 1200), value=st.integers(0, 255))
+def test_a_changed_byte_is_read_or_refused_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, place: int, value: int
+) -> None:
+    content = bytearray(packed_bytes())
+    content[place] = value
+    said = ""
+    try:
+        read_packed(write(tmp_path_factory.mktemp("changed"), bytes(content)))
+    except ModelError as error:
+        said = str(error)
+    assert "\n" not in said
+
+
+def test_the_folder_is_a_model_of_transformers(folder: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    network = transformers.AutoModel.from_pretrained(folder).eval()
+    state = network.state_dict()
+    truth = tensors()
+    assert (state["embeddings.word_embeddings.weight"].numpy() == truth["emb.word"]).all()
+    assert (state["encoder.layer.1.output.dense.weight"].numpy() == truth["l1.fo.w"]).all()
+    assert (
+        state["encoder.layer.0.attention.output.LayerNorm.bias"].numpy() == truth["l0.aln.b"]
+    ).all()
+    assert network.config.layer_norm_eps == 1e-12
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.convert_ids_to_tokens(tokenizer("the cat\tsat！").input_ids) == [
+        "<s>", "▁the", "▁cat", "▁sat", "!", "</s>"
+    ]  # fmt: skip
+    assert tokenizer.mask_token == "<mask>"
+
+
+def test_equal_files_give_equal_weights(folder: Path, tmp_path: Path) -> None:
+    unpack_model(write(tmp_path, packed_bytes()), tmp_path / "again")
+    names = ("model.safetensors", "tokenizer.json")
+    hashes = [
+        [hashlib.sha256((home / name).read_bytes()).hexdigest() for name in names]
+        for home in (folder, tmp_path / "again")
+    ]
+    assert hashes[0] == hashes[1]
+
+
+def test_the_prefix_is_before_every_text_and_has_no_vector(folder: Path) -> None:
+    pytest.importorskip("torch")
+    encoder = load_encoder(f"dir/{folder}")
+    assert encoder.signature_fields()["prefix"] == "query"
+    found = encoder.encode(["the cat", ""])
+    assert found.pieces == (("▁the", "▁cat"), ())
+    assert found.sentences[1].any()
+    plain = folder.parent / "plain"
+    if not plain.exists():
+        plain.mkdir()
+        for file in folder.iterdir():
+            if file.is_file() and file.name != "config_sentence_transformers.json":
+                (plain / file.name).write_bytes(file.read_bytes())
+        (plain / "1_Pooling").symlink_to(folder / "1_Pooling")
+    bare = load_encoder(f"dir/{plain}")
+    assert "prefix" not in bare.signature_fields()
+    assert bare.fingerprint("tokens") != encoder.fingerprint("tokens")
+    said = bare.encode(["query: the cat"])
+    assert said.pieces == (("▁que", "ry", ":", "▁the", "▁cat"),)
+    assert np.allclose(said.vectors[3:], found.vectors, atol=1e-5)
+    assert np.allclose(said.sentences[0], found.sentences[0], atol=1e-6)
+
+
+def test_a_prompt_that_joins_with_the_text_is_refused(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    for file in folder.iterdir():
+        if file.is_file():
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "modules.json").unlink()
+    prompt = {"prompts": {"x": "the"}, "default_prompt_name": "x"}
+    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(prompt))
+    with pytest.raises(ModelError, match="joins 'the' with the text behind it"):
+        load_encoder(f"dir/{tmp_path}").encode(["the cat"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=1),
+        st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=3),
+        max_size=40,
+    )
+)
+def test_a_compiled_map_replaces_what_it_names(replacements: dict[str, str]) -> None:
+    normalizers = pytest.importorskip("tokenizers").normalizers
+    table = normalizers.Precompiled(compile_replacements(replacements))
+    for key, text in replacements.items():
+        if not unicodedata.combining(key):
+            assert table.normalize_str(f"{key}") == text
+    others = [c for c in "abcxyzäß中가😀" if c not in replacements]
+    for other in others:
+        assert table.normalize_str(other) == other
