@@ -16,7 +16,7 @@ import pytest
 
 from tertium.encoders import Encoder, load_encoder
 from tertium.encoders.weights import find
-from tertium.metrics.bertscore import BERTScore
+from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.segment import Segment
 
 GOLDEN = Path(__file__).parents[1] / "golden"
