@@ -1,4 +1,4 @@
-"""Write a tiny model in the layout of `tertium.encoders.packed`, for tests that read it."""
+"""Write a tiny model in the layout of `tertium.encoders.e5.packed`, for tests that read it."""
 
 from __future__ import annotations
 

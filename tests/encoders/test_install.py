@@ -22,8 +22,8 @@ from tertium.encoders import EncoderName
 from tertium.encoders import install as install_module
 from tertium.encoders import weights as weights_module
 from tertium.encoders.cards import CARDS, Card
+from tertium.encoders.e5.unpacking import unpack_model
 from tertium.encoders.install import JoinedFiles, install
-from tertium.encoders.unpacking import unpack_model
 from tertium.errors import MissingResourceError, ModelError, UnknownNameError
 
 WEIGHTS = np.random.default_rng(1).bytes(300_000)

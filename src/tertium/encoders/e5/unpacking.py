@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from tertium.atomic import replace_content, write_text
-from tertium.encoders.charsmap import compile_replacements
-from tertium.encoders.packed import PackedModel, read_packed
-from tertium.encoders.sentencepiece import SPACE
+from tertium.encoders.e5.charsmap import compile_replacements
+from tertium.encoders.e5.packed import PackedModel, read_packed
+from tertium.encoders.use.sentencepiece import SPACE
 
 MASK = "<mask>"
 LAYER_PARTS = {
