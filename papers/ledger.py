@@ -66,7 +66,7 @@ class Ledger:
             rows: dict[str, Any] = json.loads(self.path(table).read_text(encoding="utf-8"))["rows"]
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise DataError(f"{self.path(table)}: not kept figures ({error}); delete it") from None
         return rows
 

@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -47,6 +47,7 @@ WRITER_PATIENCE = 10.0
 # What a damaged file makes sqlite3 raise: its own errors, and Python's for texts and types that
 # cannot be.
 FAULTS = (sqlite3.Error, OSError, ValueError, TypeError, OverflowError, MemoryError)
+MOVE_AWAY = "move it away yourself, or name another folder in TERTIUM_CACHE"
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -142,9 +143,7 @@ class Store:
                         "GROUP BY space ORDER BY fingerprint"
                     ).fetchall()
             except FAULTS as error:
-                raise DataError(
-                    f"{self.path} cannot be read: {error}; `tertium cache clear` removes it"
-                ) from None
+                raise DataError(f"{self.path} cannot be read: {error}; {self._remedy()}") from None
         return Info(path=self.path, bytes=file_bytes(self.path), limit=self.limit, texts=dict(rows))
 
     def clear(self) -> int:
@@ -152,8 +151,8 @@ class Store:
         self.close()
         freed = file_bytes(self.path)
         try:
-            if self.path.exists() and is_foreign(self.path):
-                raise DataError(f"{self.path} was made by another program: move it away yourself")
+            if self._is_foreign():
+                raise DataError(f"{self.path} was made by another program: {MOVE_AWAY}")
             for file in files_of(self.path):
                 file.unlink(missing_ok=True)
         except OSError as error:
@@ -274,11 +273,21 @@ class Store:
         if self.usable:
             self.usable = False
             log.warning(
-                "the cache %s is not used: %s; scores are the same without it "
-                "(`tertium cache clear` starts a new one)",
+                "the cache %s is not used: %s; scores are the same without it (%s)",
                 self.path,
                 error,
+                self._remedy(),
             )
+
+    def _is_foreign(self) -> bool:
+        return self.path.exists() and is_foreign(self.path)
+
+    def _remedy(self) -> str:
+        """What helps against a file that cannot be used; `clear` leaves another program's alone."""
+        with suppress(OSError):
+            if self._is_foreign():
+                return MOVE_AWAY
+        return "`tertium cache clear` starts a new one"
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

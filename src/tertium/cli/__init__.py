@@ -51,6 +51,7 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # tables have arrows, texts any script
             stream.reconfigure(encoding="utf-8", errors="replace")
@@ -85,6 +86,17 @@ def _run(argv: Sequence[str] | None) -> int:
     with explain_missing(f"`tertium {args.command}`"):
         code: int = args.run(args)
     return code
+
+
+def _open_closed_streams() -> None:
+    """Let what is printed to a stream that was closed (`>&-`) go nowhere.
+
+    Python has None for it, and `print` would send an error to stdout in its place.
+    """
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _close_output() -> None:

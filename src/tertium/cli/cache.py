@@ -32,7 +32,9 @@ def add_parser(
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("action", choices=("info", "clear"))
+    parser.add_argument(
+        "action", nargs="?", choices=("info", "clear"), default="info", help="default: info"
+    )
     parser.add_argument("-f", "--format", choices=FORMATS, default="text")
     return parser
 

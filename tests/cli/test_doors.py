@@ -1,0 +1,92 @@
+"""What comes from outside and is not as usual: closed streams, odd folders, foreign files."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tertium.cli import main
+from tertium.data.formats import parse_json, references_from
+from tertium.encoders.cache import FILE
+from tertium.encoders.weights import file_hash, hash_of
+from tertium.errors import DataError
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SCORE = f"{sys.executable} -m tertium score -t {EXAMPLES / 'examples.jsonl'} -m chrf"
+ONLY_UNIX = pytest.mark.skipif(sys.platform == "win32", reason="streams closed by a Unix shell")
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+
+
+@ONLY_UNIX
+def test_closed_streams_are_no_error_and_nothing_goes_astray() -> None:
+    silent = shell(f"{SCORE} >&-")
+    assert (silent.returncode, silent.stdout, silent.stderr) == (0, "", "")
+    wrong = shell(f"{SCORE}:nothing=1 2>&-")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    short = shell(f"{SCORE} -sl -f tsv | head -1")
+    assert short.stdout.count("\n") == 1
+    assert "Error" not in short.stderr
+
+
+@pytest.mark.parametrize("variable", ["TERTIUM_CACHE", "XDG_CACHE_HOME"])
+def test_a_home_that_nobody_has_is_one_line(
+    variable: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("TERTIUM_CACHE", raising=False)
+    monkeypatch.setenv(variable, "~nosuchuser")
+    assert main(["cache", "info"]) == 2
+    error = capsys.readouterr().err
+    assert f"{variable}=~nosuchuser: the home folder of this user is not known" in error
+    assert error.count("\n") == 1
+
+
+def test_hashes_that_are_nested_deeply_are_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
+    (tmp_path / "hashes.json").write_text("[" * 100_000)
+    assert file_hash(EXAMPLES / "examples.jsonl") == hash_of(EXAMPLES / "examples.jsonl")
+
+
+def test_the_cache_alone_shows_what_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache"]) == 0
+    alone = capsys.readouterr().out
+    assert main(["cache", "info"]) == 0
+    assert capsys.readouterr().out == alone
+
+
+def test_info_and_clear_advise_the_same_for_a_foreign_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("CREATE TABLE theirs (x)")
+    database.close()
+    for action in ("info", "clear"):
+        assert main(["cache", action]) == 2
+        error = capsys.readouterr().err
+        assert "made by another program" in error
+        assert "move it away yourself" in error
+        assert "cache clear" not in error
+
+
+def test_references_are_numbered_by_any_number_of_digits() -> None:
+    long = "9" * 5000
+    record = {f"ref{long}": "c", "ref10": "b", "ref_02": "a"}
+    assert references_from(record, "line 1") == ("a", "b", "c")
+    with pytest.raises(DataError, match="both 'ref02' and 'ref2' are given"):
+        references_from({"ref2": "a", "ref02": "b"}, "line 1")
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 3}', '[{"b": {"a": 1, "a": 1}}]'])
+def test_a_key_that_stands_twice_is_refused(text: str) -> None:
+    with pytest.raises(DataError, match="x, line 1: .*the key 'a' stands twice in one object"):
+        parse_json(text, "x, line 1")
+    assert parse_json('[{"a": 1}, {"a": 1}]', "x") == [{"a": 1}, {"a": 1}]
