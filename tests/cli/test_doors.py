@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tertium.cache.store import FILE
 from tertium.cli import main
 from tertium.data.formats import parse_json, references_from
-from tertium.encoders.cache import FILE
+from tertium.data.judgements import read_score
 from tertium.encoders.weights import file_hash, hash_of
 from tertium.errors import DataError
 
@@ -87,6 +88,33 @@ def test_references_are_numbered_by_any_number_of_digits() -> None:
 
 @pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 3}', '[{"b": {"a": 1, "a": 1}}]'])
 def test_a_key_that_stands_twice_is_refused(text: str) -> None:
-    with pytest.raises(DataError, match="x, line 1: .*the key 'a' stands twice in one object"):
+    with pytest.raises(DataError, match=r"x, line 1: .*the key 'a' stands twice in one object"):
         parse_json(text, "x, line 1")
     assert parse_json('[{"a": 1}, {"a": 1}]', "x") == [{"a": 1}, {"a": 1}]
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [("1e308", "too large"), ("-1e101", "too large"), ("inf", "not finite")],
+)
+def test_scores_that_no_statistic_can_square_are_one_line(
+    score: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    human, scores, page = tmp_path / "human.tsv", tmp_path / "scores.tsv", tmp_path / "page.html"
+    rows = [(s, n) for s in "ab" for n in range(1, 5)]
+    cells = "".join(f"{s}\t{n}\t{n % 3}\tx\ty\n" for s, n in rows)
+    human.write_text("system\titem\tscore\tmt\tref\n" + cells)
+    given = "".join(f"{s}\t{n}\t{score if n == 3 else n}\n" for s, n in rows)
+    scores.write_text("system\tsegment\tscore\n" + given)
+    command = ["meta", "--human", str(human), "--scores", str(scores), "--report", str(page)]
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert f"scores.tsv, line 4: the score '{score}' is" in error
+    assert message in error
+    assert error.count("\n") == 1
+    assert not page.exists()
+
+
+def test_a_whole_number_beyond_all_floats_is_not_finite() -> None:
+    with pytest.raises(DataError, match=r"line 1: the score '1000.*' is not finite"):
+        read_score(10**400, "line 1")

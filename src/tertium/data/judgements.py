@@ -34,6 +34,7 @@ SCORE_NAMES = ("score", "human", "rating", "raw", "z", "z_mean", "da")
 ANNOTATOR_NAMES = ("annotator", "rater", "judge", "user", "worker", "workerid", "judgeid")
 LP_NAMES = ("lp", "langpair", "language_pair")
 
+LARGEST = 1e100  # of a score: statistics square differences, which must stay finite
 NOT_JUDGED = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
 DUPLICATE = "duplicate row"
 NO_SCORE = "no score"
@@ -288,8 +289,12 @@ def read_score(value: Any, where: str) -> float:
         score = float(value)
     except (TypeError, ValueError):
         raise DataError(f"{where}: the score {value!r} is not a number") from None
+    except OverflowError:  # a whole number of more than 308 digits
+        score = math.inf
     if math.isinf(score):
-        raise DataError(f"{where}: the score {value!r} is not finite")
+        raise DataError(f"{where}: the score {str(value)[:40]!r} is not finite")
+    if abs(score) > LARGEST:
+        raise DataError(f"{where}: the score {value!r} is too large; expected at most {LARGEST:g}")
     return score
 
 
