@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 import re
 import types
 import typing
@@ -60,6 +61,51 @@ ALIASES: Mapping[str, str] = {
 RANKERS: Mapping[str, str] = {
     "pairwise": "tertium.metrics.pairwise.ranker:Pairwise",
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The numbers a field may have, written beside its type: `beam: Annotated[int, Range(1)]`.
+
+    `low` and `high` (None: any) belong to it, unless it is `above` low; infinity and NaN never do.
+    """
+
+    low: float
+    high: float | None = None
+    above: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        if not math.isfinite(value) or value < self.low or (self.above and value == self.low):
+            return False
+        return self.high is None or value <= self.high
+
+    def __str__(self) -> str:
+        if self.high is not None:
+            return f"from {self.low:g} to {self.high:g}"
+        return f"above {self.low:g}" if self.above else f"at least {self.low:g}"
+
+
+def check_ranges(cls: type[Any], fields: Mapping[str, Any]) -> None:
+    """Refuse a number outside the range that its field declares."""
+    declared = ranges(cls)
+    for name, value in fields.items():
+        allowed = declared.get(name)
+        if allowed is None or value is None:
+            continue
+        if not isinstance(value, int | float) or value not in allowed:
+            raise UsageError(f"{name} must be {allowed}, not {value}")
+
+
+def ranges(cls: type[Any]) -> dict[str, Range]:
+    """The range of each field that declares one."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return {
+        name: mark
+        for name, kind in hints.items()
+        for mark in getattr(kind, "__metadata__", ())
+        if isinstance(mark, Range)
+    }
+
 
 _PLAIN = re.compile(r'[^\s,"=]+')
 _PART = re.compile(r"(?:\[((?:[^\]]|\]\])*)\]|([^+\[][^+]*))(\+|\Z)")

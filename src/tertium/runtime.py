@@ -1,7 +1,8 @@
 """How to compute, apart from what: device, batches, threads, memory and the cache.
 
-None of these changes a score beyond floating-point noise (1e-5 on unit vectors), so they are no
-field of a metric and in no signature: they are a context of the process.
+None of these but the device changes a score by a bit on a CPU (`apart`, `grid`), nor beyond
+floating-point noise (1e-5 on unit vectors) on a GPU, so they are no field of a metric and in no
+signature: they are a context of the process.
 
 >>> with runtime(device="cpu", cache=False):
 ...     current_runtime().cache
@@ -35,7 +36,8 @@ class Runtime:
     `device`: cpu, cuda, cuda:N, mps, or auto (cuda, mps, cpu: the first there is);
     `token_budget`: tokens in one forward pass, padding included (None: what suits the device);
     `batch_size`: texts in one forward pass at most (None: as many as the budget allows); `threads`:
-    CPU threads (None: as torch says); `memory`: bytes of vectors kept between chunks and metrics;
+    CPU threads, each with passes of its own (None: as torch says); `memory`: bytes of vectors kept
+    between chunks and metrics;
     `cache`: use the store on disk.
     """
 

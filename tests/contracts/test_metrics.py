@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import typing
 
 import numpy as np
 import pytest
 
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, MissingResourceError, NeedsError
+from tertium.errors import DataError, MissingResourceError, NeedsError, TertiumError, UsageError
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.metric import Metric, load_metric
-from tertium.registry import ALIASES, METRICS
+from tertium.metrics.base.ranker import load_ranker
+from tertium.registry import ALIASES, METRICS, RANKERS, ranges, resolve
 from tertium.segment import Segment
 
 SPECS = [*METRICS, *ALIASES]
@@ -147,3 +150,29 @@ def test_metrics_are_frozen_and_keyword_only(metric: Metric) -> None:
 
 def test_every_metric_can_be_cited(metric: Metric) -> None:
     assert metric.citation.startswith("@")
+
+
+def numeric_fields() -> list[tuple[str, str]]:
+    """The fields of all metrics and rankers that hold a number."""
+    found = []
+    for table in (METRICS, RANKERS):
+        for name in table:
+            cls = resolve(table, name, "metric or ranker")
+            hints = typing.get_type_hints(cls)
+            for field in (f.name for f in dataclasses.fields(cls)):
+                if {int, float} & {hints[field], *typing.get_args(hints[field])}:
+                    found.append((name, field))
+    return found
+
+
+@pytest.mark.parametrize(("name", "field"), numeric_fields())
+def test_every_number_has_a_range(name: str, field: str) -> None:
+    table = METRICS if name in METRICS else RANKERS
+    cls = resolve(table, name, "metric or ranker")
+    allowed = ranges(cls)[field]
+    for value in (math.nan, math.inf, -math.inf, -1, -0.5, -1e308):
+        assert value not in allowed
+        with pytest.raises(UsageError, match=f"{field} must be"):
+            cls(**{field: value})
+    with pytest.raises(TertiumError):
+        (load_metric if name in METRICS else load_ranker)(f"{name}:{field}=nan")

@@ -141,3 +141,12 @@ def test_one_segment_proves_nothing(test: Any) -> None:
     assert np.isnan(result.p_value("chrf", "b"))
     assert result.clusters["chrf"] == [1, 1]
     assert result.records()[1]["p_value"] != result.records()[1]["p_value"]
+
+
+def test_what_is_no_number_is_never_significant() -> None:
+    values = np.arange(20.0)
+    broken = mean_scores(np.where(values == 3, np.nan, values + 5), "broken")
+    for test in (paired_bootstrap, paired_randomisation):
+        p_values = test([mean_scores(values), broken])
+        assert np.isnan(p_values[0, 1])
+        assert clusters([mean_scores(values), broken], p_values) == [1, 1]

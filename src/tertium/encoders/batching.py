@@ -2,8 +2,8 @@
 
 A batch costs its padded size, (texts x longest text) tokens, plus a fixed overhead for having been
 started. From the longest text down, a shorter length joins the current batch where the padding it
-brings costs less than starting a new one. Batches never change a vector by more than
-floating-point noise; they only decide how long it takes.
+brings costs less than starting a new one (an overhead of 0 keeps lengths apart). On a CPU batches
+change no vector (`apart`), on a GPU by no more than floating-point noise.
 """
 
 from __future__ import annotations

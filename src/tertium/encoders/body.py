@@ -2,14 +2,15 @@
 
 Texts are cut or windowed to the positions the model has, batched by length, and run once, as deep
 as the deepest layer asked for; token vectors of several layer choices and sentence vectors come
-from the same pass.
+from the same pass. On a CPU a pass has texts of one length, runs on one thread, and changes no
+text's vectors by a bit (`apart`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +19,7 @@ import numpy as np
 from tertium.arrays import Float32Array, IntArray
 from tertium.encoders.batching import plan_batches
 from tertium.encoders.embeddings import Embeddings, offsets_of
+from tertium.encoders.grid import squares
 from tertium.encoders.pieces import Pieces, Tokenizer, Window, windows
 from tertium.encoders.settings import ModelSettings, parse_layers, side_by_side
 from tertium.runtime import Long, Precision, current_runtime
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 # Tokens of one forward pass, and what starting one costs in tokens, measured with minilm: on a CPU
 # activations that stay in its cache are worth more than large products.
 BUDGETS = {"cpu": 1024, "gpu": 16384}
-OVERHEADS = {"cpu": 48, "gpu": 2048}
+OVERHEADS = {"cpu": 0, "gpu": 2048}  # 0: texts of another length never join a batch
 
 
 class Job(NamedTuple):
@@ -85,10 +87,19 @@ class Body:
         around = (len(self.tokenizer.prefix), len(self.tokenizer.suffix)) if special else (0, 0)
         results = Results.empty(pieces, cut, self.settings, layers, sentences, around)
         jobs = self._jobs(pieces, sentences)
-        for batch in self._batches(jobs):
-            self._run_or_halve(results, [jobs[i] for i in batch])
+        self._run_all(results, [[jobs[i] for i in batch] for batch in self._batches(jobs)])
         results.settle(jobs, self.settings.pooling.normalise)
         return results
+
+    def _run_all(self, results: Results, batches: Sequence[Sequence[Job]]) -> None:
+        if self.network.device != "cpu":
+            for batch in batches:
+                self._run_or_halve(results, batch)
+            return
+        from tertium.encoders.apart import each_on_one_thread
+
+        for _ in each_on_one_thread(partial(self._run_or_halve, results), batches):
+            pass
 
     def _jobs(self, pieces: Sequence[Pieces], sentences: bool) -> list[Job]:
         """The windows to compute; an empty text has a sentence vector only."""
@@ -101,13 +112,12 @@ class Body:
 
     def _batches(self, jobs: Sequence[Job]) -> list[IntArray]:
         runtime, network = current_runtime(), self.network
-        network.use_threads(runtime.threads)
         kind = "cpu" if network.device == "cpu" else "gpu"
         return plan_batches(
             [len(job.ids) + self.tokenizer.specials for job in jobs],
             budget=runtime.token_budget or BUDGETS[kind],
             overhead=OVERHEADS[kind],
-            limit=runtime.batch_size,
+            limit=1 if network.alone else runtime.batch_size,
         )
 
     def _run_or_halve(self, results: Results, jobs: Sequence[Job]) -> None:
@@ -152,6 +162,7 @@ class Results:
     names: tuple[tuple[str, ...], ...]
     truncated: Sequence[bool]
     around: tuple[int, int]
+    pooled: dict[Job, Float32Array] = field(default_factory=dict)
 
     @classmethod
     def empty(
@@ -214,18 +225,21 @@ class Results:
         return place + first - opening, place + last + closing, begin + before + first - opening
 
     def add_sentences(self, jobs: Sequence[Job], pooled: Float32Array) -> None:
-        np.add.at(self.sentences, [job.text for job in jobs], pooled)
+        self.pooled.update(zip(jobs, pooled, strict=True))
 
     def settle(self, jobs: Sequence[Job], normalise: bool) -> None:
-        """Turn the sum over a text's windows into their mean, of length 1 where asked for."""
+        """The mean over a text's windows, added up from left to right; length 1 if asked for."""
+        for job in jobs:
+            if job in self.pooled:
+                self.sentences[job.text] += self.pooled[job]
         counts = np.bincount([job.text for job in jobs], minlength=len(self.sentences))
         many = counts > 1
         if not self.sentences.shape[1] or not many.any():
             return
         self.sentences[many] /= counts[many, None]
         if normalise:
-            norms = np.linalg.norm(self.sentences[many], axis=1, keepdims=True)
-            self.sentences[many] /= norms
+            norms = np.sqrt(squares(self.sentences[many]))[:, None]
+            self.sentences[many] /= norms.astype(np.float32)
 
 
 def names_of(text: Pieces, around: tuple[int, int]) -> tuple[str, ...]:

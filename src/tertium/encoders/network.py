@@ -3,6 +3,7 @@
 The layers are found as the list of modules whose outputs are the model's own hidden states (tried
 on a short input when the model is loaded). Hooks on them keep what is wanted and stop the forward
 pass behind the deepest layer that is needed. A model whose layers cannot be found runs whole.
+On a CPU texts that share a pass do not change each other's states by a bit: see `apart`.
 """
 
 from __future__ import annotations
@@ -18,20 +19,37 @@ import torch
 from torch import Tensor, nn
 
 from tertium.arrays import BoolArray, IntArray
+from tertium.encoders.apart import take_apart
 from tertium.encoders.pooling import Pooling
 from tertium.encoders.precision import DTYPES, arithmetic, check_precision, lower_precision
 from tertium.errors import ModelError, UsageError
+
+TRIED_LENGTHS = (1, 6, 19, 40)  # pieces of the texts that tell whether texts stay apart
+SPARE = 4  # positions that some models count and do not have
 
 
 class _DeepEnough(Exception):
     """Raised by a hook to end a forward pass; never leaves this module."""
 
 
+class _Pass(threading.local):
+    """A forward pass under way, each thread's own: what to keep of it, and where it ends."""
+
+    kept: dict[int, Tensor]
+    wanted: frozenset[int] = frozenset()
+    stop: int | None = None
+    calls: int = 0
+
+    def __init__(self) -> None:
+        self.kept = {}
+
+
 class Network:
     """The model of a folder on a device: numbers of pieces in, states out.
 
     `depth` is its number of layers; states of layer 0 are the embeddings, of layer `depth` the
-    model's output. `change` may put other weights into the model when it is loaded.
+    model's output. `change` may put other weights into the model when it is loaded. `alone` says
+    that texts must not share a pass: tried when the model is loaded, they changed each other.
     """
 
     def __init__(
@@ -50,14 +68,14 @@ class Network:
         self.depth = int(model.config.num_hidden_layers)
         self.padding = int(getattr(model.config, "pad_token_id", None) or 0)
         self._model = model
-        self._lock = threading.Lock()
-        self._kept: dict[int, Tensor] = {}
-        self._wanted: frozenset[int] = frozenset()
-        self._stop: int | None = None
-        self._calls = 0
+        self._pass = _Pass()
         self._hooked = self._hook_layers()
         lower_precision(model, precision, device)
         model.to(device)
+        self.alone = False
+        if device == "cpu":
+            take_apart(model)
+            self.alone = not self._keeps_texts_apart()
 
     def __call__(
         self, rows: Sequence[Sequence[int]], layers: Sequence[int], pooling: Pooling | None
@@ -70,19 +88,43 @@ class Network:
         numbers = torch.from_numpy(ids).to(self.device)
         masks = None if mask is None else torch.from_numpy(mask).to(self.device)
         wanted = frozenset(layers) | ({self.depth} if pooling else set())
-        with torch.inference_mode(), arithmetic(self.precision, self.device), self._lock:
+        with torch.inference_mode(), arithmetic(self.precision, self.device):
             states = self._run(numbers, masks, wanted)
         with torch.inference_mode():
             pooled = None
             if pooling:
                 full = masks if masks is not None else torch.ones_like(numbers)
-                pooled = pooling(states[self.depth].float(), full)
+                pooled = self._pool(pooling, states[self.depth].float(), full)
             return [self._round(states[layer]) for layer in layers], pooled
 
-    def use_threads(self, threads: int | None) -> None:
-        """Set the CPU threads of the process where a run asks for a number of them."""
-        if threads and threads != torch.get_num_threads():
+    def _pool(self, pooling: Pooling, states: Tensor, mask: Tensor) -> Tensor:
+        if self.device != "cpu":
+            return pooling(states, mask)
+        texts = range(len(states))
+        return torch.cat([pooling(states[i : i + 1].clone(), mask[i : i + 1]) for i in texts])
+
+    def _keeps_texts_apart(self) -> bool:
+        """Whether texts have the same states beside others as alone, to the last bit.
+
+        The order in which a pass adds up depends on shapes and places, not on values; so a few
+        lengths of random pieces tell.
+        """
+        generator, size = np.random.default_rng(1), int(self._model.config.vocab_size)
+        wanted, threads = range(self.depth + 1), torch.get_num_threads()
+        room = int(getattr(self._model.config, "max_position_embeddings", 0) or 512) - SPARE
+        torch.set_num_threads(1)
+        try:
+            for length in [n for n in TRIED_LENGTHS if n <= room]:
+                rows = generator.integers(1, size, (3, length)).tolist()
+                together, _ = self(rows, wanted, None)
+                for place, row in enumerate(rows):
+                    alone, _ = self([row], wanted, None)
+                    pairs = zip(together, alone, strict=True)
+                    if not all(torch.equal(a[place], b[0]) for a, b in pairs):
+                        return False
+        finally:
             torch.set_num_threads(threads)
+        return True
 
     def _round(self, states: Tensor) -> Tensor:
         """Values that the precision can hold, as fp32, so that storing them loses nothing."""
@@ -93,17 +135,18 @@ class Network:
         if mask is not None:
             arguments["attention_mask"] = mask.long()
         deepest = max(wanted)
-        self._kept, self._calls, self._wanted = {}, 0, wanted
-        self._stop = deepest if self._hooked and deepest < self.depth else None
+        now = self._pass
+        now.kept, now.calls, now.wanted = {}, 0, wanted
+        now.stop = deepest if self._hooked and deepest < self.depth else None
         try:
             output = self._model(input_ids=ids, **arguments)
         except _DeepEnough:
-            return self._kept
+            return now.kept
         finally:
-            self._wanted, self._stop = frozenset(), None
+            now.wanted, now.stop = frozenset(), None
         if not self._hooked:
             return {layer: output.hidden_states[layer] for layer in wanted}
-        return {**self._kept, self.depth: output.last_hidden_state}
+        return {**now.kept, self.depth: output.last_hidden_state}
 
     def _hook_layers(self) -> bool:
         """Hook the first list of modules that yields the model's own hidden states."""
@@ -118,7 +161,7 @@ class Network:
             handles = self._attach(layers)
             with torch.inference_mode(), contextlib.suppress(TypeError, AttributeError):
                 found = self._run(ids, None, frozenset(range(self.depth + 1)))
-                if self._calls == self.depth and _same_states(found, truth):
+                if self._pass.calls == self.depth and _same_states(found, truth):
                     return True
             for handle in handles:
                 handle.remove()
@@ -126,16 +169,18 @@ class Network:
 
     def _attach(self, layers: nn.ModuleList) -> list[Any]:
         def enter(_: nn.Module, args: Any, kwargs: Any) -> None:
-            if self._calls == 0 and 0 in self._wanted:
-                self._kept[0] = args[0] if args else kwargs["hidden_states"]
-                if self._stop == 0:
+            now = self._pass
+            if now.calls == 0 and 0 in now.wanted:
+                now.kept[0] = args[0] if args else kwargs["hidden_states"]
+                if now.stop == 0:
                     raise _DeepEnough
 
         def leave(_: nn.Module, args: Any, output: Any) -> None:
-            self._calls += 1
-            if self._calls in self._wanted:
-                self._kept[self._calls] = output[0] if isinstance(output, tuple) else output
-            if self._stop == self._calls:
+            now = self._pass
+            now.calls += 1
+            if now.calls in now.wanted:
+                now.kept[now.calls] = output[0] if isinstance(output, tuple) else output
+            if now.stop == now.calls:
                 raise _DeepEnough
 
         handles: list[Any] = []

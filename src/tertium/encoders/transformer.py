@@ -135,7 +135,7 @@ class Transformer:
     def fingerprint(self, part: str) -> str:
         layer = self.layer if part == "tokens" else "pooled"
         choices = (self.settings.hash, layer, self.precision, str(self.max_length), self.long)
-        return ":".join(["transformer-2", self.weights_hash, part, *choices])
+        return ":".join(["transformer-3", self.weights_hash, part, *choices])
 
 
 def load(

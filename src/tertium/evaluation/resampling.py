@@ -74,7 +74,8 @@ def paired_bootstrap(
 
     def extreme(a: int, b: int) -> int:
         differences = np.abs(drawn[a] - drawn[b])
-        return int(np.sum(differences - differences.mean() >= abs(observed[a] - observed[b])))
+        below = differences - differences.mean() < abs(observed[a] - observed[b])
+        return int(np.sum(~below))  # what is no number counts as extreme
 
     return _pairwise(scores, extreme, drawn.shape[1])
 
@@ -96,7 +97,7 @@ def paired_randomisation(
         first = scores[a].reduce(kept[a] + totals[b] - kept[b])
         second = scores[b].reduce(kept[b] + totals[a] - kept[a])
         margin = abs(observed[a] - observed[b]) * (1 - 1e-12)
-        return int(np.sum(np.abs(first - second) >= margin))
+        return int(np.sum(~(np.abs(first - second) < margin)))  # no number counts as extreme
 
     return _pairwise(scores, extreme, trials)
 
@@ -173,10 +174,12 @@ def _mask_weights(size: int, count: int, seed: int) -> Iterator[FloatArray]:
 def _pairwise(
     scores: Sequence[Scores], extreme: Callable[[int, int], int], count: int
 ) -> FloatArray:
-    systems, defined = len(scores), len(scores[0]) > 1
+    systems, several = len(scores), len(scores[0]) > 1
+    known = np.isfinite([s.system for s in scores])
     p_values = np.ones((systems, systems))
     for a in range(systems):
         for b in range(a + 1, systems):
+            defined = several and known[a] and known[b]
             p = (1 + extreme(a, b)) / (1 + count) if defined else np.nan
             p_values[a, b] = p_values[b, a] = p
     return p_values

@@ -185,7 +185,7 @@ def score_systems(testset: TestSet, metric: Metric) -> list[Scores]:
     together: list[Segment] = [segment for part in parts for segment in part]
     size = len(testset)
     with explain_missing(metric.name):
-        rows = metric.statistics(together)  # (systems * segments, k)
+        rows = metric.distinct_statistics(together)  # (systems * segments, k)
         return [metric.wrap(part, rows[n * size : (n + 1) * size]) for n, part in enumerate(parts)]
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tertium.encoders.grid import products
 from tertium.linguistics.graph import ROOT, Node
 from tertium.linguistics.numbers import same_quantity
 from tertium.linguistics.sentence import Sentence
@@ -91,7 +92,7 @@ def candidates(hypothesis: Sentence, premise: Sentence) -> list[list[Candidate]]
     those that can stand for content (pronouns, connectives) are compared across.
     """
     found: list[list[Candidate]] = [[] for _ in hypothesis.nodes]
-    cosines = (hypothesis.vectors @ premise.vectors.T).tolist()
+    cosines = products(hypothesis.vectors, premise.vectors).tolist()
     h, p = hypothesis.nodes, premise.nodes
     for i in hypothesis.contents:
         node, row, options = h[i], cosines[i], found[i]

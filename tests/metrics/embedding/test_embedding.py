@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.metric import EmbeddingMetric
 from tertium.metrics.embedding.sss import SSS
 from tertium.metrics.embedding.wmd import WMD
+from tertium.metrics.flagship.assessment import Assessment
 from tertium.segment import Segment
 
 NAMES = ("bertr", "bertscore", "wmd", "wmdo", "smd", "sss", "sentsim")
@@ -187,3 +189,18 @@ def test_an_explanation_of_an_empty_text_has_no_links() -> None:
     explained = WMD(encoder="toy").explain(Segment("", None, ("a b",)))
     assert explained.score == 2.0
     assert explained.comparisons[0].links == ()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["tertium-small", "esim", "bilstm", "bilstm-attention", "svr", "bertscore", "wmd", "sentsim"],
+)
+def test_texts_without_pieces_are_scored_and_explained(name: str) -> None:
+    metric = load_metric(name)
+    empty = ("", " ", "\u200b", "\x01", "\ufffd", "\u0301")
+    pairs = [*itertools.product(empty[:3], ["Hello"]), *zip(empty, empty, strict=True)]
+    for hypothesis, reference in pairs:
+        segment = Segment(hypothesis, "Hallo", (reference,))
+        assert np.isfinite(metric.score([segment]).system)
+        if isinstance(metric, EmbeddingMetric | Assessment):
+            assert all(not c.links for c in metric.explain(segment).comparisons)

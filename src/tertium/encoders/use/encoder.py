@@ -86,7 +86,7 @@ class UniversalEncoder:
 
     def fingerprint(self, part: str) -> str:
         layer = str(self.layer) if part == "tokens" else "pooled"
-        return f"universal-1:{self.weights_hash}:{part}:{layer}"
+        return f"universal-2:{self.weights_hash}:{part}:{layer}"
 
     @cached_property
     def _tokenizer(self) -> PieceTokenizer:

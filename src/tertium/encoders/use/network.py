@@ -9,7 +9,8 @@
 
 E embeds pieces; n = 2, 3, 5 pieces is a window of convolution. Up to the first convolution a
 piece's share depends on the piece alone, so it is computed once for each distinct piece of a batch
-and only added up in the windows: half of the arithmetic is saved. (Yang et al. 2020,
+and only added up in the windows: half of the arithmetic is saved. Products are exact (`grid`), so
+that a text's vectors do not depend on the others of its batch. (Yang et al. 2020,
 arXiv:1907.04307.)
 """
 
@@ -20,8 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tertium.arrays import Float32Array, IntArray
+from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders.embeddings import offsets_of
+from tertium.encoders.grid import on_grid
 
 WINDOWS = ((2, 0), (3, 1), (5, 2))  # (pieces, of them to the left) of each convolution
 REACH = 2  # how far the widest window looks to either side
@@ -46,7 +48,13 @@ class Network:
             self.weights = {key: stored[key] for key in stored.files if key[0] != "q"}
         w, sizes = self.weights, [n for n, _ in WINDOWS]
         self.epsilon = float(w["eps"])
-        self.project = np.concatenate([w[f"proj{n}"] for n in sizes], axis=1)
+        self.project = _columns_on_grid(np.concatenate([w[f"proj{n}"] for n in sizes], axis=1))
+        self.first = {
+            n: [_columns_on_grid(part) for part in w[f"w1_{n}"].reshape(n, WIDTH, WIDTH)]
+            for n in sizes
+        }
+        multiplied = ["cnn_W", "p1", "d0", "d1", "p3", "d2", "d3", *(f"w2_{n}" for n in sizes)]
+        self.exact = {name: _columns_on_grid(w[name]) for name in multiplied}
         self.bias = np.concatenate([w[f"proj_b{n}"] for n in sizes])
         self.gain = np.concatenate([w[f"ln_g{n}"] for n in sizes])
         self.shift = np.concatenate([w[f"ln_b{n}"] for n in sizes])
@@ -79,7 +87,7 @@ class Network:
             if layer == 2:
                 tokens = features
             elif layer == 3:
-                tokens = features @ self.weights["cnn_W"] + self.weights["cnn_b"]
+                tokens = _product(features, self.exact["cnn_W"]) + self.weights["cnn_b"]
             if sentences:
                 totals = np.add.reduceat(features, offsets_of(lengths)[:-1])
                 summary = self._summarise(totals, lengths)
@@ -102,7 +110,7 @@ class Network:
         inner = len(h) - 2 * REACH
         starts = [REACH - left + place for place in range(size)]
         windows = np.concatenate([h[start : start + inner] for start in starts], axis=1)
-        c = windows @ self.weights[f"w2_{size}"]  # (inner, size * 256) @ (.., 256)
+        c = _product(windows, self.exact[f"w2_{size}"])  # (inner, size * 256) @ (.., 256)
         c += self.weights[f"b2_{size}"]
         np.maximum(c, 0, out=c)
         result: Float32Array = np.add(c, h[REACH : REACH + inner], out=c)
@@ -110,11 +118,12 @@ class Network:
 
     def _summarise(self, totals: Float32Array, lengths: IntArray) -> Float32Array:
         """Sums of features (n, 1280) over texts of these lengths to sentence vectors (n, 512)."""
-        w = self.weights
-        size = lengths.astype(np.float32)[:, None]
-        mean = (totals @ w["cnn_W"] + size * w["cnn_b"]) / np.sqrt(size)
-        y = _relu(mean @ w["p1"] + _relu(mean @ w["d0"]) @ w["d1"])
-        z: Float32Array = np.tanh(y @ w["p3"] + _relu(y @ w["d2"]) @ w["d3"])
+        w, size = self.exact, lengths.astype(np.float32)[:, None]
+        mean = (_product(totals, w["cnn_W"]) + size * self.weights["cnn_b"]) / np.sqrt(size)
+        y = _relu(_product(mean, w["p1"]) + _product(_relu(_product(mean, w["d0"])), w["d1"]))
+        z: Float32Array = np.tanh(
+            _product(y, w["p3"]) + _product(_relu(_product(y, w["d2"])), w["d3"])
+        )
         squares = np.einsum("ij,ij->i", z, z)
         z /= np.sqrt(np.maximum(squares, self.epsilon))[:, None]
         return z
@@ -148,15 +157,14 @@ class DistinctPieces:
         self.weights = network.weights
         self.embedded = network.embed(numbers)  # (pieces, 512)
         x = network.normalise(
-            self.embedded @ network.project + network.bias, network.gain, network.shift
+            _product(self.embedded, network.project) + network.bias, network.gain, network.shift
         )
         self.inputs: list[Float32Array] = []  # for each window (pieces + 1, 256)
         self.shares: list[list[Float32Array]] = []  # and for each place in it, the same shape
         for k, (size, _) in enumerate(WINDOWS):
             own = _with_zero_row(x[:, k * WIDTH : (k + 1) * WIDTH])
-            kernel = self.weights[f"w1_{size}"].reshape(size, WIDTH, WIDTH)
             self.inputs.append(own)
-            self.shares.append([own @ kernel[place] for place in range(size)])
+            self.shares.append([_product(own, kernel) for kernel in network.first[size]])
 
     def lay_out(self, texts: Sequence[IntArray], lengths: IntArray) -> tuple[IntArray, IntArray]:
         """Texts in one row with gaps around them: the places of their pieces, the piece at each."""
@@ -181,6 +189,17 @@ class DistinctPieces:
             core += self.inputs[k].take(codes[REACH : REACH + inner], axis=0)
             h[gaps] = 0
             yield h
+
+
+def _columns_on_grid(weights: Float32Array) -> FloatArray:
+    """Weights (d, m) as the right side of an exact product."""
+    return np.ascontiguousarray(on_grid(weights.T).T)
+
+
+def _product(x: Float32Array, weights: FloatArray) -> Float32Array:
+    """x (n, d) @ weights (d, m), each row as if it stood alone."""
+    result: Float32Array = (on_grid(x) @ weights).astype(np.float32)
+    return result
 
 
 def _relu(x: Float32Array) -> Float32Array:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tertium.arrays import Float32Array
+from tertium.arrays import Float32Array, FloatArray
 from tertium.display import Displayed
 from tertium.encoders import Chunk
+from tertium.encoders.grid import products
 from tertium.metrics.base.matching import spans, unit
 
 Direction = Literal["precision", "recall", "transport"]
@@ -72,10 +73,10 @@ def piece_vectors(chunk: Chunk, place: int) -> tuple[Float32Array, Float32Array]
 def all_cosines(chunk: Chunk, place: int) -> tuple[tuple[float, ...], ...]:
     """The cosine of every piece of the hypothesis with every piece of the other text."""
     left, right = piece_vectors(chunk, place)
-    return rounded(left @ right.T)
+    return rounded(products(left, right))
 
 
-def rounded(cosines: Float32Array) -> tuple[tuple[float, ...], ...]:
+def rounded(cosines: FloatArray) -> tuple[tuple[float, ...], ...]:
     """Cosines as plain numbers of four decimals, which is all that a picture can show."""
     return tuple(tuple(round(value, 4) for value in row) for row in cosines.tolist())
 
@@ -83,10 +84,10 @@ def rounded(cosines: Float32Array) -> tuple[tuple[float, ...], ...]:
 def greedy_links(chunk: Chunk, place: int, directions: Sequence[Direction]) -> list[Link]:
     """The best partner of each piece, from the sides that looked for one."""
     left, right = piece_vectors(chunk, place)
-    return best_partners(left @ right.T, directions)
+    return best_partners(products(left, right), directions)
 
 
-def best_partners(cosines: Float32Array, directions: Sequence[Direction]) -> list[Link]:
+def best_partners(cosines: FloatArray, directions: Sequence[Direction]) -> list[Link]:
     """The best partner of each piece by cosines (hypothesis pieces, other pieces)."""
     found: list[Link] = []
     if "precision" in directions:
@@ -112,7 +113,8 @@ def compared(
     links: list[Link] = []
     cosines: tuple[tuple[float, ...], ...] = ()
     if all(pieces):
-        similar = unit(vectors[0]) @ unit(vectors[1]).T  # (hypothesis pieces, reference pieces)
+        # (hypothesis pieces, reference pieces)
+        similar = products(unit(vectors[0]), unit(vectors[1]))
         links, cosines = best_partners(similar, ("precision", "recall")), rounded(similar)
     return Comparison(
         side="reference",
@@ -125,6 +127,6 @@ def compared(
     )
 
 
-def _link(i: int, j: int, cosines: Float32Array, weight: float, direction: Direction) -> Link:
+def _link(i: int, j: int, cosines: FloatArray, weight: float, direction: Direction) -> Link:
     similarity = float(cosines[i, j])
     return Link(hypothesis=i, other=j, similarity=similarity, weight=weight, direction=direction)

@@ -4,7 +4,7 @@
     recall    = sum_j w_j max_i cos(x_i, y_j) / sum_j w_j      over the right text's pieces y
 
 One matrix product compares a right text (a reference) with all left texts that go with it (the
-hypotheses of every system).
+hypotheses of every system); it is exact (`grid`), so that none of them changes another's cosines.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders.embeddings import Embeddings, offsets_of
+from tertium.encoders.grid import on_grid, squares
 from tertium.encoders.stream import Chunk
 
 Vectors = TypeVar("Vectors", Float32Array, FloatArray)
@@ -27,9 +28,9 @@ def unit(vectors: Vectors) -> Vectors:
     array([[0.6, 0.8],
            [0. , 0. ]], dtype=float32)
     """
-    norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    norms = np.sqrt(squares(vectors))
     norms[norms == 0] = 1
-    result: Vectors = vectors / norms[:, None]
+    result: Vectors = (vectors / norms[:, None]).astype(vectors.dtype)
     return result
 
 
@@ -76,7 +77,7 @@ def greedy(
     tokens never count; `special` lets a piece match one, as the bert-score package does. Where the
     weights of a text add up to nothing its pieces count alike.
     """
-    vectors = unit(chunk.texts.vectors)
+    vectors = on_grid(unit(chunk.texts.vectors))
     starts, stops = spans(chunk.texts, special=special)
     mass = _mass(chunk.texts, weights)
     result = np.full((len(chunk), 2), np.nan)
@@ -92,7 +93,7 @@ def greedy(
         best = np.maximum.reduceat(cosines, bounds, axis=0)  # (left texts, right rows)
         found = cosines.max(axis=1) * mass[rows]
         result[places + pairs.start, 0] = np.add.reduceat(found, bounds)
-        result[places + pairs.start, 1] = best @ mass[there]
+        result[places + pairs.start, 1] = (best * mass[there]).sum(axis=1)
     return result
 
 

@@ -11,7 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -19,7 +19,16 @@ from tertium.arrays import FloatArray
 from tertium.errors import DataError, ModelError, NeedsError, UnknownNameError, UsageError
 from tertium.extras import explain_missing
 from tertium.metrics.base.peers import PeerCalls
-from tertium.registry import ALIASES, METRICS, RANKERS, build, print_spec, resolve, split_spec
+from tertium.registry import (
+    ALIASES,
+    METRICS,
+    RANKERS,
+    build,
+    check_ranges,
+    print_spec,
+    resolve,
+    split_spec,
+)
 from tertium.scores import Scores
 from tertium.segment import Segment
 from tertium.version import __version__
@@ -46,6 +55,10 @@ class Metric(PeerCalls, ABC):
     higher_is_better: ClassVar[bool] = True
     citation: ClassVar[str] = ""
     decimals: ClassVar[int] = 4
+
+    def __new__(cls, *args: Any, **fields: Any) -> Self:
+        check_ranges(cls, fields)
+        return super().__new__(cls)
 
     @property
     def label(self) -> str:
@@ -91,7 +104,19 @@ class Metric(PeerCalls, ABC):
         """Check what the metric needs, then score."""
         self.check(segments)
         with explain_missing(self.name):
-            return self.wrap(segments, self.statistics(segments))
+            return self.wrap(segments, self.distinct_statistics(segments))
+
+    def distinct_statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        """`statistics` of each distinct segment, computed once and dealt out to all equal ones.
+
+        So equal segments have equal scores, however a metric computes. Where a metric reads the
+        corpus, a segment that stands there twice counts twice, and all are given to it.
+        """
+        if self.reads_corpus:
+            return self.statistics(segments)
+        places: dict[Segment, int] = {}
+        rows = [places.setdefault(segment, len(places)) for segment in segments]
+        return self.statistics(list(places))[rows]
 
     def wrap(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
         """Scores around statistics that were computed for these segments."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,7 +22,16 @@ from tertium.errors import DataError, LengthError, ModelError, NeedsError, Unkno
 from tertium.extras import explain_missing
 from tertium.metrics.base.metric import REFERENCES, WAYS, count_references, is_folder, load_metric
 from tertium.models.checkpoint import read_config
-from tertium.registry import ALIASES, METRICS, RANKERS, build, print_spec, resolve, split_spec
+from tertium.registry import (
+    ALIASES,
+    METRICS,
+    RANKERS,
+    build,
+    check_ranges,
+    print_spec,
+    resolve,
+    split_spec,
+)
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 from tertium.version import __version__
@@ -38,6 +47,10 @@ class Ranker(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     citation: ClassVar[str] = ""
+
+    def __new__(cls, *args: Any, **fields: Any) -> Self:
+        check_ranges(cls, fields)
+        return super().__new__(cls)
 
     @property
     def needs(self) -> frozenset[str]:

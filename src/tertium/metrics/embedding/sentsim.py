@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tertium.metrics.embedding.metric import SOURCE_ENCODER, EmbeddingMetric, Fo
 from tertium.metrics.embedding.smd import SMD
 from tertium.metrics.embedding.sss import SSS
 from tertium.metrics.embedding.wmd import WMD
+from tertium.registry import Range
 from tertium.segment import Segment
 
 
@@ -59,16 +60,15 @@ class SentSim(EmbeddingMetric):
     sentence: Literal["sss", "smd"] = "sss"
     token: Literal["bertscore", "wmd"] = "bertscore"
     measure: Literal["f1", "precision", "recall"] = "f1"
-    sentence_weight: float = 0.5
-    token_weight: float = 0.5
+    sentence_weight: Annotated[float, Range(0)] = 0.5
+    token_weight: Annotated[float, Range(0)] = 0.5
     combine: Literal["exponential", "plain"] = "exponential"
     normalise: Literal["fixed", "corpus"] = "fixed"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        weights = (self.sentence_weight, self.token_weight)
-        if min(weights) < 0 or sum(weights) == 0:
-            raise UsageError(f"weights {weights}: expected none below 0 and one above")
+        if self.sentence_weight + self.token_weight == 0:
+            raise UsageError("sentence_weight and token_weight are both 0: expected one above")
 
     @property
     def reads(self) -> frozenset[str]:
@@ -105,7 +105,7 @@ class SentSim(EmbeddingMetric):
         similarities = np.where(near == far, 0.5, (values - far) / span)
         grown = np.exp(similarities) if self.combine == "exponential" else similarities
         weights = np.array([self.sentence_weight, self.token_weight])
-        return np.column_stack([grown @ weights, similarities])
+        return np.column_stack([(grown * weights).sum(axis=1), similarities])
 
     def _stored(self, encoder: Encoder, side: Side) -> tuple[float, float]:
         token = self.token if self.token == "wmd" else self.measure

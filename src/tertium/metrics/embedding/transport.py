@@ -21,6 +21,8 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders.embeddings import offsets_of
+from tertium.encoders.grid import on_grid
+from tertium.encoders.grid import squares as exact_squares
 from tertium.encoders.stream import Chunk
 from tertium.errors import TertiumError
 from tertium.extras import explain_missing
@@ -48,14 +50,14 @@ class Transport:
 def unit_distances(left: Float32Array, right: Float32Array) -> FloatArray:
     """Euclidean distances (..., l, r) of vectors (..., l, d) and (..., r, d) scaled to length 1.
 
-    By one matrix product; where two vectors almost agree it has too few digits, and the length of
-    their difference is taken.
+    By one exact matrix product (`grid`); where two vectors almost agree it has too few digits, and
+    the length of their difference is taken.
 
     >>> unit_distances(np.eye(2, dtype=np.float32), 3 * np.eye(2, dtype=np.float32)).round(3)
     array([[0.   , 1.414],
            [1.414, 0.   ]])
     """
-    squares = left @ right.swapaxes(-1, -2)
+    squares = (on_grid(left) @ on_grid(right).swapaxes(-1, -2)).astype(np.float32)
     squares *= -2 * _scales(left)[..., :, None]
     squares *= _scales(right)[..., None, :]
     squares += 2
@@ -70,8 +72,8 @@ def unit_distances(left: Float32Array, right: Float32Array) -> FloatArray:
 
 def _scales(vectors: Float32Array) -> Float32Array:
     """One over the length of each vector."""
-    lengths = np.sqrt(np.einsum("...d,...d->...", vectors, vectors))
-    scales: Float32Array = 1 / np.maximum(lengths, TINY)
+    lengths = np.sqrt(exact_squares(vectors))
+    scales: Float32Array = (1 / np.maximum(lengths, TINY)).astype(np.float32)
     return scales
 
 
@@ -130,8 +132,8 @@ def sinkhorn(
     kernel = np.exp(-reduced / regularisation)
     v = np.full(columns, 1 / columns)
     for number in range(1, SINKHORN_ROUNDS + 1):
-        u = a / (kernel @ v)
-        reached = u @ kernel
+        u = a / (kernel * v).sum(axis=1)
+        reached = (u[:, None] * kernel).sum(axis=0)
         if number % 5 == 0 and np.abs(v * reached - b).sum() < tolerance:
             break
         v = b / reached
@@ -155,18 +157,20 @@ def solve_chunk(chunk: Chunk, solve: Callable[[FloatArray], T]) -> list[T]:
     shares whose distances are computed together.
     """
     starts, stops = spans(chunk.texts)
-    scales = _scales(chunk.texts.vectors)
+    scales, exact_vectors = _scales(chunk.texts.vectors), on_grid(chunk.texts.vectors)
 
     def work(first: int) -> list[T]:
         left, right = chunk.left[first : first + SHARE], chunk.right[first : first + SHARE]
         sides = (starts[left], stops[left]), (starts[right], stops[right])
-        return [solve(costs) for costs in _distances(chunk.texts.vectors, scales, *sides)]
+        found = _distances(chunk.texts.vectors, exact_vectors, scales, *sides)
+        return [solve(costs) for costs in found]
 
     return list(chain.from_iterable(_in_threads(work, range(0, len(chunk), SHARE))))
 
 
 def _distances(
     vectors: Float32Array,
+    wide: FloatArray,
     scales: Float32Array,
     left: tuple[IntArray, IntArray],
     right: tuple[IntArray, IntArray],
@@ -174,7 +178,8 @@ def _distances(
     """What `unit_distances` gives for the rows start:stop of each comparison's two texts.
 
     A product for each comparison; everything after it for all of them at once, since numpy takes
-    longer to be called than to work on a few hundred numbers. `scales` bring rows to length 1.
+    longer to be called than to work on a few hundred numbers. `wide` are the
+    vectors on the grid that makes products exact; `scales` bring rows to length 1.
     """
     rows, columns = left[1] - left[0], right[1] - right[0]
     edges = offsets_of(rows * columns)
@@ -184,7 +189,7 @@ def _distances(
         *(numbers.tolist() for numbers in (edges[:-1], edges[1:], *left, *right)), strict=True
     ):
         block = squares[begin:end].reshape(j - i, m - k)
-        np.matmul(vectors[i:j], vectors[k:m].T, out=block)
+        block[:] = wide[i:j] @ wide[k:m].T
         block *= scales[i:j, None]
         block *= scales[k:m]
         blocks.append((begin, end, j - i, m - k))

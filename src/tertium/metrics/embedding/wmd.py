@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder
-from tertium.errors import UsageError
 from tertium.metrics.base.links import Link, piece_vectors
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.metrics.embedding.transport import (
@@ -20,6 +19,7 @@ from tertium.metrics.embedding.transport import (
     solve_chunk,
     unit_distances,
 )
+from tertium.registry import Range
 from tertium.segment import Segment
 
 
@@ -53,12 +53,7 @@ class WMD(EmbeddingMetric):
 }"""
 
     solver: Literal["exact", "sinkhorn"] = "exact"
-    regularisation: float = 0.05
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.regularisation > 0:
-            raise UsageError(f"regularisation={self.regularisation}: expected a number above 0")
+    regularisation: Annotated[float, Range(0, above=True)] = 0.05
 
     def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
         return lambda chunk: np.array(solve_chunk(chunk, self.distance))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.metrics.embedding.wmd import WMD
+from tertium.registry import Range
 from tertium.segment import Segment
 
 
@@ -42,7 +43,7 @@ class WMDO(WMD):
     booktitle = "Proceedings of WMT", year = "2019", pages = "494--500"
 }"""
 
-    gamma: float = 0.2
+    gamma: Annotated[float, Range(0)] = 0.2
 
     def distance(self, costs: FloatArray) -> float:
         if not costs.size:

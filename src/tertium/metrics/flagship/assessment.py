@@ -62,7 +62,7 @@ class Assessment(SegmentMetric):
         """
         left, right, rows = distinct(hypotheses, references)
         keys = [f"{len(a)} {a}{b}" for a, b in zip(left, right, strict=True)]
-        fingerprint = f"{self.name}-1:{self.model.hash}:{self.precision}"
+        fingerprint = f"{self.name}-2:{self.model.hash}:{self.precision}"
         known = recall(fingerprint, keys)
         missing = [n for n, key in enumerate(keys) if key not in known]
         for start in range(0, len(missing), KEPT_AT_ONCE):

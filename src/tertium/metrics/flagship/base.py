@@ -38,7 +38,8 @@ MODEL = "tertium-base"
 HEAD_PREFIX = "head."
 TwoPieces = tuple[tuple[str, ...], tuple[str, ...]]
 TwoVectors = tuple[Float32Array, Float32Array]
-BUDGET, OVERHEAD = 2048, 96  # tokens of a forward pass, and what starting one costs
+BUDGET = 2048  # tokens of a forward pass
+OVERHEAD = 96  # what starting a pass costs, in tokens, on a GPU; on a CPU lengths stay apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,22 +181,34 @@ class PairJudge:
         """Places of some pairs and their raw scores, batch after batch."""
         import torch
 
+        from tertium.encoders.apart import each_on_one_thread
         from tertium.metrics.flagship.cross import judge
 
         rows = [row for row, _ in self._rows(hypotheses, references)]
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        runtime, depth = current_runtime(), self._network.depth
-        self._network.use_threads(runtime.threads)
-        budget = runtime.token_budget or BUDGET
+        runtime, network, head = current_runtime(), self._network, self._head
         scale, shift = self._model.config["scale"], self._model.config["shift"]
-        for places in plan_batches(
-            lengths, budget=budget, overhead=OVERHEAD, limit=runtime.batch_size
-        ):
-            [states], _ = self._network([rows[place] for place in places], [depth], None)
+
+        def run(places: IntArray) -> tuple[IntArray, FloatArray]:
+            [states], _ = network([rows[place] for place in places], [network.depth], None)
             mask = torch.arange(states.shape[1]) < torch.from_numpy(lengths[places])[:, None]
+            mask = mask.to(states.device)
             with torch.inference_mode():
-                raw = judge(self._head, states, mask.to(states.device))
-            yield places, raw.cpu().numpy().astype(np.float64) * scale + shift
+                if network.device == "cpu":  # pair after pair, as `apart` says
+                    pairs = range(len(places))
+                    parts = [judge(head, states[i : i + 1], mask[i : i + 1]) for i in pairs]
+                    raw = torch.cat(parts)
+                else:
+                    raw = judge(head, states, mask)
+            return places, raw.cpu().numpy().astype(np.float64) * scale + shift
+
+        batches = plan_batches(
+            lengths,
+            budget=runtime.token_budget or BUDGET,
+            overhead=0 if network.device == "cpu" else OVERHEAD,
+            limit=1 if network.alone else runtime.batch_size,
+        )
+        yield from (each_on_one_thread if network.device == "cpu" else map)(run, batches)
 
     def pieces_and_vectors(self, hypothesis: str, reference: str) -> tuple[TwoPieces, TwoVectors]:
         """The pieces of both texts and their vectors at the middle layer, read together."""

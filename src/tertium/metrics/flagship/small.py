@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tertium.metrics.flagship.late import LateInteraction, Tokens
 
 MODEL = "tertium-small"
-PAIRS_AT_ONCE = 64
+PAIRS_AT_ONCE = 64  # dealt to a thread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,23 +99,29 @@ def _network(name: str) -> LateInteraction:
 def judge_chunk(
     network: LateInteraction, chunk: Chunk, surface: FloatArray, layers: int
 ) -> FloatArray:
-    """Raw scores of a chunk's comparisons, (m,), in batches of similar length."""
+    """Raw scores of a chunk's comparisons, (m,), each computed alone, on one thread."""
     import torch
 
-    lengths = chunk.texts.lengths
-    longest = np.maximum(lengths[chunk.left], lengths[chunk.right])
-    order = np.argsort(longest, kind="stable")
-    result = np.zeros(len(chunk))
-    with torch.inference_mode():
-        for start in range(0, len(order), PAIRS_AT_ONCE):
-            rows = order[start : start + PAIRS_AT_ONCE]
-            scores = network(
-                _tokens(chunk, chunk.left[rows], layers),
-                _tokens(chunk, chunk.right[rows], layers),
-                torch.from_numpy(surface[rows]).float(),
-            )
-            result[rows] = scores.numpy()
-    return result
+    from tertium.encoders.apart import each_on_one_thread
+
+    def run(rows: IntArray) -> FloatArray:
+        with torch.inference_mode():
+            scores = [
+                network(
+                    _tokens(chunk, chunk.left[row : row + 1], layers),
+                    _tokens(chunk, chunk.right[row : row + 1], layers),
+                    torch.tensor(surface[row : row + 1]).float(),
+                )
+                for row in rows
+            ]
+            found: FloatArray = torch.cat(scores).numpy()
+        return found
+
+    shares = [
+        np.arange(start, min(start + PAIRS_AT_ONCE, len(chunk)))
+        for start in range(0, len(chunk), PAIRS_AT_ONCE)
+    ]
+    return np.concatenate([np.zeros(0), *each_on_one_thread(run, shares)])
 
 
 def _tokens(chunk: Chunk, texts: IntArray, layers: int) -> Tokens:
@@ -133,8 +139,8 @@ def _tokens(chunk: Chunk, texts: IntArray, layers: int) -> Tokens:
         flat = chunk.texts.vectors[np.maximum(where, 0)]  # (texts, width, layers * dim)
     else:
         flat = np.zeros((len(texts), width, chunk.texts.vectors.shape[1]), dtype=np.float32)
-    states = flat.reshape(len(texts), width, layers, -1).transpose(2, 0, 1, 3)
-    return Tokens(torch.from_numpy(np.ascontiguousarray(states)), torch.from_numpy(mask))
+    states = flat.reshape(len(texts), width, layers, flat.shape[-1] // layers).transpose(2, 0, 1, 3)
+    return Tokens(torch.tensor(states), torch.from_numpy(mask))  # copied to aligned memory
 
 
 def _comparison(
@@ -143,8 +149,7 @@ def _comparison(
     """Each piece with the piece of the other text that is nearest at the middle layer."""
     rows = int(chunk.left[0]), int(chunk.right[0])
     left, right = (
-        chunk.texts.tokens(row).reshape(len(chunk.texts.pieces[row]), layers, -1)[:, layers // 2]
-        for row in rows
+        np.split(chunk.texts.tokens(row), layers, axis=1)[layers // 2] for row in rows
     )
     pieces = chunk.texts.pieces[rows[0]], chunk.texts.pieces[rows[1]]
     return compared(reference, values, pieces, (left, right))

@@ -94,7 +94,7 @@ class PairHead(ComparingMetric):
         """Scores of hypotheses against one column of texts for each side."""
         import torch
 
-        from tertium.metrics.heads.inference import representations
+        from tertium.metrics.heads.inference import representations, scores
 
         network, encoder = loaded_network(self), self.encoder
 
@@ -105,7 +105,7 @@ class PairHead(ComparingMetric):
 
         def score(chunk: Chunk) -> FloatArray:
             with torch.inference_mode():
-                found: FloatArray = network.regressor(representations(network, chunk)).cpu().numpy()
+                found: FloatArray = scores(network, representations(network, chunk)).cpu().numpy()
             return found
 
         if len(columns) == 1:
@@ -116,7 +116,7 @@ class PairHead(ComparingMetric):
             parts = [pairwise(encoder, left[start:stop], c[start:stop], represent) for c in columns]
             with torch.inference_mode():
                 joined = torch.from_numpy(np.hstack(parts)).float().to(network.mix.gamma.device)
-                result[start:stop] = network.regressor(joined).cpu().numpy()
+                result[start:stop] = scores(network, joined).cpu().numpy()
         return result
 
     @classmethod

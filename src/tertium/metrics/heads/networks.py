@@ -112,6 +112,11 @@ class PairNetwork(nn.Module, ABC):
     def width(self) -> int:
         """The width of one comparison's representation."""
 
+    @property
+    def reading_width(self) -> int:
+        """The width of what `read` makes of a token."""
+        return 2 * self.shape.hidden
+
     @abstractmethod
     def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
         """What a comparison looks like to the regressor, (pairs, width)."""
@@ -179,6 +184,10 @@ class ESIMNetwork(PairNetwork):
     @property
     def width(self) -> int:
         return 8 * self.shape.hidden
+
+    @property
+    def reading_width(self) -> int:
+        return 4 * self.shape.hidden
 
     def read_mixed(self, texts: Sequences) -> Sequences:
         """[h; (F2 - F4) h; (F1 + F4) h] of each token, (texts, tokens, 4h); absolute: no F4."""

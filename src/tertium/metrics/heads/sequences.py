@@ -112,7 +112,8 @@ class Recurrent(nn.Module):
             texts.values.float(), texts.lengths.clamp(min=1), batch_first=True, enforce_sorted=False
         )
         with torch.autocast(texts.values.device.type, enabled=False):
-            if texts.values.device.type == "cpu":
+            # One text alone is only scored, never learned from: torch's own code is faster there.
+            if texts.values.device.type == "cpu" and len(texts.values) > 1:
                 states = packed._replace(data=self._on_cpu(packed))
             else:
                 states, _ = self.lstm(packed)

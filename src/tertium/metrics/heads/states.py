@@ -135,7 +135,7 @@ class LiveStates:
 
 def split_layers(values: Tensor, layers: int) -> Tensor:
     """Layers side by side, (..., layers x d), to (..., layers, d)."""
-    return values.view(*values.shape[:-1], layers, -1)
+    return values.view(*values.shape[:-1], layers, values.shape[-1] // layers)
 
 
 def _estimate(encoder: Encoder, texts: Sequence[str]) -> int:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.errors import UnknownNameError, UsageError
+from tertium.errors import UnknownNameError
 from tertium.metrics.base.components import brevity_penalty, exact_exp
 from tertium.metrics.lexical.sacre import SacreMetric, load_sacre_bleu, sacre_signature
+from tertium.registry import Range
 from tertium.segment import Segment
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]
@@ -54,8 +55,8 @@ class BLEU(SacreMetric):
     tokenize: str = "13a"
     lowercase: bool = False
     smooth_method: Smoothing = "exp"
-    smooth_value: float | None = None
-    max_ngram_order: int = 4
+    smooth_value: Annotated[float | None, Range(0)] = None
+    max_ngram_order: Annotated[int, Range(1)] = 4
     effective_order: bool | None = None
 
     def __post_init__(self) -> None:
@@ -65,8 +66,6 @@ class BLEU(SacreMetric):
             raise UnknownNameError("tokeniser", self.tokenize, SacreBLEU.TOKENIZERS)
         if self.smooth_method not in SacreBLEU.SMOOTH_DEFAULTS:
             raise UnknownNameError("smoothing", self.smooth_method, SacreBLEU.SMOOTH_DEFAULTS)
-        if self.max_ngram_order < 1:
-            raise UsageError(f"max_ngram_order must be at least 1, not {self.max_ngram_order}")
 
     def sacre(self) -> Any:
         return load_sacre_bleu(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import UsageError
 from tertium.metrics.lexical.sacre import SacreMetric, sacre_signature
+from tertium.registry import Range
 from tertium.segment import Segment
 
 EPSILON = 1e-16
@@ -45,9 +46,9 @@ class ChrF(SacreMetric):
     booktitle = "Proceedings of WMT", year = "2017", pages = "612--618"
 }"""
 
-    char_order: int = 6
-    word_order: int = 0
-    beta: int = 2
+    char_order: Annotated[int, Range(0)] = 6
+    word_order: Annotated[int, Range(0)] = 0
+    beta: Annotated[int, Range(0)] = 2
     lowercase: bool = False
     whitespace: bool = False
     eps_smoothing: bool = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from tertium.linguistics.paraphrase import ParaphraseTable, load_paraphrases
 from tertium.linguistics.wordnet import DETACHMENTS, WordNet, load_wordnet
 from tertium.linguistics.wordnet_index import POS
 from tertium.metrics.base.metric import Metric
+from tertium.registry import Range
 from tertium.segment import Segment
 from tertium.text import bounds
 from tertium.text.function_words import function_words
@@ -124,11 +125,11 @@ class METEOR(Metric):
     paraphrases: str | None = None
     normalise: bool = True
     lowercase: bool = True
-    alpha: float | None = None
-    beta: float | None = None
-    gamma: float | None = None
-    delta: float | None = None
-    beam: int = 40
+    alpha: Annotated[float | None, Range(0, 1)] = None
+    beta: Annotated[float | None, Range(0)] = None
+    gamma: Annotated[float | None, Range(0, 1)] = None
+    delta: Annotated[float | None, Range(0, 1)] = None
+    beam: Annotated[int, Range(1)] = 40
 
     def __post_init__(self) -> None:
         if self.language not in LANGUAGES:
@@ -136,12 +137,6 @@ class METEOR(Metric):
                 f"language={self.language} is not known: write a code of two letters (en, de, cs "
                 "...), or language=other for what has none"
             )
-        if self.beam < 1:
-            raise UsageError(f"beam must be at least 1, not {self.beam}")
-        for field in ("alpha", "gamma", "delta"):
-            value = getattr(self, field)
-            if value is not None and not 0 <= value <= 1:
-                raise UsageError(f"{field} must be from 0 to 1, not {value}")
 
     @property
     def code(self) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
-from tertium.errors import UnknownNameError, UsageError
+from tertium.errors import UnknownNameError
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import load_sacre_bleu, sacre_signature
+from tertium.registry import Range
 from tertium.segment import Segment
 from tertium.text.ngrams import Located, NgramIndex, clipped
 
@@ -64,15 +65,13 @@ class NIST(Metric):
     pages = "138--145"
 }"""
 
-    order: int = 5
+    order: Annotated[int, Range(1, MAX_ORDER)] = 5
     tokenize: str = "13a"
     lowercase: bool = True
 
     def __post_init__(self) -> None:
         from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 
-        if not 1 <= self.order <= MAX_ORDER:
-            raise UsageError(f"order must be from 1 to {MAX_ORDER}, not {self.order}")
         if self.tokenize not in SacreBLEU.TOKENIZERS:
             raise UnknownNameError("tokeniser", self.tokenize, SacreBLEU.TOKENIZERS)
 

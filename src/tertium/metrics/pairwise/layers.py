@@ -15,6 +15,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders.encoder import Encoder, load_encoder
+from tertium.encoders.grid import products, squares
 from tertium.encoders.stream import Chunk, pairwise
 from tertium.metrics.base.featurizer import reference_of
 from tertium.runtime import runtime
@@ -92,7 +93,7 @@ def matches(hypothesis: Float32Array, reference: Float32Array) -> list[float]:
     """
     if not len(hypothesis) or not len(reference):
         return [0.0] * len(COLUMNS)
-    similar = hypothesis @ reference.T  # (hypothesis tokens, reference tokens)
+    similar = products(hypothesis, reference)  # (hypothesis tokens, reference tokens)
     chosen = similar.argmax(axis=0)
     recall, precision = similar[chosen, np.arange(len(reference))], similar.max(axis=1)
     places = (np.arange(len(reference)) + 1) / len(reference)
@@ -114,5 +115,5 @@ def _by_layer(tokens: Float32Array, layers: int) -> list[Float32Array]:
 
 
 def _cosine(a: Float32Array, b: Float32Array) -> float:
-    size = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(a @ b) / size if size > 0 else 0.0
+    size = float(np.sqrt(squares(a) * squares(b)))
+    return float(products(a[None], b[None])[0, 0]) / size if size > 0 else 0.0

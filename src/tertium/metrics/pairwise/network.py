@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.arrays import IntArray
+from tertium.encoders.grid import products
 from tertium.errors import LengthError
 
 Array = NDArray[np.float32]
@@ -141,10 +142,11 @@ class PairwiseNetwork:
             inner = np.vstack([inner, np.zeros((1, 1), dtype=np.float32)])
         own = outer[-1 - 2 * k : -1]
         nothing = np.zeros((len(rows), 1), dtype=np.float32)
+        first, second = _exact(rows.features, own[:k, None]), _exact(rows.features, own[k:, None])
         return (
-            np.hstack([rows.vectors @ inner[:d], (rows.features @ own[:k])[:, None]]),
-            np.hstack([rows.vectors @ inner[d : 2 * d], (rows.features @ own[k:])[:, None]]),
-            np.hstack([rows.anchors @ inner[2 * d : 3 * d] + inner[-1], nothing]),
+            np.hstack([_exact(rows.vectors, inner[:d]), first]),
+            np.hstack([_exact(rows.vectors, inner[d : 2 * d]), second]),
+            np.hstack([_exact(rows.anchors, inner[2 * d : 3 * d]) + inner[-1], nothing]),
         )
 
     def _combine(
@@ -156,7 +158,13 @@ class PairwiseNetwork:
         if not self.hidden:
             return _sigmoid(total.sum(axis=1) + bias)
         nodes = np.tanh(total[:, :-1])
-        return _sigmoid(nodes @ self.weights.outer[: 3 * self.hidden] + total[:, -1] + bias)
+        output = _exact(nodes, self.weights.outer[: 3 * self.hidden, None])[:, 0]
+        return _sigmoid(output + total[:, -1] + bias)
+
+
+def _exact(rows: Array, weights: Array) -> Array:
+    """rows (n, d) @ weights (d, m), a row's result the same whatever rows stand beside it."""
+    return products(rows, weights.T).astype(np.float32)
 
 
 def groups(width: int, hidden: int) -> Array:

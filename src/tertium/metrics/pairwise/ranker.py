@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from tertium.metrics.pairwise.vectors import (
     sentence_vectors,
 )
 from tertium.models.shipped import shipped_models
+from tertium.registry import Range
 from tertium.segment import Preference, Segment
 
 __all__ = ["Pairwise", "PairwiseOptions", "load_model"]
@@ -88,14 +89,12 @@ class Pairwise(Ranker):
 
     vectors: tuple[str, ...] = ()
     features: tuple[str, ...] = ("tertium-small", "bleu", "chrf")
-    hidden: int = 0
+    hidden: Annotated[int, Range(0)] = 0
     cost: Literal["logistic", "kendall", "logistic+kendall"] = "logistic"
     scaling: Scaling = "standard"
     model: str = ""
 
     def __post_init__(self) -> None:
-        if self.hidden < 0:
-            raise UsageError(f"hidden must not be negative, and is {self.hidden}")
         if not self.vectors and not self.features:
             raise UsageError("a ranker without vectors and features has nothing to go by")
         for name in self.vectors:

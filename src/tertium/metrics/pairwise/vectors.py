@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tertium.cache.rows import kept_rows
 from tertium.encoders.encoder import load_encoder
+from tertium.encoders.grid import products
 from tertium.encoders.stream import stream
 from tertium.errors import UsageError
 
@@ -80,7 +81,7 @@ class Projection:
         return cls(mean.astype(np.float32), (axes * signs).astype(np.float32))
 
     def __call__(self, vectors: Array) -> Array:
-        return np.asarray((vectors - self.mean) @ self.axes, dtype=self.axes.dtype)
+        return products(vectors - self.mean, self.axes.T).astype(self.axes.dtype)
 
 
 def sentence_vectors(encoder: str, texts: Sequence[str]) -> Array:

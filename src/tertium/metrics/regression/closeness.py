@@ -13,8 +13,10 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders.encoder import load_encoder
+from tertium.encoders.grid import products, squares
 from tertium.encoders.stream import Chunk, pairwise
 from tertium.metrics.base.featurizer import reference_of
+from tertium.metrics.base.matching import unit
 from tertium.segment import Segment
 
 COLUMNS = ("recall", "precision", "f1", "cosine")
@@ -63,7 +65,7 @@ def greedy_match(hypothesis: Float32Array, reference: Float32Array) -> tuple[flo
     """
     if not len(hypothesis) or not len(reference):
         return 0.0, 0.0, 0.0
-    similar = _unit(hypothesis) @ _unit(reference).T  # (hypothesis tokens, reference tokens)
+    similar = products(unit(hypothesis), unit(reference))  # (hypothesis tokens, reference tokens)
     recall, precision = float(similar.max(axis=0).mean()), float(similar.max(axis=1).mean())
     both = recall + precision
     return recall, precision, 2 * recall * precision / both if both > 0 else 0.0
@@ -71,11 +73,5 @@ def greedy_match(hypothesis: Float32Array, reference: Float32Array) -> tuple[flo
 
 def cosine(a: Float32Array, b: Float32Array) -> float:
     """The cosine of two vectors, 0 where one is zero."""
-    size = float(np.linalg.norm(a) * np.linalg.norm(b))
-    return float(a @ b) / size if size > 0 else 0.0
-
-
-def _unit(vectors: Float32Array) -> Float32Array:
-    sizes = np.linalg.norm(vectors, axis=1, keepdims=True)
-    result: Float32Array = vectors / np.maximum(sizes, 1e-12)
-    return result
+    size = float(np.sqrt(squares(a) * squares(b)))
+    return float(products(a[None], b[None])[0, 0]) / size if size > 0 else 0.0

@@ -4,7 +4,9 @@
 
 All settings and folds of a search differ in gamma, C, epsilon and rows only: the squared distances,
 which cost (n^2 d), are computed once, a kernel once for each gamma and fold. The solver is libsvm
-as scikit-learn brings it; what was learned is arrays, and predicting needs numpy alone.
+as scikit-learn brings it; what was learned is arrays, and predicting needs numpy alone. Predictions
+are made of exact distances (`encoders.grid`) and kernels added up row by row, so that none depends
+on the rows beside it.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 
 from tertium import progress
 from tertium.arrays import FloatArray, IntArray
+from tertium.encoders.grid import on_grid
 from tertium.errors import DataError, UsageError
 from tertium.extras import explain_missing
 
@@ -175,9 +178,10 @@ def predict(
 ) -> FloatArray:
     """Scores of new rows (n, d) by support vectors (s, d) and their coefficients (s,)."""
     result = np.full(len(features), intercept, dtype=np.float64)
+    known = on_grid(vectors)
     for start in range(0, len(features), ROWS):
-        part = squared_distances(features[start : start + ROWS], vectors)
-        result[start : start + ROWS] += rbf(part, gamma) @ coefficients
+        part = squared_distances(on_grid(features[start : start + ROWS]), known)
+        result[start : start + ROWS] += (rbf(part, gamma) * coefficients).sum(axis=1)
     return result
 
 

@@ -1,0 +1,83 @@
+"""The same text gets the same score to the last bit: laws that every metric and ranker keeps.
+
+Order, neighbours, duplicates, batch size, threads and the state of the cache change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from tertium.cache import memory
+from tertium.data.testset import TestSet
+from tertium.errors import MissingResourceError
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.ranker import load_ranker
+from tertium.models.shipped import shipped_models
+from tertium.registry import METRICS, RANKERS
+from tertium.runtime import runtime
+from tertium.segment import Segment
+
+VARIANTS = [
+    "mt-rte-r:embeddings=true",
+    "sentsim:against=source",
+    "bertscore:encoder=use",
+    "bertscore:precision=bf16",
+    "wmd:solver=sinkhorn",
+    "sentsim:sentence=smd,token=wmd",
+]
+RANKER_VARIANTS = [str(shipped_models() / "pairwise-minilm")]
+TAKEN = 4  # segments of each system of the example
+
+
+@pytest.fixture(scope="module")
+def texts(example: TestSet) -> list[Segment]:
+    """Outputs of three systems on the same segments, empty and odd ones among them."""
+    rows = [s for name in example.systems for s in example.segments(name)[:TAKEN]]
+    odd = [Segment(text, "Hallo.", ("Hello there.",)) for text in ("", "?", "Hello", "word " * 90)]
+    return [*rows, *odd]
+
+
+def cold(spec: str, segments: list[Segment], **choices: object) -> np.ndarray:
+    """Scores computed anew, under these choices of a run."""
+    memory.forget()
+    with runtime(cache=False, memory=0, **choices):
+        return load_metric(spec).score(segments).segments
+
+
+@pytest.mark.parametrize("spec", [*METRICS, *VARIANTS])
+def test_nothing_but_the_text_decides_a_score(spec: str, texts: list[Segment]) -> None:
+    try:
+        found = cold(spec, texts)
+    except MissingResourceError as error:
+        pytest.skip(str(error))
+    rng = np.random.default_rng(1)
+    order = rng.permutation(len(texts))
+    assert (cold(spec, [texts[n] for n in order]) == found[order]).all(), "order"
+    assert (cold(spec, texts, batch_size=2, threads=2) == found).all(), "batch size, threads"
+    for state in ("empty", "full"):
+        assert (load_metric(spec).score(texts).segments == found).all(), f"a cache that is {state}"
+    if load_metric(spec).reads_corpus:
+        return
+    part = rng.integers(0, len(texts), len(texts) // 2)  # some more than once
+    assert (cold(spec, [texts[n] for n in part]) == found[part]).all(), "neighbours, duplicates"
+    for n in (0, len(texts) - 1):
+        assert cold(spec, [texts[n]])[0] == found[n], f"segment {n} alone"
+
+
+@pytest.mark.parametrize("spec", [*RANKERS, *RANKER_VARIANTS])
+def test_nothing_but_two_texts_decides_a_preference(spec: str, texts: list[Segment]) -> None:
+    left, right = texts[:TAKEN], texts[TAKEN : 2 * TAKEN]
+
+    def prefer(rows: Sequence[int], **choices: object) -> np.ndarray:
+        memory.forget()
+        with runtime(cache=False, memory=0, **choices):
+            return load_ranker(spec).prefer([left[n] for n in rows], [right[n] for n in rows])
+
+    found = prefer(range(TAKEN))
+    order = np.random.default_rng(1).permutation(TAKEN)
+    assert (prefer(order.tolist()) == found[order]).all()
+    assert (prefer(range(TAKEN), batch_size=1, threads=2) == found).all()
+    assert [prefer([n])[0] for n in range(TAKEN)] == found.tolist()
