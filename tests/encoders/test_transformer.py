@@ -102,7 +102,8 @@ def test_a_batch_too_large_for_the_device_is_halved(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = load_encoder(f"dir/{tiny_model('bert')}@2")
-    expected = encoder.encode(TEXTS)
+    texts = [*TEXTS, "the cat sat", "sat the cat", "cat sat the", "sat cat the"]  # equally long
+    expected = encoder.encode(texts)
     run, sizes = network.Network.__call__, []
 
     def small_device(self: network.Network, rows: Sequence[Any], *rest: Any) -> Any:
@@ -112,7 +113,7 @@ def test_a_batch_too_large_for_the_device_is_halved(
         return run(self, rows, *rest)
 
     monkeypatch.setattr(network.Network, "__call__", small_device)
-    found = encoder.encode(TEXTS)
+    found = encoder.encode(texts)
     assert max(sizes) > 2
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-6)
     np.testing.assert_allclose(found.sentences, expected.sentences, atol=1e-6)
