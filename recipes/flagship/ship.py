@@ -10,7 +10,6 @@ from outputs of WMT18's systems; da/wmt17 and rankings/wmt12 are not looked at.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -24,9 +23,10 @@ from safetensors.torch import load_file, save_file
 from recipes.flagship.corpus import to_english
 from recipes.flagship.train import LAYERS
 from tertium.data.collection import Collection
+from tertium.encoders.weights import hash_of
 from tertium.metrics.flagship.assessment import Assessment
 from tertium.metrics.flagship.base import TertiumBase, settings_of
-from tertium.metrics.flagship.packaged import packaged
+from tertium.metrics.flagship.packaged import ENCODER, packaged
 from tertium.metrics.flagship.small import TertiumSmall
 from tertium.metrics.flagship.surface import NAMES
 from tertium.models.shipped import shipped_models
@@ -34,7 +34,11 @@ from tertium.models.shipped import shipped_models
 FloatArray = NDArray[np.float64]
 ENCODER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
 KNOTS = 16
-UNCALIBRATED = {"calibration": {"raw": [-1, 1], "score": [0.25, 0.75]}}
+UNCALIBRATED = {  # until it is measured
+    "calibration": {"raw": [-1, 1], "score": [0.25, 0.75]},
+    "uncertainty": {"score": [0, 1], "deviation": [1, 1]},
+    "percentiles": {"score": [0, 1], "percent": [0, 100], "segments": 0},
+}
 
 
 def main() -> None:
@@ -54,12 +58,11 @@ def main() -> None:
         if args.what == "small"
         else settings_of(args.encoder, float(metadata["scale"]), float(metadata["shift"]))
     )
-    digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
-    config["weights_sha256"] = digest
-    write(folder, {**config, **UNCALIBRATED})
+    config["weights_sha256"] = hash_of(folder / "weights.safetensors")
+    write(folder, {**UNCALIBRATED, **config})
     data = Collection.at(args.data)
     config |= calibration(*judged_scores(data, metric))
-    write(folder, config)
+    write(folder, {**UNCALIBRATED, **config})
     config["percentiles"] = percentiles(wmt18_scores(data, metric, args.each))
     write(folder, config)
     print(json.dumps({key: config[key] for key in ("calibration", "uncertainty")}, indent=1))
@@ -79,11 +82,12 @@ def join(parts: Path, file: Path) -> dict[str, str]:
 
 def student_settings(encoder: Path, folder: Path) -> dict[str, Any]:
     """The student's settings; its encoder's own are put beside its weights."""
-    files = []
+    files = {}
+    (folder / ENCODER).mkdir(exist_ok=True)
     for name in ENCODER_FILES:
         if (encoder / name).is_file():
-            shutil.copy(encoder / name, folder / f"encoder-{name}")
-            files.append(f"encoder-{name}")
+            shutil.copy(encoder / name, folder / ENCODER / name)
+            files[f"{ENCODER}/{name}"] = hash_of(folder / ENCODER / name)
     layers = LAYERS["minilm"]
     dim = json.loads((encoder / "config.json").read_text())["hidden_size"]
     return {

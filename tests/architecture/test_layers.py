@@ -13,7 +13,7 @@ PACKAGE = Path(tertium.__file__).parent
 
 CORE = {
     "arrays", "atomic", "display", "errors", "extras", "frames", "progress", "randomness",
-    "runtime", "scores", "segment", "version",
+    "runtime", "schema", "scores", "segment", "version",
 }  # fmt: skip
 BELOW_ENCODERS = CORE | {"registry", "cache", "text", "data"}
 BELOW_METRICS = BELOW_ENCODERS | {"encoders", "linguistics", "models"}
@@ -29,6 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "extras": {"errors"},
     "frames": {"errors", "atomic", "extras"},
     "randomness": {"errors"},
+    "schema": {"errors"},
     "runtime": {"errors"},
     "segment": {"errors"},
     "scores": {"arrays", "errors", "display", "frames"},

@@ -22,6 +22,7 @@ from tertium.encoders.embeddings import Embeddings, offsets_of
 from tertium.encoders.grid import squares
 from tertium.encoders.pieces import Pieces, Tokenizer, Window, windows
 from tertium.encoders.settings import ModelSettings, parse_layers, side_by_side
+from tertium.encoders.weights import Tensors
 from tertium.runtime import Long, Precision, current_runtime
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Body:
     precision: Precision
     long: Long
     device: str
+    tensors: Tensors | None = None
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -59,7 +61,7 @@ class Body:
 
     @property
     def network(self) -> Network:
-        return _network(self.folder, self.device, self.precision)
+        return _network(self.folder, self.device, self.precision, self.tensors)
 
     @property
     def room(self) -> int:
@@ -269,8 +271,8 @@ def _tokenizer(folder: Path, lower: bool, opening: str) -> Tokenizer:
 
 
 @lru_cache(maxsize=4)
-def _network(folder: Path, device: str, precision: str) -> Network:
+def _network(folder: Path, device: str, precision: str, tensors: Tensors | None) -> Network:
     """One network for all layers and uses of a model."""
     from tertium.encoders.network import Network, choose_device
 
-    return Network(folder, device=choose_device(device), precision=precision)
+    return Network(folder, device=choose_device(device), precision=precision, tensors=tensors)

@@ -22,6 +22,7 @@ from tertium.arrays import BoolArray, IntArray
 from tertium.encoders.apart import take_apart
 from tertium.encoders.pooling import Pooling
 from tertium.encoders.precision import DTYPES, arithmetic, check_precision, lower_precision
+from tertium.encoders.weights import Tensors
 from tertium.errors import ModelError, UsageError
 
 TRIED_LENGTHS = (1, 6, 19, 40)  # pieces of the texts that tell whether texts stay apart
@@ -48,8 +49,9 @@ class Network:
     """The model of a folder on a device: numbers of pieces in, states out.
 
     `depth` is its number of layers; states of layer 0 are the embeddings, of layer `depth` the
-    model's output. `change` may put other weights into the model when it is loaded. `alone` says
-    that texts must not share a pass: tried when the model is loaded, they changed each other.
+    model's output. `tensors` gives the weights where the folder holds none; `change` may put
+    others into the model when it is loaded. `alone` says that texts must not share a pass: tried
+    when the model is loaded, they changed each other.
     """
 
     def __init__(
@@ -58,11 +60,12 @@ class Network:
         *,
         device: str,
         precision: str,
+        tensors: Tensors | None = None,
         change: Callable[[Any], None] | None = None,
     ) -> None:
         check_precision(precision, device)
         self.device, self.precision = device, precision
-        model = _load_model(folder)
+        model = _load_model(folder, tensors)
         if change is not None:
             change(model)
         self.depth = int(model.config.num_hidden_layers)
@@ -237,27 +240,38 @@ def pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[IntArray, BoolArra
     return ids, mask
 
 
-def _load_model(folder: Path) -> Any:
+def _load_model(folder: Path, tensors: Tensors | None) -> Any:
     """The encoder of a model folder in fp32; refuses weights that do not fit its architecture."""
-    from transformers import AutoModel
+    from safetensors import SafetensorError
+    from transformers import MODEL_MAPPING, AutoConfig, AutoModel
 
+    chosen: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    loader: Any = AutoModel
     with _quiet():
         try:
-            model, report = AutoModel.from_pretrained(
-                folder,
-                use_safetensors=True,
-                local_files_only=True,
-                trust_remote_code=False,
-                output_loading_info=True,
+            config = AutoConfig.from_pretrained(folder, **chosen)
+            if tensors is None:
+                source: Path | None = folder
+                chosen["use_safetensors"] = True
+            else:
+                source, loader = None, MODEL_MAPPING[type(config)]
+                chosen = {"state_dict": dict(tensors())}
+            model, report = loader.from_pretrained(
+                source, config=config, output_loading_info=True, **chosen
             )
-        except (OSError, ValueError, ImportError, RuntimeError) as error:
-            raise ModelError(f"the model in {folder} cannot be loaded: {error}") from None
+        except (OSError, ValueError, ImportError, RuntimeError, SafetensorError) as error:
+            raise ModelError(
+                f"the model in {folder} cannot be loaded: {str(error).strip().splitlines()[-1]}"
+            ) from None
     missing = [k for k in report["missing_keys"] if "pooler" not in k and "position_ids" not in k]
     if missing:
         raise ModelError(
             f"the weights in {folder} do not fit its config.json: {len(missing)} tensors are "
             f"missing, such as {sorted(missing)[0]}"
         )
+    broken = next((n for n, p in model.named_parameters() if not torch.isfinite(p).all()), None)
+    if broken:
+        raise ModelError(f"the weights in {folder} hold NaN or infinite numbers: {broken}")
     if model.config.is_encoder_decoder:
         model = model.get_encoder()
     return model.float().eval().requires_grad_(False)

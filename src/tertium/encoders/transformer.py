@@ -74,6 +74,7 @@ class Transformer:
             precision=self.precision,
             long=self.long,
             device=self.device,
+            tensors=self.weights.tensors,
         )
 
     def encode(
@@ -148,7 +149,21 @@ def load(
         from tertium.encoders.network import check_device
 
         check_device(device, precision)
-    weights = locate(name)
+    return of_weights(
+        name, locate(name), precision=precision, long=long, special=special, device=device
+    )
+
+
+def of_weights(
+    name: EncoderName,
+    weights: Weights,
+    *,
+    precision: Precision,
+    long: Long = "truncate",
+    special: bool = False,
+    device: str,
+) -> Transformer:
+    """The transformer of weights that were found and checked."""
     settings = read_settings(weights.folder, weights.card.prefix if weights.card else "")
     recommended = weights.card.layer if weights.card else None
     layer = name.layer or str(settings.depth if recommended is None else recommended)

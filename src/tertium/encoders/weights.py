@@ -12,9 +12,10 @@ import hashlib
 import importlib.util
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tertium.atomic import write_text
 from tertium.cache.folders import cache_folder, hub_folder, models_folder
@@ -22,23 +23,37 @@ from tertium.encoders.cards import CARDS, Card
 from tertium.encoders.encoder import EncoderName
 from tertium.errors import MissingResourceError, ModelError, WriteError
 from tertium.extras import EXTRA_OF, install_command
+from tertium.schema import read, read_json
 
 log = logging.getLogger(__name__)
 
 WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
 UNWANTED = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot")
 PROVENANCE = "card.json"  # in a folder that was installed: what it holds and whence it came
+Tensors = Callable[[], Mapping[str, Any]]
 PICKLES = ("pytorch_model*.bin", "*.pkl", "*.pickle", "*.pt", "*.pth", "*.ckpt")
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Index:
+    """Which file holds which tensor, where there are several."""
+
+    weight_map: Mapping[str, str]
+    metadata: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Weights:
-    """A folder with weights that were checked: where it is, whence it came, and its hash."""
+    """A folder with weights that were checked: where it is, whence it came, and its hash.
+
+    `tensors` gives the weights where they do not lie in the folder as they are used.
+    """
 
     folder: Path
     origin: str
     hash: str
     card: Card | None = None
+    tensors: Tensors | None = None
 
 
 def locate(name: EncoderName) -> Weights:
@@ -169,7 +184,10 @@ def weight_files(folder: Path, card: Card | None = None) -> list[Path]:
         return [folder / name for name in sorted(card.files)]
     index = folder / "model.safetensors.index.json"
     if index.is_file():
-        shards = sorted(set(json.loads(index.read_text())["weight_map"].values()))
+        shards = sorted(set(read(_Index, read_json(index), index).weight_map.values()))
+        outside = [shard for shard in shards if Path(shard).name != shard]
+        if outside:
+            raise ModelError(f"{index} names {outside[0]!r}, which is not a file of its folder")
         missing = [shard for shard in shards if not (folder / shard).is_file()]
         if missing:
             raise ModelError(f"{folder} is incomplete: {', '.join(missing)} missing")

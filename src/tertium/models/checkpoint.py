@@ -3,7 +3,8 @@
 Both are written beside their place and moved there in one step, the configuration last and with the
 sha256 of the weights it belongs to, so that a folder is whole or refused. Weights are stored in
 half precision and computed with in single; what needs more is double. A missing number is NaN
-here and null in the file, for JSON knows no NaN.
+here and null in the file, for JSON knows no NaN. What is read is checked: settings against their
+declaration (`tertium.schema`), numbers for being finite.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,10 +24,23 @@ from tertium.atomic import write_text
 from tertium.data.formats import without_nan
 from tertium.encoders.weights import hash_of
 from tertium.errors import ModelError
-from tertium.models.arrays import Array, read_arrays, write_arrays
+from tertium.models.arrays import Array, check_finite, read_arrays, write_arrays
+from tertium.schema import Sha256, read, read_json
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 WEIGHTS_HASH = "weights_sha256"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """What the `config.json` of a trained metric declares."""
+
+    metric: str
+    config: Mapping[str, Any]
+    encoders: Mapping[str, Sha256]
+    training: Mapping[str, Any] = field(default_factory=dict)
+    weights_sha256: Sha256 | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,7 +78,7 @@ def _rounded(array: Array) -> Array:
     """As it is stored: rounded to half precision, computed with in single."""
     if array.dtype not in (np.float16, np.float32):
         return array
-    if np.abs(array).max(initial=0) > np.finfo(np.float16).max:
+    if not np.abs(array).max(initial=0) <= np.finfo(np.float16).max:  # nor is NaN
         raise ModelError("weights are too large for half precision: training has diverged")
     return array.astype(np.float16).astype(np.float32)
 
@@ -86,18 +100,14 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
 
 def read_checkpoint(folder: Path) -> Checkpoint:
     """Read a checkpoint; an error says what is missing or damaged."""
-    config = read_config(folder)
-    arrays = read_weights(folder, config)
-    try:
-        return Checkpoint(
-            metric=str(config["metric"]),
-            config=config["config"],
-            encoders=config["encoders"],
-            training=_null_to_nan(config.get("training", {})),
-            arrays=arrays,
-        )
-    except KeyError as error:
-        raise ModelError(f"{folder / CONFIG} has no {error}: not a trained metric") from None
+    stored = read(Stored, read_config(folder), folder / CONFIG)
+    return Checkpoint(
+        metric=stored.metric,
+        config=stored.config,
+        encoders=stored.encoders,
+        training=_null_to_nan(stored.training),
+        arrays=read_weights(folder, stored.weights_sha256),
+    )
 
 
 def write_folder(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
@@ -107,17 +117,17 @@ def write_folder(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, A
     write_text(folder / CONFIG, text + "\n")
 
 
-def read_weights(folder: Path, config: Mapping[str, Any]) -> dict[str, Array]:
-    """The arrays of a folder; refused where `config` names other weights than lie there."""
+def read_weights(folder: Path, wanted: str | None) -> dict[str, Array]:
+    """The arrays of a folder; refused where other weights than those of a hash lie there."""
     file = folder / WEIGHTS
     arrays, _ = read_arrays(file)
-    wanted = config.get(WEIGHTS_HASH)
     if wanted is not None and (found := hash_of(file)) != wanted:
         raise ModelError(
             f"{file} is not the file that {CONFIG} was written for (its sha256 is {found[:12]}..., "
-            f"not {str(wanted)[:12]}...): it is damaged, or writing was interrupted; save or train "
+            f"not {wanted[:12]}...): it is damaged, or writing was interrupted; save or train "
             "the model again"
         )
+    check_finite(arrays, file)
     return arrays
 
 
@@ -125,14 +135,14 @@ def read_config(folder: Path, kind: str = "metric") -> dict[str, Any]:
     """What `config.json` says; `kind` is what the folder was taken for."""
     file = folder / CONFIG
     try:
-        config = json.loads(file.read_text(encoding="utf-8"))
+        return read_json(file)
     except FileNotFoundError:
         raise ModelError(f"{folder} has no {CONFIG}: not a trained {kind}") from None
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{file} cannot be read: {error}") from None
-    if not isinstance(config, dict):
-        raise ModelError(f"{file} is not an object of settings")
-    return config
+
+
+def read_declared(kind: type[T], checkpoint: Checkpoint, where: str) -> T:
+    """The settings of a checkpoint that lies `where`, as the dataclass that declares them."""
+    return read(kind, checkpoint.config, Path(where) / CONFIG, "config")
 
 
 def _null_to_nan(value: Any) -> Any:

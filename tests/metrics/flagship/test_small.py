@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 import subprocess
 import sys
@@ -11,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from safetensors.torch import load_file, save_file
 
 from tertium.data.testset import TestSet
 from tertium.errors import ModelError, UsageError
+from tertium.metrics.flagship import small
 from tertium.metrics.flagship.packaged import Packaged
-from tertium.metrics.flagship.small import MODEL, TertiumSmall
+from tertium.metrics.flagship.small import MODEL, SmallSettings, TertiumSmall
 from tertium.models.shipped import shipped_models
+from tertium.runtime import runtime
 from tertium.segment import Segment
 from tertium.text.english import looks_english
 
@@ -123,14 +121,40 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
         _ = Packaged(folder).config
 
 
-def test_an_unwritable_cache_is_worked_around(
+def test_no_copy_is_kept_that_could_be_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A zeroed matrix of a copy in the cache once changed scores in silence."""
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
+    small._encoder.cache_clear()
+    with runtime(cache=False):
+        assert score(TertiumSmall(), "He said it on Tuesday.") > 0
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_a_cache_that_cannot_be_written_changes_nothing(
+    metric: TertiumSmall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = score(metric, "He said on Tuesday that the house is his.")
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "file"))
-    folder = Packaged(shipped_models() / MODEL).encoder_folder
-    assert (folder / "model.safetensors").is_file()
-    assert json.loads((folder / "config.json").read_text())["hidden_size"] == 384
+    small._encoder.cache_clear()
+    assert score(TertiumSmall(), "He said on Tuesday that the house is his.") == known
+
+
+@pytest.mark.parametrize("file", ["encoder/tokenizer.json", "encoder/config.json"])
+def test_a_damaged_file_of_the_encoder_is_refused(file: str, tmp_path: Path) -> None:
+    folder = tmp_path / MODEL
+    shutil.copytree(shipped_models() / MODEL, folder)
+    model = Packaged(folder)
+    files = model.settings(SmallSettings).encoder_files
+    assert model.encoder_weights(files).folder == folder / "encoder"
+    (folder / file).write_bytes((folder / file).read_bytes() + b" ")
+    with pytest.raises(ModelError, match=f"{file} is damaged"):
+        model.encoder_weights(files)
+    (folder / file).unlink()
+    with pytest.raises(ModelError, match=f"{file} cannot be read"):
+        model.encoder_weights(files)
 
 
 def test_damaged_weights_are_refused_also_where_assertions_are_off(tmp_path: Path) -> None:
@@ -148,45 +172,6 @@ def test_damaged_weights_are_refused_also_where_assertions_are_off(tmp_path: Pat
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "is damaged" in found.stdout
-
-
-@pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Packaged:
-    """A packaged model of one array, to be unpacked into a cache of its own."""
-    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    save_file({"encoder.backbone.w": torch.ones(2)}, folder / "weights.safetensors")
-    digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
-    config = {"weights_sha256": digest, "encoder_files": ["encoder-config.json"]}
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "encoder-config.json").write_text("{}")
-    return Packaged(folder)
-
-
-def test_a_half_written_copy_is_made_again(tiny: Packaged) -> None:
-    folder = tiny.encoder_folder
-    (folder / "complete").unlink()
-    (folder / "model.safetensors").write_bytes(b"half")
-    assert Packaged(tiny.folder).encoder_folder == folder
-    assert load_file(folder / "model.safetensors")["w"].tolist() == [1, 1]
-    assert [entry.name for entry in folder.parent.iterdir()] == [folder.name]
-
-
-def test_the_folder_of_a_process_that_was_first_stays(
-    tiny: Packaged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another process finishes while this one writes, and reads its own folder from then on."""
-    def beaten(tensors: dict[str, torch.Tensor], file: Path) -> None:
-        save_file(tensors, file)
-        other = tmp_path / "cache" / "packaged" / f"tiny-{tiny.hash[:16]}"
-        shutil.copytree(file.parent, other)
-        (other / "complete").write_text("of the other")
-
-    monkeypatch.setattr("safetensors.torch.save_file", beaten)
-    folder = tiny.encoder_folder
-    assert (folder / "complete").read_text() == "of the other"
-    assert [entry.name for entry in folder.parent.iterdir()] == [folder.name]
 
 
 def test_the_package_stays_small() -> None:

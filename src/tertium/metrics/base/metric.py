@@ -7,7 +7,6 @@ equality, the spec string and the command-line options all derive from its field
 from __future__ import annotations
 
 import dataclasses
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,6 +28,7 @@ from tertium.registry import (
     resolve,
     split_spec,
 )
+from tertium.schema import read_json
 from tertium.scores import Scores
 from tertium.segment import Segment
 from tertium.version import __version__
@@ -252,10 +252,13 @@ def is_folder(spec: str) -> bool:
 
 def load_folder(folder: Path) -> Any:
     """The metric that was saved to a folder."""
-    try:
-        name = json.loads((folder / "config.json").read_text(encoding="utf-8"))["metric"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ModelError(
-            f"{folder / 'config.json'} cannot be read or names no metric: not a trained metric"
-        ) from None
-    return resolve(METRICS, str(name), "metric").load(folder)
+    file = folder / "config.json"
+    name = read_json(file).get("metric")
+    if not isinstance(name, str):
+        raise ModelError(f"{file} names no metric: not a trained metric")
+    if name not in METRICS:
+        raise ModelError(f"{file}: {UnknownNameError('metric', name, METRICS)}")
+    cls = resolve(METRICS, name, "metric")
+    if not hasattr(cls, "load"):
+        raise ModelError(f"{file}: metric is {name!r}, which is not a metric that is trained")
+    return cls.load(folder)

@@ -209,7 +209,9 @@ def _load_folder(folder: str, **fields: Any) -> Ranker:
     name = read_config(Path(folder)).get("ranker")
     if name is None:
         return ByScore(metric=load_metric(folder, **fields).spec)
-    ranker: Ranker = resolve(RANKERS, str(name), "ranker").load(folder)
+    if name not in list(RANKERS):
+        raise ModelError(f"{folder}: {UnknownNameError('ranker', str(name)[:40], RANKERS)}")
+    ranker: Ranker = resolve(RANKERS, name, "ranker").load(folder)
     return dataclasses.replace(ranker, **fields) if fields else ranker  # type: ignore[type-var]
 
 

@@ -27,7 +27,13 @@ from tertium.data.preferences import Comparison, ItemTexts, RankingSet, gather
 from tertium.encoders import Encoder, load_encoder
 from tertium.errors import DataError, MissingResourceError, ModelError, UsageError
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.models.checkpoint import Checkpoint, check_encoder, read_checkpoint, write_checkpoint
+from tertium.models.checkpoint import (
+    Checkpoint,
+    check_encoder,
+    read_checkpoint,
+    read_declared,
+    write_checkpoint,
+)
 from tertium.models.examples import JudgedSets, texts_read
 from tertium.models.shipped import shipped_models
 from tertium.runtime import Long, Precision
@@ -61,10 +67,15 @@ class Trainable(SegmentMetric):
     @property
     def checkpoint(self) -> Checkpoint:
         """What was learned, read when it is first asked for."""
-        found = load_checkpoint(self.model or str(shipped_models() / self.name))
+        found = load_checkpoint(self.where)
         if found.metric != self.name:
             raise ModelError(f"{self.model} holds a model of {found.metric}, not of {self.name}")
         return found
+
+    @property
+    def where(self) -> str:
+        """The folder of its model, or the mark of one that was not saved."""
+        return self.model or str(shipped_models() / self.name)
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
@@ -84,7 +95,7 @@ class Trainable(SegmentMetric):
     def load(cls, folder: str | Path) -> Self:
         """The metric that was saved to a folder."""
         metric = cls(model=str(folder))
-        _ = metric.checkpoint  # what cannot be read is refused here
+        read_declared(cls.settings, metric.checkpoint, metric.where)  # what is wrong shows here
         return metric
 
     def __eq__(self, other: object) -> bool:

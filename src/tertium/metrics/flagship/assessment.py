@@ -20,7 +20,7 @@ from tertium.cache.record import Part
 from tertium.errors import UsageError
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.metrics.base.references import comparisons
-from tertium.metrics.flagship.packaged import Packaged, packaged
+from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged, packaged
 from tertium.runtime import Precision
 from tertium.segment import Segment
 from tertium.text.english import looks_english
@@ -50,6 +50,11 @@ class Assessment(SegmentMetric):
     def model(self) -> Packaged:
         """What ships under the metric's name."""
         return packaged(self.name)
+
+    @property
+    @abstractmethod
+    def settings(self) -> AssessmentSettings:
+        """What the model's `config.json` says, as its metric declares it."""
 
     @abstractmethod
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
@@ -107,24 +112,24 @@ class Assessment(SegmentMetric):
 
     def calibrate(self, raw: FloatArray) -> FloatArray:
         """Raw scores on the scale of human scores, strictly increasing, inside 0 to 1."""
-        knots = self.model.config["calibration"]
-        inner = np.interp(raw, knots["raw"], knots["score"])
-        low, high = knots["raw"][0], knots["raw"][-1]
-        below = knots["score"][0] * np.exp(np.minimum(raw - low, 0.0))
-        above = 1 - (1 - knots["score"][-1]) * np.exp(-np.maximum(raw - high, 0.0))
+        knots = self.settings.calibration
+        inner = np.interp(raw, knots.raw, knots.score)
+        low, high = knots.raw[0], knots.raw[-1]
+        below = knots.score[0] * np.exp(np.minimum(raw - low, 0.0))
+        above = 1 - (1 - knots.score[-1]) * np.exp(-np.maximum(raw - high, 0.0))
         mapped: FloatArray = np.where(raw < low, below, np.where(raw > high, above, inner))
         return mapped
 
     def uncertainty(self, scores: FloatArray) -> FloatArray:
         """The standard deviation of people's scores around a score, on held-out judgements."""
-        table = self.model.config["uncertainty"]
-        deviations: FloatArray = np.interp(scores, table["score"], table["deviation"])
+        table = self.settings.uncertainty
+        deviations: FloatArray = np.interp(scores, table.score, table.deviation)
         return deviations
 
     def percentile(self, scores: FloatArray) -> FloatArray:
         """The share, in percent, of system outputs that score lower; its card says of which."""
-        table = self.model.config["percentiles"]
-        percentages: FloatArray = np.interp(scores, table["score"], table["percent"])
+        table = self.settings.percentiles
+        percentages: FloatArray = np.interp(scores, table.score, table.percent)
         return percentages
 
     def values(self, hypothesis: str, reference: str) -> dict[str, float]:

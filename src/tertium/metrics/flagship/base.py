@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -26,8 +26,9 @@ from tertium.errors import ModelError
 from tertium.extras import require
 from tertium.metrics.base.links import Alignment, compared
 from tertium.metrics.flagship.assessment import Assessment
-from tertium.metrics.flagship.packaged import ENCODER_PREFIX, Packaged, packaged
+from tertium.metrics.flagship.packaged import ENCODER_PREFIX, AssessmentSettings, Packaged, packaged
 from tertium.runtime import Precision, current_runtime
+from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
@@ -40,6 +41,21 @@ TwoPieces = tuple[tuple[str, ...], tuple[str, ...]]
 TwoVectors = tuple[Float32Array, Float32Array]
 BUDGET = 2048  # tokens of a forward pass
 OVERHEAD = 96  # what starting a pass costs, in tokens, on a GPU; on a CPU lengths stay apart
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseSettings(AssessmentSettings):
+    """What the `config.json` of such a model declares.
+
+    It changes a public encoder of a known hash, reads so many `positions` of a pair, and its raw
+    scores are those of the head times `scale` plus `shift`.
+    """
+
+    encoder: str
+    encoder_sha256: Sha256
+    positions: Annotated[int, Rule(lambda n: n >= 8, "8 or more")]
+    scale: Annotated[float, POSITIVE]
+    shift: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +77,10 @@ class TertiumBase(Assessment):
     @property
     def model(self) -> Packaged:
         return Packaged(Path(self.folder)) if self.folder else packaged(MODEL)
+
+    @property
+    def settings(self) -> BaseSettings:
+        return self.model.settings(BaseSettings)
 
     @property
     def max_length(self) -> int:
@@ -102,20 +122,25 @@ class PairJudge:
     def __init__(self, model: Packaged, precision: Precision, device: str) -> None:
         self._model, self._precision, self._device = model, precision, device
         require("torch", "transformers", purpose=model.folder.name)
-        self._weights = locate(EncoderName.parse(model.config["encoder"]))
-        expected = model.config["encoder_sha256"]
-        if self._weights.hash != expected:
+        self._told = told = model.settings(BaseSettings)
+        self._weights = locate(EncoderName.parse(told.encoder))
+        if self._weights.hash != told.encoder_sha256:
             raise ModelError(
-                f"{model.folder.name} changes the encoder {model.config['encoder']} with the hash "
-                f"{expected[:8]}, but the one in {self._weights.folder} has "
-                f"{self._weights.hash[:8]}: tertium models install {model.config['encoder']}"
+                f"{model.folder.name} changes the encoder {told.encoder} with the hash "
+                f"{told.encoder_sha256[:8]}, but the one in {self._weights.folder} has "
+                f"{self._weights.hash[:8]}: tertium models install {told.encoder}"
             )
         self._settings = read_settings(self._weights.folder)
+        if told.positions > self._settings.max_length:
+            raise ModelError(
+                f"{model.folder}: positions is {told.positions}, and {told.encoder} has "
+                f"{self._settings.max_length}"
+            )
 
     @property
     def positions(self) -> int:
         """How many pieces of a pair are read, special tokens included."""
-        return int(self._model.config["positions"])
+        return self._told.positions
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -134,24 +159,29 @@ class PairJudge:
 
     @cached_property
     def _head(self) -> CrossHead:
-        from tertium.metrics.flagship.compact import restore
         from tertium.metrics.flagship.cross import CrossHead
+        from tertium.models.loading import load_into
 
-        head = CrossHead(self._settings.hidden, dropout=0.0)
-        weights = {k: v for k, v in self._model.weights.items() if k.startswith(HEAD_PREFIX)}
-        head.load_state_dict({k.removeprefix(HEAD_PREFIX): v for k, v in restore(weights).items()})
-        return head.eval().requires_grad_(False).to(self._network.device)
+        weights = self._model.restored(HEAD_PREFIX)
+        head = load_into(
+            lambda: CrossHead(self._settings.hidden, dropout=0.0), weights, self._model.folder
+        )
+        return head.to(self._network.device)
 
     def _tune(self, encoder: Any) -> None:
         """Put the difference onto the public weights."""
         from tertium.metrics.flagship.compact import apply_difference
+        from tertium.models.loading import check_tensors
 
         changes = {
             name.removeprefix(ENCODER_PREFIX): value
             for name, value in self._model.weights.items()
             if name.startswith(ENCODER_PREFIX)
         }
-        encoder.load_state_dict(apply_difference(encoder.state_dict(), changes))
+        public = encoder.state_dict()
+        tuned = apply_difference(public, changes, self._model.folder)
+        check_tensors(tuned, public, self._model.folder)
+        encoder.load_state_dict(tuned)
 
     def truncated(self, texts: Sequence[str]) -> int:
         """How many texts lose pieces in a pair."""
@@ -187,7 +217,7 @@ class PairJudge:
         rows = [row for row, _ in self._rows(hypotheses, references)]
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         runtime, network, head = current_runtime(), self._network, self._head
-        scale, shift = self._model.config["scale"], self._model.config["shift"]
+        scale, shift = self._told.scale, self._told.shift
 
         def run(places: IntArray) -> tuple[IntArray, FloatArray]:
             [states], _ = network([rows[place] for place in places], [network.depth], None)

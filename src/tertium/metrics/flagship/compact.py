@@ -13,6 +13,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from tertium.errors import ModelError
+
 SCALE = ".row_scale"
 LEFT, RIGHT = ".left", ".right"
 
@@ -42,6 +44,8 @@ def restore(compact: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if name.endswith(SCALE):
             continue
         scale = compact.get(name + SCALE)
+        if scale is not None and scale.shape != value.shape[:1]:
+            raise ModelError(f"{name} has {tuple(scale.shape)} scales for {tuple(value.shape)}")
         weights[name] = value.float() if scale is None else value.float() * scale[:, None]
     return weights
 
@@ -74,15 +78,18 @@ def difference(
 
 
 def apply_difference(
-    public: Mapping[str, Tensor], compact: Mapping[str, Tensor]
+    public: Mapping[str, Tensor], compact: Mapping[str, Tensor], where: object = "the difference"
 ) -> dict[str, Tensor]:
-    """Tuned weights from public ones and what `difference` made."""
+    """Tuned weights from public ones and what `difference` made; `where` it lies, for an error."""
     weights = {name: value.float() for name, value in public.items()}
     changes = restore(compact)
     for name, value in changes.items():
-        if name.endswith(LEFT):
-            stem = name.removesuffix(LEFT)
-            weights[stem] = weights[stem] + value.T @ changes[stem + RIGHT]
-        elif not name.endswith(RIGHT):
-            weights[name] = weights[name] + value if name in weights else value
+        try:
+            if name.endswith(LEFT):
+                stem = name.removesuffix(LEFT)
+                weights[stem] = weights[stem] + value.T @ changes[stem + RIGHT]
+            elif not name.endswith(RIGHT):
+                weights[name] = weights[name] + value if name in weights else value
+        except (KeyError, RuntimeError):
+            raise ModelError(f"{where}: {name} does not fit the encoder it changes") from None
     return weights

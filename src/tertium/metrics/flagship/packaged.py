@@ -1,31 +1,81 @@
-"""Models that ship inside the package: found, checked, and unpacked into the cache once.
+"""Models that ship inside the package: found, checked, and used from where they lie.
 
 A packaged model is a folder with `config.json` (settings, calibration, hashes), compact weights and
-what its tokenizer needs. The encoder inside is unpacked as a plain model folder, so that it runs,
-batches and caches like any other; a damaged or half-written copy is made again.
+what its tokenizer needs. Weights are restored in memory, so that there is no second copy on disk
+that could be damaged, cut short or out of date; whatever is read is checked against its hash.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
-import tempfile
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from tertium.cache.folders import cache_folder
-from tertium.encoders.weights import hash_of
+from tertium.encoders.weights import Weights, hash_of
 from tertium.errors import ModelError
 from tertium.models.shipped import shipped_models
+from tertium.schema import POSITIVE, Rule, Sha256, read, read_json
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-ENCODER_PREFIX = "encoder.backbone."
-COMPLETE = "complete"  # the last file that is written
+ENCODER, ENCODER_PREFIX = "encoder", "encoder.backbone."
+CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+
+Increasing = Annotated[
+    tuple[float, ...],
+    Rule(lambda v: len(v) > 1 and all(a < b for a, b in pairwise(v)), "numbers that increase"),
+]
+INSIDE = Rule(lambda v: all(0 < x < 1 for x in v), "numbers between 0 and 1")
+S = TypeVar("S", bound="AssessmentSettings")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """The monotone map from raw scores to 0..1, by its knots."""
+
+    raw: Increasing
+    score: Annotated[Increasing, INSIDE]
+
+    def __post_init__(self) -> None:
+        _check_lengths(self.raw, self.score)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uncertainty:
+    """The standard deviation of people's scores around a score."""
+
+    score: Increasing
+    deviation: tuple[Annotated[float, POSITIVE], ...]
+
+    def __post_init__(self) -> None:
+        _check_lengths(self.score, self.deviation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Percentiles:
+    """The scores below which so many percent of `segments` system outputs lie."""
+
+    score: Increasing
+    percent: Increasing
+    segments: int
+
+    def __post_init__(self) -> None:
+        _check_lengths(self.score, self.percent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssessmentSettings:
+    """What the `config.json` of every packaged model declares."""
+
+    architecture: str
+    weights_sha256: Sha256
+    calibration: Calibration
+    uncertainty: Uncertainty
+    percentiles: Percentiles
 
 
 @dataclass(frozen=True)
@@ -36,88 +86,74 @@ class Packaged:
 
     @cached_property
     def config(self) -> dict[str, Any]:
+        """The settings as they stand in the file."""
         try:
-            loaded: dict[str, Any] = json.loads((self.folder / "config.json").read_text("utf-8"))
-        except (OSError, json.JSONDecodeError) as error:
-            raise ModelError(f"{self.folder}: config.json cannot be read ({error})") from None
-        return loaded
+            return read_json(self.folder / CONFIG)
+        except FileNotFoundError:
+            raise ModelError(f"{self.folder} has no {CONFIG}: not a packaged model") from None
+
+    def settings(self, kind: type[S]) -> S:
+        """The settings as declared by a metric."""
+        return read(kind, self.config, self.folder / CONFIG)
 
     @cached_property
     def hash(self) -> str:
         """The sha256 of the weights, checked against the one the settings name."""
-        found = hash_of(self.folder / "weights.safetensors")
-        if found != self.config["weights_sha256"]:
-            raise ModelError(
-                f"{self.folder}: weights.safetensors is damaged (its hash is {found[:8]}, not "
-                f"{self.config['weights_sha256'][:8]}); install tertium again"
-            )
-        return found
+        self._check(WEIGHTS, self.config.get("weights_sha256"))
+        return str(self.config["weights_sha256"])
 
     @cached_property
     def weights(self) -> dict[str, Tensor]:
         """Compact weights as stored."""
         _ = self.hash  # damaged weights are refused here
+        from safetensors import SafetensorError
         from safetensors.torch import load_file
 
-        return load_file(self.folder / "weights.safetensors")
+        try:
+            return load_file(self.folder / WEIGHTS)
+        except (SafetensorError, OSError) as error:
+            raise ModelError(f"{self.folder / WEIGHTS} is damaged: {error}") from None
 
-    @cached_property
-    def encoder_folder(self) -> Path:
-        """The encoder as a plain model folder in the cache, unpacked if it is not there yet."""
-        target = cache_folder() / "packaged" / f"{self.folder.name}-{self.hash[:16]}"
-        return target if (target / COMPLETE).is_file() else self._unpack(target)
-
-    def _unpack(self, target: Path) -> Path:
-        """Write the model folder beside its place and move it there; returns where it is."""
-        from safetensors.torch import save_file
-
+    def restored(self, prefix: str) -> dict[str, Tensor]:
+        """The weights under a prefix in single precision, by what follows it."""
         from tertium.metrics.flagship.compact import restore
 
-        weights = {
-            name.removeprefix(ENCODER_PREFIX): value
-            for name, value in restore(self.weights).items()
-            if name.startswith(ENCODER_PREFIX)
-        }
+        part = {k.removeprefix(prefix): v for k, v in self.weights.items() if k.startswith(prefix)}
+        return restore(part)
+
+    def encoder_tensors(self) -> dict[str, Tensor]:
+        """The encoder's weights, restored when a network is made of them."""
+        return self.restored(ENCODER_PREFIX)
+
+    def encoder_weights(self, files: Mapping[str, str]) -> Weights:
+        """The encoder inside: a folder of settings, checked by hash, and weights in memory."""
+        for name, digest in files.items():
+            self._check(name, digest)
+        return Weights(
+            folder=self.folder / ENCODER,
+            origin="package tertium",
+            hash=self.hash,
+            tensors=self.encoder_tensors,
+        )
+
+    def _check(self, name: str, expected: object) -> None:
+        """Refuse a file that is missing or has another hash."""
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            part = _fresh_beside(target)
-        except OSError:
-            # no writable cache: a temporary folder, which the system clears
-            target = Path(tempfile.mkdtemp(prefix="tertium-")) / target.name
-            part = _fresh_beside(target)
-        try:
-            for name in self.config["encoder_files"]:
-                shutil.copy(self.folder / name, part / name.removeprefix("encoder-"))
-            save_file(weights, part / "model.safetensors")
-            (part / COMPLETE).touch()
-            _settle(part, target)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-        return target
-
-
-def _fresh_beside(target: Path) -> Path:
-    """An empty folder beside a target, hidden."""
-    return Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-
-
-def _settle(part: Path, target: Path) -> None:
-    """Move a finished folder to its place; where another process was first, its folder stays."""
-    for again in (True, False):
-        try:
-            part.replace(target)
-            return
+            found = hash_of(self.folder / name)
         except OSError as error:
-            if (target / COMPLETE).is_file():
-                return
-            if not again:
-                raise ModelError(
-                    f"{target} is damaged and cannot be replaced ({error.strerror}): remove it"
-                ) from None
-        broken = _fresh_beside(target)
-        with suppress(OSError):  # another process may have been first here, too
-            target.rename(broken / target.name)
-        shutil.rmtree(broken, ignore_errors=True)
+            raise ModelError(
+                f"{self.folder / name} cannot be read ({error.strerror}); install tertium again"
+            ) from None
+        if found != expected:
+            raise ModelError(
+                f"{self.folder}: {name} is damaged (its hash is {found[:8]}, not "
+                f"{str(expected)[:8]}); install tertium again"
+            )
+
+
+def _check_lengths(left: tuple[float, ...], right: tuple[float, ...]) -> None:
+    if len(left) != len(right):
+        raise ModelError(f"{len(left)} and {len(right)} numbers that should be side by side")
 
 
 @lru_cache(maxsize=4)

@@ -6,19 +6,23 @@ Reference and hypothesis are encoded apart by a fine-tuned six-layer encoder and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
-from tertium.encoders import Chunk, Encoder, chunks, load_encoder
+from tertium.encoders import Chunk, Encoder, chunks
+from tertium.encoders.encoder import EncoderName
 from tertium.metrics.base.links import Alignment, Comparison, compared
 from tertium.metrics.flagship.assessment import Assessment
-from tertium.metrics.flagship.packaged import packaged
+from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged
 from tertium.metrics.flagship.surface import surface_features
+from tertium.runtime import Precision, current_runtime
+from tertium.schema import POSITIVE, Sha256
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
@@ -26,6 +30,25 @@ if TYPE_CHECKING:
 
 MODEL = "tertium-small"
 PAIRS_AT_ONCE = 64  # dealt to a thread
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadShape:
+    """The shape of the head: how many layers of which width it reads, and surface features."""
+
+    layers: Annotated[int, POSITIVE]
+    dim: Annotated[int, POSITIVE]
+    surface: Annotated[int, POSITIVE]
+    dropout: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallSettings(AssessmentSettings):
+    """What the `config.json` of such a model declares; `encoder_files` by their sha256."""
+
+    layers: tuple[int, ...]
+    head: HeadShape
+    encoder_files: Mapping[str, Sha256]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +71,18 @@ class TertiumSmall(Assessment):
 
     @property
     def encoder(self) -> Encoder:
-        layers = "+".join(str(layer) for layer in self.model.config["layers"])
-        return load_encoder(f"dir/{self.model.encoder_folder}@{layers}", precision=self.precision)
+        return _encoder(self.model, self.precision, current_runtime().device)
+
+    @property
+    def settings(self) -> SmallSettings:
+        return self.model.settings(SmallSettings)
 
     @property
     def max_length(self) -> int | None:
         return self.encoder.max_length
 
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        network, result = _network(MODEL), np.zeros(len(hypotheses))
+        network, result = _network(self.model), np.zeros(len(hypotheses))
         for chunk in chunks(self.encoder, hypotheses, references):
             surface = surface_features(
                 [hypotheses[n] for n in chunk.pairs], [references[n] for n in chunk.pairs]
@@ -79,21 +105,25 @@ class TertiumSmall(Assessment):
         return self.encoder.truncated(texts)
 
 
-@lru_cache(maxsize=2)
-def _network(name: str) -> LateInteraction:
-    """The head of a packaged model."""
-    from tertium.metrics.flagship.compact import restore
-    from tertium.metrics.flagship.late import LateInteraction
+@lru_cache(maxsize=4)
+def _encoder(model: Packaged, precision: Precision, device: str) -> Encoder:
+    """The encoder inside a packaged model, side by side at the layers that its head reads."""
+    from tertium.encoders.transformer import of_weights
 
-    model = packaged(name)
-    shape = model.config["head"]
-    network = LateInteraction(**shape)
-    prefix = "head."
-    network.load_state_dict(
-        {k.removeprefix(prefix): v for k, v in restore(model.weights).items()
-         if k.startswith(prefix)}
-    )  # fmt: skip
-    return network.eval().requires_grad_(False)
+    settings = model.settings(SmallSettings)
+    name = EncoderName(MODEL, layer="+".join(map(str, settings.layers)))
+    weights = model.encoder_weights(settings.encoder_files)
+    return of_weights(name, weights, precision=precision, device=device)
+
+
+@lru_cache(maxsize=2)
+def _network(model: Packaged) -> LateInteraction:
+    """The head of a packaged model."""
+    from tertium.metrics.flagship.late import LateInteraction
+    from tertium.models.loading import load_into
+
+    shape = dataclasses.asdict(model.settings(SmallSettings).head)
+    return load_into(lambda: LateInteraction(**shape), model.restored("head."), model.folder)
 
 
 def judge_chunk(

@@ -23,6 +23,7 @@ from tertium.metrics.base.trainable import (
     judged_sets,
     load_checkpoint,
 )
+from tertium.models.checkpoint import read_declared
 from tertium.models.examples import sides_of
 from tertium.models.options import (
     COMPARISONS,
@@ -67,7 +68,7 @@ class PairHead(ComparingMetric):
     @property
     def config(self) -> HeadConfig:
         """What was trained."""
-        return HeadConfig(**self.checkpoint.config)
+        return read_declared(HeadConfig, self.checkpoint, self.where)
 
     @property
     def encoder(self) -> Encoder:
@@ -172,5 +173,4 @@ def loaded_network(metric: PairHead) -> PairNetwork:
 def _network(digest: str, device: str, metric: PairHead) -> PairNetwork:
     from tertium.metrics.heads.stages import restore_network
 
-    where = metric.model or metric.name
-    return restore_network(metric.checkpoint, metric.encoder, where).to(device)
+    return restore_network(metric.checkpoint, metric.encoder, metric.where).to(device)

@@ -15,7 +15,7 @@ import torch
 from tertium.encoders.encoder import Encoder, load_encoder
 from tertium.encoders.network import choose_device
 from tertium.encoders.transformer import Transformer
-from tertium.errors import DataError, ModelError
+from tertium.errors import DataError
 from tertium.metrics.heads.networks import NETWORKS, NetworkShape, PairNetwork
 from tertium.metrics.heads.states import DiskStates, LiveStates, States
 from tertium.metrics.heads.training import (
@@ -23,7 +23,7 @@ from tertium.metrics.heads.training import (
     agreement_on_comparisons,
     agreement_on_scores,
 )
-from tertium.models.checkpoint import Checkpoint, write_checkpoint
+from tertium.models.checkpoint import Checkpoint, read_declared, write_checkpoint
 from tertium.models.examples import (
     Compared,
     JudgedSets,
@@ -33,6 +33,7 @@ from tertium.models.examples import (
     scored_pairs,
     sides_of,
 )
+from tertium.models.loading import load_into
 from tertium.models.log import read_log, write_log
 from tertium.models.options import Epoch, HeadConfig, HeadPlan
 from tertium.models.snapshot import read_snapshot
@@ -108,14 +109,9 @@ def make_network(name: str, config: HeadConfig, encoder: Encoder) -> PairNetwork
 
 def restore_network(checkpoint: Checkpoint, encoder: Encoder, where: str) -> PairNetwork:
     """The network of a checkpoint, ready to score."""
-    network = make_network(checkpoint.metric, HeadConfig(**checkpoint.config), encoder)
+    config = read_declared(HeadConfig, checkpoint, where)
     tensors = {name: torch.from_numpy(array) for name, array in checkpoint.arrays.items()}
-    try:
-        network.load_state_dict(tensors)
-    except RuntimeError as error:
-        first = str(error).strip().splitlines()[-1].strip()
-        raise ModelError(f"the weights in {where} do not fit its config.json: {first}") from None
-    return network.eval().requires_grad_(False)
+    return load_into(lambda: make_network(checkpoint.metric, config, encoder), tensors, where)
 
 
 def make_states(encoder: Encoder, texts: Sequence[str], device: str, workspace: Path) -> States:

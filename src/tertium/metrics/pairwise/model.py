@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -21,9 +21,26 @@ from tertium.metrics.pairwise.network import PairwiseNetwork, Weights
 from tertium.metrics.pairwise.training import Scaler
 from tertium.metrics.pairwise.vectors import Projection, VectorName
 from tertium.models import checkpoint
+from tertium.models.arrays import Like, check_arrays
 from tertium.models.checkpoint import CONFIG, WEIGHTS
+from tertium.schema import NOT_NEGATIVE, POSITIVE, Sha256, construct, read
 
 KINDS = ("vectors", "features")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """What the `config.json` of a pairwise ranker declares."""
+
+    ranker: Literal["pairwise"]
+    config: Mapping[str, Any]
+    columns: tuple[str, ...]
+    information_total: Annotated[int, NOT_NEGATIVE]
+    farthest: Annotated[float, POSITIVE] | None
+    encoders: Mapping[str, Sha256]
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+    weights_sha256: Sha256 | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,54 +100,67 @@ def write_model(folder: Path, model: PairwiseModel, settings: Mapping[str, Any])
     checkpoint.write_folder(folder, config, model.arrays(settings["vectors"]))
 
 
-def read_config(folder: Path) -> dict[str, Any]:
+def read_config(folder: Path) -> Stored:
     """What `config.json` says."""
-    config = checkpoint.read_config(folder, "ranker")
-    if config.get("ranker") != "pairwise" or not isinstance(config.get("config"), dict):
-        raise ModelError(f"{folder / CONFIG} is not that of a pairwise ranker")
-    return config
+    return read(Stored, checkpoint.read_config(folder, "ranker"), folder / CONFIG)
 
 
-def read_model(folder: Path) -> PairwiseModel:
-    """The model of a folder; an error says what is missing or damaged."""
-    config = read_config(folder)
-    arrays = checkpoint.read_weights(folder, config)
-    try:
-        return _assemble(config, arrays)
-    except (KeyError, ValueError, TypeError, IndexError) as error:
-        raise ModelError(f"{folder / WEIGHTS} does not fit its {CONFIG}: {error}") from None
-
-
-def _assemble(config: Mapping[str, Any], arrays: Mapping[str, Any]) -> PairwiseModel:
-    settings, columns = config["config"], tuple(config["columns"])
-    weights = Weights(arrays["inner"], arrays["outer"])
-    hidden = weights.inner.shape[1] // 3
-    width = len(arrays["vectors.centre"])
-    expected = (3 * hidden if hidden else 3 * width) + 2 * len(columns) + 1
-    if len(weights.outer) != expected or len(weights.inner) != 3 * width + 1:
-        raise ValueError(f"{len(weights.outer)} weights where {expected} were expected")
-    limit = config["farthest"]
+def read_model(folder: Path, vectors: Sequence[str]) -> PairwiseModel:
+    """The model of a folder that reads these vectors; an error says what is missing or damaged."""
+    stored = read_config(folder)
+    arrays = checkpoint.read_weights(folder, stored.weights_sha256)
+    names = [construct(VectorName.parse, {"text": v}, folder / CONFIG) for v in vectors]
+    _check(stored, arrays, names, folder / WEIGHTS)
     return PairwiseModel(
         network=PairwiseNetwork(
-            hidden=hidden, width=width, features=len(columns), weights=weights
+            hidden=arrays["inner"].shape[1] // 3,
+            width=len(arrays["vectors.centre"]),
+            features=len(stored.columns),
+            weights=Weights(arrays["inner"], arrays["outer"]),
         ),
         scaler=Scaler(
             centre={kind: arrays[f"{kind}.centre"] for kind in KINDS},
             spread={kind: arrays[f"{kind}.spread"] for kind in KINDS},
-            farthest=float("inf") if limit is None else float(limit),
+            farthest=np.inf if stored.farthest is None else stored.farthest,
         ),
-        columns=columns,
+        columns=stored.columns,
         projections={
-            VectorName.parse(text): Projection(
-                arrays[f"projection.{n}.mean"], arrays[f"projection.{n}.axes"]
-            )
-            for n, text in enumerate(settings["vectors"])
-            if VectorName.parse(text).width
+            name: Projection(arrays[f"projection.{n}.mean"], arrays[f"projection.{n}.axes"])
+            for n, name in enumerate(names)
+            if name.width
         },
         information=Information(
-            arrays["information.keys"], arrays["information.counts"], config["information_total"]
+            arrays["information.keys"], arrays["information.counts"], stored.information_total
         ),
-        encoders=config["encoders"],
-        metrics=config.get("metrics", {}),
-        training=config.get("training", {}),
+        encoders=stored.encoders,
+        metrics=stored.metrics,
+        training=stored.training,
     )
+
+
+def _check(
+    stored: Stored, arrays: Mapping[str, Any], names: Sequence[VectorName], file: Path
+) -> None:
+    """Refuse arrays that are not those of such a network."""
+    columns = len(stored.columns)
+    wanted = {
+        "vectors.centre": Like("f", ("width",)), "vectors.spread": Like("f", ("width",)),
+        "features.centre": Like("f", (columns,)), "features.spread": Like("f", (columns,)),
+        "inner": Like("f", ("rows", "nodes")), "outer": Like("f", ("weights",)),
+        "information.keys": Like("u", ("n-grams",)), "information.counts": Like("u", ("n-grams",)),
+    }  # fmt: skip
+    for n, name in enumerate(names):
+        if name.width:
+            wanted[f"projection.{n}.mean"] = Like("f", (f"dimensions {n}",))
+            wanted[f"projection.{n}.axes"] = Like("f", (f"dimensions {n}", name.width))
+    sizes = check_arrays(arrays, wanted, file)
+    width, nodes = sizes["width"], sizes["nodes"]
+    weights = (nodes or 3 * width) + 2 * columns + 1
+    shapes = {
+        "inner": Like("f", (3 * width + 1, nodes - nodes % 3)),
+        "outer": Like("f", (weights,)),
+    }
+    check_arrays({name: arrays[name] for name in shapes}, shapes, file)
+    for kind in KINDS:
+        if not (arrays[f"{kind}.spread"] > 0).all():
+            raise ModelError(f"{file}: {kind}.spread holds a number that is not above 0")

@@ -40,8 +40,10 @@ from tertium.metrics.pairwise.vectors import (
     joint_vectors,
     sentence_vectors,
 )
+from tertium.models.checkpoint import CONFIG
 from tertium.models.shipped import shipped_models
 from tertium.registry import Range
+from tertium.schema import construct, read_fields
 from tertium.segment import Preference, Segment
 
 __all__ = ["Pairwise", "PairwiseOptions", "load_model"]
@@ -216,14 +218,9 @@ class Pairwise(Ranker):
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """The ranker that was saved to a folder."""
-        settings = read_config(_place(str(folder)))["config"]
-        plain: dict[str, Any] = {
-            k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()
-        }
-        try:
-            return cls(**plain, model=str(folder))
-        except TypeError as error:
-            raise ModelError(f"{folder} has settings this version does not know: {error}") from None
+        fields = _stored_fields(_place(str(folder)))
+        place = _place(str(folder)) / CONFIG
+        return construct(cls, {**fields, "model": str(folder)}, place, "config")
 
     @property
     def _vectors(self) -> tuple[VectorName, ...]:
@@ -268,7 +265,8 @@ def load_model(folder: str) -> PairwiseModel:
         return _unsaved[folder]
     if folder.startswith(UNSAVED):
         raise UsageError(f"the model {folder} was never saved, and is gone with its process")
-    model = read_model(_place(folder))
+    place = _place(folder)
+    model = read_model(place, _stored_fields(place).get("vectors", ()))
     for name, wanted in model.metrics.items():
         if (found := learned_model(name)) != wanted:
             _log.warning("%s learned to read %s, but finds %s here", folder, wanted, found)
@@ -280,6 +278,12 @@ def load_model(folder: str) -> PairwiseModel:
                 f"here is {found[:12]}...: install that version, or train the model anew"
             )
     return model
+
+
+def _stored_fields(folder: Path) -> dict[str, Any]:
+    """The fields of a ranker that its folder names."""
+    settings = read_config(folder).config
+    return read_fields(Pairwise, settings, folder / CONFIG, "config", without="model")
 
 
 def _place(model: str) -> Path:

@@ -26,18 +26,38 @@ from tertium.metrics.base.metric import REFERENCES, SegmentMetric
 from tertium.metrics.base.trainable import UNSAVED, TrainingData, judged_sets
 from tertium.metrics.regression.linear import STRENGTHS, LinearModel, Prior, fit, held_out_strength
 from tertium.metrics.regression.parallel import rows_of
+from tertium.models.arrays import Like, check_arrays
 from tertium.models.checkpoint import (
+    CONFIG,
+    WEIGHTS,
     Checkpoint,
+    Stored,
     check_encoder,
     read_checkpoint,
     read_config,
+    read_declared,
     write_checkpoint,
 )
 from tertium.models.examples import check_targets
 from tertium.models.shipped import shipped_models
+from tertium.schema import construct, read, read_fields
 from tertium.segment import Judgement, Segment
 
 BLOCK = 4096  # segments whose features are held at once
+ARRAYS = {
+    **dict.fromkeys(("mean", "scale", "weights"), Like("f", ("features",))),
+    "numbers": Like("f", (2,)),
+    **dict.fromkeys(("information_keys", "information_counts"), Like("u", ("n-grams",))),
+    "information_total": Like("i", (1,)),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegressionConfig:
+    """What a regression's folder says of it: the fields of its metric, the names of its columns."""
+
+    settings: Mapping[str, Any]
+    features: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -195,12 +215,13 @@ class Regression(SegmentMetric):
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """The metric that was saved to a folder."""
-        config = read_config(Path(folder))
-        if config.get("metric") != cls.name:
-            raise ModelError(f"{folder} holds a model of {config.get('metric')}, not of {cls.name}")
-        settings = config.get("config", {}).get("settings", {})
-        plain = {key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()}
-        return cls(**plain, model=str(folder))
+        file = Path(folder) / CONFIG
+        stored = read(Stored, read_config(Path(folder)), file)
+        if stored.metric != cls.name:
+            raise ModelError(f"{folder} holds a model of {stored.metric}, not of {cls.name}")
+        settings = read(RegressionConfig, stored.config, file, "config").settings
+        fields = read_fields(cls, settings, file, "config.settings", without="model")
+        return construct(cls, {**fields, "model": str(folder)}, file, "config.settings")
 
     @property
     def folder(self) -> str:
@@ -289,20 +310,17 @@ def load_trained(folder: str) -> Trained:
             f"no weights ship for {where.name}: train it, or name a trained one with model=FOLDER"
         )
     stored = read_checkpoint(where)
-    try:
-        information = Information(
+    features = read_declared(RegressionConfig, stored, folder).features
+    check_arrays(stored.arrays, ARRAYS, where / WEIGHTS, features=len(features))
+    if not (stored.arrays["scale"] > 0).all():
+        raise ModelError(f"{where / WEIGHTS}: scale holds a number that is not above 0")
+    return Trained(
+        linear=LinearModel.from_arrays(features, stored.arrays),
+        information=Information(
             stored.arrays["information_keys"],
             stored.arrays["information_counts"],
             int(stored.arrays["information_total"][0]),
-        )
-        linear = LinearModel.from_arrays(stored.config["features"], stored.arrays)
-    except (KeyError, ValueError, IndexError, TypeError) as error:
-        raise ModelError(f"{where} is incomplete: {error}") from None
-    if not len(linear.names) == len(linear.weights) == len(linear.mean) == len(linear.scale):
-        raise ModelError(f"{where}: {len(linear.weights)} weights for {len(linear.names)} features")
-    return Trained(
-        linear=linear,
-        information=information,
+        ),
         encoders=stored.encoders,
         training={k: v for k, v in stored.training.items() if k != "coefficients"},
     )

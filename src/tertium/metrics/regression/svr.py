@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,9 +14,11 @@ from tertium.encoders import Encoder, embed, load_encoder
 from tertium.errors import DataError, UsageError
 from tertium.metrics.base.trainable import ComparingMetric, TrainingData, judged_sets
 from tertium.metrics.regression import kernel as svr
-from tertium.models.checkpoint import Checkpoint
+from tertium.models.arrays import Like, check_arrays
+from tertium.models.checkpoint import Checkpoint, read_declared
 from tertium.models.examples import check_targets, sides_of
 from tertium.models.options import Against
+from tertium.schema import NOT_NEGATIVE, POSITIVE
 from tertium.segment import Segment
 
 Grid = svr.Grid
@@ -29,9 +31,9 @@ class SVRConfig:
 
     encoders: tuple[str, ...] = ("minilm",)
     against: Against = "reference"
-    c: float = 1.0
-    epsilon: float = 0.1
-    gamma: float = 0.1
+    c: Annotated[float, POSITIVE] = 1.0
+    epsilon: Annotated[float, NOT_NEGATIVE] = 0.1
+    gamma: Annotated[float, POSITIVE] = 0.1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoders", tuple(self.encoders))
@@ -75,14 +77,28 @@ class SVR(ComparingMetric):
     @property
     def config(self) -> SVRConfig:
         """What was trained."""
-        return SVRConfig(**self.checkpoint.config)
+        return read_declared(SVRConfig, self.checkpoint, self.where)
 
     @property
     def encoders(self) -> tuple[Encoder, ...]:
         return tuple(self.frozen(name) for name in self.config.encoders)
 
+    @property
+    def arrays(self) -> Mapping[str, Any]:
+        """Support vectors with their coefficients, of the width its encoders give."""
+        config = self.config
+        sides = 3 if config.against == "both" else 2
+        width = sides * sum(encoder.sentence_dim for encoder in self.encoders)
+        wanted = {
+            "vectors": Like("f", ("rows", width)),
+            "coefficients": Like("f", ("rows",)),
+            "intercept": Like("f", ()),
+        }
+        check_arrays(self.checkpoint.arrays, wanted, self.where)
+        return self.checkpoint.arrays
+
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        arrays, config = self.checkpoint.arrays, self.config
+        arrays, config = self.arrays, self.config
         owners, rows = compared_texts(segments, config.against)
         sides = rows.shape[1]
         values = svr.predict(
