@@ -16,7 +16,7 @@ SOURCE := -s examples/source.de.txt -t examples/system-good.en.txt examples/syst
 	examples/system-poor.en.txt --names good fair poor
 LEXICAL := bleu chrf ter nist meteor
 
-.PHONY: demo test tests test-slow coverage extras lint bench clean
+.PHONY: demo test tests test-slow coverage faults extras lint bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tertium score $(EXAMPLE) -m $(LEXICAL)
@@ -36,6 +36,10 @@ test-slow: $(VENV)/.dev
 
 coverage: $(VENV)/.dev
 	$(PYTEST) $(WORKERS) --cov --cov-report=term:skip-covered -m "not slow" $(PYTEST_ARGS)
+
+# FAULTS_KILLS=200, FAULTS_TIMES=10 of each other fault, FAULTS_SEED=1: prints counts by kind
+faults: $(VENV)/.dev
+	$(BIN)/python -m tests.faults
 
 # every combination of extras in an environment of its own; the wheel alone in a fresh one
 extras: $(VENV)/.dev

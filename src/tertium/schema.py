@@ -67,14 +67,19 @@ class Place:
         raise ModelError(f"{self} is {describe(found)}, expected {expected}")
 
 
-def read_json(file: Path) -> dict[str, Any]:
-    """The object in a JSON file; its absence is left to the caller."""
+def load_json(file: Path) -> Any:
+    """What a JSON file holds; its absence is left to the caller."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{file} cannot be read: {error}") from None
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """The object in a JSON file; its absence is left to the caller."""
+    found = load_json(file)
     if not isinstance(found, dict):
         raise ModelError(f"{file} is {describe(found)}, not an object of settings")
     return found
@@ -93,12 +98,23 @@ def read(kind: type[T], value: object, file: str | Path, key: str = "") -> T:
         ...
     tertium.errors.ModelError: config.json: config has an unknown key 'hiden': did you mean 'hidden'
     """
-    found: T = _conform(value, kind, Place(str(file), key))
+    found: T = read_value(kind, value, file, key)
     return found
 
 
+def read_value(kind: Any, value: object, file: str | Path, key: str) -> Any:
+    """The value of a key, checked against any declared type.
+
+    >>> read_value(tuple[int, ...], [1, True], "config.json", "layers")
+    Traceback (most recent call last):
+        ...
+    tertium.errors.ModelError: config.json: layers.1 is true, expected a whole number
+    """
+    return _conform(value, kind, Place(str(file), key))
+
+
 def read_fields(
-    kind: type[Any], value: object, file: str | Path, key: str = "", *, without: str = ""
+    kind: Any, value: object, file: str | Path, key: str = "", *, without: str = ""
 ) -> dict[str, Any]:
     """The checked fields of a dataclass, for a caller who constructs it with more of them."""
     declared = {name: f for name, f in _fields(kind).items() if name != without}

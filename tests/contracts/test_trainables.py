@@ -22,7 +22,7 @@ from tertium.metrics.base.trainable import Trainable, training_sets, without_lea
 from tertium.metrics.heads.attention import BiLSTMAttention
 from tertium.metrics.heads.bilstm import BiLSTM
 from tertium.metrics.heads.esim import ESIM
-from tertium.metrics.regression.svr import SVR
+from tertium.metrics.regression.svr import SVR, Grid
 from tertium.models.options import TrainingOptions
 from tertium.segment import Judgement, Preference, Segment
 
@@ -378,3 +378,11 @@ def test_an_unsaved_model_is_gone_with_its_process() -> None:
 def test_svr_refuses_comparisons() -> None:
     with pytest.raises(UsageError, match="human scores"):
         train_svr(preferences(3))
+
+
+def test_svr_without_support_vectors_is_a_constant(tmp_path: Path) -> None:
+    """All targets lie inside the tube: it once could not be stored."""
+    grid = Grid(c=(1.0,), epsilon=(10.0,), gamma=(0.1,))
+    metric = SVR.train(judged(16), encoders=["toy"], grid=grid, folds=3).save(tmp_path / "m")
+    assert metric.checkpoint.arrays["coefficients"].shape == (0,)
+    assert np.ptp(scores_of(metric, judged(4))) == 0

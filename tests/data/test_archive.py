@@ -61,3 +61,9 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path) -> None:
 def test_neither_folder_nor_tar(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="expected a folder or a file"):
         Folder(tmp_path / "nothing")
+
+
+def test_what_is_no_archive_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.tar.xz").write_bytes(b"anything" * 100)
+    with pytest.raises(DataError, match=r"^[^\n]*cannot be unpacked[^\n]*$"):
+        Folder(tmp_path / "a.tar.xz")

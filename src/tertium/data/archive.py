@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2")
 MOST_BYTES = 4 << 30
+MOST_FILES = 100_000
 
 
 class Folder:
@@ -71,14 +72,17 @@ def unpack(archive: Path, target: Path) -> Path:
         with tarfile.open(archive) as tar:
             _extract(tar, archive, target)
     except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, OSError) as error:
-        raise DataError(f"{archive}: cannot be unpacked ({error})") from None
+        reason = str(error).partition("\n")[0].rstrip(":")  # tarfile lists all it has tried
+        raise DataError(f"{archive}: cannot be unpacked ({reason})") from None
     entries = list(target.iterdir())
     return entries[0] if len(entries) == 1 and entries[0].is_dir() else target
 
 
 def _extract(tar: tarfile.TarFile, archive: Path, target: Path) -> None:
     written = 0
-    for member in tar:
+    for number, member in enumerate(tar):
+        if number == MOST_FILES:
+            raise DataError(f"{archive}: more than {MOST_FILES:,} files; is it damaged?")
         name = PurePosixPath(member.name)
         if name.is_absolute() or ".." in name.parts or "\\" in member.name:
             raise DataError(f"{archive}: refusing member {member.name!r}, it leaves the folder")

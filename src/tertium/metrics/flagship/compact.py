@@ -44,7 +44,7 @@ def restore(compact: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if name.endswith(SCALE):
             continue
         scale = compact.get(name + SCALE)
-        if scale is not None and scale.shape != value.shape[:1]:
+        if scale is not None and (value.ndim != 2 or scale.shape != value.shape[:1]):
             raise ModelError(f"{name} has {tuple(scale.shape)} scales for {tuple(value.shape)}")
         weights[name] = value.float() if scale is None else value.float() * scale[:, None]
     return weights

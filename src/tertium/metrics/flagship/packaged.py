@@ -109,17 +109,25 @@ class Packaged:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
+        file = self.folder / WEIGHTS
         try:
-            return load_file(self.folder / WEIGHTS)
+            found = load_file(file)
         except (SafetensorError, OSError) as error:
-            raise ModelError(f"{self.folder / WEIGHTS} is damaged: {error}") from None
+            raise ModelError(f"{file} is damaged: {error}") from None
+        for name, tensor in found.items():
+            if not bool(tensor.isfinite().all()):
+                raise ModelError(f"{file}: {name} holds NaN or infinite numbers")
+        return found
 
     def restored(self, prefix: str) -> dict[str, Tensor]:
         """The weights under a prefix in single precision, by what follows it."""
         from tertium.metrics.flagship.compact import restore
 
         part = {k.removeprefix(prefix): v for k, v in self.weights.items() if k.startswith(prefix)}
-        return restore(part)
+        try:
+            return restore(part)
+        except ModelError as error:
+            raise ModelError(f"{self.folder / WEIGHTS}: {error}") from None
 
     def encoder_tensors(self) -> dict[str, Tensor]:
         """The encoder's weights, restored when a network is made of them."""

@@ -103,7 +103,7 @@ class SVR(ComparingMetric):
         sides = rows.shape[1]
         values = svr.predict(
             features(sentence_vectors(self.encoders, rows)),
-            features(arrays["vectors"].reshape(len(arrays["vectors"]), sides, -1)),
+            features(arrays["vectors"].reshape(-1, sides, arrays["vectors"].shape[1] // sides)),
             arrays["coefficients"],
             float(arrays["intercept"]),
             config.gamma,
@@ -142,7 +142,7 @@ class SVR(ComparingMetric):
                 config={**asdict(blank), "encoders": list(blank.encoders), **asdict(found.best)},
                 encoders={n: e.weights_hash for n, e in zip(blank.encoders, loaded, strict=True)},
                 arrays={
-                    "vectors": vectors[solution.rows].reshape(len(solution.rows), -1),
+                    "vectors": vectors.reshape(len(vectors), -1)[solution.rows],
                     "coefficients": solution.coefficients,
                     "intercept": np.array(solution.intercept),
                 },

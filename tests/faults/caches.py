@@ -1,0 +1,189 @@
+"""A cache that is corrupt, foreign, locked, read-only, deleted, full or shared: equal scores."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.faults.children import Tell, run
+from tests.faults.kills import _score_with_cache, _uninterrupted, texts
+
+from tertium.cache.store import FILE
+
+Harm = Callable[[Path, random.Random], "contextlib.AbstractContextManager[None] | None"]
+
+
+def _scores(folder: Path, before: Callable[[], None] = lambda: None) -> list[list[float]]:
+    """The scores of a fresh process over a cache folder."""
+    def work(tell: Tell) -> None:
+        before()
+        tell(json.dumps(_score_with_cache(texts(12, 2), folder)["scores"]))
+
+    found: list[list[float]] = json.loads(run(work).answer)
+    return found
+
+
+def corrupt(folder: Path, rng: random.Random) -> None:
+    """Bytes anywhere in the file are others."""
+    file = folder / FILE
+    data = bytearray(file.read_bytes())
+    for _ in range(rng.choice((1, 20, 2000))):
+        data[rng.randrange(len(data))] = rng.randrange(256)
+    file.write_bytes(data)
+
+
+def cut(folder: Path, rng: random.Random) -> None:
+    os.truncate(folder / FILE, rng.randrange((folder / FILE).stat().st_size))
+
+
+def rubbish(folder: Path, rng: random.Random) -> None:
+    (folder / FILE).write_bytes(rng.randbytes(5000))
+
+
+def foreign(folder: Path, rng: random.Random) -> None:
+    _remove(folder)
+    with contextlib.closing(sqlite3.connect(folder / FILE)) as other:
+        other.execute("CREATE TABLE treasure (gold INTEGER)")
+        other.commit()
+
+
+def a_folder(folder: Path, rng: random.Random) -> None:
+    _remove(folder)
+    (folder / FILE).mkdir()
+
+
+@contextlib.contextmanager
+def locked(folder: Path, rng: random.Random) -> Iterator[None]:
+    with contextlib.closing(sqlite3.connect(folder / FILE, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+@contextlib.contextmanager
+def read_only(folder: Path, rng: random.Random) -> Iterator[None]:
+    """The folder on a file system that may be read only; where root may mount none, its modes."""
+    mounted = _mount("--bind", str(folder), str(folder))
+    if mounted:
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
+    else:
+        folder.chmod(0o500)
+    try:
+        yield
+    finally:
+        _ = subprocess.run(["umount", str(folder)], check=True) if mounted else folder.chmod(0o700)
+
+
+@contextlib.contextmanager
+def full_disk(folder: Path, rng: random.Random) -> Iterator[None]:
+    """A file system with room for a few pages."""
+    _remove(folder)
+    size = rng.choice((16, 64, 128, 256))
+    if not _mount("-t", "tmpfs", "-o", f"size={size}k", "none", folder):
+        raise NotPossible
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@contextlib.contextmanager
+def deleted(folder: Path, rng: random.Random) -> Iterator[None]:
+    """The files go while they are read and written."""
+    stop = os.fork()
+    if stop == 0:
+        for _ in range(400):
+            _remove(folder)
+            signal.sigtimedwait([], rng.uniform(0.001, 0.02))
+        os._exit(0)
+    try:
+        yield
+    finally:
+        os.kill(stop, signal.SIGKILL)
+        os.waitpid(stop, 0)
+
+
+HARMS: dict[str, Harm] = {
+    "corrupt": corrupt, "cut": cut, "rubbish": rubbish, "foreign": foreign, "a folder": a_folder,
+    "locked": locked, "read-only": read_only, "full disk": full_disk, "deleted under way": deleted,
+}  # fmt: skip
+
+
+class NotPossible(Exception):
+    """Only root may mount; files that cannot grow are tried in any case."""
+
+
+def try_harm(name: str, folder: Path, rng: random.Random) -> str:
+    """Fill a cache, harm it, and score over it."""
+    folder.mkdir(parents=True)
+    _scores(folder)
+    assert (folder / FILE).stat().st_size
+    context = HARMS[name](folder, rng) or contextlib.nullcontext()
+    try:
+        with context:
+            assert _scores(folder) == _uninterrupted()[0], f"other scores over a cache: {name}"
+    except NotPossible:
+        return "not possible here"
+    if name == "foreign":
+        with contextlib.closing(sqlite3.connect(folder / FILE)) as other:
+            assert other.execute("SELECT count(*) FROM treasure").fetchone() == (0,)
+    shutil.rmtree(folder, ignore_errors=True)
+    return "sound"
+
+
+def limit_files(size: int) -> Callable[[], None]:
+    """Files end at so many bytes, as on a disk without room."""
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+def try_file_limit(folder: Path, rng: random.Random) -> None:
+    """Writing fails at some size of the files."""
+    folder.mkdir(parents=True)
+    size = rng.choice((0, 4096, 40_000, 200_000))
+    assert _scores(folder, limit_files(size)) == _uninterrupted()[0]
+    assert _scores(folder) == _uninterrupted()[0], "other scores after a full disk"
+
+
+def share(folder: Path) -> None:
+    """Two writers and eight readers at once, each with the scores that one alone has."""
+    folder.mkdir(parents=True)
+    pids = []
+    for number in range(10):
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                if number >= 2:  # a reader begins when there may be something to read
+                    signal.sigtimedwait([], 0.01 * number)
+                found = _score_with_cache(texts(12, 2), folder)["scores"]
+                status = int(found != _uninterrupted()[0])
+            finally:
+                os._exit(status)
+        pids.append(pid)
+    ends = [os.waitpid(pid, 0)[1] for pid in pids]
+    assert ends == [0] * 10, f"other scores, or a crash, with a shared cache: {ends}"
+
+
+def _remove(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        for file in folder.iterdir():
+            file.unlink(missing_ok=True)
+
+
+def _mount(*arguments: object) -> bool:
+    """Whether the system let us mount."""
+    if os.name != "posix" or os.geteuid() != 0 or shutil.which("mount") is None:
+        return False
+    return subprocess.run(["mount", *map(str, arguments)], capture_output=True).returncode == 0

@@ -1,0 +1,123 @@
+"""The campaign of faults: kills, caches, model folders, archives and judgements, by kind."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.faults import archives, caches, folders, kills
+
+Say = Callable[[str], None]
+
+
+class Tally:
+    """How many cases of each kind were tried, and what failed."""
+
+    def __init__(self, say: Say) -> None:
+        self.counts: dict[str, Counter[str]] = {}
+        self.failures: list[str] = []
+        self._say = say
+
+    def attempt(self, kind: str, case: str, test: Callable[[], Any]) -> str:
+        """Run one case; what goes wrong is noted, and the campaign goes on."""
+        try:
+            result = str(test() or "sound")
+        except Exception as error:  # a finding of any type is a finding
+            result = "FAILED"
+            self.failures.append(f"{kind}, {case}: {type(error).__name__}: {error}"[:600])
+            self._say(self.failures[-1])
+        self.counts.setdefault(kind, Counter())[result] += 1
+        return result
+
+    def table(self) -> str:
+        """Kinds and counts, as a table."""
+        lines = ["| kind | cases | of these | failed |", "| --- | ---: | --- | ---: |"]
+        for kind, counts in self.counts.items():
+            parts = ", ".join(f"{n:,} {what}" for what, n in counts.items() if what != "FAILED")
+            lines.append(f"| {kind} | {counts.total():,} | {parts} | {counts['FAILED']} |")
+        total = sum(counts.total() for counts in self.counts.values())
+        lines.append(f"| all | {total:,} | | {len(self.failures)} |")
+        return "\n".join(lines)
+
+
+def run_kills(tally: Tally, home: Path, count: int, rng: random.Random) -> None:
+    """So many kills that hit, spread over the jobs."""
+    kills.warm_up()
+    for number, make in enumerate(kills.JOBS):
+        share = count // len(kills.JOBS) + (number < count % len(kills.JOBS))
+        done = 0
+        for attempt in range(4 * share):
+            if done == share:
+                break
+            folder = home / f"kill-{number}-{attempt}"
+            job: list[kills.Job] = []
+
+            def test() -> str:
+                job.append(make(folder))  # noqa: B023 (called at once)
+                hit = kills.kill_at_random(job[0], rng)  # noqa: B023
+                return "killed" if hit else "done before"
+
+            name = str(getattr(make, "name", make))
+            done += tally.attempt(f"kill -9: {name}", str(attempt), test) != "done before"
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_caches(tally: Tally, home: Path, times: int, rng: random.Random) -> None:
+    kills.warm_up()
+    for name in caches.HARMS:
+        for time in range(times):
+            folder = home / f"cache-{name.replace(' ', '-')}-{time}"
+            tally.attempt(f"cache: {name}", str(time),
+                          lambda n=name, f=folder: caches.try_harm(n, f, rng))  # fmt: skip
+    for time in range(times):
+        folder = home / f"limit-{time}"
+        tally.attempt("cache: files that cannot grow", str(time),
+                      lambda f=folder: caches.try_file_limit(f, rng))  # fmt: skip
+        tally.attempt("cache: two writers, eight readers", str(time),
+                      lambda t=time: caches.share(home / f"shared-{t}"))  # fmt: skip
+
+
+def run_folders(tally: Tally, home: Path, share: float, rng: random.Random) -> None:
+    """A share of all hostile model folders."""
+    for original in folders.originals(home / "sound"):
+        assert folders.outcome(original) == "scored", original
+        cases = {"config.json": folders.config_cases(original),
+                 "weights": folders.weight_cases(original, rng)}  # fmt: skip
+        for part, several in cases.items():
+            for case, change in several:
+                if rng.random() < share:
+                    tally.attempt(
+                        f"model folder: {part}", case,
+                        lambda o=original, c=change: folders.try_case(o, c, home),
+                    )  # fmt: skip
+
+
+def run_archives(tally: Tally, home: Path, times: int, rng: random.Random) -> None:
+    for number, (name, case) in enumerate(archives.ARCHIVES.items()):
+        folder = home / f"archive-{number}" / "in"
+        tally.attempt("archive", name, lambda c=case, f=folder: archives.try_archive(c, f))
+    for name in archives.DAMAGES:
+        for time in range(times):
+            folder = home / f"judgements-{name.replace(' ', '-')}-{time}"
+            tally.attempt("judgement folder", f"{name} {time}",
+                          lambda n=name, f=folder: archives.try_judgements(n, f, rng))  # fmt: skip
+
+
+def run(home: Path, *, kills: int, times: int, share: float, seed: int, say: Say) -> Tally:
+    """The whole campaign: so many kills, each fault so many times, a share of hostile folders."""
+    tally = Tally(say)
+    parts: list[Callable[[random.Random], None]] = [
+        lambda rng: run_folders(tally, home, share, rng),
+        lambda rng: run_archives(tally, home, times, rng),
+        lambda rng: run_caches(tally, home, times, rng),
+        lambda rng: run_kills(tally, home, kills, rng),
+    ]
+    for number, part in enumerate(parts):
+        part(random.Random(f"{seed} {number}"))
+        say(json.dumps({kind: counts.total() for kind, counts in tally.counts.items()}))
+    return tally

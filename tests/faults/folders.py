@@ -1,0 +1,230 @@
+"""Hostile model folders: every key of config.json of a wrong type, weights cut, lying, NaN, huge.
+
+Each folder is loaded and scores one segment. It either scores a finite number, since the change was
+none that matters, or is refused by one line of tertium's own.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import json
+import random
+import shutil
+import struct
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+from tests.encoders.conftest import save_model
+from tests.faults.children import check_line
+from tests.faults.kills import texts
+
+from tertium.encoders import load_encoder
+from tertium.errors import TertiumError
+from tertium.metrics.base import trainable
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.ranker import load_ranker
+from tertium.metrics.flagship.base import TertiumBase
+from tertium.metrics.flagship.cross import CrossHead
+from tertium.metrics.heads.esim import ESIM
+from tertium.metrics.pairwise import ranker as pairwise
+from tertium.metrics.regression import metric as regression
+from tertium.metrics.regression.svr import SVR, Grid
+from tertium.models.loading import load_into
+from tertium.models.options import TrainingOptions
+from tertium.models.shipped import shipped_models
+from tertium.segment import Judgement, Segment
+
+SEGMENT = Segment("a cat sat on the mat", None, ("the cat sat on a mat",))
+WRONG: tuple[Any, ...] = (
+    None, True, -1, 0, 1.5, 10**30, 1e308, float("nan"), float("inf"), "", "x", "../x", "\udcff",
+    [], ["x"], [1], [[]], {}, {"x": 1},
+)  # fmt: skip
+Folder = Callable[[Path], None]
+NUMBERS = itertools.count()
+
+
+def use(folder: Path) -> float:
+    """Load a folder as its user would, and score."""
+    trainable.load_checkpoint.cache_clear()
+    regression.load_trained.cache_clear()
+    pairwise.load_model.cache_clear()
+    if "encoder" in folder.name:
+        vectors = load_encoder(f"dir/{folder}").encode([SEGMENT.hypothesis])
+        return float(vectors.sentences.sum() + vectors.vectors.sum())
+    if "ranker" in folder.name:
+        ranker = load_ranker(str(folder))
+        return float(ranker.prefer([SEGMENT], [Segment("no", None, SEGMENT.references)])[0])
+    if "base" in folder.name:
+        metric = TertiumBase(folder=str(folder))
+        metric.model.encoder_tensors()
+        load_into(lambda: CrossHead(768, dropout=0.0), metric.model.restored("head."), folder)
+        return float(metric.calibrate(np.array([0.1]))[0])
+    return load_metric(str(folder)).score([SEGMENT]).system
+
+
+def outcome(folder: Path) -> str:
+    """How a hostile folder ends: "scored" or "refused"; anything else is a failure."""
+    try:
+        score = use(folder)
+    except TertiumError as error:
+        check_line(str(error))
+        return "refused"
+    assert np.isfinite(score), f"a score of {score}"
+    return "scored"
+
+
+@cache
+def originals(home: Path) -> tuple[Path, ...]:
+    """One sound folder of every make."""
+    rows = [Judgement(s, float(len(s.hypothesis) % 7), lp="x-y") for s in texts(24, 3)]
+    options = TrainingOptions(epochs=1, patience=0, batch_size=8, device="cpu")
+    ESIM.train(rows, options=options, encoder="toy", hidden=3, dropout=0.0).save(home / "esim")
+    grid = Grid(c=(1.0,), epsilon=(0.1,), gamma=(0.1,))
+    SVR.train(rows, encoders=["toy"], grid=grid, folds=3).save(home / "svr")
+    for name, shipped in {
+        "bleu-r": "bleu-r", "nist-r": "nist-r", "ranker": "pairwise", "base": "tertium-base"
+    }.items():  # fmt: skip
+        if not (home / name).exists():
+            shutil.copytree(shipped_models() / shipped, home / name)
+    (home / "encoder").mkdir(exist_ok=True)
+    save_model("bert", home / "encoder")
+    names = ("esim", "svr", "bleu-r", "nist-r", "ranker", "base", "encoder")
+    return tuple(home / name for name in names)
+
+
+def paths(value: Any, depth: int = 0) -> Iterator[tuple[Any, ...]]:
+    """The place of everything in a JSON value, a few of each list and of what training says."""
+    yield ()
+    if isinstance(value, dict):
+        for key, one in value.items():
+            deeper = [()] if key == "training" or depth > 3 else paths(one, depth + 1)
+            yield from ((key, *rest) for rest in deeper)
+    elif isinstance(value, list):
+        for number in range(min(2, len(value))):
+            yield from ((number, *rest) for rest in paths(value[number], depth + 1))
+
+
+def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
+    """A copy of a JSON value with another value at a place."""
+    if not place:
+        return new
+    result = copy.deepcopy(value)
+    inside = result
+    for key in place[:-1]:
+        inside = inside[key]
+    inside[place[-1]] = new
+    return result
+
+
+def config_cases(folder: Path) -> Iterator[tuple[str, Folder]]:
+    """Every key of config.json with every wrong value, gone, or beside an unknown one."""
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    for place in paths(config):
+        for wrong in WRONG:
+            yield f"{folder.name} {place} {wrong!r}", _writes(changed(config, place, wrong))
+        if place and isinstance(place[-1], str):
+            without = copy.deepcopy(config)
+            inside = without
+            for key in place[:-1]:
+                inside = inside[key]
+            del inside[place[-1]]
+            yield f"{folder.name} {place} gone", _writes(without)
+    yield f"{folder.name} unknown key", _writes({**config, "surprise": 1})
+    for text in ("", "{", "[" * 100_000, "\x00", '{"metric": 1e999}', '{"metric": "unheard-of"}'):
+        yield f"{folder.name} text {text[:20]!r}", _writes_text(text)
+
+
+def weight_cases(folder: Path, rng: random.Random) -> Iterator[tuple[str, Folder]]:
+    """Weights that are cut, flipped, lie about themselves, or are not numbers."""
+    file = weights_of(folder)
+    data, arrays = file.read_bytes(), load_file(file)
+    for _ in range(4):
+        cut = rng.randrange(len(data))
+        yield f"{folder.name} cut at {cut}", _puts(data[:cut])
+    for size in (0, 7, 10**6, 2**63, 2**64 - 1):
+        yield f"{folder.name} header of {size}", _puts(struct.pack("<Q", size) + data[8:])
+    for name in rng.sample(sorted(arrays), min(4, len(arrays))):
+        for lie in ({"shape": [10**18]}, {"shape": [2**40, 2**40]}, {"shape": []},
+                    {"shape": [0, 10**18], "data_offsets": [0, 0]}, {"shape": [-1]},
+                    {"dtype": "F8_E4M3"}, {"dtype": "BF16"}, {"dtype": "pickle"},
+                    {"data_offsets": [0, 10**18]}, {"data_offsets": [5, 1]}):  # fmt: skip
+            yield f"{folder.name} {name} {lie}", _puts(_lying(data, name, lie))
+        array = arrays[name]
+        for kind, other in {
+            "NaN": np.full_like(array, np.nan) if array.dtype.kind == "f" else array[:0],
+            "infinite": np.full_like(array, np.inf) if array.dtype.kind == "f" else array[:0],
+            "turned": np.ascontiguousarray(array[..., None]),
+            "longer": np.concatenate([array.ravel(), array.ravel()]),
+            "whole numbers": array.astype(np.int8),
+            "nothing": array.ravel()[:0],
+        }.items():
+            yield f"{folder.name} {name} {kind}", _saves({**arrays, name: other})
+        rest = {key: one for key, one in arrays.items() if key != name}
+        yield f"{folder.name} {name} missing", _saves(rest)
+    yield f"{folder.name} one more", _saves({**arrays, "surprise": np.ones(3, np.float32)})
+
+
+def weights_of(folder: Path) -> Path:
+    """The file of a folder's weights."""
+    return folder / ("model.safetensors" if "encoder" in folder.name else "weights.safetensors")
+
+
+def _lying(data: bytes, name: str, lie: dict[str, Any]) -> bytes:
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + size])
+    header[name] |= lie
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data[8 + size :]
+
+
+def _writes(config: Any) -> Folder:
+    return _writes_text(json.dumps(config))
+
+
+def _writes_text(text: str) -> Folder:
+    return lambda folder: (folder / "config.json").write_text(text, "utf-8") and None
+
+
+def _puts(data: bytes) -> Folder:
+    """Weights of these bytes, with the hash in the settings that is theirs."""
+    def change(folder: Path) -> None:
+        weights_of(folder).write_bytes(data)
+        if "encoder" in folder.name:
+            return
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        config["weights_sha256"] = hashlib.sha256(data).hexdigest()
+        (folder / "config.json").write_text(json.dumps(config), "utf-8")
+
+    return change
+
+
+def _saves(arrays: dict[str, Any]) -> Folder:
+    def change(folder: Path) -> None:
+        save_file(arrays, folder / "new")
+        _puts((folder / "new").read_bytes())(folder)
+
+    return change
+
+
+def try_case(original: Path, change: Folder, home: Path) -> str:
+    """Make a hostile copy of a folder, use it, and remove it."""
+    folder = home / f"hostile-{original.name}-{next(NUMBERS)}"  # a new name: networks are kept
+    folder.mkdir(parents=True)
+    for file in original.iterdir():
+        if file.suffix == ".json":
+            shutil.copy(file, folder / file.name)
+        else:
+            (folder / file.name).symlink_to(file)
+    weights_of(folder).unlink()
+    shutil.copy(weights_of(original), weights_of(folder))
+    change(folder)
+    try:
+        return outcome(folder)
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,326 @@
+"""kill -9 at random moments: what was finished stays, the next run gives the same, nothing is torn.
+
+A job prepares a folder, works in it, and says what must hold of the folder after a kill.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from papers.ledger import Ledger
+from papers.table import Figure, PaperTable, Row
+from tests.faults.children import Tell, check_line, run
+
+from tertium.cache.store import FILE, Store
+from tertium.cli import pages
+from tertium.data.testset import TestSet
+from tertium.errors import TertiumError
+from tertium.frames import make_frame, read_parquet, write_frame
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.heads.esim import ESIM
+from tertium.models.options import TrainingOptions
+from tertium.runtime import runtime
+from tertium.segment import Judgement, Segment
+
+WORDS = "the a cat dog house man said that it was old new red on Tuesday in Berlin not for".split()
+OPTIONS = TrainingOptions(epochs=6, patience=0, batch_size=8, device="cpu")
+
+
+def texts(count: int, seed: int) -> list[Segment]:
+    """Short segments that are the same for the same seed."""
+    rng = random.Random(seed)
+    sentences = [" ".join(rng.choices(WORDS, k=rng.randint(4, 9))) for _ in range(2 * count)]
+    pairs = zip(sentences[:count], sentences[count:], strict=True)
+    return [Segment(a, None, (b,)) for a, b in pairs]
+
+
+class Job(ABC):
+    """Something that is killed."""
+
+    name: ClassVar[str]
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @abstractmethod
+    def work(self, tell: Tell) -> None:
+        """What the child does; it may go on until it is killed."""
+
+    @abstractmethod
+    def check(self, told: Sequence[str]) -> None:
+        """What must hold after a kill, given what the child told was finished."""
+
+    @property
+    @abstractmethod
+    def seconds(self) -> float:
+        """About how long the interesting part takes."""
+
+
+class Scoring(Job):
+    """Scoring with a cold cache, which a finished run over other texts has begun to fill."""
+
+    name = "scoring, cold cache"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.before, self.new = texts(4, 1), texts(12, 2)
+        first = run(functools.partial(self._score, self.before, folder))
+        self.finished = int(json.loads(first.answer)["rows"])
+
+    @functools.cached_property
+    def seconds(self) -> float:
+        return _uninterrupted()[1]
+
+    def work(self, tell: Tell) -> None:
+        self._score(self.new, self.folder, tell)
+
+    def check(self, told: Sequence[str]) -> None:
+        store = Store(self.folder / FILE, 1 << 30)
+        assert sum(store.info().texts.values()) >= self.finished, "rows of a finished run are gone"
+        again = json.loads(run(functools.partial(self._score, self.new, self.folder)).answer)
+        assert again["scores"] == _uninterrupted()[0], "other scores after a kill"
+
+    @staticmethod
+    def _score(segments: Sequence[Segment], folder: Path, tell: Tell) -> None:
+        tell(json.dumps(_score_with_cache(segments, folder)))
+
+
+def _score_with_cache(segments: Sequence[Segment], folder: Path) -> dict[str, Any]:
+    os.environ["TERTIUM_CACHE"] = str(folder)
+    scores = [load_metric(m).score(segments).segments.tolist() for m in ("tertium-small", "chrf")]
+    from tertium.cache.store import open_store
+
+    store = open_store()
+    rows = 0
+    if store is not None:
+        store.flush()
+        rows = sum(store.info().texts.values()) if store.usable else 0
+    return {"scores": scores, "rows": rows}
+
+
+@functools.cache
+def _uninterrupted() -> tuple[list[list[float]], float]:
+    """The scores without any cache, and how long they take."""
+    def score(tell: Tell) -> None:
+        with runtime(cache=False):
+            metrics = [load_metric(m) for m in ("tertium-small", "chrf")]
+            tell(json.dumps([m.score(texts(12, 2)).segments.tolist() for m in metrics]))
+
+    end = run(score)
+    return json.loads(end.answer), end.seconds
+
+
+def warm_up() -> None:
+    """Load networks in this process, so that its children need not."""
+    import torch
+
+    torch.set_num_threads(1)
+    with runtime(cache=False):
+        load_metric("tertium-small").score([Segment("warm up", None, ("warming up",))])
+
+
+class Training(Job):
+    """Training a head in a folder: the same call goes on, and ends with the same weights."""
+
+    name = "training"
+
+    def work(self, tell: Tell) -> None:
+        tell(_train(self.folder))
+
+    def check(self, told: Sequence[str]) -> None:
+        try:
+            score = load_metric(str(self.folder)).score([Segment("a cat", None, ("the cat",))])
+            assert abs(score.system) < 1e6
+        except TertiumError:
+            pass  # refused is as good: nothing torn was taken for whole
+        end = run(lambda tell: tell(_train(self.folder)))
+        assert end.answer == _trained_whole()[0], "a resumed training ends elsewhere"
+
+    @functools.cached_property
+    def seconds(self) -> float:
+        return _trained_whole()[1]
+
+
+def _train(folder: Path) -> str:
+    rows = [Judgement(s, float(len(s.hypothesis) % 7)) for s in texts(24, 3)]
+    dev = [Judgement(s, float(len(s.hypothesis) % 7)) for s in texts(8, 4)]
+    made = ESIM.train(
+        rows, dev=dev, options=OPTIONS, folder=folder, encoder="toy", hidden=4, dropout=0.1
+    )
+    return made.checkpoint.hash
+
+
+@functools.cache
+def _trained_whole() -> tuple[str, float]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        end = run(lambda tell: tell(_train(Path(folder) / "model")))
+    return end.answer, end.seconds
+
+
+class Writing(Job):
+    """One of two contents is written over the other, again and again, until the kill."""
+
+    @abstractmethod
+    def write(self, number: int) -> None:
+        """Write the content of an even or an odd number."""
+
+    @abstractmethod
+    def read(self) -> str:
+        """What a reader finds, in a form that can be compared; a `TertiumError` where refused."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.wholes = []
+        for number in (0, 1):
+            self.write(number)
+            self.wholes.append(self.read())
+        assert self.wholes[0] != self.wholes[1]
+
+    def work(self, tell: Tell) -> None:
+        for number in range(1000):
+            self.write(number % 2)
+            tell(str(number))
+
+    def check(self, told: Sequence[str]) -> None:
+        assert self.read() in self.wholes, "what was read is neither of the two"
+
+    seconds = 0.3
+
+
+class WritingReport(Writing):
+    name = "writing a report"
+
+    def write(self, number: int) -> None:
+        self._pages[number].write(self.folder / "page.html")
+
+    @functools.cached_property
+    def _pages(self) -> list[Any]:
+        return _two_reports()
+
+    def read(self) -> str:
+        return (self.folder / "page.html").read_text(encoding="utf-8")
+
+
+@functools.cache
+def _two_reports() -> list[Any]:
+    rows = texts(6, 5)
+    testset = TestSet(
+        systems={"a": [s.hypothesis for s in rows], "b": [s.hypothesis[::-1] for s in rows]},
+        references=[s.references for s in rows],
+    )
+    metrics = [load_metric("chrf")]
+    results = pages.scored(testset, metrics, None)
+    return [pages.make_report(results, metrics, explain=0, title=title) for title in "AB"]
+
+
+class WritingParquet(Writing):
+    name = "writing a Parquet file"
+
+    def write(self, number: int) -> None:
+        frame = make_frame({"score": [number + n / 7 for n in range(20_000)]}, metric="chrf")
+        write_frame(frame, self.folder / "scores.parquet")
+
+    def read(self) -> str:
+        frame = read_parquet(self.folder / "scores.parquet")
+        return f"{len(frame)} {frame['score'].sum()}"
+
+
+class WritingModel(Writing):
+    """Two files that belong together: refused where a kill fell between them."""
+
+    name = "saving a model"
+
+    def write(self, number: int) -> None:
+        _two_models()[number].save(self.folder / "model")
+
+    def read(self) -> str:
+        return ESIM.load(self.folder / "model").checkpoint.hash
+
+    def check(self, told: Sequence[str]) -> None:
+        try:
+            super().check(told)
+        except TertiumError as error:
+            check_line(str(error), "writing was interrupted")
+            self.write(0)
+            assert self.read() == self.wholes[0]
+
+
+@functools.cache
+def _two_models() -> list[ESIM]:
+    rows = [Judgement(s, float(len(s.hypothesis) % 7)) for s in texts(8, 6)]
+    options = TrainingOptions(epochs=1, patience=0, batch_size=8, device="cpu")
+    return [
+        ESIM.train(rows, options=options, encoder="toy", hidden=hidden, dropout=0.0)
+        for hidden in (3, 4)
+    ]
+
+
+class KeepingFigures(Job):
+    """A ledger: every figure that was told of is there, and the next run goes on from it."""
+
+    name = "keeping a ledger"
+    seconds = 0.3
+
+    def work(self, tell: Tell) -> None:
+        ledger, table = Ledger(self.folder), _table()
+        for row in table.rows:
+            for column in table.experiment.columns:
+                ledger.recall(table, row, column, functools.partial(_figure, row, column))
+                tell(f"{row.label} {column}")
+
+    def check(self, told: Sequence[str]) -> None:
+        ledger, table, computed = Ledger(self.folder), _table(), []
+
+        def compute(row: Row, column: str) -> Figure:
+            computed.append(f"{row.label} {column}")
+            return _figure(row, column)
+
+        for row in table.rows:
+            for column in table.experiment.columns:
+                found = ledger.recall(table, row, column, functools.partial(compute, row, column))
+                assert found.value == _figure(row, column).value
+        assert not set(computed) & set(told), "a finished figure was lost"
+
+
+class Products:
+    """An experiment whose figures need no data."""
+
+    columns = tuple(f"c{n}" for n in range(20))
+    data = "made up"
+    statistic = "a product"
+
+    def measure(self, *_: object) -> Figure:
+        raise NotImplementedError
+
+
+def _table() -> PaperTable:
+    rows = [Row(label=f"row {n}", model="chrf") for n in range(20)]
+    return PaperTable(paper="faults", number="1", title="", experiment=Products(), rows=rows)
+
+
+def _figure(row: Row, column: str) -> Figure:
+    return Figure(value=len(row.label) / (1 + int(column[1:])), count=1)
+
+
+JOBS: tuple[Callable[[Path], Job], ...] = (
+    Scoring, Training, WritingModel, WritingReport, KeepingFigures, WritingParquet,
+)  # fmt: skip
+
+
+def kill_at_random(job: Job, rng: random.Random) -> bool:
+    """Kill a job once and check what it left; False where it was done before the kill."""
+    end = run(job.work, kill_after=rng.uniform(0.0, 1.1 * job.seconds))
+    if not end.killed:
+        assert end.status == 0, "\n".join(end.lines)
+    job.check(end.lines)
+    return end.killed

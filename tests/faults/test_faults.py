@@ -1,0 +1,79 @@
+"""A short campaign of faults in every run of the tests; `make faults` runs the long one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.faults import archives, caches, campaign, folders
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills need fork and signals")
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """What a cache warns of is not the matter here."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def test_six_kills_and_each_harm_of_a_cache(tmp_path: Path) -> None:
+    """In a process of its own: children are forked from one that has no threads."""
+    program = (
+        "import random, sys; from pathlib import Path; from tests.faults import campaign\n"
+        "import logging; logging.disable(logging.CRITICAL)\n"
+        "tally = campaign.Tally(print); home = Path(sys.argv[1])\n"
+        "campaign.run_kills(tally, home, 6, random.Random(11))\n"
+        "campaign.run_caches(tally, home, 1, random.Random(12))\n"
+        "print(tally.table()); sys.exit(bool(tally.failures))\n"
+    )
+    environment = {
+        **os.environ, "OMP_NUM_THREADS": "1", "TERTIUM_CACHE": str(tmp_path / "cache"),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, env=environment,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sum(f"| kill -9: {job.name} |" in done.stdout for job in campaign.kills.JOBS) == 6
+
+
+def test_some_hostile_model_folders(tmp_path: Path) -> None:
+    tally = campaign.Tally(print)
+    campaign.run_folders(tally, tmp_path, 0.05, random.Random(13))
+    assert not tally.failures, "\n".join(tally.failures)
+    assert tally.counts["model folder: config.json"]["refused"] > 20
+    assert tally.counts["model folder: weights"]["refused"] > 5
+
+
+@pytest.mark.parametrize("name", archives.ARCHIVES)
+def test_hostile_archives(name: str, tmp_path: Path) -> None:
+    archives.try_archive(archives.ARCHIVES[name], tmp_path / "around" / "in")
+
+
+@pytest.mark.parametrize("name", archives.DAMAGES)
+def test_damaged_judgements(name: str, tmp_path: Path) -> None:
+    archives.try_judgements(name, tmp_path, random.Random(14))
+
+
+def test_an_undamaged_folder_is_not_refused(tmp_path: Path) -> None:
+    """What the campaign calls a refusal is the fault's doing."""
+    archives.judgement_folder(tmp_path)
+    from tertium.data.collection import Collection
+
+    assert len(Collection.at(tmp_path).judgements("da/wmt17", "de-en")) == 30
+    for original in folders.originals(tmp_path / "sound"):
+        assert folders.outcome(original) == "scored"
+
+
+def test_every_harm_has_a_name_in_the_table() -> None:
+    assert {"corrupt", "foreign", "locked", "read-only", "deleted under way"} <= set(caches.HARMS)

@@ -1,0 +1,88 @@
+"""Settings of a file are what their declaration says, or one line says what is wrong and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from tertium.errors import ModelError, UsageError
+from tertium.schema import POSITIVE, Sha256, construct, read, read_fields, read_json
+
+
+@dataclass(frozen=True)
+class Inner:
+    names: tuple[str, ...]
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.share > 1:
+            raise UsageError(f"share={self.share}: expected at most 1")
+
+
+@dataclass(frozen=True)
+class Outer:
+    hidden: Annotated[int, POSITIVE]
+    inner: Inner
+    kind: Literal["flat", "deep"] = "flat"
+    limit: float | None = None
+    hashes: Mapping[str, Sha256] = field(default_factory=dict)
+    free: Any = None
+
+
+SOUND: dict[str, Any] = {"hidden": 3, "inner": {"names": ["a", "b"]}}
+
+
+def test_a_sound_object_becomes_its_dataclass() -> None:
+    whole = {**SOUND, "kind": "deep", "limit": 2, "hashes": {"x": "ab" * 32}, "free": [None]}
+    assert read(Outer, whole, "f") == Outer(
+        3, Inner(("a", "b")), "deep", 2.0, {"x": "ab" * 32}, [None]
+    )
+    assert read(Outer, {**SOUND, "limit": None}, "f").limit is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden": "3"}, "config.json: hidden is the text '3', expected a whole number"),
+        ({"hidden": True}, "config.json: hidden is true, expected a whole number"),
+        ({"hidden": 3.0}, "config.json: hidden is the number 3.0, expected a whole number"),
+        ({"hidden": 0}, "config.json: hidden is the number 0, expected more than 0"),
+        ({"inner": []}, "config.json: inner is a list of 0, expected an object"),
+        ({"inner": {}}, "config.json: inner has no 'names': it is incomplete"),
+        ({"inner": {"names": "ab"}}, "config.json: inner.names is the text 'ab', expected a list"),
+        ({"inner": {"names": [1]}}, "config.json: inner.names.0 is the number 1, expected a text"),
+        ({"inner": {"names": [], "share": 2}}, "config.json: inner: share=2.0: expected at most 1"),
+        ({"kind": "deeep"}, "config.json: kind is the text 'deeep', expected one of flat, deep"),
+        ({"limit": float("nan")}, "config.json: limit is the number nan, expected a finite number"),
+        ({"limit": 10**400}, "config.json: limit is a whole number of 1329 bits, expected a finite "
+                             "number"),
+        ({"hashes": {"x": "ab"}}, "config.json: hashes.x is the text 'ab', expected a sha256"),
+        ({"hiden": 3}, "config.json has an unknown key 'hiden': did you mean 'hidden'"),
+        ({"zzz": 3}, "config.json has an unknown key 'zzz': known are hidden, inner, kind, limit, "
+                     "hashes, free"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_line(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        read(Outer, {**SOUND, **change}, "config.json")
+    assert str(caught.value) == message
+
+
+def test_fields_may_be_left_to_the_caller() -> None:
+    fields = read_fields(Outer, {"hidden": 3}, "f", without="inner")
+    made = construct(Outer, {**fields, "inner": Inner(())}, "f")
+    assert made == Outer(3, Inner(()))
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, "\x00", ""])
+def test_what_is_no_json_cannot_be_read(text: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(ModelError, match=r"config\.json cannot be read"):
+        read_json(tmp_path / "config.json")
+    (tmp_path / "config.json").write_text("[1]")
+    with pytest.raises(ModelError, match="is a list of 1, not an object of settings"):
+        read_json(tmp_path / "config.json")
