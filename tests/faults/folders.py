@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
-from tests.encoders.conftest import save_model
 from tests.faults.children import check_line
 from tests.faults.kills import texts
+from tests.tiny_models import save_model
 
 from tertium.encoders import load_encoder
 from tertium.errors import TertiumError
