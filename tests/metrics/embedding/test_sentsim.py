@@ -71,9 +71,9 @@ def test_weights_and_plain_combination() -> None:
     metric = SentSim(encoder="toy", combine="plain", sentence_weight=0.25, token_weight=0.75)
     row = metric.score([Segment("a b", None, ("a c",))]).statistics[0]
     assert row[0] == pytest.approx(0.25 * row[1] + 0.75 * row[2])
-    with pytest.raises(UsageError, match="weights"):
+    with pytest.raises(UsageError, match="sentence_weight must be"):
         SentSim(sentence_weight=-1.0)
-    with pytest.raises(UsageError, match="weights"):
+    with pytest.raises(UsageError, match="sentence_weight must be"):
         SentSim(sentence_weight=0.0, token_weight=0.0)
 
 
