@@ -73,7 +73,7 @@ def test_weights_and_plain_combination() -> None:
     assert row[0] == pytest.approx(0.25 * row[1] + 0.75 * row[2])
     with pytest.raises(UsageError, match="sentence_weight must be"):
         SentSim(sentence_weight=-1.0)
-    with pytest.raises(UsageError, match="sentence_weight must be"):
+    with pytest.raises(UsageError, match="both 0"):
         SentSim(sentence_weight=0.0, token_weight=0.0)
 
 
