@@ -29,8 +29,11 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = tuple(name for name in PROJECT["optional-dependencies"] if name not in ("all", "dev"))
 
 
-def make_environment(folder: Path, extras: Iterable[str]) -> Path:
-    """Make an environment with this tree's tertium and some of its extras; its Python."""
+def make_environment(folder: Path, extras: Iterable[str], *, models: bool = True) -> Path:
+    """Make an environment with this tree's tertium and some of its extras; its Python.
+
+    `models` says whether the models that ship in a distribution of their own are there.
+    """
     venv.create(folder, symlinks=True)
     python = folder / "bin" / "python"
     found = subprocess.run(
@@ -42,6 +45,8 @@ def make_environment(folder: Path, extras: Iterable[str]) -> Path:
         if not (site / entry.name).exists():
             (site / entry.name).symlink_to(entry)
     (site / "tertium").symlink_to(ROOT / "src" / "tertium")
+    if models:
+        (site / "tertium_models").symlink_to(ROOT / "weights" / "tertium_models")
     return python
 
 

@@ -19,18 +19,21 @@ from pathlib import Path
 from tertium.cli import main
 from tertium.registry import METRICS
 
+SHIPPED = "tertium-models"  # the distribution of the models that ship, no extra
 NEURAL = {"neural", "models"}
 WORDS = {"linguistics"}
-MEANING = {"models", "linguistics"}
+MEANING = {"models", "linguistics", SHIPPED}
 
 # what each metric needs; one that is not named here needs nothing
 NEEDS = {
     **dict.fromkeys(("bertr", "bertscore", "smd", "sss", "wmd", "wmdo", "sentsim"), NEURAL),
-    **dict.fromkeys(("bilstm", "bilstm-attention", "esim", "svr"), NEURAL),
-    **dict.fromkeys(("meteor", "meteor-r", "mt-r"), WORDS),
+    **{key: {*NEURAL, SHIPPED} for key in ("bilstm", "bilstm-attention", "esim", "svr")},
+    **{key: {SHIPPED} for key in ("bleu-r", "nist-r", "ter-r")},
+    **{key: {*WORDS, SHIPPED} for key in ("meteor-r", "mt-r")},
+    "meteor": WORDS,
     **dict.fromkeys(("rte-r", "mt-rte-r"), MEANING),
-    "tertium-small": {"neural"},
-    "tertium-base": {"neural", "mpnet"},  # whose weights no extra brings
+    "tertium-small": {"neural", SHIPPED},
+    "tertium-base": {"neural", "mpnet", SHIPPED},  # whose weights no extra brings
 }
 INSTALLED_APART = "tertium models install mpnet"
 
@@ -54,7 +57,7 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("score", *texts, "-m", "chrf", "-o", "x.jsonl"): set(),
         ("score", *texts, "-m", "chrf", "-o", "x.parquet"): {"frames"},
         ("compare", *texts, "-m", "chrf", "bleu"): set(),
-        ("rank", *texts): NEURAL,
+        ("rank", *texts): {*NEURAL, SHIPPED},
         ("rank", *texts, "-m", "chrf"): set(),
         ("report", *texts, "-m", "chrf", "-o", "x.html"): set(),
         ("explain", "-r", "The dog sleeps.", "-t", "A dog sleeps."): MEANING,
@@ -67,7 +70,6 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("models",): set(),
         ("cache", "info"): set(),
         ("cite", "bleu"): set(),
-        ("reproduce", "--list"): set(),
     }
     scored = {("score", *texts, "-m", name): NEEDS.get(name, set()) for name in METRICS}
     return {**plain, **scored}
@@ -92,6 +94,7 @@ def fault_of(command: tuple[str, ...], needs: set[str], here: set[str]) -> str:
         return f"{len(err.getvalue().splitlines())} lines: {err.getvalue().strip()}"
     named = {extra for found in re.findall(r"tertium\[([\w,]+)\]", lines[0])
              for extra in found.split(",")}  # fmt: skip
+    named |= {SHIPPED} if f"package {SHIPPED}" in lines[0] else set()
     if INSTALLED_APART in lines[0] and importlib.util.find_spec("torch"):  # models bring it, too
         return ""
     if not named or not named <= needs - here:
@@ -106,8 +109,9 @@ def write(file: str, records: list[dict[str, object]]) -> None:
 if __name__ == "__main__":
     write("texts.jsonl", RECORDS)
     write("judgements.jsonl", JUDGEMENTS)
-    table = commands()
-    faults = {c: fault_of(c, needs, set(sys.argv[1:])) for c, needs in table.items()}
+    table, here = commands(), {*sys.argv[1:]}
+    here |= {SHIPPED} if importlib.util.find_spec("tertium_models") else set()
+    faults = {c: fault_of(c, needs, here) for c, needs in table.items()}
     for command, fault in faults.items():
         if fault:
             print(f"tertium {' '.join(command)}: {fault}", file=sys.stderr)

@@ -19,8 +19,11 @@ from tertium.extras import EXTRA_OF, explain_missing, is_installed, require
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="environments are made of links")
-def test_without_extras_every_command_works_or_names_the_extra(tmp_path: Path) -> None:
-    done = run_smoke(make_environment(tmp_path / "venv", ()), (), tmp_path)
+@pytest.mark.parametrize("models", [True, False])
+def test_without_extras_every_command_works_or_names_the_extra(
+    tmp_path: Path, models: bool
+) -> None:
+    done = run_smoke(make_environment(tmp_path / "venv", (), models=models), (), tmp_path)
     assert done.returncode == 0, done.stderr
 
 

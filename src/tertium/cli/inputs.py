@@ -12,6 +12,7 @@ from tertium.data.testset import TestSet
 from tertium.errors import UsageError
 from tertium.extras import is_installed
 from tertium.metrics.base.metric import Metric, load_metric
+from tertium.models.shipped import are_installed
 from tertium.text.english import looks_english
 
 BEST = "tertium-small for translations into English, else the best that serves"
@@ -79,7 +80,8 @@ def best_metric(testset: TestSet) -> str:
     first = [texts[0] for texts in testset.references if texts]
     if not first and testset.sources:
         return "sss"
-    return "tertium-small" if first and looks_english(first) else "chrf"
+    english = bool(first) and looks_english(first)
+    return "tertium-small" if english and are_installed() else "chrf"
 
 
 def _in_precision(metric: Metric, precision: str) -> Metric:

@@ -6,6 +6,8 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from tertium.errors import MissingResourceError
+
 PACKAGE = "tertium_models"
 MISSING = Path("/nowhere") / PACKAGE  # where nothing is installed: no folder of it exists
 
@@ -23,9 +25,10 @@ def are_installed() -> bool:
     return shipped_models().is_dir()
 
 
-def how_to_install(name: str) -> str:
-    """What to say where the weights of a model that ships are missing."""
-    return (
-        f"the weights of {name} are not installed: install the package tertium-models "
-        "(in a checkout: pip install ./weights)"
-    )
+def check_installed(name: str) -> None:
+    """Say how to install the models that ship where one of them is asked for and none is there."""
+    if not are_installed():
+        raise MissingResourceError(
+            f"the weights of {name} are not installed: install the package tertium-models "
+            "(in a checkout: pip install ./weights)"
+        )

@@ -35,7 +35,7 @@ from tertium.models.checkpoint import (
     write_checkpoint,
 )
 from tertium.models.examples import JudgedSets, texts_read
-from tertium.models.shipped import shipped_models
+from tertium.models.shipped import check_installed, shipped_models
 from tertium.runtime import Long, Precision
 from tertium.segment import Judgement, Preference, Segment
 
@@ -200,6 +200,7 @@ def load_checkpoint(model: str) -> Checkpoint:
         raise UsageError(f"the model {model} was never saved, and is gone with its process")
     folder = Path(model)
     if folder.parent == shipped_models() and not folder.exists():
+        check_installed(folder.name)
         raise MissingResourceError(
             f"no weights ship for {folder.name}: train them (`tertium train {folder.name}`) and "
             "name their folder with model=FOLDER"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from tertium.encoders.weights import Weights, hash_of
 from tertium.errors import ModelError
-from tertium.models.shipped import shipped_models
+from tertium.models.shipped import check_installed, shipped_models
 from tertium.schema import POSITIVE, Rule, Sha256, read, read_json
 
 if TYPE_CHECKING:
@@ -167,4 +167,5 @@ def _check_lengths(left: tuple[float, ...], right: tuple[float, ...]) -> None:
 @lru_cache(maxsize=4)
 def packaged(name: str) -> Packaged:
     """The model of a name that ships with tertium."""
+    check_installed(name)
     return Packaged(shipped_models() / name)

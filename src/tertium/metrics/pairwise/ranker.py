@@ -41,7 +41,7 @@ from tertium.metrics.pairwise.vectors import (
     sentence_vectors,
 )
 from tertium.models.checkpoint import CONFIG
-from tertium.models.shipped import shipped_models
+from tertium.models.shipped import check_installed, shipped_models
 from tertium.registry import Range
 from tertium.schema import construct, read_fields
 from tertium.segment import Preference, Segment
@@ -110,6 +110,8 @@ class Pairwise(Ranker):
     @property
     def trained(self) -> PairwiseModel:
         """The model, read when it is first asked for."""
+        if not self.model:
+            check_installed(self.name)
         model = load_model(self.model or str(shipped_models() / "pairwise"))
         if model.columns != self._columns().names:
             raise ModelError(

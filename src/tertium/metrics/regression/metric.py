@@ -39,7 +39,7 @@ from tertium.models.checkpoint import (
     write_checkpoint,
 )
 from tertium.models.examples import check_targets
-from tertium.models.shipped import shipped_models
+from tertium.models.shipped import check_installed, shipped_models
 from tertium.schema import construct, read, read_fields
 from tertium.segment import Judgement, Segment
 
@@ -306,6 +306,7 @@ def load_trained(folder: str) -> Trained:
         raise UsageError(f"the model {folder} was never saved, and is gone with its process")
     where = Path(folder)
     if where.parent == shipped_models() and not where.exists():
+        check_installed(where.name)
         raise UsageError(
             f"no weights ship for {where.name}: train it, or name a trained one with model=FOLDER"
         )
