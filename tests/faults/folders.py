@@ -194,6 +194,7 @@ def _writes_text(text: str) -> Folder:
 def _puts(data: bytes) -> Folder:
     """Weights of these bytes, with the hash in the settings that is theirs."""
     def change(folder: Path) -> None:
+        weights_of(folder).unlink()  # a link to the sound one
         weights_of(folder).write_bytes(data)
         if "encoder" in folder.name:
             return
@@ -221,8 +222,6 @@ def try_case(original: Path, change: Folder, home: Path) -> str:
             shutil.copy(file, folder / file.name)
         else:
             (folder / file.name).symlink_to(file)
-    weights_of(folder).unlink()
-    shutil.copy(weights_of(original), weights_of(folder))
     change(folder)
     try:
         return outcome(folder)

@@ -162,6 +162,8 @@ class Network:
         except Exception as error:  # numbers that no attention can be made of
             said = str(error).partition("\n")[0]
             raise ModelError(f"a model's config.json does not fit its weights: {said}") from None
+        if not torch.isfinite(truth[-1]).all():
+            raise ModelError("a model's config.json makes NaN or infinite numbers of its weights")
         lists = [m for m in self._model.modules() if isinstance(m, nn.ModuleList) and len(m)]
         self._hooked = True
         for layers in lists:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from tertium.encoders.pooling import Pooling, read_pooling
 from tertium.encoders.weights import file_hash
 from tertium.errors import ModelError, UsageError
-from tertium.schema import POSITIVE, read_json, read_value
+from tertium.schema import Rule, read_json, read_value
 
 HIDDEN = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
 DEPTH = ("num_hidden_layers", "num_layers", "encoder_layers", "n_layers", "n_layer")
@@ -20,6 +20,7 @@ POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len")
 SHIFTED = ("roberta", "mpnet", "camembert", "longformer", "esm", "data2vec-text")
 DECIDING = ("*.json", "*.txt", "*.model", "*/config.json", "*/model.safetensors")
 DEFAULT_LENGTH = 512
+MOST = 1 << 20  # layers or numbers of a state; what asks for more is damaged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +106,7 @@ def _prompt(folder: Path) -> str:
 def _number(config: Mapping[str, Any], keys: tuple[str, ...], folder: Path) -> int:
     for key in keys:
         if config.get(key) is not None:
-            kind = Annotated[int, POSITIVE]
+            kind = Annotated[int, Rule(lambda n: 0 < n <= MOST, f"1 to {MOST:,}")]
             return int(read_value(kind, config[key], folder / "config.json", key))
     raise ModelError(f"{folder / 'config.json'} has none of {', '.join(keys)}: not an encoder")
 

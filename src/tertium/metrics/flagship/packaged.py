@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 ENCODER, ENCODER_PREFIX = "encoder", "encoder.backbone."
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+STORED = ("torch.int8", "torch.float16", "torch.float32")  # what compact weights are made of
 
 Increasing = Annotated[
     tuple[float, ...],
@@ -115,6 +116,8 @@ class Packaged:
         except (SafetensorError, OSError) as error:
             raise ModelError(f"{file} is damaged: {error}") from None
         for name, tensor in found.items():
+            if str(tensor.dtype) not in STORED:
+                raise ModelError(f"{file}: {name} is of type {tensor.dtype}, not of a compact one")
             if not bool(tensor.isfinite().all()):
                 raise ModelError(f"{file}: {name} holds NaN or infinite numbers")
         return found
