@@ -7,6 +7,7 @@
     comparison = tertium.compare(testset, ["chrf"])
     tertium.load_metric("chrf++").sentence_score("a hypothesis", ["a reference"])
     tertium.load_ranker("pairwise").rank(testset)
+    tertium.explain(tertium.Segment("a hypothesis", references=("a reference",)), metric="rte-r")
 
 Names are resolved when first used: `import tertium` loads no metric and no heavy library.
 """
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from tertium.data.testset import TestSet
     from tertium.errors import TertiumError
     from tertium.evaluation.comparison import Comparison, compare
+    from tertium.evaluation.explaining import explain
     from tertium.evaluation.scoring import Evaluation, score
+    from tertium.metrics.base.explanation import Explanation
     from tertium.metrics.base.metric import Metric, SegmentMetric, load_metric
     from tertium.metrics.base.ranker import Ranker, load_ranker
     from tertium.scores import ScoreMatrix, Scores
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Comparison": "tertium.evaluation.comparison",
     "Evaluation": "tertium.evaluation.scoring",
+    "Explanation": "tertium.metrics.base.explanation",
     "Judgement": "tertium.segment",
     "Metric": "tertium.metrics.base.metric",
     "Preference": "tertium.segment",
@@ -42,6 +46,7 @@ _HOMES = {
     "TertiumError": "tertium.errors",
     "TestSet": "tertium.data.testset",
     "compare": "tertium.evaluation.comparison",
+    "explain": "tertium.evaluation.explaining",
     "load_metric": "tertium.metrics.base.metric",
     "load_ranker": "tertium.metrics.base.ranker",
     "score": "tertium.evaluation.scoring",
@@ -50,6 +55,7 @@ _HOMES = {
 __all__ = [
     "Comparison",
     "Evaluation",
+    "Explanation",
     "Judgement",
     "Metric",
     "Preference",
@@ -62,6 +68,7 @@ __all__ = [
     "TestSet",
     "__version__",
     "compare",
+    "explain",
     "load_metric",
     "load_ranker",
     "score",

@@ -14,8 +14,7 @@ SHOWN_BY = {
     "Scores": f"{_NOTEBOOK}:show_scores",
     "Evaluation": f"{_NOTEBOOK}:show_evaluation",
     "Comparison": f"{_NOTEBOOK}:show_comparison",
-    "Alignment": f"{_NOTEBOOK}:show_alignment",
-    "Reasons": f"{_NOTEBOOK}:show_reasons",
+    "Explanation": f"{_NOTEBOOK}:show_explanation",
 }
 
 

@@ -14,6 +14,7 @@ def test_public_names_are_pinned() -> None:
     assert sorted(tertium.__all__) == [
         "Comparison",
         "Evaluation",
+        "Explanation",
         "Judgement",
         "Metric",
         "Preference",
@@ -26,6 +27,7 @@ def test_public_names_are_pinned() -> None:
         "TestSet",
         "__version__",
         "compare",
+        "explain",
         "load_metric",
         "load_ranker",
         "score",

@@ -6,28 +6,28 @@ import json
 
 import pytest
 
+import tertium
 from tertium.cli import main
-from tertium.cli.explain import partnerless
-from tertium.metrics.base.links import Comparison, Link
+from tertium.metrics.base.explanation import Link, TextComparison
 
 BLUE = ["-r", "The blue car stopped in front of the house.", "-t", "The red car stopped."]
 
 
-def made(similarities: list[float]) -> Comparison:
+def made(similarities: list[float]) -> TextComparison:
     pieces = tuple("abcde"[: len(similarities)])
     links = tuple(
         Link(hypothesis=n, other=n, similarity=s, weight=0.2, direction=direction)
         for direction in ("recall", "precision")
         for n, s in enumerate(similarities)
     )
-    return Comparison(side="reference", text="", values={}, hypothesis_pieces=pieces.__class__(
+    return TextComparison(side="reference", text="", values={}, hypothesis_pieces=pieces.__class__(
         piece.upper() for piece in pieces), other_pieces=pieces, links=links)  # fmt: skip
 
 
 def test_pieces_far_below_the_usual_have_no_partner() -> None:
-    assert partnerless(made([0.9, 0.95, 0.4, 0.92])) == {"translation": ["c"], "reference": ["C"]}
-    assert partnerless(made([0.9, 0.88, 0.92])) == {"translation": [], "reference": []}
-    assert partnerless(made([])) == {"translation": [], "reference": []}
+    assert made([0.9, 0.95, 0.4, 0.92]).partnerless() == {"translation": ["c"], "reference": ["C"]}
+    assert made([0.9, 0.88, 0.92]).partnerless() == {"translation": [], "reference": []}
+    assert made([]).partnerless() == {"translation": [], "reference": []}
 
 
 def test_it_says_which_words_found_no_partner(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,3 +75,26 @@ def test_a_metric_that_needs_a_reference_says_so(capsys: pytest.CaptureFixture[s
 def test_an_argument_that_is_not_utf8_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "-t", "x", "-r", "y", "-r", "gr\udcfcn"]) == 2
     assert "error: -r: not UTF-8 (byte 0xfc)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("metric", ["bleu-r", "bertscore:encoder=toy"])
+def test_the_library_says_what_the_command_prints(
+    metric: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    assert main(["explain", "-m", metric, *BLUE, "-f", "json"]) == 0
+    segment = tertium.Segment(BLUE[3], references=(BLUE[1],))
+    explained = tertium.explain(segment, metric=metric)
+    assert isinstance(explained, tertium.Explanation)
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(explained.as_dict()))
+    assert explained == tertium.load_metric(metric).explain(segment)
+
+
+def test_several_translations_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["explain", "-m", "chrf", "-r", "a cat sat", "-t", "a cat sits", "-t", "a dog"]
+    assert main([*command, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["names"] == ["a cat sits", "a dog"]
+    assert said["chances"] == [[0.5, 1.0], [0.0, 0.5]]
+    assert main(command) == 0
+    assert "1: a cat sits" in capsys.readouterr().out

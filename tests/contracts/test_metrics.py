@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import typing
 
@@ -121,6 +122,17 @@ def test_no_segments_are_refused(metric: Metric) -> None:
 
 def test_empty_hypotheses_are_counted(metric: Metric, segments: list[Segment]) -> None:
     assert metric.score(segments).warnings["empty hypothesis"] == 1
+
+
+def test_a_score_is_explained_or_refused(metric: Metric, segments: list[Segment]) -> None:
+    if not metric.explains:
+        with pytest.raises(UsageError, match=f"{metric.name} cannot explain its scores"):
+            metric.explain(segments[0])
+        return
+    explained = metric.explain(segments[0])
+    assert explained.score == pytest.approx(metric.score(segments[:1]).segments[0], abs=TOLERANCE)
+    assert explained.comparisons or explained.reasons
+    json.dumps(explained.as_dict(), allow_nan=False)
 
 
 def test_a_perfect_hypothesis_beats_a_wrong_one(metric: Metric) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError
+from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError, UsageError
 from tertium.metrics.base.ranker import Ranker, load_ranker
 from tertium.registry import RANKERS
 from tertium.segment import Segment
@@ -114,3 +114,17 @@ def test_faults_are_refused(ranker: Ranker, segments: list[Segment]) -> None:
 def test_an_unknown_ranker_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'pairwise'"):
         load_ranker("pairwse")
+
+
+def test_an_explanation_says_what_each_pair_says(ranker: Ranker, segments: list[Segment]) -> None:
+    first = segments[0]
+    rivals = [first, *(dataclasses.replace(first, hypothesis=t) for t in ("no", "not at all"))]
+    explained = ranker.explain(rivals, ["a", "b", "c"])
+    assert explained.votes is not None
+    chances = np.array(explained.votes.chances)
+    np.testing.assert_allclose(chances + chances.T, 1.0, atol=1e-6)
+    np.testing.assert_allclose(chances[0, 1:], ranker.prefer([first] * 2, rivals[1:]), atol=1e-6)
+    assert explained.score == pytest.approx(ranker.win_rates([rivals])[0][0])
+    assert explained.as_dict()["names"] == ("a", "b", "c")
+    with pytest.raises(UsageError, match="two or more"):
+        ranker.explain([first])

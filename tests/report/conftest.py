@@ -12,6 +12,7 @@ from tests.report import chromium
 
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
+from tertium.metrics.base.explanation import Votes
 from tertium.metrics.base.metric import load_metric
 from tertium.report.page.explained import Explained, explanation, win_probabilities
 from tertium.report.page.reports import evaluation_report
@@ -54,11 +55,10 @@ def page(
     explained = []
     for name in ("bertscore:encoder=toy", "wmd:encoder=toy"):
         metric = load_metric(name)
-        values = metric.explain(example.segments("fair")[3]).as_dict()  # type: ignore[attr-defined]
-        html = explanation(values)
+        html = explanation(metric.explain(example.segments("fair")[3]))
         explained.append(Explained(item=3, system=1, title=metric.label, html=html))
-    chances = np.array([[0.5, 0.8, 0.9], [0.2, 0.5, 0.7], [0.1, 0.3, 0.5]])
-    wins = win_probabilities(list(example.systems), chances, "Pairwise")
+    chances = ((0.5, 0.8, 0.9), (0.2, 0.5, 0.7), (0.1, 0.3, 0.5))
+    wins = win_probabilities(Votes(names=tuple(example.systems), chances=chances), "Pairwise")
     explained.append(Explained(item=3, system=-1, title="Pairwise", html=wins))
     path = tmp_path_factory.mktemp("report") / "page.html"
     evaluation_report(results, human=people, explained=explained, title="Example").write(path)

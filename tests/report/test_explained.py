@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 import pytest
 
+from tertium.metrics.base.explanation import (
+    Contribution,
+    Explanation,
+    Reasons,
+    Votes,
+    WordMatch,
+)
 from tertium.metrics.base.metric import load_metric
 from tertium.report.page.explained import LONGEST, explanation, heat_map, win_probabilities
 from tertium.segment import Segment
@@ -15,8 +21,8 @@ from tertium.segment import Segment
 SEGMENT = Segment("the <cat> sat", "die Katze", ("the cat sat down", "a cat"))
 
 
-def explain(spec: str, segment: Segment = SEGMENT) -> Any:
-    return load_metric(spec).explain(segment)  # type: ignore[attr-defined]
+def explain(spec: str, segment: Segment = SEGMENT) -> Explanation:
+    return load_metric(spec).explain(segment)
 
 
 def cells(html: str) -> list[str]:
@@ -30,7 +36,7 @@ def test_a_heat_map_shows_every_cosine_and_frames_the_partners() -> None:
     assert (len(first.cosines), len(first.cosines[0])) == pieces
     best = {(link.hypothesis, link.other): link.similarity for link in first.links}
     assert all(first.cosines[i][j] == pytest.approx(s, abs=1e-4) for (i, j), s in best.items())
-    html = explanation(found.as_dict())
+    html = explanation(found)
     numbers = pieces[0] * pieces[1]
     rest = len(found.comparisons[1].hypothesis_pieces) * len(found.comparisons[1].other_pieces)
     assert len([c for c in cells(html) if c]) == numbers + rest
@@ -40,14 +46,14 @@ def test_a_heat_map_shows_every_cosine_and_frames_the_partners() -> None:
 
 
 def test_bertr_frames_the_partner_of_each_piece_of_the_reference() -> None:
-    html = explanation(explain("bertr:encoder=toy", Segment("a b", None, ("b a c",))).as_dict())
+    html = explanation(explain("bertr:encoder=toy", Segment("a b", None, ("b a c",))))
     assert html.count("framed") == 3
 
 
 def test_a_transport_plan_moves_all_of_each_piece() -> None:
     found = explain("wmd:encoder=toy", Segment("a b c", None, ("c a b d",)))
     assert found.comparisons[0].cosines == ()  # the plan is the explanation
-    html = explanation(found.as_dict())
+    html = explanation(found)
     rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", html)
     for row in rows:
         assert sum(float(value) for value in cells(row) if value) == pytest.approx(1, abs=0.03)
@@ -55,7 +61,7 @@ def test_a_transport_plan_moves_all_of_each_piece() -> None:
 
 
 def test_an_empty_output_has_values_but_no_map() -> None:
-    html = explanation(explain("bertscore:encoder=toy", Segment("", None, ("x",))).as_dict())
+    html = explanation(explain("bertscore:encoder=toy", Segment("", None, ("x",))))
     assert "Against the reference" in html
     assert "<table" not in html
 
@@ -68,18 +74,16 @@ def test_a_long_text_is_cut_and_the_caption_says_so() -> None:
 
 
 def test_reasons_show_verdicts_faults_and_contributions() -> None:
-    values = {
-        "metric": "RTE", "score": 0.2, "perfect": 0.9,
-        "groups": {"alignment": -0.8, "numbers": 0.1},
-        "contributions": [
-            {"feature": "forward.<x>", "group": "alignment", "value": 1.0, "contribution": -0.8,
-             "fired": ()},
-        ],
-        "alignment": [{"hypothesis": "cat", "reference": "", "relation": "none", "similarity": 0}],
-        "follows": {"forward": True, "backward": False}, "faults": ["drops <b>'down'</b>"],
-        "merits": [], "warnings": [],
-    }  # fmt: skip
-    html = explanation(values)
+    reasons = Reasons(
+        hypothesis="cat", reference="down", perfect=0.9,
+        groups={"alignment": -0.8, "numbers": 0.1},
+        contributions=(
+            Contribution(feature="forward.<x>", group="alignment", value=1.0, contribution=-0.8),
+        ),
+        alignment=(WordMatch(hypothesis="cat", reference="", relation="none", similarity=0),),
+        follows={"forward": True, "backward": False}, faults=("drops <b>'down'</b>",),
+    )  # fmt: skip
+    html = explanation(Explanation(metric="RTE", score=0.2, reasons=reasons))
     assert 'follows from the reference: <b class="good">yes</b>' in html
     assert 'follows from the hypothesis: <b class="bad">no</b>' in html
     assert "drops &lt;b&gt;" in html
@@ -89,5 +93,7 @@ def test_reasons_show_verdicts_faults_and_contributions() -> None:
 
 
 def test_chances_to_win_leave_the_diagonal_open() -> None:
-    html = win_probabilities(["a", "b"], np.array([[0.5, 0.7], [0.3, 0.5]]), "Pairwise")
+    html = win_probabilities(
+        Votes(names=("a", "b"), chances=((0.5, 0.7), (0.3, 0.5))), "Pairwise"
+    )
     assert [c for c in cells(html) if c] == [".70", ".30"]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray
 from tertium.data.evidence import Evidence, read_evidence
 from tertium.data.preferences import RankingSet
 from tertium.data.testset import TestSet
@@ -23,6 +22,7 @@ from tertium.meta.curves import Curve, Run
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import ByScore, Ranker, load_ranker
 from tertium.progress import track
+from tertium.report.markup import Markup
 from tertium.report.page.explained import Explained, explanation, win_probabilities
 from tertium.report.page.grid import Grid
 from tertium.report.page.interest import interesting_items, systems_to_explain
@@ -142,14 +142,15 @@ def explain_items(
     testset: TestSet, grid: Grid, metrics: Sequence[Metric], ranker: Ranker | None, count: int
 ) -> list[Explained]:
     """What metrics and the ranker say of the segments that are worth it."""
-    able = [metric for metric in metrics if hasattr(metric, "explain")]
+    able = [metric for metric in metrics if metric.explains]
     items = interesting_items(grid, count) if able or ranker else []
     segments = {system: testset.segments(system) for system in testset.systems} if items else {}
     found: list[Explained] = []
     for item in track(items, "explaining"):
         group = [segments[system][item] for system in grid.systems]
         if ranker is not None and len(group) > 1:
-            html = win_probabilities(grid.systems, chances(ranker, group), ranker.title)
+            votes = ranker.explain(group, grid.systems).votes
+            html = win_probabilities(votes, ranker.title) if votes else Markup("")
             found.append(Explained(item=item, system=-1, title=ranker.title, html=html))
         for system in systems_to_explain(grid, item):
             found += _explained(able, group[system], item, system)
@@ -157,28 +158,17 @@ def explain_items(
 
 
 def _explained(
-    metrics: Sequence[Any], segment: Segment, item: int, system: int
+    metrics: Sequence[Metric], segment: Segment, item: int, system: int
 ) -> list[Explained]:
     found = []
     for metric in metrics:
         try:
-            values = metric.explain(segment).as_dict()
+            html = explanation(metric.explain(segment))
         except TertiumError as error:  # an empty output, say, has nothing to align
             logger.info("segment %d: %s", item + 1, error)
             continue
-        html = explanation(values)
         found.append(Explained(item=item, system=system, title=metric.label, html=html))
     return found
-
-
-def chances(ranker: Ranker, group: Sequence[Segment]) -> FloatArray:
-    """The chance of each translation (row) to beat each other one, 1/2 against itself."""
-    left, right = np.triu_indices(len(group), 1)
-    wins = ranker.prefer_rows(list(group), left.astype(np.int64), right.astype(np.int64))
-    table = np.full((len(group), len(group)), 0.5)
-    table[left, right] = wins
-    table[right, left] = 1 - wins
-    return table
 
 
 def read_people(path: str, testset: TestSet) -> ScoreMatrix:

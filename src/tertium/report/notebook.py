@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.scoring import Evaluation
+from tertium.metrics.base.explanation import Explanation
 from tertium.report.charts.axes import bounds
 from tertium.report.charts.pictures import figure, ranking_pictures
 from tertium.report.charts.rows import ridge_chart
@@ -52,15 +51,10 @@ def show_comparison(comparison: Comparison) -> str:
     return fragment(table, ranking_pictures(comparison.evaluation, comparison))
 
 
-def show_alignment(alignment: Any) -> str:
-    """What was aligned with what, as a heat map or a transport plan."""
-    heading = element("p", element("b", f"{alignment.metric}: {alignment.score:.4f}"))
-    return fragment(heading, explanation(alignment.as_dict()))
-
-
-def show_reasons(reasons: Any) -> str:
-    """A score taken apart."""
-    return fragment(explanation(reasons.as_dict()))
+def show_explanation(explained: Explanation) -> str:
+    """Heat maps, transport plans, reasons and votes, whatever there is."""
+    heading = element("p", element("b", f"{explained.metric}: {explained.score:.4f}"))
+    return fragment(Markup("") if explained.reasons else heading, explanation(explained))
 
 
 def fragment(*parts: Markup) -> str:

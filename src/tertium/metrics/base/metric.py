@@ -17,6 +17,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.errors import DataError, ModelError, NeedsError, UnknownNameError, UsageError
 from tertium.extras import explain_missing
+from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.peers import PeerCalls
 from tertium.registry import (
     ALIASES,
@@ -132,6 +133,18 @@ class Metric(PeerCalls, ABC):
             higher_is_better=self.higher_is_better,
             decimals=self.decimals,
             verbose=self.verbose(statistics.sum(axis=0)),
+        )
+
+    @property
+    def explains(self) -> bool:
+        """Whether the metric can say why a segment has its score."""
+        return type(self).explain is not Metric.explain
+
+    def explain(self, segment: Segment) -> Explanation:
+        """Why a segment has its score, under a metric that can say."""
+        raise UsageError(
+            f"{self.name} cannot explain its scores: use rte-r, mt-rte-r or another regression "
+            "on named features, or tertium-small, bertscore, wmd or sentsim"
         )
 
     def check(self, segments: Sequence[Segment]) -> None:

@@ -18,8 +18,16 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, ModelError, NeedsError, UnknownNameError
+from tertium.errors import (
+    DataError,
+    LengthError,
+    ModelError,
+    NeedsError,
+    UnknownNameError,
+    UsageError,
+)
 from tertium.extras import explain_missing
+from tertium.metrics.base.explanation import Explanation, Votes
 from tertium.metrics.base.metric import REFERENCES, WAYS, count_references, is_folder, load_metric
 from tertium.models.checkpoint import read_config
 from tertium.registry import (
@@ -117,6 +125,25 @@ class Ranker(ABC):
             np.column_stack(rates),
             tuple(str(n + 1) for n in range(len(testset))),
         )
+
+    def explain(self, translations: Sequence[Segment], names: Sequence[str] = ()) -> Explanation:
+        """The chance of each of several translations of one source to beat each other one.
+
+        `names` are theirs, the translations themselves where none are given.
+        """
+        if len(translations) < 2:
+            raise UsageError(f"{self.name} compares translations: give it two or more to explain")
+        first, second = _pair_places(len(translations))
+        wins = self.prefer([translations[n] for n in first], [translations[n] for n in second])
+        chances = np.full((len(translations), len(translations)), 0.5)
+        chances[first, second] = wins
+        chances[second, first] = 1 - wins
+        votes = Votes(
+            names=tuple(names) or tuple(segment.hypothesis for segment in translations),
+            chances=tuple(map(tuple, chances.tolist())),
+        )
+        score = float(_mean_wins(wins, len(translations))[0])
+        return Explanation(metric=self.spec, score=score, votes=votes)
 
     def check(self, segments: Sequence[Segment]) -> None:
         """Refuse segments that lack what the ranker needs."""

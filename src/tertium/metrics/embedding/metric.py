@@ -18,7 +18,8 @@ from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder, chunks, load_encoder, pairwise
 from tertium.encoders.static import StaticEncoder
 from tertium.errors import NeedsError, UsageError
-from tertium.metrics.base.links import Alignment, Comparison, Link, all_cosines
+from tertium.metrics.base.explanation import Explanation, Link, TextComparison
+from tertium.metrics.base.links import all_cosines
 from tertium.metrics.base.metric import NOTHING, REFERENCES, SOURCE, WAYS, Metric
 from tertium.metrics.base.references import Side, comparisons
 from tertium.runtime import Long, Precision
@@ -189,10 +190,10 @@ class EmbeddingMetric(Metric):
         """The values of two texts that cannot be compared: equal ones, or any others."""
         return [self.identical if equal else self.unrelated] * len(self.parts)
 
-    def explain(self, segment: Segment) -> Alignment:
+    def explain(self, segment: Segment) -> Explanation:
         """The score of a segment with what was aligned with what, ready for JSON."""
         self.check([segment])
-        found: list[Comparison] = []
+        found: list[TextComparison] = []
         for side in self.sides([segment]):
             encoder = self.encoder_of(side)
             _, left, right = comparisons([segment], side)
@@ -200,17 +201,17 @@ class EmbeddingMetric(Metric):
             for text, row in zip(right, values, strict=True):
                 found.append(self._comparison(encoder, side, segment.hypothesis, text, row))
         score = float(self.score([segment]).segments[0])
-        return Alignment(metric=self.spec, score=score, comparisons=tuple(found))
+        return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
 
     def _comparison(
         self, encoder: Encoder, side: Side, left: str, right: str, values: FloatArray
-    ) -> Comparison:
+    ) -> TextComparison:
         tokens, sentences = "tokens" in self.reads, "sentences" in self.reads
         chunk = next(chunks(encoder, [left], [right], tokens=tokens, sentences=sentences))
         pieces = [chunk.texts.pieces[int(row)] for row in (chunk.left[0], chunk.right[0])]
         links = tuple(self.links(chunk, 0)) if all(pieces) else ()
         greedy = bool(links) and links[0].direction != "transport"
-        return Comparison(
+        return TextComparison(
             side=side,
             text=right,
             values=dict(zip(self.parts, values.tolist(), strict=True)),

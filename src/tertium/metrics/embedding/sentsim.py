@@ -11,7 +11,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder
 from tertium.errors import UsageError
-from tertium.metrics.base.links import Link
+from tertium.metrics.base.explanation import Link
 from tertium.metrics.base.references import Side
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.calibration import bound

@@ -24,7 +24,8 @@ from tertium.encoders.settings import read_settings
 from tertium.encoders.weights import locate
 from tertium.errors import ModelError
 from tertium.extras import require
-from tertium.metrics.base.links import Alignment, compared
+from tertium.metrics.base.explanation import Explanation
+from tertium.metrics.base.links import compare_pieces
 from tertium.metrics.flagship.assessment import Assessment
 from tertium.metrics.flagship.packaged import ENCODER_PREFIX, AssessmentSettings, Packaged, packaged
 from tertium.runtime import Precision, current_runtime
@@ -98,11 +99,11 @@ class TertiumBase(Assessment):
                 advance(len(places))
         return result
 
-    def explain(self, segment: Segment) -> Alignment:
+    def explain(self, segment: Segment) -> Explanation:
         """The score, and each piece's best partner among the pieces it was read together with."""
         self.check([segment])
         found = [
-            compared(
+            compare_pieces(
                 reference,
                 self.values(segment.hypothesis, reference),
                 *self._judge.pieces_and_vectors(segment.hypothesis, reference),
@@ -110,7 +111,7 @@ class TertiumBase(Assessment):
             for reference in segment.references
         ]
         score = float(self.segment_scores([segment])[0])
-        return Alignment(metric=self.spec, score=score, comparisons=tuple(found))
+        return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
 
     def truncated(self, texts: Sequence[str]) -> int:
         return self._judge.truncated(texts)

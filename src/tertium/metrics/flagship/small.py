@@ -17,7 +17,8 @@ import numpy as np
 from tertium.arrays import FloatArray, IntArray
 from tertium.encoders import Chunk, Encoder, chunks
 from tertium.encoders.encoder import EncoderName
-from tertium.metrics.base.links import Alignment, Comparison, compared
+from tertium.metrics.base.explanation import Explanation, TextComparison
+from tertium.metrics.base.links import compare_pieces
 from tertium.metrics.flagship.assessment import Assessment
 from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged
 from tertium.metrics.flagship.surface import surface_features
@@ -90,7 +91,7 @@ class TertiumSmall(Assessment):
             result[chunk.pairs] = judge_chunk(network, chunk, surface, self.encoder.layers)
         return result
 
-    def explain(self, segment: Segment) -> Alignment:
+    def explain(self, segment: Segment) -> Explanation:
         """The score, its uncertainty, and each piece's best partner in the other text."""
         self.check([segment])
         found = []
@@ -99,7 +100,7 @@ class TertiumSmall(Assessment):
             values = self.values(segment.hypothesis, reference)
             found.append(_comparison(chunk, reference, values, self.encoder.layers))
         score = float(self.segment_scores([segment])[0])
-        return Alignment(metric=self.spec, score=score, comparisons=tuple(found))
+        return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
 
     def truncated(self, texts: Sequence[str]) -> int:
         return self.encoder.truncated(texts)
@@ -175,11 +176,11 @@ def _tokens(chunk: Chunk, texts: IntArray, layers: int) -> Tokens:
 
 def _comparison(
     chunk: Chunk, reference: str, values: dict[str, float], layers: int
-) -> Comparison:
+) -> TextComparison:
     """Each piece with the piece of the other text that is nearest at the middle layer."""
     rows = int(chunk.left[0]), int(chunk.right[0])
     left, right = (
         np.split(chunk.texts.tokens(row), layers, axis=1)[layers // 2] for row in rows
     )
     pieces = chunk.texts.pieces[rows[0]], chunk.texts.pieces[rows[1]]
-    return compared(reference, values, pieces, (left, right))
+    return compare_pieces(reference, values, pieces, (left, right))

@@ -10,14 +10,13 @@ and a perfect translation has none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.display import Displayed
 from tertium.linguistics.alignment import NOTHING
+from tertium.metrics.base.explanation import Contribution, Explanation, Reasons, WordMatch
 from tertium.metrics.regression.entailment.featurizer import DIRECTIONS, EntailmentFeatures
 from tertium.metrics.regression.entailment.pair import Pair
 from tertium.metrics.regression.entailment.summary import follows, remarks
@@ -27,57 +26,7 @@ if TYPE_CHECKING:
     from tertium.metrics.regression.metric import Regression
 
 
-@dataclass(frozen=True, kw_only=True)
-class WordMatch:
-    """One word of the hypothesis (empty: none) with its partner in the reference (empty: none)."""
-
-    hypothesis: str
-    reference: str
-    relation: str
-    similarity: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Contribution:
-    """What one feature adds to the score; `fired` are the sentences about what it found."""
-
-    feature: str
-    group: str
-    value: float
-    contribution: float
-    fired: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reasons(Displayed):
-    """A score taken apart.
-
-    `perfect` is what the reference itself would score; `groups` sums the contributions of each
-    group of features; `contributions` are those that are not zero, the largest first; `faults` and
-    `merits` are sentences about what was found; `alignment` is empty where nothing is aligned.
-    `follows` says of each direction whether anything that was found speaks against entailment:
-    forward from reference to hypothesis, backward from hypothesis to reference.
-    """
-
-    metric: str
-    hypothesis: str
-    reference: str
-    score: float
-    perfect: float
-    groups: Mapping[str, float]
-    contributions: tuple[Contribution, ...]
-    alignment: tuple[WordMatch, ...] = ()
-    follows: Mapping[str, bool] = field(default_factory=dict)
-    faults: tuple[str, ...] = ()
-    merits: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
-
-
-def explain(metric: Regression, segment: Segment) -> Reasons:
+def explain(metric: Regression, segment: Segment) -> Explanation:
     """Take a segment's score apart, against the reference that gives the best one."""
     metric.check([segment])
     trained = metric.trained
@@ -95,11 +44,9 @@ def explain(metric: Regression, segment: Segment) -> Reasons:
     fired = _fired(entailment, pairs)
     parts = _contributions(linear.names, groups, rows[best], difference, fired)
     said = remarks(pairs, entailment.features, DIRECTIONS) if entailment and pairs else []
-    return Reasons(
-        metric=metric.label,
+    reasons = Reasons(
         hypothesis=segment.hypothesis,
         reference=reference,
-        score=float(scores[best]),
         perfect=float(linear.predict(perfect)[0]),
         groups=_sum_groups(parts),
         contributions=tuple(sorted(parts, key=lambda part: -abs(part.contribution))),
@@ -109,6 +56,7 @@ def explain(metric: Regression, segment: Segment) -> Reasons:
         merits=tuple(remark.sentence for remark in said if remark.good),
         warnings=tuple(metric.warnings([segment])),
     )
+    return Explanation(metric=metric.label, score=float(scores[best]), reasons=reasons)
 
 
 def _contributions(

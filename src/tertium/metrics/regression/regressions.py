@@ -28,7 +28,7 @@ from tertium.metrics.regression.metric import Regression
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
-    from tertium.metrics.regression.reasons import Reasons
+    from tertium.metrics.base.explanation import Explanation
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class LexicalRegression(Regression):
         )
         return (*lexical, *((MetricColumn(load_metric("meteor")),) if self.meteor else ()))
 
-    def explain(self, segment: Segment) -> Reasons:
+    def explain(self, segment: Segment) -> Explanation:
         """Why a segment has its score: what each feature adds to or takes from it.
 
         For entailment features also the alignment, and sentences that say what fired.

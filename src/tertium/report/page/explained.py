@@ -1,21 +1,21 @@
 """Why a translation has its score, for the eye: heat maps, transport plans, reasons, chances.
 
-An explanation comes as plain values (`as_dict`), so that this module knows no metric. A heat map is
-a table: a screen reader can walk it, a printer prints it, and every cell says its number.
+A heat map is a table: a screen reader can walk it, a printer prints it, and every cell says its
+number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.metrics.base.explanation import Explanation, Reasons, TextComparison, Votes
 from tertium.report.markup import Markup, element, join
+from tertium.report.tables.explanations import feature_table, word_table
 from tertium.report.tables.html import html_table
-from tertium.report.tables.table import Cell, Table, number
 
 LONGEST = 60  # pieces of a text that a heat map shows
 TOP = 12  # features that are listed
@@ -32,50 +32,50 @@ class Explained:
     html: Markup
 
 
-def explanation(values: Mapping[str, Any]) -> Markup:
-    """Whatever a metric's `explain` said, as HTML."""
-    return reasons(values) if "contributions" in values else alignment(values)
+def explanation(explained: Explanation) -> Markup:
+    """Whatever a metric or ranker said, as HTML."""
+    parts = [_comparison(part) for part in explained.comparisons]
+    if explained.reasons is not None:
+        parts.append(_reasons(explained, explained.reasons))
+    if explained.votes is not None:
+        parts.append(win_probabilities(explained.votes, explained.metric))
+    return join(parts)
 
 
-def alignment(values: Mapping[str, Any]) -> Markup:
-    """Each comparison of a translation: its values, and what was aligned with what."""
-    return join([_comparison(part) for part in values["comparisons"]])
-
-
-def _comparison(part: Mapping[str, Any]) -> Markup:
-    figures = ", ".join(f"{name} {value:.4f}" for name, value in part["values"].items())
+def _comparison(part: TextComparison) -> Markup:
+    """A translation beside one text: its values, and what was aligned with what."""
+    figures = ", ".join(f"{name} {value:.4f}" for name, value in part.values.items())
     heading = element(
-        "p", element("b", f"Against the {part['side']}: "),
-        element("bdi", part["text"]), element("span", f" ({figures})", class_="muted"),
+        "p", element("b", f"Against the {part.side}: "),
+        element("bdi", part.text), element("span", f" ({figures})", class_="muted"),
         dir="auto",
     )  # fmt: skip
-    if not part["links"]:
+    if not part.links:
         return element("div", heading, class_="explained")
-    planned = part["links"][0]["direction"] == "transport"
-    return element("div", heading, _plan(part) if planned else _heat(part), class_="explained")
+    return element("div", heading, _plan(part) if part.is_plan else _heat(part), class_="explained")
 
 
-def _heat(part: Mapping[str, Any]) -> Markup:
+def _heat(part: TextComparison) -> Markup:
     """Cosines of all pieces where known, the partners that were chosen framed."""
-    rows, columns = part["hypothesis_pieces"], part["other_pieces"]
+    rows, columns = part.hypothesis_pieces, part.other_pieces
     shades = np.full((len(rows), len(columns)), np.nan)
-    if part.get("cosines"):
-        shades = np.array(part["cosines"], dtype=np.float64).reshape(shades.shape)
-    for link in part["links"]:
-        shades[link["hypothesis"], link["other"]] = link["similarity"]
-    framed = {(link["hypothesis"], link["other"]) for link in part["links"]}
+    if part.cosines:
+        shades = np.array(part.cosines, dtype=np.float64).reshape(shades.shape)
+    for link in part.links:
+        shades[link.hypothesis, link.other] = link.similarity
+    framed = {(link.hypothesis, link.other) for link in part.links}
     caption = "Cosine of every two pieces; frames mark the best partner"
     return heat_map(rows, columns, shades, framed=framed, caption=caption)
 
 
-def _plan(part: Mapping[str, Any]) -> Markup:
+def _plan(part: TextComparison) -> Markup:
     """How the mass of each piece is spread over the other text's."""
-    rows, columns = part["hypothesis_pieces"], part["other_pieces"]
+    rows, columns = part.hypothesis_pieces, part.other_pieces
     mass = np.full((len(rows), len(columns)), np.nan)
     far = np.full(mass.shape, np.nan)
-    for link in part["links"]:
-        mass[link["hypothesis"], link["other"]] = link["weight"] * len(rows)
-        far[link["hypothesis"], link["other"]] = link["similarity"]
+    for link in part.links:
+        mass[link.hypothesis, link.other] = link.weight * len(rows)
+        far[link.hypothesis, link.other] = link.similarity
     caption = "Transport plan: the share of each piece that moves to a piece of the other text"
     return heat_map(rows, columns, mass, caption=caption, beside=("distance", far))
 
@@ -121,30 +121,32 @@ def _shade(value: float, framed: bool, more: str | None) -> Markup:
     return element("td", f"{value:.2f}".replace("0.", "."), said, class_=style, title=more)
 
 
-def reasons(values: Mapping[str, Any]) -> Markup:
+def _reasons(explained: Explanation, reasons: Reasons) -> Markup:
     """A score taken apart: verdicts, what was found, and what each group and feature added."""
-    score, perfect = values["score"], values["perfect"]
-    parts = [element("p", element("b", f"{values['metric']}: {score:+.3f}"),
-                     f", of {perfect:+.3f} for the reference itself")]  # fmt: skip
-    for direction, holds in values["follows"].items():
+    parts = [element("p", element("b", f"{explained.metric}: {explained.score:+.3f}"),
+                     f", of {reasons.perfect:+.3f} for the reference itself")]  # fmt: skip
+    for direction, holds in reasons.follows.items():
         what = ("the hypothesis follows from the reference" if direction == "forward"
                 else "the reference follows from the hypothesis")  # fmt: skip
         sign = element("b", "yes" if holds else "no", class_="good" if holds else "bad")
         parts.append(element("p", f"{what}: ", sign))
-    for title, style in (("faults", "bad"), ("merits", "good")):
-        if values[title]:
-            sentences = [element("li", sentence) for sentence in values[title]]
-            parts.append(element("p", element("b", title.capitalize(), class_=style)))
-            parts.append(element("ul", *sentences))
-    parts += [_groups(values), _features(values)]
-    if values["alignment"]:
-        parts.append(_word_matches(values["alignment"]))
+    for title, sentences, style in (
+        ("Faults", reasons.faults, "bad"), ("Merits", reasons.merits, "good")
+    ):  # fmt: skip
+        if sentences:
+            parts.append(element("p", element("b", title, class_=style)))
+            parts.append(element("ul", *(element("li", sentence) for sentence in sentences)))
+    matter = f"The {len(reasons.contributions[:TOP])} features that matter most"
+    parts += [_groups(reasons), html_table(feature_table(reasons, TOP, matter))]
+    if reasons.alignment:
+        words = html_table(word_table(reasons))
+        parts.append(element("details", element("summary", "Word alignment"), words))
     return element("div", *parts, class_="explained")
 
 
-def _groups(values: Mapping[str, Any]) -> Markup:
+def _groups(reasons: Reasons) -> Markup:
     """A bar for each group of features, to the left of the middle where it costs."""
-    ordered = sorted(values["groups"].items(), key=lambda entry: entry[1])
+    ordered = sorted(reasons.groups.items(), key=lambda entry: entry[1])
     most = max((abs(value) for _, value in ordered), default=0.0) or 1.0
     rows = []
     for name, value in ordered:
@@ -160,35 +162,10 @@ def _groups(values: Mapping[str, Any]) -> Markup:
     return element("table", caption, element("thead", head), element("tbody", *rows))
 
 
-def _features(values: Mapping[str, Any]) -> Markup:
-    listed = values["contributions"][:TOP]
-    rows = [
-        [c["feature"], number(c["value"], 3),
-         Cell(f"{c['contribution']:+.3f}", c["contribution"],
-              "good" if c["contribution"] > 0 else "bad" if c["contribution"] < 0 else "")]
-        for c in listed
-    ]  # fmt: skip
-    title = f"The {len(listed)} features that matter most"
-    return html_table(Table(("feature", "value", "contribution"), rows, title=title))
-
-
-def _word_matches(matches: Sequence[Mapping[str, Any]]) -> Markup:
-    rows = [
-        [m["hypothesis"] or "–", m["reference"] or "–",
-         "" if m["relation"] == "none" else m["relation"],
-         number(m["similarity"], 2) if m["hypothesis"] and m["reference"] else ""]
-        for m in matches
-    ]  # fmt: skip
-    header = ("translation", "reference", "relation", "similarity")
-    table = html_table(Table(header, rows, left=frozenset({0, 1, 2})))
-    return element("details", element("summary", "Word alignment"), table)
-
-
-def win_probabilities(systems: Sequence[str], chances: FloatArray, ranker: str) -> Markup:
-    """The chance of each system (row) to beat each other one (column) on an item."""
-    values = chances.copy()
+def win_probabilities(votes: Votes, ranker: str) -> Markup:
+    """The chance of each translation (row) to beat each other one (column) of an item."""
+    values = np.array(votes.chances)
     np.fill_diagonal(values, np.nan)
     caption = f"{ranker}: the chance that the row's translation is better than the column's"
-    return element(
-        "div", heat_map(systems, systems, values, caption=caption), class_="explained wins"
-    )
+    table = heat_map(votes.names, votes.names, values, caption=caption)
+    return element("div", table, class_="explained wins")
