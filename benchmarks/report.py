@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.corpus import wmt17
 from tertium.evaluation.comparison import compare
-from tertium.report.page.reports import evaluation_report
+from tertium.reporting.page.reports import evaluation_report
 
 ROOT = Path(__file__).parents[1]
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
 def browse(path: Path, times: int) -> None:
     """Open the page several times and ask it a few questions."""
     sys.path.insert(0, str(ROOT))
-    from tests.report import chromium
+    from tests.reporting import chromium
 
     program = chromium.find()
     if program is None:

@@ -12,7 +12,7 @@ from tertium.cli.bars import bars
 from tertium.cli.output import FORMATS, check_outputs, print_records, print_table
 from tertium.data.collection import VARIABLE, Collection
 from tertium.errors import TertiumError, UnknownNameError, UsageError
-from tertium.report.tables.table import Table
+from tertium.reporting.tables.table import Table
 
 if TYPE_CHECKING:
     from papers.table import PaperTable

@@ -22,7 +22,7 @@ from papers.pictures import known_mean, published_against_measured, write_pictur
 from papers.render import as_table
 from papers.table import MeasuredRow, Outcome
 from tertium.atomic import write_text
-from tertium.report.tables.table import Cell, Table, escape_markdown, number, render
+from tertium.reporting.tables.table import Cell, Table, escape_markdown, number, render
 
 AGREEMENT = re.compile(r"(<!-- agreement: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 PARTLY = "In brackets: not all language pairs are measured yet."

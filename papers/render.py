@@ -8,7 +8,7 @@ from typing import Any
 
 from papers.provenance import code_version
 from papers.table import MeasuredRow, Outcome
-from tertium.report.tables.table import Cell, Table, number
+from tertium.reporting.tables.table import Cell, Table, number
 
 
 def as_table(outcome: Outcome) -> Table:

@@ -1,4 +1,4 @@
-"""Values that show themselves in a notebook, by functions of `report` found when they are asked.
+"""Values that show themselves in a notebook, by functions of `reporting` found when they are asked.
 
 A value knows nothing of tables and pictures: as a metric's name stands for its class, so the name
 of a class stands here for the function that shows it.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-_NOTEBOOK = "tertium.report.notebook"
+_NOTEBOOK = "tertium.reporting.notebook"
 
 SHOWN_BY = {
     "Scores": f"{_NOTEBOOK}:show_scores",

@@ -44,7 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "evaluation": BELOW_METRICS | {"metrics"},
     "meta": CORE | {"data"},
     "compat": BELOW_METRICS | {"metrics"},
-    "report": CORE | {"data", "meta", "evaluation", "metrics"},
+    "reporting": CORE | {"data", "meta", "evaluation", "metrics"},
 }
 
 

@@ -16,7 +16,7 @@ from papers.table import Figure, PaperTable, Row, measure
 
 from tertium.data.collection import Collection
 from tertium.errors import DataError, LengthError, MissingResourceError, UsageError
-from tertium.report.tables.table import render
+from tertium.reporting.tables.table import render
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.cli.train import read_sets
 from tertium.errors import UsageError
-from tertium.report.tables.table import Cell, Table
+from tertium.reporting.tables.table import Cell, Table
 
 DESCRIPTION = "Compare two metrics on the translations that people rate best."
 EPILOG = """\

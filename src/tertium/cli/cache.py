@@ -10,7 +10,7 @@ from tertium.cache.store import FILE, Store, size_limit
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.encoders.cards import CARDS
 from tertium.encoders.weights import joined_hash
-from tertium.report.tables.table import Table
+from tertium.reporting.tables.table import Table
 
 EPILOG = """\
 examples:

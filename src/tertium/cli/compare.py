@@ -61,7 +61,7 @@ def add_parser(
 
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation import comparison
-    from tertium.report.tables import evaluations
+    from tertium.reporting.tables import evaluations
 
     check_outputs(args)
     testset = read_inputs(args)

@@ -11,7 +11,7 @@ from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.data.collection import VARIABLE, Collection
 from tertium.errors import DataError
 from tertium.progress import track
-from tertium.report.tables.table import Cell, Table, number
+from tertium.reporting.tables.table import Cell, Table, number
 
 EPILOG = f"""\
 The folder is --data or, by default, what {VARIABLE} names. Sets are found by their layout.

@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 def show(explained: Explanation, top: int) -> None:
     """Print an explanation for a person to read, part by part."""
-    from tertium.report.tables.explanations import vote_table
+    from tertium.reporting.tables.explanations import vote_table
 
     if explained.reasons is not None:
         perfect = explained.reasons.perfect
@@ -105,7 +105,7 @@ def show(explained: Explanation, top: int) -> None:
 
 def show_reasons(reasons: Reasons, top: int) -> None:
     """Print what speaks for and against a translation, and what each feature gave."""
-    from tertium.report.tables.explanations import feature_table, group_table, word_table
+    from tertium.reporting.tables.explanations import feature_table, group_table, word_table
 
     for warning in reasons.warnings:
         print(f"tertium: {warning}", file=sys.stderr)
@@ -126,7 +126,7 @@ def show_reasons(reasons: Reasons, top: int) -> None:
 
 def show_comparison(comparison: TextComparison, top: int) -> None:
     """Print which pieces found no partner, and the weakest links."""
-    from tertium.report.tables.explanations import link_table
+    from tertium.reporting.tables.explanations import link_table
 
     values = ", ".join(f"{name} {value:.4g}" for name, value in comparison.values.items())
     print(f"\nagainst the {comparison.side} {comparison.text!r}: {values}")

@@ -10,7 +10,7 @@ from typing import Any
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.errors import MissingResourceError, UnknownNameError
 from tertium.registry import ALIASES, METRICS, RANKERS, print_value, resolve, split_spec
-from tertium.report.tables.table import Table
+from tertium.reporting.tables.table import Table
 
 EPILOG = """\
 examples:

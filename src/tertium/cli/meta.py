@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_outputs(args)
     if args.plot:
-        from tertium.report.charts.scatter import check_plot, write_scatter
+        from tertium.reporting.charts.scatter import check_plot, write_scatter
 
         check_plot(args.plot)
     level = _level(args)
@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
         write_scatter(args.plot, sets, level=level)
     if args.report:
         from tertium.cli import pages
-        from tertium.report.page.reports import agreement_report
+        from tertium.reporting.page.reports import agreement_report
 
         texts = {name: pages.texts_of(people) for name, people in human.items()}
         page = agreement_report(
@@ -162,7 +162,7 @@ def _read(
 ) -> tuple[list[Any], dict[str, dict[str, int]], dict[str, Any], list[Any]]:
     """Judged sets, what was left out of each, the judgements behind them, and how metrics look."""
     from tertium.cli.meta_inputs import judged_sets, read_human, read_scores, score_now
-    from tertium.report.page.grid import About
+    from tertium.reporting.page.grid import About
 
     # Soft accuracy is about systems, but asks people segment by segment how sure the order is.
     human = read_human(args, "segment" if "spa" in args.statistic else level)
@@ -199,7 +199,7 @@ def _print(
     statistics: Sequence[str],
     left_out: dict[str, dict[str, int]],
 ) -> None:
-    from tertium.report.tables import agreements
+    from tertium.reporting.tables import agreements
 
     if args.format == "tsv" and (args.p_values or len(statistics) > 1):
         long = agreements.long_p_value_table if args.p_values else agreements.long_table

@@ -13,7 +13,7 @@ from tertium.encoders.cards import CARDS
 from tertium.encoders.install import install
 from tertium.encoders.weights import find, in_hub_cache
 from tertium.errors import UsageError
-from tertium.report.tables.table import Table
+from tertium.reporting.tables.table import Table
 
 LISTED = 15  # languages that a row names; the JSON names all
 EPILOG = """\

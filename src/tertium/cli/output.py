@@ -16,7 +16,7 @@ from typing import Any
 from tertium.atomic import check_writable, write_text
 from tertium.data.formats import without_nan
 from tertium.errors import UsageError
-from tertium.report.tables.table import Format, Table, render
+from tertium.reporting.tables.table import Format, Table, render
 
 FORMATS = ("text", "json", "tsv", "md", "latex")
 NOTED = ("text", "md", "latex")  # formats with notes below a table, warnings among them

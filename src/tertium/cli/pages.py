@@ -22,12 +22,12 @@ from tertium.meta.curves import Curve, Run
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import ByScore, Ranker, load_ranker
 from tertium.progress import track
-from tertium.report.markup import Markup
-from tertium.report.page.explained import Explained, explanation, win_probabilities
-from tertium.report.page.grid import Grid
-from tertium.report.page.interest import interesting_items, systems_to_explain
-from tertium.report.page.page import Report
-from tertium.report.page.reports import evaluation_grid, evaluation_report, with_matrix
+from tertium.reporting.markup import Markup
+from tertium.reporting.page.explained import Explained, explanation, win_probabilities
+from tertium.reporting.page.grid import Grid
+from tertium.reporting.page.interest import interesting_items, systems_to_explain
+from tertium.reporting.page.page import Report
+from tertium.reporting.page.reports import evaluation_grid, evaluation_report, with_matrix
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 

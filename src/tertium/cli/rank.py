@@ -16,7 +16,7 @@ from tertium.cli.output import add_output, check_outputs, print_records, print_t
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
-from tertium.report.tables.table import Cell, Table, number
+from tertium.reporting.tables.table import Cell, Table, number
 from tertium.scores import ScoreMatrix
 
 DEFAULT = "pairwise"

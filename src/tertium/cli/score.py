@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
 
         return compare.run(args)
     from tertium.evaluation import scoring
-    from tertium.report.tables import evaluations
+    from tertium.reporting.tables import evaluations
 
     confidence = _resamples(args)
     check_outputs(args)

@@ -1,0 +1,216 @@
+"""Pictures of two numbers: a dot for each translation, or shades where there are very many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tertium.arrays import FloatArray, IntArray
+from tertium.reporting.charts.axes import MANY, Panel, bounds, drawing, panel
+from tertium.reporting.markup import Markup, compact, element
+
+DOTS = MANY  # more than these become shades
+CELLS = 34  # of the shades, on either side
+STEPS = 5  # of darkness
+PALEST = 0.45  # has a contrast of 2 with the paper
+BUCKETS = 8  # of lengths
+OUTERMOST = 5  # translations that are named below a picture
+
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Axis:
+    """One of the two numbers: what it is called, and its value of each translation."""
+
+    name: str
+    values: FloatArray
+
+
+def cloud_chart(
+    x: Axis,
+    y: Axis,
+    *,
+    fit: bool = False,
+    names: Sequence[str] = (),
+    label: Callable[[int], str] = "row {}".format,
+) -> Markup:
+    """Two numbers of the same translations, with the least-squares line where asked for.
+
+    A dot carries its name where there are `names`, else the row it stands for, so that a page can
+    show the translation behind it; `label` says which one that is.
+    """
+    known = np.isfinite(x.values) & np.isfinite(y.values)
+    a, b = x.values[known], y.values[known]
+    plot = panel(bounds(a), bounds(b))
+    parts = [*plot.horizontal(x.name), *plot.vertical(y.name)]
+    rows = np.flatnonzero(known)
+    if names:
+        parts += _named_dots(a, b, [names[int(n)] for n in rows], plot)
+    else:
+        parts += _dots(a, b, rows, plot, label) if len(a) <= DOTS else _shades(a, b, plot)
+    if fit:
+        parts += _fit(a, b, plot)
+    title = f"{y.name} against {x.name}"
+    return drawing(plot.width, plot.height, title, described(a, b), parts)
+
+
+def length_chart(
+    lengths: FloatArray, score: Axis, *, label: Callable[[int], str] = "row {}".format
+) -> Markup:
+    """Scores against the length of a translation, with median and quartiles of each bucket."""
+    known = np.isfinite(score.values)
+    words, values = lengths[known], score.values[known]
+    plot = panel(bounds(words), bounds(values))
+    rows = np.flatnonzero(known)
+    parts = [*plot.horizontal("words of the translation"), *plot.vertical(score.name)]
+    few = len(words) <= DOTS
+    parts += _dots(words, values, rows, plot, label) if few else _shades(words, values, plot)
+    middles, quarters = buckets(words, values)
+    if len(middles):
+        upper = [(m, q[2]) for m, q in zip(middles, quarters, strict=True)]
+        lower = [(m, q[0]) for m, q in zip(middles, quarters, strict=True)]
+        parts.append(
+            element("polygon", points=_points([*upper, *reversed(lower)], plot), class_="spread")
+        )
+        line = [(m, q[1]) for m, q in zip(middles, quarters, strict=True)]
+        parts.append(element("polyline", points=_points(line, plot), class_="fit"))
+    title = f"{score.name} against length"
+    return drawing(plot.width, plot.height, title, described(words, values), parts)
+
+
+def correlation(a: FloatArray, b: FloatArray) -> float:
+    """Pearson's r of the pairs that are known; NaN where it is not defined.
+
+    >>> correlation(np.array([1.0, 2, np.nan]), np.array([2.0, 4, 5]))
+    1.0
+    """
+    known = np.isfinite(a) & np.isfinite(b)
+    x, y = a[known], b[known]
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    x, y = x - x.mean(), y - y.mean()
+    return float(x @ y / np.sqrt((x @ x) * (y @ y)))
+
+
+def described(a: FloatArray, b: FloatArray) -> str:
+    """How close two numbers go together, in words."""
+    r = correlation(a, b)
+    return f"r = {r:.3f}, n = {len(a):,}" if r == r else f"n = {len(a):,}"
+
+
+def darkest(x: FloatArray, y: FloatArray) -> int:
+    """The number of translations that the darkest shade stands for; 0 where they are dots."""
+    known = np.isfinite(x) & np.isfinite(y)
+    if known.sum() <= DOTS:
+        return 0
+    counts, _, _ = _counted(x[known], y[known], bounds(x[known]), bounds(y[known]))
+    return int(counts.max())
+
+
+def outermost(x: FloatArray, y: FloatArray) -> list[int]:
+    """The rows farthest from the middle, by Mahalanobis's distance: off the trend is far.
+
+    >>> x = np.array([1.0, 2, 3, 4, 5, 6, 7])
+    >>> outermost(x, np.array([1.0, 2, 3, 9, 5, 6, 7]))[0]
+    3
+    """
+    rows = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    if len(rows) < 2:
+        return [int(row) for row in rows]
+    places = np.stack([x[rows], y[rows]])  # (2, known)
+    places = places - places.mean(axis=1, keepdims=True)
+    places /= np.maximum(places.std(axis=1, keepdims=True), 1e-12)
+    inverse = np.linalg.pinv(places @ places.T / len(rows))
+    far = np.einsum("in,ij,jn->n", places, inverse, places)
+    return [int(rows[n]) for n in np.argsort(-far, kind="stable")[:OUTERMOST]]
+
+
+def shown_pair(x: float, y: float) -> str:
+    """Two numbers of a translation.
+
+    >>> shown_pair(12.345, 45)
+    '12.3 / 45'
+    """
+    return f"{x:.3g} / {y:.3g}"
+
+
+def buckets(words: FloatArray, values: FloatArray) -> tuple[list[float], list[FloatArray]]:
+    """Translations in equal shares by length: the median length, and the quartiles of the values.
+
+    Translations of one length stay together, so there may be fewer buckets.
+    """
+    if len(words) < 2 * BUCKETS:
+        return [], []
+    edges = np.unique(np.quantile(words, np.linspace(0, 1, BUCKETS + 1)))
+    place = np.clip(np.searchsorted(edges, words, side="right") - 1, 0, max(len(edges) - 2, 0))
+    groups = [place == n for n in range(max(len(edges) - 1, 1))]
+    kept = [mask for mask in groups if mask.sum() >= 3]
+    middles = [float(np.median(words[mask])) for mask in kept]
+    return middles, [np.percentile(values[mask], [25, 50, 75]) for mask in kept]
+
+
+def _named_dots(
+    a: FloatArray, b: FloatArray, names: Sequence[str], plot: Panel
+) -> list[Markup]:
+    dots = [
+        element("circle", element("title", name), cx=plot.x(float(x)), cy=plot.y(float(y)), r=4.5)
+        for x, y, name in zip(a, b, names, strict=True)
+    ]
+    return [element("g", *dots, class_="dots")]
+
+
+def _dots(
+    a: FloatArray, b: FloatArray, rows: IntArray, plot: Panel, label: Callable[[int], str]
+) -> list[Markup]:
+    dots = [
+        element("circle", element("title", f"{label(int(row))}: {shown_pair(x, y)}"),
+                cx=plot.x(float(x)), cy=plot.y(float(y)), r=3, data_row=int(row))
+        for x, y, row in zip(a, b, rows, strict=True)
+    ]  # fmt: skip
+    return [element("g", *dots, class_="dots")]
+
+
+def _counted(
+    a: FloatArray, b: FloatArray, x: tuple[float, float], y: tuple[float, float]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """How many translations each cell holds, and its edges; what lies beyond counts at the edge."""
+    counts, xs, ys = np.histogram2d(np.clip(a, *x), np.clip(b, *y), bins=CELLS, range=[x, y])
+    return counts, xs, ys
+
+
+def _shades(a: FloatArray, b: FloatArray, plot: Panel) -> list[Markup]:
+    """Cells shaded by how many translations they hold, one path for each step of darkness."""
+    x, y = (plot.x.low, plot.x.high), (plot.y.low, plot.y.high)
+    counts, xs, ys = _counted(a, b, x, y)
+    wide = plot.x(float(xs[1])) - plot.x(float(xs[0]))
+    high = plot.y(float(ys[0])) - plot.y(float(ys[1]))
+    # Steps on a log scale: a cell of one is still seen beside a cell of a thousand.
+    level = np.ceil(STEPS * np.log1p(counts) / np.log1p(counts.max())).astype(int)
+    parts = []
+    for step in range(1, STEPS + 1):
+        cells = "".join(
+            f"M{compact(plot.x(float(xs[i])))} {compact(plot.y(float(ys[j + 1])))}"
+            f"h{compact(wide)}v{compact(high)}h-{compact(wide)}z"
+            for i, j in zip(*np.nonzero(level == step), strict=True)
+        )
+        opacity = PALEST + (1 - PALEST) * (step - 1) / (STEPS - 1)
+        if cells:
+            parts.append(element("path", d=cells, class_="shade", opacity=opacity))
+    return parts
+
+
+def _fit(a: FloatArray, b: FloatArray, plot: Panel) -> list[Markup]:
+    if correlation(a, b) != correlation(a, b):
+        return []
+    slope, start = np.polyfit(a, b, 1)
+    ends = [(float(x), float(start + slope * x)) for x in (a.min(), a.max())]
+    return [element("polyline", points=_points(ends, plot), class_="fit")]
+
+
+def _points(places: list[tuple[float, float]], plot: Panel) -> str:
+    low, high = plot.y.low, plot.y.high
+    return " ".join(
+        f"{compact(plot.x(x))},{compact(plot.y(min(max(y, low), high)))}" for x, y in places
+    )

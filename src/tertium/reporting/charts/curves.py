@@ -1,0 +1,194 @@
+"""Learning curves as lines and ablations as bars, both with their spread over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tertium.meta.curves import Curve, Point
+from tertium.reporting.charts.axes import DIGIT, LETTER, Panel, Scale, bounds, drawing, panel, words
+from tertium.reporting.markup import Markup, compact, element
+from tertium.reporting.names import letters, short_names
+
+COLOURS = 8  # of lines, then they repeat; their marks differ as well
+WIDTH, HEIGHT = 298.0, 280.0  # of the plot without names, of a picture of few lines
+LINE = 13.0  # pixels between two names at the ends of lines
+BAR = 22.0
+LONGEST = 26, 42  # letters of a test set's name beside a line, of a setting's beside a bar
+ALL = "all"
+
+
+def curve_chart(curve: Curve, title: str) -> Markup:
+    """Lines over growing data where sizes are numbers, bars where settings are names."""
+    points = curve.points()
+    growing = all(point.setting == str(point.size) for point in points)
+    return lines_chart(points, title) if growing else bars_chart(points, title)
+
+
+def lines_chart(points: Sequence[Point], title: str) -> Markup:
+    """A line for each test set over the number of examples, on a logarithmic scale."""
+    tests = list(dict.fromkeys(point.test for point in points))
+    short = short_names(tests, LONGEST[0])
+    spread = np.array([[p.low, p.high] for p in points]).ravel()
+    height = max(HEIGHT, LINE * len(tests) + 60)
+    lower = bounds(np.log10([point.size for point in points]))
+    plot = panel(lower, bounds(spread), width=WIDTH + 62, height=height)
+    parts = [*_sizes(plot, points), *plot.vertical("agreement")]
+    ends = []
+    for n, test in enumerate(tests):
+        own = sorted((p for p in points if p.test == test), key=lambda p: p.size)
+        known = [p for p in own if p.mean == p.mean]
+        parts += _line(known, plot, n)
+        if known:
+            ends.append((plot.y(known[-1].mean), n))
+    parts += _line_names(ends, tests, short, plot)
+    said = "; ".join(f"{p.test} with {p.size} examples: {p.mean:.3f}" for p in points)
+    width = plot.width + 18 + LETTER * max(map(letters, short), default=0)
+    return drawing(width, height, title, said, parts)
+
+
+def bars_chart(points: Sequence[Point], title: str) -> Markup:
+    """A bar for each setting below its test set, with what it loses or gains against all parts."""
+    tests = list(dict.fromkeys(point.test for point in points))
+    ordered = sorted(points, key=lambda p: tests.index(p.test))
+    settings = list(dict.fromkeys(point.setting for point in points))
+    short = dict(zip(settings, short_names(settings, LONGEST[1]), strict=True))
+    rows = len(points) + len(tests)
+    full = {point.test: point.mean for point in points if point.setting == ALL}
+    low, high = bounds(np.array([[p.mean, p.low, p.high] for p in points]).ravel())
+    left = 18 + LETTER * max(map(letters, short.values()), default=0)
+    x = Scale(min(low, 0.0), max(high, 0.0), left, left + 200)
+    height = rows * BAR + 52
+    plot = Panel(width=left + 270, height=height, x=x, y=Scale(0, 1, rows * BAR + 12, 6))
+    parts = plot.horizontal("agreement")
+    for place, point in enumerate(ordered):
+        before = tests.index(point.test) + 1  # headings above the bar
+        if not place or ordered[place - 1].test != point.test:
+            parts.append(_heading(point.test, place + before - 1, plot))
+        parts += _bar(point, short[point.setting], place + before, plot, full.get(point.test))
+    said = "; ".join(f"{p.setting} on {p.test}: {p.mean:.3f}" for p in ordered)
+    return drawing(plot.width, height, title, said, parts)
+
+
+def _heading(test: str, place: int, plot: Panel) -> Markup:
+    """The name of a test set above its bars, over the whole width."""
+    (short,) = short_names([test], int(plot.width / LETTER) - 2)
+    return element("text", element("title", test), short, x=6, y=10 + BAR * (place + 0.5) + 5,
+                   class_="name", font_weight=600)  # fmt: skip
+
+
+def _sizes(plot: Panel, points: Sequence[Point]) -> list[Markup]:
+    """The numbers of examples themselves are the ticks, as many as have room."""
+    parts = []
+    free = -np.inf
+    for size in sorted({point.size for point in points}):
+        place = plot.x(float(np.log10(size)))
+        parts.append(
+            element("line", x1=place, x2=place, y1=plot.y.end, y2=plot.y.start, class_="grid")
+        )
+        text = f"{size:,}"
+        half = DIGIT * len(text) / 2
+        if place - half > free:
+            parts.append(words(place, plot.y.start + 15, text, "tick", anchor="middle"))
+            free = place + half + DIGIT
+    middle = (plot.x.start + plot.x.end) / 2
+    parts.append(words(middle, plot.y.start + 32, "training examples", "label", anchor="middle"))
+    return parts
+
+
+def _line(points: Sequence[Point], plot: Panel, number: int) -> list[Markup]:
+    def place(point: Point, value: float) -> tuple[float, float]:
+        return plot.x(float(np.log10(point.size))), plot.y(value)
+
+    colour = f"c{number % COLOURS}"
+    line = " ".join(",".join(map(compact, place(p, p.mean))) for p in points)
+    parts = [element("polyline", points=line, class_=f"line {colour}")]
+    for p in points:
+        x, y = place(p, p.mean)
+        parts.append(
+            element("line", x1=x, x2=x, y1=plot.y(p.low), y2=plot.y(p.high),
+                    class_=f"seeds {colour}")
+        )  # fmt: skip
+        shown = f"{p.test}, {p.size:,} examples: {p.mean:.4f} ({p.runs} runs)"
+        parts.append(_mark(x, y, number, shown))
+    return parts
+
+
+def _mark(x: float, y: float, number: int, shown: str) -> Markup:
+    """A sign that tells lines apart without their colour: disc, square, diamond, triangle."""
+    shapes = (
+        "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+        "M-3.6 -3.6h7.2v7.2h-7.2z",
+        "M0 -5L5 0L0 5L-5 0z",
+        "M0 -5L4.6 3.6H-4.6z",
+    )
+    # Colours repeat after eight lines: the next sign goes with them then.
+    shape = shapes[(number + number // COLOURS) % len(shapes)]
+    return element(
+        "path", element("title", shown), d=shape, class_=f"mark c{number % COLOURS}",
+        transform=f"translate({compact(x)} {compact(y)})",
+    )  # fmt: skip
+
+
+def _line_names(
+    ends: Sequence[tuple[float, int]], names: Sequence[str], short: Sequence[str], plot: Panel
+) -> list[Markup]:
+    """Names at the ends of lines behind their signs, moved apart where they would cover each other.
+
+    Where the last would then stand below the plot, those above it move up.
+    """
+    parts = []
+    ordered = sorted(ends)
+    places = apart([y for y, _ in ordered], plot.y.start)
+    for (_, n), y in zip(ordered, places, strict=True):
+        parts.append(_mark(plot.x.end + 10, y, n, names[n]))
+        parts.append(
+            element("text", element("title", names[n]), short[n], x=plot.x.end + 20, y=y + 4,
+                    class_="name")
+        )  # fmt: skip
+    return parts
+
+
+def apart(places: Sequence[float], last: float) -> list[float]:
+    """Ascending places moved so that they are a line apart, none beyond the last.
+
+    >>> apart([10, 12, 50, 51], 58)
+    [10, 23.0, 45.0, 58]
+    """
+    moved: list[float] = []
+    for place in places:
+        moved.append(max(place, moved[-1] + LINE) if moved else place)
+    for n in range(len(moved) - 1, -1, -1):
+        moved[n] = min(moved[n], moved[n + 1] - LINE if n + 1 < len(moved) else last)
+    return moved
+
+
+def _bar(
+    point: Point, name: str, place: int, plot: Panel, full: float | None
+) -> list[Markup]:
+    top = 10 + BAR * place
+    middle = top + BAR / 2
+    whole = point.setting == ALL
+    parts = [
+        element("text", element("title", point.setting), name, x=plot.x.start - 8, y=middle + 4,
+                class_="name", text_anchor="end")
+    ]  # fmt: skip
+    if point.mean != point.mean:
+        return [*parts, words(plot.x.end + 8, middle + 4, "–", "tick")]
+    zero, end = plot.x(0.0), plot.x(point.mean)
+    shown = f"{point.setting}, {point.test}: {point.mean:.4f}"
+    parts.append(
+        element("rect", element("title", shown), x=min(zero, end), y=top + 3,
+                width=abs(end - zero), height=BAR - 6, class_="bar whole" if whole else "bar")
+    )  # fmt: skip
+    if point.low < point.high:
+        parts.append(
+            element("line", x1=plot.x(point.low), x2=plot.x(point.high), y1=middle, y2=middle,
+                    class_="interval")
+        )  # fmt: skip
+    text = f"{point.mean:.3f}"
+    if full is not None and full == full and not whole:
+        text = f"{point.mean - full:+.3f}"
+    parts.append(words(plot.x.end + 8, middle + 4, text, "tick"))
+    return parts

@@ -1,0 +1,63 @@
+"""How values show themselves in a notebook: a table, a picture, and the style they need."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tertium.evaluation.comparison import Comparison
+from tertium.evaluation.scoring import Evaluation
+from tertium.metrics.base.explanation import Explanation
+from tertium.reporting.charts.axes import bounds
+from tertium.reporting.charts.pictures import figure, ranking_pictures
+from tertium.reporting.charts.rows import ridge_chart
+from tertium.reporting.markup import Markup, element, join
+from tertium.reporting.page.explained import explanation
+from tertium.reporting.page.page import resource
+from tertium.reporting.tables.evaluations import comparison_table, system_table
+from tertium.reporting.tables.html import html_table
+from tertium.reporting.tables.table import Cell, Table, number
+from tertium.scores import Scores
+
+
+def show_scores(scores: Scores) -> str:
+    """One metric on one system: its score, the spread of the segments, and their outline."""
+    values = scores.segments[np.isfinite(scores.segments)]
+    quartiles = np.percentile(values, [0, 25, 50, 75, 100]) if values.size else [np.nan] * 5
+    places = scores.decimals
+    header = ["metric", "system", "segments", "lowest", "quarter", "median", "three quarters",
+              "highest"]  # fmt: skip
+    name = scores.name or scores.metric
+    row: list[Cell | str] = [name, number(scores.system, places, "best"), number(len(scores), 0)]
+    row += [number(float(value), places) for value in quartiles]
+    warned = [f"warning: {kind}: {count}" for kind, count in scores.warnings.items()]
+    notes = [text for text in (scores.verbose, scores.signature, *warned) if text]
+    table = html_table(Table(header, [row], notes=notes))
+    low, high = bounds(values)
+    if not values.size or low == high:
+        return fragment(table)
+    chart = ridge_chart(["segments"], [values], title=name,
+                        higher_is_better=scores.higher_is_better)  # fmt: skip
+    return fragment(table, figure(chart, f"{name}, {len(scores)} segments"))
+
+
+def show_evaluation(evaluation: Evaluation) -> str:
+    """Systems x metrics, and the systems in their order."""
+    return fragment(html_table(system_table(evaluation)), ranking_pictures(evaluation, None))
+
+
+def show_comparison(comparison: Comparison) -> str:
+    """The same with p-values and clusters."""
+    table = html_table(comparison_table(comparison))
+    return fragment(table, ranking_pictures(comparison.evaluation, comparison))
+
+
+def show_explanation(explained: Explanation) -> str:
+    """Heat maps, transport plans, reasons and votes, whatever there is."""
+    heading = element("p", element("b", f"{explained.metric}: {explained.score:.4f}"))
+    return fragment(Markup("") if explained.reasons else heading, explanation(explained))
+
+
+def fragment(*parts: Markup) -> str:
+    """A piece of HTML with the style of reports."""
+    style = element("style", Markup(resource("pictures.css")))
+    return str(element("div", style, join(parts), class_="tertium"))

@@ -1,0 +1,245 @@
+"""The first thing on a page: systems x metrics with intervals and clusters, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tertium.evaluation.comparison import Comparison
+from tertium.evaluation.resampling import Interval
+from tertium.evaluation.scoring import Evaluation
+from tertium.reporting.charts.axes import Scale
+from tertium.reporting.markup import Markup, element, escape, join
+from tertium.reporting.names import short_names, shown_name
+from tertium.reporting.page.grid import Grid, metric_names
+from tertium.reporting.tables.evaluations import document_table, pair_table
+from tertium.reporting.tables.html import html_table
+from tertium.reporting.tables.table import Cell, Table
+from tertium.scores import Scores
+
+MOST_ROWS = 2000  # of the table of documents
+TRACK = 120  # pixels of the line below a score
+LONGEST_NAME = 28  # letters of a system's name in the table
+
+
+def overview(evaluation: Evaluation, comparison: Comparison | None, grid: Grid) -> Markup:
+    """The whole section below its heading."""
+    parts: list[Markup] = []
+    said = findings(evaluation, comparison)
+    if said:
+        parts.append(element("ul", *(element("li", text) for text in said), class_="findings"))
+    parts.append(system_scores(evaluation, comparison))
+    if comparison is not None and evaluation.metrics:
+        parts.append(_pairs(comparison))
+    if evaluation.testset.documents:
+        parts.append(_documents(evaluation))
+    parts.append(_warnings(evaluation, grid))
+    signatures = [s.signature for s in evaluation.scores[evaluation.systems[0]].values()]
+    parts.append(signature_list([text for text in signatures if text]))
+    return join(parts)
+
+
+def system_scores(evaluation: Evaluation, comparison: Comparison | None) -> Markup:
+    """Systems x metrics, sortable; each score with its interval and its cluster."""
+    names = metric_names(evaluation)
+    head = [_sorter("system", "")]
+    for metric in evaluation.metrics:
+        up = evaluation.of_metric(metric)[0].higher_is_better
+        head.append(_sorter(f"{names[metric]} {'↑' if up else '↓'}", "number"))
+    rows = []
+    short = short_names(evaluation.systems, LONGEST_NAME)
+    for place, system in enumerate(evaluation.systems):
+        base = element("span", " baseline", class_="muted base") if comparison and not place else ""
+        cells = [_score(evaluation, comparison, place, metric) for metric in evaluation.metrics]
+        name = shown_name(system, short[place])
+        rows.append(element("tr", element("th", name, base, scope="row"), *cells))
+    table = element(
+        "table", element("caption", "Scores of systems"),
+        element("thead", element("tr", *head)), element("tbody", *rows),
+        class_="sortable scores",
+    )  # fmt: skip
+    frame = element("div", table, class_="scroll", tabindex=0, role="region",
+                    aria_label="Scores of systems")  # fmt: skip
+    return join([frame, element("p", *_legend(evaluation, comparison), class_="note")])
+
+
+def _sorter(name: str, style: str) -> Markup:
+    button = element("button", name, type="button")
+    return element("th", button, scope="col", class_=style or None, aria_sort="none")
+
+
+def _score(
+    evaluation: Evaluation, comparison: Comparison | None, place: int, metric: str
+) -> Markup:
+    system = evaluation.systems[place]
+    scores = evaluation.scores[system][metric]
+    best = len(evaluation.systems) > 1 and place in best_systems(evaluation.of_metric(metric))
+    parts = [element("span", f"{scores.system:.{scores.decimals}f}", class_="score")]
+    if comparison is not None:
+        parts += _standing(comparison, place, system, metric)
+    bounds = evaluation.intervals.get(system, {}).get(metric)
+    if bounds is not None:
+        every = [evaluation.intervals[s][metric] for s in evaluation.systems]
+        parts.append(_track(scores.system, bounds, every))
+        low, high = (f"{v:.{scores.decimals}f}" for v in (bounds.low, bounds.high))
+        parts.append(element("span", f" {low} to {high}", class_="muted range"))
+    return element("td", *parts, class_="number best" if best else "number",
+                   data_value=repr(scores.system))  # fmt: skip
+
+
+def _track(value: float, own: Interval, every: Sequence[Interval]) -> Markup:
+    """The interval as a line beside those of the other systems; the numbers stand above it."""
+    x = Scale(min(i.low for i in every), max(i.high for i in every), 5, TRACK - 5)
+    return element(
+        "svg",
+        element("line", x1=3, x2=TRACK - 3, y1=6, y2=6, class_="rail"),
+        element("line", x1=x(own.low), x2=x(own.high), y1=6, y2=6, class_="interval"),
+        element("circle", cx=x(value), cy=6, r=4, class_="dot"),
+        width=TRACK, height=12, viewBox=f"0 0 {TRACK} 12", class_="track", aria_hidden="true",
+    )  # fmt: skip
+
+
+def _standing(comparison: Comparison, place: int, system: str, metric: str) -> list[Markup]:
+    """The mark of a significant difference from the baseline, and the cluster."""
+    cluster = comparison.clusters[metric][place]
+    badge = element("span", element("span", " cluster ", class_="hidden"), str(cluster),
+                    class_=f"cluster k{min(cluster, 4)}", title=f"cluster {cluster}")  # fmt: skip
+    if not place:
+        return [element("span", class_="mark"), badge]
+    p = comparison.p_value(metric, system)
+    better = comparison.difference(metric, system) > 0
+    sign, style = ("▲", "good") if better else ("▼", "bad")
+    word = "better" if better else "worse"
+    said = f"{word} than"
+    if not p < comparison.alpha:
+        sign, style, said = "", "", "not told apart from"
+    baseline, sure = comparison.baseline, f", p = {p:.4f} "
+    hidden = element("span", f" {said} ", element("bdi", baseline), sure, class_="hidden")
+    title = f"{said} {baseline}{sure}".strip()
+    return [element("span", sign, hidden, class_=f"mark {style}".strip(), title=title), badge]
+
+
+def _legend(evaluation: Evaluation, comparison: Comparison | None) -> list[Markup | str]:
+    parts: list[Markup | str] = ["↑ higher is better, ↓ lower is better; the best in bold. "]
+    if evaluation.intervals:
+        parts.append("Below a score stands its 95 % bootstrap interval. ")
+    if comparison is not None:
+        how = "bootstrap samples" if comparison.test == "bootstrap" else "randomisation trials"
+        parts += [
+            "▲ ▼: significantly better or worse than ", element("bdi", comparison.baseline),
+            " (paired, "
+            f"p < {comparison.alpha:g}, {comparison.resamples:,} {how}, seed {comparison.seed}). "
+            "Numbers in boxes are clusters: each system of one is significantly better than every "
+            "system of the next. ",
+        ]  # fmt: skip
+    return parts
+
+
+def findings(evaluation: Evaluation, comparison: Comparison | None) -> list[Markup]:
+    """What the table says, in sentences."""
+    systems, metrics = evaluation.systems, evaluation.metrics
+    if len(systems) < 2:
+        return []
+    names = metric_names(evaluation)
+    winners: dict[int, list[str]] = {}
+    for metric in metrics:
+        for place in best_systems(evaluation.of_metric(metric)):
+            winners.setdefault(place, []).append(metric)
+    said = []
+    for place, won in sorted(winners.items(), key=lambda entry: -len(entry[1])):
+        which = ", ".join(names[m] for m in won)
+        if len(won) == len(metrics) > 1:
+            which = "both metrics" if len(metrics) == 2 else f"all {len(metrics)} metrics"
+        alone = [m for m in won if comparison and comparison.clusters[m].count(1) == 1]
+        sure = _how_sure(len(alone), len(won)) if comparison else ""
+        said.append(join([element("bdi", systems[place]), f" is best under {which}{sure}."]))
+    return said + _orders(evaluation)
+
+
+def _how_sure(alone: int, won: int) -> str:
+    if alone == won:
+        return ", significantly ahead of all others"
+    return f", significantly ahead of all others under {alone} of them" if alone else (
+        ", but not significantly ahead of all others"
+    )
+
+
+def _orders(evaluation: Evaluation) -> list[Markup]:
+    """Whether the metrics put the systems into one order."""
+    if len(evaluation.metrics) < 2:
+        return []
+    orders: set[tuple[int, ...]] = set()
+    for metric in evaluation.metrics:
+        scores = evaluation.of_metric(metric)
+        sign = -1.0 if scores[0].higher_is_better else 1.0
+        order = np.argsort([sign * s.system for s in scores], kind="stable")
+        orders.add(tuple(order.tolist()))
+    every = "Both" if len(evaluation.metrics) == 2 else "All"
+    if len(orders) == 1:
+        return [escape(f"{every} metrics put the systems into the same order.")]
+    return [escape(f"The metrics put the systems into {len(orders)} different orders.")]
+
+
+def best_systems(scores: Sequence[Scores]) -> list[int]:
+    """The places of the best score, alone or with equals."""
+    values = [s.system for s in scores]
+    best = max(values) if scores[0].higher_is_better else min(values)
+    return [n for n, value in enumerate(values) if value == best]
+
+
+def _pairs(comparison: Comparison) -> Markup:
+    tables = [pair_table(comparison, metric) for metric in comparison.evaluation.metrics]
+    note = join(element("p", text, class_="note") for text in tables[0].notes)  # of all the same
+    shown = [html_table(replace(table, notes=()), style="pairs") for table in tables]
+    title = element("summary", "p-values of all pairs of systems")
+    return element("details", title, note, *shown)
+
+
+def _documents(evaluation: Evaluation) -> Markup:
+    count = len(evaluation.systems) * len(set(evaluation.testset.documents))
+    if count > MOST_ROWS:
+        text = f"{count:,} scores of documents are too many for a page: tertium score -dl has them."
+        return element("p", text, class_="note")
+    title = "Scores of documents"
+    table = html_table(replace(document_table(evaluation), title=title), sortable=True)
+    return element("details", element("summary", title), table)
+
+
+def _warnings(evaluation: Evaluation, grid: Grid) -> Markup:
+    """A table of what was counted: systems x kinds."""
+    counts: dict[str, list[int]] = {}
+    for kind, mask in grid.warnings.items():
+        found = np.bincount(grid.system_of[mask], minlength=len(grid.systems))
+        counts[kind] = found.tolist()
+    for place, system in enumerate(evaluation.systems):
+        for scores in evaluation.scores[system].values():
+            for kind, n in scores.warnings.items():
+                row = counts.setdefault(kind, [0] * len(evaluation.systems))
+                row[place] = max(row[place], n)
+    if not counts:
+        return element("p", "No warnings: no empty or copied output, nothing cut.", class_="note")
+    rows: list[list[Cell | str]] = [
+        [system, *(Cell(str(row[place]) if row[place] else "–", row[place])
+                   for row in counts.values())]
+        for place, system in enumerate(grid.systems)
+    ]  # fmt: skip
+    title = "Warnings: how many translations"
+    return html_table(Table(["system", *counts], rows, title=title))
+
+
+def signature_list(signatures: Sequence[str]) -> Markup:
+    """Signatures with a button each that copies it."""
+    if not signatures:
+        return Markup("")
+    lines = [
+        element("li", element("code", text),
+                element("button", "Copy", type="button", class_="copy", data_copy=text,
+                        aria_label=f"Copy the signature of {text.partition('|')[0]}"))
+        for text in signatures
+    ]  # fmt: skip
+    everything = element("button", "Copy all", type="button", class_="copy",
+                         data_copy="\n".join(signatures))  # fmt: skip
+    parts = [element("h3", "Signatures"), element("ul", *lines, class_="signatures")]
+    return join([*parts, everything] if len(lines) > 1 else parts)

@@ -1,0 +1,157 @@
+"""A report is one HTML file: it opens from disk, asks nothing of any network, and runs no text.
+
+The page carries its style, script and data. A content security policy names the script by its
+hash, so that even a segment that slipped through every escape could not run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+
+from tertium.atomic import write_text
+from tertium.evaluation.comparison import Comparison
+from tertium.evaluation.scoring import Evaluation
+from tertium.meta.curves import Curve
+from tertium.meta.judged import JudgedSet
+from tertium.reporting.charts.pictures import pictures
+from tertium.reporting.markup import Markup, element, escape, join
+from tertium.reporting.page.explained import Explained
+from tertium.reporting.page.grid import Grid
+from tertium.reporting.page.overview import overview, signature_list
+from tertium.reporting.page.payload import encode
+from tertium.reporting.tables.html import html_table
+from tertium.reporting.tables.table import Table
+from tertium.version import __version__
+
+# The first part stands in the head, before anything is painted; the others are one script at the
+# end, in which what a part names is known to those after it.
+EARLY = "theme"
+SCRIPT = ("elements", "tables", "data", "query", "differences", "results", "start")
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Report:
+    """Everything a page shows; what is not there has no section.
+
+    `grid` holds the translations; `agreement` are tables of how well metrics agree with people;
+    `explained` what was explained when the report was made; `curves` are named; `judged` are sets
+    of which the pictures show whole systems against people. `findings` are sentences, the metric
+    they are about apart; they and the `signatures` stand where there is no evaluation.
+    """
+
+    grid: Grid
+    title: str = "Translations judged"
+    evaluation: Evaluation | None = None
+    comparison: Comparison | None = None
+    agreement: tuple[Table, ...] = ()
+    explained: tuple[Explained, ...] = ()
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+    judged: tuple[JudgedSet, ...] = ()
+    findings: tuple[tuple[str, str], ...] = ()
+    signatures: tuple[str, ...] = ()
+
+    def html(self) -> str:
+        """The page."""
+        early, script, sections = _script(EARLY), _script(*SCRIPT), self._sections()
+        links = [(name, title) for name, title, _ in sections] + [("segments", "Segments")]
+        values = {
+            "title": escape(self.title),
+            "policy": escape(_policy(early, script)),
+            "style": Markup(resource("pictures.css") + resource("page.css")),
+            "early": Markup(early),
+            "script": Markup(script),
+            "subtitle": self._subtitle(),
+            "sections": join(_section(*part) for part in sections),
+            "links": join(
+                element("li", element("a", title, href=f"#{name}")) for name, title in links
+            ),
+            "explained": self._explained_note(),
+            "data": Markup(encode(self.grid, self.explained)),
+            "version": escape(__version__),
+        }
+        return _PLACEHOLDER.sub(lambda found: values[found[1]], resource("page.html"))
+
+    def write(self, path: str | Path) -> None:
+        """Write the page, whole or not at all."""
+        write_text(path, self.html())
+
+    def _sections(self) -> list[tuple[str, str, Markup]]:
+        """The name, title and contents of every section before the segments."""
+        found = []
+        if self.evaluation is not None:
+            contents = overview(self.evaluation, self.comparison, self.grid)
+            found.append(("overview", "Overview", contents))
+        elif self.findings or self.signatures:
+            found.append(("overview", "Overview", self._overview()))
+        if self.agreement:
+            tables = join(html_table(table, sortable=True) for table in self.agreement)
+            found.append(("agreement", "Agreement with people", tables))
+        drawn = pictures(self.grid, self.evaluation, self.comparison, self.curves,
+                         self.judged)  # fmt: skip
+        if drawn:
+            found.append(("pictures", "Pictures", drawn))
+        return found
+
+    def _overview(self) -> Markup:
+        """What was found and the signatures, of a page without an evaluation."""
+        lines = [element("li", element("bdi", name), f" {text}.") for name, text in self.findings]
+        said = element("ul", *lines, class_="findings") if lines else Markup("")
+        return join([said, signature_list(self.signatures)])
+
+    def _subtitle(self) -> Markup:
+        grid = self.grid
+        documents = len({item.document for item in grid.items if item.document})
+        counts = [
+            (len(grid.systems), "system"), (len(grid.items), "segment"),
+            (documents, "set" if self.judged else "document"), (len(grid.columns), "metric"),
+        ]  # fmt: skip
+        said = [f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counts if n]
+        judged = 0 if grid.human is None else int((grid.human == grid.human).sum())
+        said += [f"{judged:,} human scores"] if judged else []
+        return escape(" · ".join(said))
+
+    def _explained_note(self) -> Markup:
+        if not self.explained:
+            return escape(
+                "No explanations were made for this page: they exist for metrics that can explain "
+                "(BERTR, BERTScore, WMD, tertium-small, entailment) and for rankers."
+            )
+        items = sorted({e.item for e in self.explained})
+        labels = ", ".join(self.grid.items[n].label for n in items[:40])
+        more = f" and {len(items) - 40} more" if len(items) > 40 else ""
+        return escape(
+            f"Explanations were made for {len(items)} segments where the metrics, people or "
+            f"systems differ most: {labels}{more}."
+        )
+
+
+@lru_cache(maxsize=16)
+def resource(name: str) -> str:
+    """A file of this package: the template, the style or the script."""
+    return (files("tertium.reporting.page") / name).read_text(encoding="utf-8")
+
+
+def _script(*parts: str) -> str:
+    return "".join(resource(f"script/{part}.js") for part in parts)
+
+
+def _section(name: str, title: str, contents: Markup) -> Markup:
+    heading = element("h2", title, id=f"{name}-title")
+    return element("section", heading, contents, id=name, aria_labelledby=f"{name}-title")
+
+
+def _policy(*scripts: str) -> str:
+    digests = [hashlib.sha256(script.encode("utf-8")).digest() for script in scripts]
+    allowed = " ".join(f"'sha256-{base64.b64encode(d).decode('ascii')}'" for d in digests)
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )

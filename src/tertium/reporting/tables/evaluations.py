@@ -1,0 +1,207 @@
+"""Evaluations and comparisons as tables: what `tertium score` and `tertium compare` print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tertium.evaluation.comparison import Comparison
+from tertium.evaluation.scoring import Evaluation
+from tertium.reporting.tables.table import Cell, Table, number
+from tertium.scores import Scores
+
+FEW = 30  # segments below which resampling says little about others
+
+
+def system_table(
+    evaluation: Evaluation, decimals: int | None = None, *, warnings: bool = True
+) -> Table:
+    """Systems x metrics, the best of each metric marked, intervals where there are some."""
+    rows: list[list[Cell | str]] = []
+    for system in evaluation.systems:
+        row: list[Cell | str] = [system]
+        for metric in evaluation.metrics:
+            row.append(_score_cell(evaluation, system, metric, decimals))
+        rows.append(row)
+    header = ["system", *(_column_name(evaluation, metric) for metric in evaluation.metrics)]
+    said = warning_lines(evaluation) if warnings else []
+    return Table(header, rows, notes=[*_signatures(evaluation), *said])
+
+
+def document_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
+    """Systems and documents x metrics."""
+    rows: list[list[Cell | str]] = []
+    for system in evaluation.systems:
+        by_metric = {
+            metric: evaluation.scores[system][metric].documents(evaluation.testset.documents)
+            for metric in evaluation.metrics
+        }
+        for document in dict.fromkeys(evaluation.testset.documents):
+            cells = [
+                number(by_metric[m][document], _decimals(evaluation.scores[system][m], decimals))
+                for m in evaluation.metrics
+            ]
+            rows.append([system, document, *cells])
+    header = ["system", "document", *_column_names(evaluation)]
+    return Table(header, rows, left=frozenset({0, 1}))
+
+
+def segment_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
+    """Systems and segments x metrics; segments are numbered from 1."""
+    rows: list[list[Cell | str]] = []
+    for system in evaluation.systems:
+        scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
+        for n in range(len(evaluation.testset)):
+            cells = [number(float(s.segments[n]), _decimals(s, decimals)) for s in scores]
+            rows.append([system, Cell(str(n + 1), n + 1), *cells])
+    return Table(["system", "segment", *_column_names(evaluation)], rows)
+
+
+def comparison_table(
+    comparison: Comparison, decimals: int | None = None, *, warnings: bool = True
+) -> Table:
+    """Systems x (score, p against the baseline, cluster) for each metric."""
+    evaluation = comparison.evaluation
+    header = ["system"]
+    for metric in evaluation.metrics:
+        header += [_column_name(evaluation, metric), "p", "rank"]
+    rows: list[list[Cell | str]] = []
+    for place, system in enumerate(evaluation.systems):
+        shown = system if place else f"{system} (baseline)"
+        row: list[Cell | str] = [Cell(shown, system, more={"baseline": int(not place)})]
+        for metric in evaluation.metrics:
+            row.append(_score_cell(evaluation, system, metric, decimals))
+            row.append(_p_cell(comparison, system, metric) if place else Cell("", ""))
+            cluster = comparison.clusters[metric][place]
+            row.append(Cell(str(cluster), cluster))
+        rows.append(row)
+    how = (
+        f"p: against {comparison.baseline}, {_test(comparison)}, seed {comparison.seed}; "
+        f"* marks p < {comparison.alpha:g} (+ better, - worse)"
+    )
+    groups = "rank: every system of a rank is significantly better than all of later ranks"
+    said = warning_lines(comparison) if warnings else []
+    return Table(header, rows, notes=[how, groups, *_signatures(evaluation), *said], together=3)
+
+
+def pair_table(comparison: Comparison, metric: str) -> Table:
+    """The p-values of all pairs of systems under one metric, and who of two is the better one."""
+    systems = comparison.evaluation.systems
+    scores = comparison.evaluation.of_metric(metric)
+    sign = 1.0 if scores[0].higher_is_better else -1.0
+    rows: list[list[Cell | str]] = []
+    for a, system in enumerate(systems):
+        row: list[Cell | str] = [system]
+        for b in range(len(systems)):
+            p = float(comparison.p_values[metric][a, b])
+            better = sign * (scores[a].system - scores[b].system) > 0
+            row.append(_p(p, better, comparison.alpha) if a != b else Cell("", ""))
+        rows.append(row)
+    note = (
+        f"{_test(comparison)}; * marks p < {comparison.alpha:g}: "
+        "the row's system is better (+) or worse (-) than the column's"
+    )
+    title = f"p-values of all pairs, {_label(comparison.evaluation, metric)}"
+    return Table(["", *systems], rows, title=title, notes=[note])
+
+
+def long_pair_table(comparison: Comparison) -> Table:
+    """The p-values of all pairs of systems, a row for each metric and ordered pair."""
+    systems = comparison.evaluation.systems
+    rows: list[list[Cell | str]] = [
+        [metric, system, other, number(float(comparison.p_values[metric][a, b]), 4)]
+        for metric in comparison.evaluation.metrics
+        for a, system in enumerate(systems)
+        for b, other in enumerate(systems)
+        if a != b
+    ]
+    return Table(["metric", "system", "other", "p"], rows, left=frozenset({0, 1, 2}))
+
+
+def _test(comparison: Comparison) -> str:
+    if comparison.test == "bootstrap":
+        return f"paired bootstrap, {comparison.resamples} samples"
+    return f"paired randomisation, two-sided, {comparison.resamples} trials"
+
+
+def _column_names(evaluation: Evaluation) -> list[str]:
+    return [_column_name(evaluation, metric) for metric in evaluation.metrics]
+
+
+def _column_name(evaluation: Evaluation, metric: str) -> str:
+    up = evaluation.of_metric(metric)[0].higher_is_better
+    return f"{_label(evaluation, metric)} {'↑' if up else '↓'}"
+
+
+def _label(evaluation: Evaluation, metric: str) -> str:
+    """The name of a metric; two settings of one metric are told apart by their specs."""
+    first = evaluation.scores[evaluation.systems[0]]
+    titles = [first[m].name for m in evaluation.metrics]
+    return first[metric].name if titles.count(first[metric].name) == 1 else metric
+
+
+def _score_cell(
+    evaluation: Evaluation, system: str, metric: str, decimals: int | None
+) -> Cell:
+    scores = evaluation.scores[system][metric]
+    places = _decimals(scores, decimals)
+    best = scores.system == _best(evaluation.of_metric(metric)) and len(evaluation.systems) > 1
+    text, more = f"{scores.system:.{places}f}", {}
+    if system in evaluation.intervals:
+        bounds = evaluation.intervals[system][metric]
+        text += f" (μ = {bounds.mean:.{places}f} ± {bounds.half_width:.{places}f})"
+        column = _column_name(evaluation, metric)
+        more = {f"{column} low": bounds.low, f"{column} high": bounds.high}
+    return Cell(text, scores.system, "best" if best else "", more)
+
+
+def _p_cell(comparison: Comparison, system: str, metric: str) -> Cell:
+    better = comparison.difference(metric, system) > 0
+    return _p(comparison.p_value(metric, system), better, comparison.alpha)
+
+
+def _p(p: float, better: bool, alpha: float) -> Cell:
+    if p != p:
+        return number(p, 4)
+    if p >= alpha:
+        return Cell(f"{p:.4f}  ", p)
+    return Cell(f"{p:.4f} *{'+' if better else '-'}"[:9], p, "good" if better else "bad")
+
+
+def _best(scores: Sequence[Scores]) -> float:
+    values = [s.system for s in scores]
+    return max(values) if scores[0].higher_is_better else min(values)
+
+
+def _decimals(scores: Scores, wanted: int | None) -> int:
+    return scores.decimals if wanted is None else wanted
+
+
+def _signatures(evaluation: Evaluation) -> list[str]:
+    first = evaluation.scores[evaluation.systems[0]]
+    return [first[metric].signature for metric in evaluation.metrics]
+
+
+def _few_segments(evaluation: Evaluation) -> list[str]:
+    """A line where there are too few segments for tests to be trusted."""
+    count = len(evaluation.testset)
+    if count == 1:
+        return ["warning: one segment: there is nothing to resample, so p is undefined"]
+    if count < FEW:
+        return [f"warning: {count} segments: tests and intervals on fewer than {FEW} mislead"]
+    return []
+
+
+def warning_lines(results: Evaluation | Comparison) -> list[str]:
+    """One line for each kind of warning, with counts by system; then what tests cannot tell."""
+    if isinstance(results, Comparison):
+        return warning_lines(results.evaluation) + _few_segments(results.evaluation)
+    evaluation = results
+    counts: dict[str, dict[str, int]] = {}
+    for system in evaluation.systems:
+        for metric in evaluation.metrics:
+            for kind, count in evaluation.scores[system][metric].warnings.items():
+                counts.setdefault(kind, {})[system] = count
+    return [
+        f"warning: {kind}: " + ", ".join(f"{system} {n}" for system, n in by_system.items())
+        for kind, by_system in counts.items()
+    ]

@@ -1,0 +1,65 @@
+"""Tables of an explanation: words and pieces with their partners, features, groups, votes."""
+
+from __future__ import annotations
+
+from tertium.metrics.base.explanation import Reasons, TextComparison, Votes
+from tertium.reporting.tables.table import Cell, Table, number
+
+Rows = list[list[Cell | str]]
+
+TEXTS = frozenset({0, 1, 2})  # columns that hold no numbers
+
+
+def link_table(comparison: TextComparison, top: int) -> Table:
+    """The weakest links first; in a plan, those that move most over a distance."""
+    plan = comparison.is_plan
+    ordered = sorted(
+        comparison.links,
+        key=lambda link: -link.weight * link.similarity if plan else link.similarity,
+    )
+    rows: Rows = [
+        [comparison.hypothesis_pieces[link.hypothesis], comparison.other_pieces[link.other],
+         link.direction, number(link.similarity, 3), number(link.weight, 3)]
+        for link in ordered[:top]
+    ]  # fmt: skip
+    measure = "distance" if plan else "similarity"
+    header = ("translation", comparison.side, "looked for by", measure, "weight")
+    return Table(header, rows, left=TEXTS)
+
+
+def word_table(reasons: Reasons) -> Table:
+    """Each word of the translation with its partner, then the reference's words without one."""
+    rows: Rows = [
+        [m.hypothesis or "–", m.reference or "–", "" if m.relation == "none" else m.relation,
+         number(m.similarity, 2) if m.hypothesis and m.reference else ""]
+        for m in reasons.alignment
+    ]  # fmt: skip
+    return Table(("translation", "reference", "relation", "similarity"), rows, left=TEXTS)
+
+
+def group_table(reasons: Reasons) -> Table:
+    """What each group of features adds, the costliest first."""
+    ordered = sorted(reasons.groups.items(), key=lambda entry: entry[1])
+    rows: Rows = [[group, Cell(f"{value:+.3f}", value)] for group, value in ordered]
+    return Table(("group", "contribution"), rows)
+
+
+def feature_table(reasons: Reasons, top: int, title: str = "") -> Table:
+    """The features that matter most."""
+    rows: Rows = [
+        [c.feature, number(c.value, 3),
+         Cell(f"{c.contribution:+.3f}", c.contribution,
+              "good" if c.contribution > 0 else "bad" if c.contribution < 0 else "")]
+        for c in reasons.contributions[:top]
+    ]  # fmt: skip
+    return Table(("feature", "value", "contribution"), rows, title=title)
+
+
+def vote_table(votes: Votes) -> Table:
+    """The chance of each row's translation to beat each other one, which are numbered."""
+    numbers = [str(n + 1) for n in range(len(votes.names))]
+    rows: Rows = [
+        [f"{n + 1}: {name}", *("" if n == m else number(p, 3) for m, p in enumerate(chances))]
+        for n, (name, chances) in enumerate(zip(votes.names, votes.chances, strict=True))
+    ]
+    return Table(("translation", *numbers), rows)

@@ -1,0 +1,65 @@
+"""A browser for all tests of the page, and the pages they open."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.reporting import chromium
+
+from tertium.data.testset import TestSet
+from tertium.evaluation.comparison import compare
+from tertium.metrics.base.explanation import Votes
+from tertium.metrics.base.metric import load_metric
+from tertium.reporting.page.explained import Explained, explanation, win_probabilities
+from tertium.reporting.page.reports import evaluation_report
+from tertium.scores import ScoreMatrix
+
+
+@pytest.fixture(scope="session")
+def running_browser() -> Iterator[chromium.Browser]:
+    if os.name != "posix":
+        pytest.skip("needs Linux or macOS: the browser is driven over inherited descriptors")
+    program = chromium.find()
+    if program is None:
+        pytest.skip("needs Chromium: install it, or name its program in CHROMIUM")
+    with chromium.browsing(program) as found:
+        yield found
+
+
+@pytest.fixture
+def browser(running_browser: chromium.Browser) -> chromium.Browser:
+    """A browser with a window of usual size that prefers light."""
+    running_browser.resize(1280, 900)
+    running_browser.media(scheme="light")
+    return running_browser
+
+
+@pytest.fixture(scope="session")
+def people(example: TestSet) -> ScoreMatrix:
+    """Invented human scores of the example, a few of them missing."""
+    values = np.random.default_rng(7).normal([[80.0], [60.0], [30.0]], 12, (3, len(example)))
+    values[:, 40:] = np.nan
+    return ScoreMatrix("human", tuple(example.systems), values)
+
+
+@pytest.fixture(scope="session")
+def page(
+    example: TestSet, people: ScoreMatrix, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The example under three metrics, with people and three kinds of explanations."""
+    results = compare(example, ["bleu", "chrf", "ter"], resamples=100)
+    explained = []
+    for name in ("bertscore:encoder=toy", "wmd:encoder=toy"):
+        metric = load_metric(name)
+        html = explanation(metric.explain(example.segments("fair")[3]))
+        explained.append(Explained(item=3, system=1, title=metric.label, html=html))
+    chances = ((0.5, 0.8, 0.9), (0.2, 0.5, 0.7), (0.1, 0.3, 0.5))
+    wins = win_probabilities(Votes(names=tuple(example.systems), chances=chances), "Pairwise")
+    explained.append(Explained(item=3, system=-1, title="Pairwise", html=wins))
+    path = tmp_path_factory.mktemp("report") / "page.html"
+    evaluation_report(results, human=people, explained=explained, title="Example").write(path)
+    return path

@@ -1,0 +1,158 @@
+"""The tables of meta-evaluation say what is best, what is as good, and how much was judged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tertium.errors import DataError, UsageError
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import Task, tasks_for
+from tertium.reporting.charts import scatter
+from tertium.reporting.tables.agreements import (
+    agreement_findings,
+    agreement_table,
+    left_out_lines,
+    p_value_table,
+    rank_table,
+)
+from tertium.reporting.tables.table import render
+from tertium.scores import ScoreMatrix
+
+
+def make_set(name, seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=(4, 50))
+    systems = ("A", "B", "C", "D")
+    metrics = [
+        ScoreMatrix(label, systems, truth + rng.normal(0, spread, truth.shape))
+        for label, spread in (("bad", 6.0), ("good", 0.3), ("fair_1", 1.0))
+    ]
+    return JudgedSet.align(name, metrics, human=ScoreMatrix("da", systems, truth))
+
+
+@pytest.fixture(scope="module")
+def results():
+    sets = [make_set("de-en", 1), make_set("fi-en", 2)]
+    return MetaEvaluation(sets).run(tasks_for(["de-en", "fi-en"], "pearson", samples=100))
+
+
+def test_rows_are_ordered_by_the_average_and_marked(results):
+    table = agreement_table(results, results.tasks)
+    assert [row[0] for row in table.rows[:3]] == ["good", "fair_1", "bad"]
+    assert table.rows[0][1].text.startswith("** 0.9")
+    assert table.rows[0][1].mark == "best"
+    assert table.rows[0][1].value == results.tasks[0].values[1]
+    assert not table.rows[1][1].text.startswith("*")
+    assert [cell.text for cell in table.footer[0][1:3]] == ["200", "200"]
+    assert table.title == "Pearson r, segment level"
+    assert any("perm-both" in note for note in table.notes)
+
+
+def test_one_column_has_no_average(results):
+    table = agreement_table(results, results.tasks[:1], 2, intervals=True)
+    assert list(table.header) == ["metric", "de-en", "rank"]
+    text = table.rows[0][1].text
+    low, high = results.tasks[0].low[1], results.tasks[0].high[1]
+    assert text == f"** {results.tasks[0].values[1]:.2f} [{low:.2f}, {high:.2f}]"
+
+
+@pytest.mark.parametrize("style", ["text", "md", "latex", "tsv"])
+def test_tables_render_and_escape(style, results):
+    out = render(agreement_table(results, results.tasks), style)
+    assert ("fair\\_1" if style in ("md", "latex") else "fair_1") in out
+    assert "good" in render(rank_table(results), style)
+    assert "good" in render(p_value_table(results.tasks[0]), style)
+
+
+def test_findings_name_the_best_and_how_sure_it_is(results):
+    value = results.average.values[1]
+    assert agreement_findings(results) == [
+        ("good", f"agrees best with people: Pearson r {value:.3f} on average over 2 sets, "
+                 "significantly better than all others")
+    ]  # fmt: skip
+    untested = MetaEvaluation([make_set("x", 1)]).run([Task(sets=("x",), samples=0)])
+    ((name, said),) = agreement_findings(untested)
+    assert name == "good"
+    assert "significantly" not in said
+    alike = make_set("x", 1)
+    alike.scores[2] = alike.scores[1]
+    tested = MetaEvaluation([alike]).run([Task(sets=("x",), samples=50)])
+    assert agreement_findings(tested)[0][1].endswith(", not significantly better than fair_1")
+
+
+def test_p_values_are_those_of_the_row(results):
+    table = p_value_table(results.tasks[0])
+    assert list(table.header) == ["", "good", "fair_1", "bad"]
+    assert table.rows[0][3].value == results.tasks[0].p_values[1, 0] < 0.05
+    assert table.rows[0][1].text == ""
+
+
+def test_undefined_groups_and_missing_scores_are_in_the_table():
+    judged = make_set("x", 3)
+    judged.scores[0, 0, :7] = np.nan
+    judged.scores[2] = 1.0
+    result = MetaEvaluation([judged]).run([Task(sets=("x",), by="item", samples=20)])
+    table = agreement_table(result, result.tasks)
+    every = (*table.rows, *table.footer)
+    rows = {row[0] if isinstance(row[0], str) else row[0].text: row for row in every}
+    assert rows["without score (at most)"][1].value == 7
+    assert rows["fair_1"][1].text == "–"
+    assert "x: of 50 groups undefined: fair_1 50" in table.notes
+
+
+def test_lines_for_what_did_not_match():
+    people = ScoreMatrix("da", ("A", "B"), np.eye(2))
+    metrics = [ScoreMatrix(n, ("A", "Z"), np.eye(2)) for n in ("m", "n")]
+    judged = JudgedSet.align("x", metrics, human=people)
+    result = MetaEvaluation([judged]).run([Task(sets=("x",), samples=0)])
+    assert left_out_lines(result, {"x": {"no score": 1200}}) == [
+        "x: left out: no score: 1,200",
+        "x: scored system that nobody judged: 1 (m, n)",
+        "x: judged system without a metric score: 1 (m, n)",
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_scatter_plots_are_written_the_same_each_time(suffix, tmp_path):
+    pytest.importorskip("matplotlib")
+    files = [tmp_path / f"{n}{suffix}" for n in (1, 2)]
+    for file in files:
+        scatter.write_scatter(file, [make_set("de-en", 1)], level="segment")
+    assert files[0].stat().st_size > 1000
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_scatter_shows_each_judged_point_and_its_correlation():
+    pytest.importorskip("matplotlib")
+    sets = [make_set("de-en", 1), make_set("fi-en", 2)]
+    figure = scatter.scatter(sets)
+    assert len(figure.axes) == 6
+    assert figure.axes[0].get_title().startswith("de-en  r = ")
+    assert len(figure.axes[0].collections[0].get_offsets()) == 200
+    systems = scatter.scatter(sets, level="system")
+    assert len(systems.axes[0].collections[0].get_offsets()) == 4
+
+
+def test_scatter_refuses_before_the_work(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(UsageError, match="a plot is written to"):
+        scatter.check_plot(tmp_path / "x.jpeg")
+    with pytest.raises(DataError, match="does not exist"):
+        scatter.check_plot(tmp_path / "no" / "x.png")
+    with pytest.raises(DataError, match="nothing to plot"):
+        scatter.scatter([])
+    monkeypatch.setattr(scatter, "LARGEST", 2)
+    with pytest.raises(UsageError, match="too many panels"):
+        scatter.scatter([make_set("x", 1)])
+
+
+def test_scatter_names_the_extra_that_is_missing(tmp_path, monkeypatch):
+    import sys
+
+    from tertium.errors import MissingResourceError
+
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingResourceError, match=r'pip install "tertium\[report\]"'):
+        scatter.check_plot(tmp_path / "x.png")

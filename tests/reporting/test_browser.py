@@ -1,0 +1,680 @@
+"""The page in a real browser: it loads in silence, and everything on it does what it says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.reporting.chromium import Browser
+
+from tertium.data.testset import TestSet
+from tertium.evaluation.comparison import compare
+from tertium.evaluation.scoring import score
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import Task
+from tertium.reporting.page.reports import agreement_report, evaluation_report
+
+TAB, ENTER = 9, 13
+PAPER = "rgb(255, 255, 255)"
+
+
+@pytest.fixture
+def opened(browser: Browser, page: Path) -> Iterator[Browser]:
+    browser.open(page)
+    yield browser
+    assert browser.problems == []  # no error, no warning, no request
+
+
+def texts(browser: Browser, selector: str) -> list[str]:
+    found = browser.evaluate(
+        f"[...document.querySelectorAll({json.dumps(selector)})].map((n) => n.textContent)"
+    )
+    return list(found)
+
+
+def labels(browser: Browser) -> list[str]:
+    """The numbers of the segments shown, in their order."""
+    found = texts(browser, "#results tbody > tr.given > th")
+    return [hit[1] for text in found if (hit := re.match(r"# (\d+)", text))]
+
+
+def count(browser: Browser) -> str:
+    return texts(browser, "#count")[0]
+
+
+def test_the_page_loads_and_shows_the_first_segments(opened: Browser) -> None:
+    assert texts(opened, "h1") == ["Example"]
+    assert texts(opened, "h2") == ["Overview", "Agreement with people", "Pictures", "Segments"]
+    assert count(opened) == "48 segments found; 1 to 48 shown"
+    assert opened.evaluate("document.querySelector('#loading')") is None
+
+
+def test_search_finds_words_in_all_texts(opened: Browser, example: TestSet) -> None:
+    opened.choose("#query", "WPA3")
+    opened.wait("!document.querySelector('#count').textContent.startsWith('48 ')")
+    rows = [
+        n for n in range(len(example))
+        if any("wpa3" in text.lower() for text in
+               (example.sources[n], *example.references[n], example.systems["good"][n],
+                example.systems["poor"][n]))
+    ]  # fmt: skip
+    assert count(opened).startswith(f"{len(rows)} segment")
+    assert set(texts(opened, "#results mark")) == {"WPA3"}
+    opened.choose("#query", "no such words at all")
+    opened.wait("document.querySelector('.empty')")
+    assert count(opened).startswith("Nothing found")
+
+
+def test_headers_sort_and_say_so(opened: Browser, example: TestSet) -> None:
+    chrf = score(example, "chrf")
+    good = chrf.scores["good"]["chrf"].segments.round(2)
+    opened.choose("#metric", "1")
+    opened.click('#results [data-sort="left-1"]')
+    highest = [str(n + 1) for n in np.argsort(-good, kind="stable")]
+    assert labels(opened) == highest
+    state = "document.querySelector('#results [data-sort=\"left-1\"]').parentNode.ariaSort"
+    assert opened.evaluate(state) == "descending"
+    opened.click('#results [data-sort="left-1"]')
+    assert opened.evaluate(state) == "ascending"
+    assert labels(opened) == [str(n + 1) for n in np.argsort(good, kind="stable")]
+
+
+def test_filters_keep_what_they_say(opened: Browser, example: TestSet) -> None:
+    chrf = score(example, "chrf")
+    good, poor = (chrf.scores[s]["chrf"].segments.round(2) for s in ("good", "poor"))
+    opened.choose("#metric", "1")
+    opened.choose("#gap", "40")
+    assert count(opened).startswith(f"{int((np.abs(good - poor).round(2) >= 40).sum())} segments")
+    opened.choose("#gap", "")
+    lengths = np.array([len(text.split()) for text in example.systems["good"]])
+    opened.choose("#shortest", "12")
+    opened.choose("#longest", "15")
+    inside = int(((lengths >= 12) & (lengths <= 15)).sum())
+    assert count(opened).startswith(f"{inside} segments")
+    opened.choose("#shortest", "")
+    opened.choose("#longest", "")
+    opened.choose("#document", "0")
+    same = list(example.documents).count(example.documents[0])
+    assert count(opened).startswith(f"{same} segments")
+    opened.choose("#document", "-1")
+    opened.choose("#warning", "0")
+    assert labels(opened) == ["24"]  # the empty output of poor
+    assert texts(opened, "#results .badge")[0] == "empty hypothesis"
+
+
+def test_filters_are_counted_shown_and_cleared(opened: Browser) -> None:
+    assert opened.evaluate("$('clear').hidden") is True
+    opened.click('[data-ask="warned"]')
+    assert texts(opened, "#more-title") == ["More filters (1 active)"]
+    assert opened.evaluate("$('more').open") is True
+    opened.choose("#query", "no such words at all")
+    opened.wait("document.querySelector('.empty button')")
+    assert opened.evaluate("document.querySelectorAll('[aria-pressed=true]').length") == 0
+    opened.click(".empty button")
+    assert count(opened).startswith("144 translations")
+    assert texts(opened, "#more-title") == ["More filters"]
+    assert opened.evaluate("document.activeElement.id") == "query"
+
+
+def test_what_cannot_be_chosen_is_not_kept(opened: Browser) -> None:
+    opened.choose("#sort", "difference")
+    opened.choose("#right", "-2")
+    assert opened.evaluate("$('sort').value") == "number"
+    opened.choose("#left", "1")
+    opened.choose("#right", "2")
+    opened.choose("#left", "2")  # a system beside itself
+    assert opened.evaluate("$('right').value") == "-2"
+
+
+def test_a_link_to_a_segment_leads_there_or_says_that_it_is_not_here(opened: Browser) -> None:
+    opened.evaluate("location.hash = '#segment-14'")
+    opened.wait("document.querySelector('#results .unfolded')")
+    assert opened.evaluate("document.activeElement.closest('th').textContent").startswith("# 14")
+    opened.evaluate("location.hash = '#segment-999'")
+    opened.wait("$('notice').textContent")
+    assert texts(opened, "#notice") == ["There is no segment 999 on this page."]
+    opened.evaluate("history.replaceState(null, '', location.pathname)")
+
+
+def test_two_systems_stand_side_by_side_with_their_differences(opened: Browser) -> None:
+    opened.choose("#left", "1")
+    opened.choose("#right", "2")
+    row = "#results tbody:nth-of-type(4) "
+    left, right = texts(opened, f"{row} .output")
+    assert left == "Does the kilo cost today really only 1.80 Euro?"
+    assert texts(opened, f"{row} del") == ["Does", "cost", "1.80"]
+    assert texts(opened, f"{row} ins") == ["Costs", "8.10"]
+    assert right.startswith("Costs the kilo today really only 8.10")
+    assert texts(opened, "#results thead th")[3:] == [
+        "fair: BLEU ↑", "poor: BLEU ↑", "first better by"
+    ]  # fmt: skip
+    legend = ["only in fair", "only in poor", "▲ fair better", "▼ poor better"]
+    assert texts(opened, "#legend > *") == legend
+    opened.choose("#page", "1.5")
+    opened.click("#marks")
+    assert texts(opened, f"{row} del") == []
+    assert texts(opened, "#legend > *") == legend[2:]
+    assert len(texts(opened, "#results del")) == 0
+
+
+DIFFERENCES: list[tuple[str, str, list[str], list[str]]] = [
+    ("a b c", "a c", ["b"], []),
+    ("one two three four", "one 2 3 four", ["two three"], ["2 3"]),
+    ("彼は日本に行く", "彼は中国に行く", ["日本"], ["中国"]),  # compared sign by sign
+    ("", "new words", [], ["new words"]),
+    ("same  same", "same same", [], []),  # blanks are no difference
+    ("e\u0301a", "ea", ["e\u0301a"], ["ea"]),
+]
+
+
+def test_words_that_differ_are_marked_in_runs(opened: Browser) -> None:
+    run = "marked({}, {}, {}).filter((part) => part.nodeName).map((part) => part.textContent)"
+    for first, second, gone, new in DIFFERENCES:
+        a, b = json.dumps(first), json.dumps(second)
+        assert opened.evaluate(run.format(a, b, '"del"')) == gone, first
+        assert opened.evaluate(run.format(b, a, '"ins"')) == new, second
+
+
+SEARCHES: list[tuple[str, str, list[str]]] = [
+    ("cafe", "Ein Café, ein cafe\u0301!", ["Café", "cafe\u0301"]),
+    ("istanbul", "İstanbul ISTANBUL ıstanbul", ["İstanbul", "ISTANBUL", "ıstanbul"]),
+    ("ΟΔΟΣ", "η οδός", ["οδός"]),
+    ("か", "がか", ["か"]),  # the mark makes another letter
+    ("하", "한국 하나", ["하"]),
+    ("कि", "की कि", ["कि"]),
+    ('"new york" the', "the new York, the york new", ["the", "new York", "the"]),
+    ("a.c", "abc a.c", ["a.c"]),
+]
+
+
+def test_a_search_looks_past_capitals_and_accents(opened: Browser) -> None:
+    run = "{ $('query').value = %s; state.terms = terms(); highlighted(%s).filter("
+    run += "(part) => part.nodeName).map((part) => part.textContent) }"
+    for query, text, found in SEARCHES:
+        assert opened.evaluate(run % (json.dumps(query), json.dumps(text))) == found, query
+
+
+@pytest.mark.parametrize(
+    ("question", "sort"), [("metrics", "spread"), ("people", "misfit"), ("systems", "apart")]
+)
+def test_questions_are_one_click_away(opened: Browser, question: str, sort: str) -> None:
+    opened.click(f'[data-ask="{question}"]')
+    assert opened.evaluate("document.querySelector('#sort').value") == sort
+    pressed = f"document.querySelector('[data-ask=\"{question}\"]').ariaPressed"
+    assert opened.evaluate(pressed) == "true"
+    found = {"metrics": "144 translations", "people": "120 translations", "systems": "48 segments"}
+    assert count(opened).startswith(found[question])  # people judged 40 segments of 3 systems
+
+
+@pytest.mark.parametrize(("question", "key"), [("metrics", "spread"), ("people", "misfit")])
+def test_the_largest_disagreement_comes_first_and_says_how_large(
+    opened: Browser, question: str, key: str
+) -> None:
+    opened.click(f'[data-ask="{question}"]')
+    head = f"document.querySelector('#results [data-sort={key}]')"
+    assert opened.evaluate(f"{head}.textContent") == "disagreement"
+    assert opened.evaluate(f"{head}.parentNode.ariaSort") == "descending"
+    found = texts(opened, "#results tbody > tr:nth-child(2) > td:last-child")
+    sizes = [abs(int(text.rstrip(" %").replace("−", "-"))) for text in found]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1] > 0
+    opened.click("#results .unfold")
+    named = {"spread": "ranks differ by", "misfit": "than people by"}[key]
+    line = next(t for t in texts(opened, "#results .unfolded tbody tr") if named in t)
+    assert line.endswith(found[0])
+    opened.evaluate(f"{head}.click()")
+    assert opened.evaluate(f"{head}.parentNode.ariaSort") == "ascending"
+
+
+def test_ranks_are_those_of_which_metrics_differ(opened: Browser) -> None:
+    """The highest less the lowest rank of the metrics is their disagreement."""
+    apart = opened.evaluate(
+        """rows.text.map((_, row) => {
+            const found = data.columns.map((column) => ranks(column)[row]);
+            return Math.max(...found) - Math.min(...found) - data.spread[row] / 1000;
+        })"""
+    )
+    assert np.abs(apart).max() < 0.02  # those of the page are of rounded scores
+
+
+def test_heat_maps_plans_and_chances_appear_on_demand(opened: Browser) -> None:
+    opened.click('[data-ask="explained"]')
+    assert labels(opened) == ["4", "4", "4"]
+    opened.click("#results tbody:nth-of-type(2) .unfold")
+    titles = ["BERTScore · fair", "WMD · fair", "Pairwise · all systems"]
+    assert texts(opened, "#results .unfolded summary") == titles
+    assert texts(opened, "table.heat.shown") == []
+    assert opened.evaluate("document.querySelectorAll('#results table.heat').length") == 0
+    for place in (1, 2, 3):
+        opened.click(f"#results .unfolded details:nth-of-type({place}) summary")
+    opened.wait("document.querySelectorAll('#results table.heat').length == 5")  # two references
+    framed = opened.evaluate("document.querySelectorAll('#results td.framed').length")
+    assert framed > 5
+    assert ".90" in texts(opened, "#results .wins td")
+    colour = "getComputedStyle(document.querySelector('#results td.h20')).backgroundColor"
+    assert opened.evaluate(colour) not in ("rgba(0, 0, 0, 0)", "rgb(255, 255, 255)")
+
+
+def test_a_dot_leads_to_its_translation(opened: Browser) -> None:
+    dot = "document.querySelector('circle[data-row=\"41\"]')"  # segment 14, system poor
+    opened.evaluate(f"{dot}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+    assert texts(opened, "#results .unfolded caption") == ["All scores"]
+    where = "document.activeElement.closest('th').textContent"
+    assert opened.evaluate(where).startswith("# 14poor")
+
+
+def test_an_outermost_translation_is_one_link_away(opened: Browser) -> None:
+    number, system = texts(opened, ".outer a")[0].removeprefix("segment ").split(", ")
+    opened.click(".outer a")
+    where = opened.evaluate("document.activeElement.closest('th').textContent")
+    assert where.startswith(f"# {number}{system}")
+
+
+def test_tables_of_the_overview_sort(opened: Browser) -> None:
+    opened.click("table.scores thead th:nth-child(4) button")  # TER, descending first
+    assert texts(opened, "table.scores tbody th")[0].startswith("poor")
+    assert opened.evaluate("document.querySelector('table.scores th:nth-child(4)').ariaSort") == (
+        "descending"
+    )
+
+
+def test_long_names_are_told_apart_and_the_baseline_is_named(
+    browser: Browser, tmp_path: Path
+) -> None:
+    names = [f"our-very-long-experiment-of-2024-with-all-data-{n}-final" for n in ("base", "large")]
+    testset = TestSet(systems=dict.fromkeys(names, ("a", "b")), references=(("a",), ("c",)))
+    path = tmp_path / "names.html"
+    evaluation_report(compare(testset, ["chrf"], resamples=5)).write(path)
+    browser.open(path)
+    assert texts(browser, "table.scores tbody bdi[title]") == ["…base-final", "…large-final"]
+    assert texts(browser, "table.scores tbody .hidden")[0] == names[0]  # for screen readers
+    base = "document.querySelector('table.scores .base').getBoundingClientRect()"
+    cell = "document.querySelector('table.scores tbody th').getBoundingClientRect()"
+    assert browser.evaluate(f"{base}.right <= {cell}.right && {base}.width > 30")
+    assert texts(browser, ".picture text.name")[:2] == [
+        f"{name}…{name.split('-')[-2]}-final" for name in names
+    ]
+    assert texts(browser, ".findings bdi") == names  # equal, so both are best
+
+
+def test_counts_stay_below_however_a_table_is_sorted(opened: Browser) -> None:
+    for _ in range(2):
+        opened.click("#agreement thead th:nth-child(2) button")
+        rows = texts(opened, "#agreement table:first-of-type tr > :first-child")
+        assert rows[4] == "judged"  # below the header and three metrics
+        assert "judged" not in rows[:4]
+
+
+def test_a_signature_is_copied(opened: Browser) -> None:
+    opened.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    opened.click(".signatures .copy")
+    opened.wait("window.copied")
+    assert opened.evaluate("window.copied").startswith("BLEU|nrefs:2|")
+    opened.click(".signatures .copy")  # twice: its name comes back
+    opened.wait("$('said').textContent === 'Copied'")
+    opened.wait("$('said').textContent === ''")
+    assert texts(opened, ".signatures .copy")[0] == "Copy"
+
+
+def test_a_signature_is_copied_by_hand_and_a_failure_is_said(opened: Browser) -> None:
+    opened.evaluate("navigator.clipboard.writeText = async () => { throw new Error('no'); }")
+    opened.evaluate("document.execCommand = () => window.works")
+    for works, said in (("true", "Copied"), ("false", "Not copied: select the text")):
+        opened.evaluate(f"window.works = {works}; document.querySelector('.copy').focus()")
+        opened.click(".copy")
+        opened.wait(f"$('said').textContent === '{said}'")
+        assert opened.evaluate("document.activeElement.className") == "copy"
+
+
+def test_colours_follow_the_system_and_the_button(opened: Browser) -> None:
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert opened.evaluate(paper) == "rgb(255, 255, 255)"
+    opened.media(scheme="dark")
+    dark = opened.evaluate(paper)
+    assert dark != "rgb(255, 255, 255)"
+    opened.click("#theme")
+    assert opened.evaluate(paper) == "rgb(255, 255, 255)"  # light, whatever the system says
+    opened.click("#theme")
+    opened.media(scheme="light")
+    assert opened.evaluate(paper) == dark
+    opened.click("#theme")
+
+
+def test_the_chosen_colours_are_there_before_the_body(opened: Browser, page: Path) -> None:
+    opened.evaluate("remember('dark')")
+    opened.open(page, ready="document.body && document.documentElement.dataset.theme === 'dark'")
+    opened.wait("document.documentElement.dataset.ready")
+    assert texts(opened, "#theme") == ["Colours: dark"]
+    early = "document.querySelector('head script').textContent.includes('setTheme(theme)')"
+    assert opened.evaluate(early)
+    opened.evaluate("remember('auto')")
+
+
+def test_text_can_be_read_in_both_colours(opened: Browser) -> None:
+    """WCAG AA: a contrast of 4.5 for ink, muted text, links and marks, of 3 for edges."""
+    for scheme in ("light", "dark"):
+        opened.media(scheme=scheme)
+        pairs = opened.evaluate(
+            """["ink", "muted", "accent", "good", "bad", "fit", "edge"].map((name) => {
+                const probe = document.createElement("p");
+                probe.style.cssText = `color: var(--${name}); background: var(--raised)`;
+                document.body.append(probe);
+                const style = getComputedStyle(probe);
+                const found = [name, style.color, style.backgroundColor];
+                probe.remove();
+                return found;
+            })"""
+        )
+        for name, ink, paper in pairs:
+            assert contrast(ink, paper) >= (3 if name == "edge" else 4.5), f"{scheme}: {name}"
+
+
+def test_figures_can_be_read_on_every_shade_of_a_heat_map(opened: Browser) -> None:
+    for scheme in ("light", "dark"):
+        opened.media(scheme=scheme)
+        pairs = opened.evaluate(
+            """(() => {
+                const table = document.createElement("table");
+                table.className = "heat";
+                table.innerHTML = "<tbody><tr>" + Array.from({length: 21}, (_, n) =>
+                    `<td class="h${n}">x</td>`).join("") + "</tr></tbody>";
+                document.body.append(table);
+                const page = document.createElement("canvas");
+                const canvas = page.getContext("2d", {willReadFrequently: true});
+                const plain = (colour) => { // color-mix comes as color(srgb ...)
+                    canvas.fillStyle = colour;
+                    canvas.fillRect(0, 0, 1, 1);
+                    return `rgb(${[...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3)})`;
+                };
+                const found = [...table.querySelectorAll("td")].map((cell) => {
+                    const style = getComputedStyle(cell);
+                    return [plain(style.color), plain(style.backgroundColor)];
+                });
+                table.remove();
+                return found;
+            })()"""
+        )
+        assert min(contrast(ink, paper) for ink, paper in pairs) >= 4.5, scheme
+        assert len({paper for _, paper in pairs}) == 21
+
+
+def contrast(first: str, second: str) -> float:
+    def light(colour: str) -> float:
+        values = [int(part) / 255 for part in colour.removeprefix("rgb(").rstrip(")").split(",")]
+        linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
+        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+    low, high = sorted([light(first), light(second)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_keyboard_reaches_the_content_first(opened: Browser) -> None:
+    opened.evaluate("document.activeElement.blur(); window.scrollTo(0, 0)")
+    opened.press("Tab", TAB)
+    assert opened.evaluate("document.activeElement.className") == "skip"
+    outline = opened.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    opened.evaluate("document.querySelector('#results .unfold').focus()")
+    opened.press("Enter", ENTER)
+    assert texts(opened, "#results .unfolded caption") == ["All scores"]
+    assert opened.evaluate("document.activeElement.ariaExpanded") == "true"
+
+
+def test_a_screen_reader_finds_landmarks_names_and_headers(opened: Browser) -> None:
+    opened.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    nodes = opened.send("Accessibility.getFullAXTree")["nodes"]
+    roles: dict[str, list[str]] = {}
+    for node in nodes:
+        role = node.get("role", {}).get("value", "")
+        roles.setdefault(role, []).append(node.get("name", {}).get("value", ""))
+    assert {"banner", "main", "contentinfo", "search"} <= set(roles)
+    assert {"Sections", "Pages of segments"} <= set(roles["navigation"])
+    for kind in ("button", "combobox", "searchbox", "spinbutton", "checkbox", "link", "region"):
+        assert all(name.strip() for name in roles[kind]), kind
+    assert all(name for name in roles.get("image", []) + roles.get("img", []))
+    unnamed = opened.evaluate(
+        "[...document.querySelectorAll('table')].filter((t) => !t.caption && "
+        "!t.closest('[aria-label]')).length"
+    )
+    assert unnamed == 0
+
+
+def test_buttons_of_segments_say_whose_scores_they_show(opened: Browser) -> None:
+    opened.click('[data-ask="explained"]')
+    button = "document.querySelector('#results .unfold')"
+    assert opened.evaluate(f"{button}.ariaLabel") == "Scores, explained of segment 4, good"
+    opened.click("#results .unfold")
+    assert opened.evaluate(f"{button}.ariaLabel") == "Close the scores of segment 4, good"
+    shown = opened.evaluate(
+        f"document.getElementById({button}.getAttribute('aria-controls'))?.className"
+    )
+    assert shown == "unfolded"
+    assert opened.evaluate("document.querySelector('#results .output .text').lang") == ""
+    assert opened.evaluate("document.querySelector('#results bdi[lang]').lang") == ""
+
+
+def test_hidden_headers_of_a_narrow_page_take_no_focus(opened: Browser) -> None:
+    opened.resize(390, 800)
+    focus = "(() => { const b = document.querySelector('#results thead button'); b.focus();"
+    assert opened.evaluate(f"{focus} return document.activeElement === b; }})()") is False
+
+
+def test_no_width_makes_the_page_scroll_sideways(opened: Browser) -> None:
+    for width in (320, 390, 768, 1280, 1920):
+        opened.resize(width, 900)
+        for question in ("metrics", "systems"):
+            opened.click(f'[data-ask="{question}"]')
+            opened.click("#results .unfold")
+            assert opened.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_printed_page_is_light_whole_and_without_controls(opened: Browser) -> None:
+    opened.media(scheme="dark", kind="print")
+    shown = "getComputedStyle(document.querySelector('#controls')).display"
+    assert opened.evaluate(shown) == "none"
+    ink = opened.evaluate("getComputedStyle(document.body).color")
+    assert contrast(ink, "rgb(255, 255, 255)") > 10
+    opened.evaluate("window.addEventListener('beforeprint', () => { window.open_ = "
+                    "document.querySelector('#overview details').open; })")  # fmt: skip
+    pdf = opened.send("Page.printToPDF", printBackground=True)["data"]
+    assert len(pdf) > 50_000
+    assert opened.evaluate("window.open_") is True  # the p-values
+    assert opened.evaluate("document.querySelector('#overview details').open") is False
+
+
+def test_a_page_prints_light_though_the_button_says_dark(opened: Browser) -> None:
+    opened.evaluate("document.documentElement.dataset.theme = 'dark'")
+    opened.media(scheme="dark", kind="print")
+    ink = opened.evaluate("getComputedStyle(document.querySelector('.muted')).color")
+    assert contrast(ink, "rgb(255, 255, 255)") > 4.5
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == PAPER
+
+
+def test_paper_has_room_for_every_column(opened: Browser) -> None:
+    opened.media(kind="print")
+    opened.resize(700, 1000)  # A4 between its margins
+    frames = "[...document.querySelectorAll('.scroll')]"
+    assert set(opened.evaluate(f"{frames}.map((f) => getComputedStyle(f).overflowX)")) == {
+        "visible"
+    }
+    wide = opened.evaluate("document.querySelector('table.scores').getBoundingClientRect().right")
+    assert wide <= 700
+    cell = "document.querySelector('#results td.output')"  # two systems stay side by side
+    assert opened.evaluate(f"getComputedStyle({cell}).display") == "table-cell"
+    assert opened.evaluate(f"{cell}.nextSibling.offsetTop === {cell}.offsetTop")
+
+
+def test_a_fragment_keeps_to_the_colours_of_its_notebook(
+    browser: Browser, example: TestSet, tmp_path: Path
+) -> None:
+    """On white paper under a dark system its ink is dark; a dark notebook turns it."""
+    shown = score(example, "chrf")._repr_html_()
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8><body>{shown}", encoding="utf-8")
+    browser.media(scheme="dark")
+    browser.open(path, ready="document.querySelector('.tertium')")
+    ink = "getComputedStyle(document.querySelector('.tertium .note')).color"
+    assert contrast(browser.evaluate(ink), PAPER) > 4.5
+    browser.evaluate("document.body.setAttribute('data-jp-theme-light', 'false')")
+    assert contrast(browser.evaluate(ink), "rgb(17, 17, 17)") > 4.5
+
+
+HOSTILE = (
+    "<script>window.hacked = 1</script>",
+    "</script><script>window.hacked = 2</script>",
+    '"><img src="https://example.org/x.png" onerror="window.hacked = 3">',
+    "<!--<script> {{data}} {{script}} \\u003cb\\u003e",
+    "שלום עולם, this is mixed عربي 123 text",
+    "a\u0301\u0323\u0308 Z\u0335\u0321\u035a\u0353\u0301a\u0337\u0302l\u0336g\u0334o\u0335",
+    "word " * 2000,
+    "日本語のテキストには空白がない。",
+    "x" * 5000,
+    "javascript:alert(1) \x00 \x1b[31m \u202e reversed",
+)
+
+
+def hostile_set() -> TestSet:
+    names = ("<b>bold</b>", 'quote"s & </script>')
+    return TestSet(
+        systems={names[0]: HOSTILE, names[1]: HOSTILE[::-1]},
+        references=tuple((text, f"{text} again") for text in HOSTILE),
+        sources=HOSTILE,
+        documents=tuple(f"<i>{n % 2}</i>" for n in range(len(HOSTILE))),
+    )
+
+
+def test_hostile_texts_are_shown_and_never_run(browser: Browser, tmp_path: Path) -> None:
+    testset = hostile_set()
+    path = tmp_path / "hostile.html"
+    report = evaluation_report(compare(testset, ["chrf", "bleu"], resamples=50), title=HOSTILE[1])
+    report.write(path)
+    browser.open(path)
+    assert texts(browser, "h1") == [HOSTILE[1]]
+    assert browser.evaluate("typeof window.hacked") == "undefined"
+    for system in (0, 1):
+        browser.choose("#left", str(system))
+        browser.choose("#right", "-2")
+        browser.click("#results .unfold")
+        shown: list[str] = texts(browser, "#results td.output")
+        assert shown == list(list(testset.systems.values())[system])
+    assert browser.evaluate("typeof window.hacked") == "undefined"
+    assert texts(browser, "#results script, #results img, #results i, h1 script") == []
+    assert direction(browser, 4) == "rtl"
+    assert browser.problems == []
+
+
+def direction(browser: Browser, place: int) -> Any:
+    browser.choose("#left", "0")
+    box = f"document.querySelectorAll('#results td.output .text')[{place}]"
+    return browser.evaluate(f"getComputedStyle({box}).direction")
+
+
+def test_a_long_line_is_compared_and_does_not_stretch_the_page(
+    browser: Browser, tmp_path: Path
+) -> None:
+    words = [f"w{n}" for n in range(2000)]
+    testset = TestSet(
+        systems={"a": (" ".join(words),), "b": (" ".join(words[:1000] + words[1001:]),)},
+        references=((" ".join(words),),),
+    )
+    path = tmp_path / "long.html"
+    evaluation_report(compare(testset, ["chrf"], resamples=5)).write(path)
+    browser.open(path)
+    assert texts(browser, "#results del") == ["w1000"]
+    assert texts(browser, "#results ins") == []
+    assert browser.evaluate("document.querySelector('#results tbody').offsetHeight") < 700
+    boxes = "[...document.querySelectorAll('#results .text')].map((box) => box.ariaLabel)"
+    assert browser.evaluate(boxes) == ["reference of segment 1", "a, segment 1", "b, segment 1"]
+    assert browser.evaluate("document.querySelector('#results .text').tabIndex") == 0
+    assert browser.problems == []
+
+
+def test_sixty_very_long_lines_open_at_once(browser: Browser, tmp_path: Path) -> None:
+    """Nineteen seconds when every pair had a table of four million cells."""
+    rng = np.random.default_rng(3)
+    lines = [rng.choice([f"w{n}" for n in range(900)], 2000).tolist() for _ in range(60)]
+    outputs = [
+        tuple(" ".join(w for w in line if rng.random() > 0.15) for line in lines) for _ in "ab"
+    ]
+    testset = TestSet(
+        systems=dict(zip("ab", outputs, strict=True)),
+        references=[(" ".join(line), " ".join(line[::-1])) for line in lines],
+    )
+    path = tmp_path / "very-long.html"
+    evaluation_report(compare(testset, ["bleu"], resamples=5)).write(path)
+    browser.open(path)
+    spent = "(() => { const t = performance.now(); find(); return performance.now() - t; })()"
+    assert browser.evaluate(spent) < 6000  # about 0.3 s where nothing else runs
+    assert len(texts(browser, "#results del")) > 1000
+    assert browser.problems == []
+
+
+def test_one_system_without_references_has_a_page(browser: Browser, tmp_path: Path) -> None:
+    from tertium.evaluation.scoring import Evaluation
+    from tertium.reporting.page.reports import scores_of
+
+    testset = TestSet(systems={"only": ("one", "", "three")}, sources=("a", "b", "c"))
+    values = np.array([0.1, np.nan, 0.3])
+    scores = {"only": {"mine": scores_of("mine", values, "Mine")}}
+    path = tmp_path / "one.html"
+    evaluation_report(Evaluation(testset, ("only",), ("mine",), scores)).write(path)
+    browser.open(path)
+    assert count(browser) == "3 translations found; 1 to 3 shown"
+    assert texts(browser, "#results td.number") == ["0.1000", "–", "0.3000"]
+    people = "document.querySelector('[data-ask=people]')"
+    assert browser.evaluate(f"{people}.ariaDisabled") == "true"
+    browser.click("[data-ask=people]")
+    assert "needs human scores: --human FILE" in texts(browser, "#notice")[0]
+    assert texts(browser, "#needs-metrics") == ["needs two metrics: -m chrf ter"]
+    assert browser.problems == []
+
+
+def test_a_page_of_whole_systems_says_that_there_are_no_segments(
+    browser: Browser, tmp_path: Path
+) -> None:
+    scores = {m: {"A": 1.0, "B": 2.0, "C": a} for m, a in (("one", 3.0), ("two", 0.0))}
+    judged = JudgedSet.align("de-en", [], human_systems={"A": 0.1, "B": 0.2, "C": 0.3},
+                             system_scores=scores)  # fmt: skip
+    task = Task(sets=("de-en",), level="system", samples=0)
+    path = tmp_path / "systems.html"
+    agreement_report(MetaEvaluation([judged]).run([task]), [judged], {}).write(path)
+    browser.open(path)
+    assert "no segments" in texts(browser, "#loading")[0]
+    assert len(texts(browser, "#pictures figure")) == 2
+    assert browser.problems == []
+
+
+def test_thirty_thousand_translations_stay_usable(browser: Browser, tmp_path: Path) -> None:
+    from tertium.evaluation.scoring import Evaluation
+    from tertium.reporting.page.reports import scores_of
+
+    rng = np.random.default_rng(5)
+    words = np.array([f"word{n}" for n in range(500)])
+    lines = [" ".join(rng.choice(words, 12)) for _ in range(3000)]
+    names = [f"system-{n}" for n in range(10)]
+    testset = TestSet(
+        systems={name: [f"{line} {name}" for line in lines] for name in names},
+        references=[(line,) for line in lines],
+    )
+    scores = {
+        name: {m: scores_of(m, rng.random(3000), m) for m in ("one", "two")} for name in names
+    }
+    path = tmp_path / "many.html"
+    evaluation_report(Evaluation(testset, tuple(names), ("one", "two"), scores)).write(path)
+    assert path.stat().st_size < 3_000_000
+    browser.open(path)
+    browser.click('[data-ask="metrics"]')
+    assert count(browser) == "30,000 translations found; 1 to 50 shown"
+    assert browser.evaluate("document.querySelectorAll('#results tbody tr.given').length") == 50
+    browser.click("#next")
+    assert count(browser).endswith("51 to 100 shown")
+    browser.choose("#page", "600")
+    assert count(browser).endswith("29,951 to 30,000 shown")
+    assert browser.evaluate("document.querySelector('#next').disabled") is True
+    assert browser.problems == []

@@ -1,0 +1,99 @@
+"""Explanations for the eye: what was aligned, moved, found and preferred."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tertium.metrics.base.explanation import (
+    Contribution,
+    Explanation,
+    Reasons,
+    Votes,
+    WordMatch,
+)
+from tertium.metrics.base.metric import load_metric
+from tertium.reporting.page.explained import LONGEST, explanation, heat_map, win_probabilities
+from tertium.segment import Segment
+
+SEGMENT = Segment("the <cat> sat", "die Katze", ("the cat sat down", "a cat"))
+
+
+def explain(spec: str, segment: Segment = SEGMENT) -> Explanation:
+    return load_metric(spec).explain(segment)
+
+
+def cells(html: str) -> list[str]:
+    return re.findall(r"<td[^>]*>([^<]*)(?:<span[^>]*> best</span>)?</td>", html)
+
+
+def test_a_heat_map_shows_every_cosine_and_frames_the_partners() -> None:
+    found = explain("bertscore:encoder=toy")
+    first = found.comparisons[0]
+    pieces = len(first.hypothesis_pieces), len(first.other_pieces)
+    assert (len(first.cosines), len(first.cosines[0])) == pieces
+    best = {(link.hypothesis, link.other): link.similarity for link in first.links}
+    assert all(first.cosines[i][j] == pytest.approx(s, abs=1e-4) for (i, j), s in best.items())
+    html = explanation(found)
+    numbers = pieces[0] * pieces[1]
+    rest = len(found.comparisons[1].hypothesis_pieces) * len(found.comparisons[1].other_pieces)
+    assert len([c for c in cells(html) if c]) == numbers + rest
+    assert html.count("framed") >= len(best)
+    assert "&lt;" in html
+    assert "<cat>" not in html
+
+
+def test_bertr_frames_the_partner_of_each_piece_of_the_reference() -> None:
+    html = explanation(explain("bertr:encoder=toy", Segment("a b", None, ("b a c",))))
+    assert html.count("framed") == 3
+
+
+def test_a_transport_plan_moves_all_of_each_piece() -> None:
+    found = explain("wmd:encoder=toy", Segment("a b c", None, ("c a b d",)))
+    assert found.comparisons[0].cosines == ()  # the plan is the explanation
+    html = explanation(found)
+    rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", html)
+    for row in rows:
+        assert sum(float(value) for value in cells(row) if value) == pytest.approx(1, abs=0.03)
+    assert "distance" in html
+
+
+def test_an_empty_output_has_values_but_no_map() -> None:
+    html = explanation(explain("bertscore:encoder=toy", Segment("", None, ("x",))))
+    assert "Against the reference" in html
+    assert "<table" not in html
+
+
+def test_a_long_text_is_cut_and_the_caption_says_so() -> None:
+    names = [f"w{n}" for n in range(LONGEST + 5)]
+    html = heat_map(names, names, np.zeros((len(names), len(names))), caption="long")
+    assert f"long (the first {LONGEST} pieces)" in html
+    assert f"w{LONGEST}" not in html
+
+
+def test_reasons_show_verdicts_faults_and_contributions() -> None:
+    reasons = Reasons(
+        hypothesis="cat", reference="down", perfect=0.9,
+        groups={"alignment": -0.8, "numbers": 0.1},
+        contributions=(
+            Contribution(feature="forward.<x>", group="alignment", value=1.0, contribution=-0.8),
+        ),
+        alignment=(WordMatch(hypothesis="cat", reference="", relation="none", similarity=0),),
+        follows={"forward": True, "backward": False}, faults=("drops <b>'down'</b>",),
+    )  # fmt: skip
+    html = explanation(Explanation(metric="RTE", score=0.2, reasons=reasons))
+    assert 'follows from the reference: <b class="good">yes</b>' in html
+    assert 'follows from the hypothesis: <b class="bad">no</b>' in html
+    assert "drops &lt;b&gt;" in html
+    assert "Merits" not in html
+    assert "forward.&lt;x&gt;" in html
+    assert "Word alignment" in html
+
+
+def test_chances_to_win_leave_the_diagonal_open() -> None:
+    html = win_probabilities(
+        Votes(names=("a", "b"), chances=((0.5, 0.7), (0.3, 0.5))), "Pairwise"
+    )
+    assert [c for c in cells(html) if c] == [".70", ".30"]

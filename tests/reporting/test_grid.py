@@ -1,0 +1,130 @@
+"""Rows of translations: how far metrics part, who is warned about, what is worth explaining."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tertium.data.testset import TestSet
+from tertium.evaluation.scoring import score
+from tertium.meta.judged import JudgedSet
+from tertium.reporting.markup import Markup
+from tertium.reporting.page.explained import Explained
+from tertium.reporting.page.grid import Grid, grid_of_evaluation, grid_of_judged, shares
+from tertium.reporting.page.interest import interesting_items, systems_to_explain
+from tertium.reporting.page.payload import encode
+from tertium.scores import ScoreMatrix
+from tertium.segment import Segment
+
+
+@pytest.fixture(scope="module")
+def grid(example: TestSet) -> Grid:
+    return grid_of_evaluation(score(example, ["chrf", "ter"]))
+
+
+def test_rows_go_item_by_item(grid: Grid, example: TestSet) -> None:
+    assert len(grid) == 3 * 48
+    assert grid.texts[:3] == tuple(example.systems[s][0] for s in ("good", "fair", "poor"))
+    assert grid.row(47, 2) == 3 * 48 - 1
+    chrf = score(example, "chrf").scores["fair"]["chrf"].segments
+    assert grid.columns[0].values[grid.system_of == 1] == pytest.approx(chrf)
+
+
+def test_shares_are_ranks_between_0_and_1() -> None:
+    assert shares(np.array([5.0])).tolist() == [0.0]
+    assert shares(np.array([1.0, 2.0, 3.0])).tolist() == [0.0, 0.5, 1.0]
+
+
+def test_the_spread_sees_the_direction_of_metrics(grid: Grid) -> None:
+    # TER against itself turned over agrees on every row; chrF and TER do not.
+    ter = grid.columns[1]
+    turned = replace(ter, values=-ter.values, higher_is_better=True)
+    assert replace(grid, columns=(ter, turned)).spread.max() == 0
+    assert grid.spread.max() > 0.2
+
+
+def test_people_are_matched_by_names(grid: Grid) -> None:
+    people = ScoreMatrix("da", ("poor", "good"), np.array([[1.0, 2.0], [3.0, 4.0]]), ("2", "1"))
+    found = grid.with_human(people).human
+    assert found is not None
+    assert found[:6].tolist()[0] == 4.0  # good, segment 1
+    assert np.isnan(found[1])  # fair was not judged
+    assert found[2] == 2.0  # poor, segment 1
+    assert np.isfinite(found).sum() == 4
+
+
+def test_metrics_that_follow_people_do_not_misfit(grid: Grid) -> None:
+    column = grid.columns[0]
+    same = replace(grid, columns=(column,), human=column.values * 3 + 1)
+    assert np.abs(same.misfit).max() == pytest.approx(0)
+    opposite = replace(same, human=-column.values)
+    assert np.nanmax(opposite.misfit) == pytest.approx(1)  # the best by the metric, worst by people
+
+
+def test_warnings_name_the_rows(grid: Grid) -> None:
+    empty = np.flatnonzero(grid.warnings["empty hypothesis"])
+    assert [(int(grid.item_of[r]) + 1, grid.systems[grid.system_of[r]]) for r in empty] == [
+        (24, "poor")  # examples/README.md: line 24 is empty, line 13 copies the source
+    ]
+    copied = np.flatnonzero(grid.warnings["hypothesis equals source"])
+    assert [int(grid.item_of[r]) + 1 for r in copied] == [13]
+
+
+def test_interesting_items_come_from_each_list_in_turn(grid: Grid) -> None:
+    chosen = interesting_items(grid, 6)
+    assert len(chosen) == 6
+    assert chosen == sorted(set(chosen))
+    assert int(grid.item_of[grid.spread.argmax()]) in chosen
+    assert interesting_items(grid, 0) == []
+    assert len(interesting_items(grid, 1000)) == 48
+    assert systems_to_explain(grid, chosen[0]) == [0, 1, 2]
+
+
+def test_a_page_of_judgements_keeps_only_what_is_known() -> None:
+    judged = JudgedSet.align(
+        "de-en",
+        [ScoreMatrix("m", ("A", "B"), np.array([[0.1, np.nan], [0.3, np.nan]]), ("1", "2"))],
+        human=ScoreMatrix("da", ("A", "B"), np.array([[50.0, np.nan], [np.nan, 70]]), ("1", "2")),
+    )
+    texts = {"de-en": {("A", "1"): Segment("hello", "hallo", ("hi",))}}
+    found = grid_of_judged([judged], texts)
+    assert [(found.systems[s], i) for s, i in zip(found.system_of, found.item_of, strict=True)] == [
+        ("A", 0), ("B", 0), ("B", 1)
+    ]  # fmt: skip
+    assert found.items[0].source == "hallo"
+    assert found.items[0].document == "de-en"
+    assert found.texts == ("hello", "", "")
+    assert found.label(2) == "segment 2, B"
+    twice = grid_of_judged([judged, replace(judged, name="fi-en")], texts)
+    assert twice.label(2) == "segment 2 of de-en, B"
+
+
+def test_the_payload_says_what_tables_say(grid: Grid) -> None:
+    note = Explained(item=1, system=2, title="WMD", html=Markup("<b>x</b>"))
+    data = json.loads(zlib.decompress(base64.b64decode(encode(grid, [note]))))
+    assert data["systems"] == ["good", "fair", "poor"]
+    label, document, source, references, texts = data["items"][12]
+    assert (label, data["documents"][document]) == ("13", grid.items[12].document)
+    assert texts[2] == source  # poor copies segment 13
+    assert len(references) == 2
+    chrf = data["columns"][0]
+    shown = [f"{v / 10 ** chrf['decimals']:.2f}" for v in chrf["values"]]
+    assert shown == [f"{v:.2f}" for v in grid.columns[0].values]
+    bit = 1 << data["warnings"].index("empty hypothesis")
+    assert [n for n, bits in enumerate(data["warned"]) if bits & bit] == [23 * 3 + 2]
+    assert data["explained"] == [[1, 2, "WMD", "<b>x</b>"]]
+    assert data["human"] is None
+    assert set(data["misfit"]) == {None}
+
+
+def test_control_signs_can_be_carried() -> None:
+    odd = "\x00 \u202e <\\/script>"
+    small = TestSet(systems={"a": (odd,)}, references=(("x",),))
+    data = json.loads(zlib.decompress(base64.b64decode(encode(
+        grid_of_evaluation(score(small, "chrf"))))))  # fmt: skip
+    assert data["items"][0][4] == [odd]

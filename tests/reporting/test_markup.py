@@ -1,0 +1,49 @@
+"""Whatever is not markup is escaped."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertium.reporting.markup import Markup, element, escape, join
+from tertium.reporting.tables.html import html_table
+from tertium.reporting.tables.table import Cell, Table
+
+HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</td></table>", "a & b"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_texts_become_texts_wherever_they_stand(text: str) -> None:
+    found = element("p", text, join([text]), title=text, data_value=text)
+    inside = found.removeprefix("<p").removesuffix("</p>")
+    assert "<" not in inside
+    assert inside.count('"') == 4  # the quotes around two attributes and no others
+
+
+def test_markup_passes_as_it_is() -> None:
+    assert element("p", element("b", "x"), Markup("<i>y</i>")) == "<p><b>x</b><i>y</i></p>"
+
+
+@given(st.text())
+def test_an_escaped_text_opens_no_element_and_can_be_written(text: str) -> None:
+    found = escape(text)
+    assert not set(found) & set("<>\"'")
+    found.encode("utf-8")
+
+
+def test_attributes_may_be_left_out() -> None:
+    assert element("td", hidden=True, title=None, inert=False, colspan=2) == (
+        '<td hidden colspan="2"></td>'
+    )
+
+
+def test_a_table_has_a_caption_headers_and_full_values() -> None:
+    table = Table(["system", "BLEU"], [["a<b", Cell("1.23", 1.234567, "best")]], title="scores",
+                  notes=["x & y"])  # fmt: skip
+    found = html_table(table, sortable=True)
+    assert "<caption>scores</caption>" in found
+    assert '<th scope="row"><bdi>a&lt;b</bdi></th>' in found
+    assert '<td class="number best" data-value="1.234567">1.23</td>' in found
+    assert found.count('aria-sort="none"') == 2
+    assert "x &amp; y" in found

@@ -1,0 +1,43 @@
+"""Short names keep what tells them apart."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertium.reporting.names import letters, short_names, shown_name
+
+
+@pytest.mark.parametrize(
+    ("names", "longest", "expected"),
+    [
+        (["a", "b"], 5, ["a", "b"]),
+        (["run-2024-big-de", "run-2024-small-de"], 8, ["…big…", "…small…"]),
+        (["run-2024-big-de", "run-2024-small-de"], 9, ["…big-de", "…small-de"]),
+        (["only-one-of-them-here"], 11, ["only-…-here"]),
+        (["nothing-in-common-here", "x"], 11, ["nothi…-here", "x"]),
+        (["prefix-a", "prefix-"], 5, ["pr…-a", "pr…x-"]),  # nothing would remain of the second
+    ],
+)
+def test_what_is_common_goes_first(names: list[str], longest: int, expected: list[str]) -> None:
+    assert short_names(names, longest) == expected
+
+
+def test_names_that_differ_inside_only_are_numbered() -> None:
+    found = short_names(["a" * 20 + "x" + "b" * 20, "a" * 20 + "y" + "b" * 20], 11)
+    assert found == ["1 aaaa…bbbb", "2 aaaa…bbbb"]
+
+
+@given(st.lists(st.text(max_size=30), max_size=8), st.integers(8, 20))
+def test_any_names_fit_and_differ_where_they_did(names: list[str], longest: int) -> None:
+    found = short_names(names, longest)
+    assert max(map(letters, found), default=0) <= longest
+    assert len(set(zip(names, found, strict=True))) == len(set(names)) == len(set(found))
+
+
+def test_a_shortened_name_is_said_in_full() -> None:
+    assert shown_name("<a>", "<a>") == "<bdi>&lt;a&gt;</bdi>"
+    found = shown_name("a-long-name", "…name")
+    assert 'title="a-long-name"' in found
+    assert '<bdi class="hidden">a-long-name</bdi>' in found

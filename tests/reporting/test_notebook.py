@@ -1,0 +1,75 @@
+"""Values show themselves in a notebook, each as one piece of HTML that styles itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tertium.data.testset import TestSet
+from tertium.display import SHOWN_BY
+from tertium.evaluation.comparison import compare
+from tertium.evaluation.scoring import score
+from tertium.metrics.base.metric import load_metric
+from tertium.reporting.page.reports import scores_of
+from tertium.scores import Scores
+from tertium.segment import Segment
+
+
+def shown(value: Any) -> str:
+    html: str = value._repr_html_()
+    assert html.startswith('<div class="tertium"><style>')
+    assert html.endswith("</div>")
+    assert "<script" not in html
+    return html
+
+
+def test_scores_show_their_spread_and_signature(example: TestSet) -> None:
+    scores = score(example, "chrf").scores["poor"]["chrf"]
+    html = shown(scores)
+    assert f"{scores.system:.2f}" in html
+    assert "<svg" in html
+    assert "chrF|nrefs:2" in html
+    assert "warning: empty hypothesis: 1" in html
+
+
+@pytest.mark.parametrize("values", [[np.nan], [1.0], [0.5, 0.5, np.nan]])
+def test_scores_of_little_show_themselves_too(values: list[float]) -> None:
+    html = shown(scores_of("mine", np.array(values), "<i>Mine</i>"))
+    known = [value for value in values if value == value]
+    assert "&lt;i&gt;Mine" in html
+    assert (f">{np.mean(known):.4f}</td>" if known else ">–</td>") in html
+    assert ("<svg" in html) == bool(known)  # no picture of nothing
+
+
+def test_evaluations_and_comparisons_show_tables_and_the_ranking(example: TestSet) -> None:
+    comparison = compare(example, ["chrf", "ter"], resamples=50)
+    html = shown(comparison)
+    assert "good (baseline)" in html
+    assert html.count("<svg") == 2
+    assert shown(comparison.evaluation).count("<svg") == 2
+
+
+def test_explanations_show_heat_maps() -> None:
+    metric: Any = load_metric("bertscore:encoder=toy")
+    html = shown(metric.explain(Segment("the cat", None, ("a <cat>",))))
+    assert 'class="heat"' in html
+    assert "&lt;" in html
+
+
+def test_every_name_leads_to_a_function() -> None:
+    from importlib import import_module
+
+    for target in SHOWN_BY.values():
+        module, _, name = target.partition(":")
+        assert callable(getattr(import_module(module), name))
+
+
+def test_a_subclass_shows_itself_as_its_parent() -> None:
+    class Mine(Scores):
+        pass
+
+    plain = scores_of("mine", np.array([1.0, 2.0]), "Mine")
+    assert "Mine" in shown(Mine(metric="m", name="Mine", statistics=plain.statistics,
+                                reduce=plain.reduce))  # fmt: skip

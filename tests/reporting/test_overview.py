@@ -1,0 +1,80 @@
+"""The overview says in text what it shows in colours, boxes and lines."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tertium.data.testset import TestSet
+from tertium.evaluation.comparison import Comparison, compare
+from tertium.evaluation.scoring import score
+from tertium.reporting.charts.pictures import ranking_pictures
+from tertium.reporting.page.explained import heat_map
+from tertium.reporting.page.grid import grid_of_evaluation
+from tertium.reporting.page.overview import findings, overview, signature_list
+from tertium.reporting.tables.evaluations import pair_table
+
+
+@pytest.fixture(scope="module")
+def comparison(example: TestSet) -> Comparison:
+    return compare(example, ["chrf", "ter"], resamples=100)
+
+
+@pytest.fixture(scope="module")
+def page(comparison: Comparison) -> str:
+    evaluation = comparison.evaluation
+    return overview(evaluation, comparison, grid_of_evaluation(evaluation))
+
+
+def plain(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub("<[^>]+>", "", html))
+
+
+def test_bounds_and_clusters_are_text(comparison: Comparison, page: str) -> None:
+    bounds = comparison.evaluation.intervals["poor"]["chrf"]
+    said = plain(page)
+    assert f" {bounds.low:.2f} to {bounds.high:.2f}" in said
+    assert "±" not in said
+    assert f" cluster {comparison.clusters['chrf'][2]}" in said
+    pictures = ranking_pictures(comparison.evaluation, comparison)
+    assert f"{bounds.high:.2f}), cluster {comparison.clusters['chrf'][2]}" in pictures
+
+
+def test_documents_have_a_caption(page: str) -> None:
+    assert "<caption>Scores of documents</caption>" in page
+
+
+def test_two_metrics_are_both(comparison: Comparison, example: TestSet) -> None:
+    assert plain(findings(comparison.evaluation, None)[0]) == "good is best under both metrics."
+    three = score(example, ["chrf", "ter", "bleu"])
+    assert plain(findings(three, None)[0]) == "good is best under all 3 metrics."
+
+
+def test_one_system_has_no_ranking(example: TestSet) -> None:
+    alone = TestSet(systems={"good": example.systems["good"]}, references=example.references)
+    assert "Score of the system" in ranking_pictures(score(alone, ["chrf"]), None)
+
+
+def test_pairs_say_which_side_is_better(comparison: Comparison) -> None:
+    table = pair_table(comparison, "ter")
+    assert table.title == "p-values of all pairs, TER"
+    good, poor = table.rows[0], table.rows[2]
+    assert good[3].text.endswith("*+")  # type: ignore[union-attr]
+    assert poor[1].text.endswith("*-")  # type: ignore[union-attr]
+    assert poor[1].value == comparison.p_values["ter"][2, 0]  # type: ignore[union-attr]
+    assert "row's system is better (+) or worse (-)" in table.notes[0]
+
+
+def test_a_button_stands_beside_the_heading_of_signatures() -> None:
+    two = signature_list(["a|1", "b|2"])
+    assert "<h3>Signatures</h3>" in two
+    assert 'data-copy="a|1\nb|2"' in two
+    assert "Copy all" not in signature_list(["a|1"])
+
+
+def test_the_best_partner_is_said_and_not_only_framed() -> None:
+    found = heat_map(["a"], ["b", "c"], np.array([[0.5, 0.25]]), framed={(0, 0)}, caption="x")
+    assert '.50<span class="hidden"> best</span></td>' in found
+    assert found.count("best") == 1

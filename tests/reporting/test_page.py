@@ -1,0 +1,39 @@
+"""A page is written whole or not at all, and an error says why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tertium.data.testset import TestSet
+from tertium.errors import DataError
+from tertium.evaluation.scoring import score
+from tertium.reporting.page import page
+from tertium.reporting.page.reports import evaluation_report
+
+
+@pytest.fixture(scope="module")
+def report() -> page.Report:
+    testset = TestSet(systems={"a": ("x",)}, references=(("x",),))
+    return evaluation_report(score(testset, "chrf"), title="A lone \ud800 sign")
+
+
+def test_a_page_replaces_an_older_one(report: page.Report, tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    target.write_text("old")
+    report.write(target)
+    assert "A lone \ufffd sign" in target.read_text(encoding="utf-8")
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_what_cannot_be_written_is_an_error_and_leaves_nothing(
+    report: page.Report, tmp_path: Path
+) -> None:
+    folder = tmp_path / "page.html"
+    folder.mkdir()
+    with pytest.raises(DataError, match=r"page\.html is a directory"):
+        report.write(folder)
+    with pytest.raises(DataError, match=r"the folder .*none does not exist"):
+        report.write(tmp_path / "none" / "page.html")
+    assert list(tmp_path.iterdir()) == [folder]

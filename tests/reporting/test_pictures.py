@@ -1,0 +1,219 @@
+"""Pictures are well-formed, say in words what they show, and survive any data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tertium.data.testset import TestSet
+from tertium.evaluation.scoring import score
+from tertium.meta.curves import Curve, Run
+from tertium.reporting.charts.axes import Scale, bounds, panel, ticks
+from tertium.reporting.charts.clouds import (
+    Axis,
+    buckets,
+    cloud_chart,
+    correlation,
+    darkest,
+    length_chart,
+    outermost,
+)
+from tertium.reporting.charts.curves import curve_chart
+from tertium.reporting.charts.pictures import pair_pictures
+from tertium.reporting.charts.rows import POINTS, density, interval_chart, ridge_chart
+from tertium.reporting.page.grid import Grid, grid_of_evaluation
+
+NAN = float("nan")
+
+
+def parsed(chart: str) -> ElementTree.Element:
+    root = ElementTree.fromstring(chart)
+    assert root.get("role") == "img"
+    assert root.get("aria-label")
+    assert not re.search(r"\bnan\b|\binf\b", chart.replace(root.get("aria-label") or "", ""))
+    return root
+
+
+def test_ticks_are_round_and_inside() -> None:
+    assert [text for _, text in ticks(0.012, 0.048, 4)] == ["0.02", "0.03", "0.04"]
+    assert [text for _, text in ticks(-7, 1234, 5)] == ["0", "200", "400", "600", "800", "1000",
+                                                        "1200"]  # fmt: skip
+    assert ticks(3.0, 3.0, 5) == [(3.0, "3")]
+    assert ticks(NAN, NAN, 5) == []
+
+
+def test_a_scale_of_one_value_stands_in_the_middle() -> None:
+    assert Scale(2, 2, 0, 100)(2) == 50
+
+
+def test_bounds_leave_out_the_outermost_of_many_only() -> None:
+    few, many = np.array([0.0] * 99 + [100.0]), np.array([0.0, 1.0] * 2000 + [100.0])
+    assert bounds(few, margin=0)[1] == 100
+    assert bounds(many, margin=0)[1] == 1
+    assert bounds(np.array([NAN])) == (0.0, 1.0)
+
+
+def test_systems_stand_best_first_and_clusters_are_shaded() -> None:
+    values = np.array([10.0, 30.0, 20.0])
+    intervals = np.stack([values - 1, values + 1], axis=1)
+    chart = interval_chart(["a", "b", "c"], values, intervals, [2, 1, 2], title="BLEU")
+    root = parsed(chart)
+    names = [t.text or t[0].tail for t in root.iter("text") if t.get("class") == "name"]
+    assert names == ["b", "c", "a"]
+    assert len(list(root.iter("rect"))) == 1  # the band of the only system of cluster 1
+    assert "b 30.00 (29.00 to 31.00), cluster 1" in str(root.get("aria-label"))
+    lower = interval_chart(["a", "b", "c"], values, intervals, [0, 0, 0], title="TER",
+                           higher_is_better=False)  # fmt: skip
+    assert "a 10.00" in str(parsed(lower).get("aria-label")).split(";")[0]
+
+
+def test_a_system_without_interval_or_score_is_still_named() -> None:
+    chart = interval_chart(["x", "y"], np.array([1.0, NAN]), np.full((2, 2), NAN), [0, 0],
+                           title="m")  # fmt: skip
+    root = parsed(chart)
+    assert len(list(root.iter("circle"))) == 1
+
+
+def test_a_density_has_mean_one_and_peaks_where_values_are() -> None:
+    rng = np.random.default_rng(1)
+    found = density(rng.normal(0.3, 0.05, 2000), 0.0, 1.0)
+    assert found.mean() == pytest.approx(1)
+    assert abs(found.argmax() / POINTS - 0.3) < 0.03
+    assert density(np.zeros(0), 0.0, 1.0).sum() == 0
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, 1.0, 1.0], [NAN, 2.0], [0.0, 100.0]])
+def test_any_distribution_can_be_drawn(values: list[float]) -> None:
+    known = [v for v in values if v == v]
+    chart = parsed(ridge_chart(["s"], [np.array(values)], title="m", higher_is_better=True))
+    assert f"{len(known)} segments" in str(chart.get("aria-label"))
+    assert len(list(chart.iter("circle"))) == bool(known)  # the median
+    (outline,) = chart.iter("path")
+    heights = set(str(outline.get("d")).split("L")[1].split()[1::2])
+    assert (len(heights) > 1) == bool(known)  # a flat line where nothing is known
+
+
+def test_few_translations_are_dots_that_know_their_row_and_many_are_shades() -> None:
+    few = Axis(name="x", values=np.array([1.0, NAN, 3.0]))
+    chart = parsed(cloud_chart(few, Axis(name="y", values=np.array([2.0, 5.0, 6.0])), fit=True))
+    assert [c.get("data-row") for c in chart.iter("circle")] == ["0", "2"]
+    assert [c[0].text for c in chart.iter("circle")] == ["row 0: 1 / 2", "row 2: 3 / 6"]
+    assert [line.get("class") for line in chart.iter("polyline")] == ["fit"]
+    rng = np.random.default_rng(2)
+    many = Axis(name="x", values=rng.normal(size=5000))
+    chart = parsed(cloud_chart(many, Axis(name="y", values=many.values * 2)))
+    assert not list(chart.iter("circle"))
+    assert [p for p in chart.iter("path") if p.get("class") == "shade"]
+    assert "r = 1.000, n = 5,000" in str(chart.get("aria-label"))
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 200])
+def test_length_pictures_of_any_size(size: int) -> None:
+    rng = np.random.default_rng(3)
+    words = rng.integers(0, 60, size).astype(float)
+    chart = parsed(length_chart(words, Axis(name="m", values=rng.normal(size=size))))
+    assert f"n = {size}" in str(chart.get("aria-label"))
+    assert len(list(chart.iter("circle"))) == size
+    assert len(list(chart.iter("polygon"))) == (size >= 16)  # two in each of eight buckets
+
+
+def test_the_outermost_translations_are_linked_and_shades_are_counted(example: TestSet) -> None:
+    grid = grid_of_evaluation(score(example, ["chrf", "ter"]))
+    chrf, ter = (column.values for column in grid.columns)
+    html = pair_pictures(grid)
+    assert "A dot is a translation." in html
+    first = outermost(chrf, ter)[0]
+    label = f"segment {first // 3 + 1}, {list(example.systems)[first % 3]}"
+    assert f'href="#segment-{first // 3 + 1}"><bdi>{label}</bdi></a>' in html
+    assert f"<title>{label}: {chrf[first]:.3g} / {ter[first]:.3g}</title>" in html
+    assert html.count('href="#segment-') == 5
+    many = replace(grid, **repeated(grid, 4))
+    html = pair_pictures(many)
+    assert "A shade is the number of translations." in html
+    assert "A dot" not in html
+    assert f"darkest shade: {darkest(np.tile(chrf, 4), np.tile(ter, 4))}</figcaption>" in html
+
+
+def repeated(grid: Grid, times: int) -> dict[str, Any]:
+    """The columns of a grid, each translation so many times."""
+    columns = tuple(replace(c, values=np.tile(c.values, times)) for c in grid.columns)
+    rows = {name: np.tile(getattr(grid, name), times) for name in ("system_of", "item_of")}
+    return {"columns": columns, "texts": grid.texts * times, **rows}
+
+
+def test_buckets_follow_the_trend() -> None:
+    words = np.repeat(np.arange(1.0, 41), 5)
+    middles, quarters = buckets(words, words * 2)
+    assert middles == sorted(middles)
+    assert [q[1] for q in quarters] == pytest.approx([2 * m for m in middles], abs=1.1)
+
+
+def test_correlation_is_numpys_and_undefined_for_a_constant() -> None:
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(size=(2, 50))
+    assert correlation(a, b) == pytest.approx(np.corrcoef(a, b)[0, 1])
+    assert np.isnan(correlation(a, np.ones(50)))
+
+
+def test_learning_curves_are_lines_and_ablations_bars() -> None:
+    grown = tuple(
+        Run(setting=str(n), size=n, seed=s, test=t, value=n / 1000 + s / 100)
+        for n in (10, 100, 1000) for s in (0, 1) for t in ("wmt16", "wmt17")
+    )  # fmt: skip
+    lines = parsed(curve_chart(Curve(runs=grown), "curve"))
+    assert len(list(lines.iter("polyline"))) == 2
+    parts = tuple(
+        Run(setting=setting, size=2, seed=0, test="wmt17", value=value)
+        for setting, value in (("all", 0.6), ("without lexical", 0.5))
+    )
+    bars = parsed(curve_chart(Curve(runs=parts), "ablation"))
+    widths = [float(r.get("width") or 0) for r in bars.iter("rect")]
+    assert widths[1] / widths[0] == pytest.approx(0.5 / 0.6, abs=1e-3)  # bars start at zero
+    assert "-0.100" in [t.text for t in bars.iter("text")]
+
+
+def test_names_at_the_ends_of_lines_are_told_apart_and_stay_inside() -> None:
+    tests = [f"a-test-set-of-a-very-long-name-{n}-and-what-follows" for n in range(30)]
+    runs = tuple(
+        Run(setting=str(n), size=n, seed=0, test=test, value=0.5)
+        for n in (100, 100_000) for test in tests
+    )  # fmt: skip
+    root = parsed(curve_chart(Curve(runs=runs), "curve"))
+    width, height = (float(size) for size in str(root.get("viewBox")).split()[2:])
+    names = [t for t in root.iter("text") if t.get("class") == "name"]
+    assert [t[0].text for t in names] == tests
+    assert len({t[0].tail for t in names}) == 30
+    places = [float(t.get("y") or 0) for t in names]
+    assert min(np.diff(places)) >= 13
+    assert 0 < places[0] < places[-1] < height - 30  # above the numbers of the axis
+    assert max(float(t.get("x") or 0) + 6 * len(t[0].tail or "") for t in names) < width
+    # Lines of one colour have different signs.
+    signs = {(p.get("class"), p.get("d")) for p in root.iter("path")}
+    assert len(signs) == 30
+
+
+def test_bars_stand_below_their_test_set_and_their_names_have_room() -> None:
+    long = "without the discourse and coherence group"
+    runs = tuple(
+        Run(setting=setting, size=1, seed=0, test=test, value=value)
+        for setting, value in (("all", 0.5), (long, 0.5), ("nothing", NAN))
+        for test in ("wmt16", "wmt17")
+    )  # fmt: skip
+    root = parsed(curve_chart(Curve(runs=runs), "ablation"))
+    names = [t for t in root.iter("text") if t.get("class") == "name"]
+    shown = ["wmt16", "all", long, "nothing", "wmt17", "all", long, "nothing"]
+    assert [t[0].tail for t in names] == shown
+    assert all(float(names[n].get("x") or 0) > 6 * len(long) for n in (2, 6))
+    ends = [t.text for t in root.iter("text") if t.get("class") == "tick"]
+    assert ends[-3:] == ["0.500", "+0.000", "–"]
+
+
+def test_long_numbers_at_the_left_push_the_plot_aside() -> None:
+    usual, wide = panel((0, 1), (0, 100)), panel((0, 1), (0, 1_000_000))
+    assert usual.x.start == 52
+    assert wide.x.start > 26 + 6 * len("1000000")

@@ -1,0 +1,126 @@
+"""Tables in every format, with hostile text escaped."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tertium.errors import UsageError
+from tertium.reporting.tables.html import html_table
+from tertium.reporting.tables.table import Cell, Table, number, render
+
+TABLE = Table(
+    ["system", "BLEU ↑"],
+    [["a_b|c*", number(1 / 3, 2, "best")], ["[bold]x[/bold]", number(float("nan"), 2)]],
+    title="50 % & more",
+    notes=["a note_"],
+)
+
+
+def test_text_shows_markup_as_it_is() -> None:
+    text = render(TABLE, "text")
+    assert "[bold]x[/bold]" in text
+    assert "0.33" in text
+    assert "a note_" in text
+    assert "\x1b" not in text
+
+
+def test_colour_only_where_asked() -> None:
+    assert "\x1b[1m" in render(TABLE, "text", color=True)
+
+
+def test_markdown_escapes_and_marks_the_best() -> None:
+    text = render(TABLE, "md")
+    assert r"| a\_b\|c\* | **0.33** |" in text
+    assert "| --- | ---: |" in text
+
+
+def test_latex_escapes_and_marks_the_best() -> None:
+    text = render(TABLE, "latex")
+    assert r"a\_b\textbar{}c* & \textbf{0.33} \\" in text
+    assert r"BLEU $\uparrow$" in text
+    assert text.count(r"\hline") == 3
+
+
+def test_tsv_keeps_the_full_number() -> None:
+    assert render(TABLE, "tsv").splitlines()[1] == f"a_b|c*\t{1 / 3}"
+    assert render(Table(["a"], [[Cell("x\ty", "x\ty")]]), "tsv") == "a\nx y\n"
+
+
+def test_a_footer_stands_below_the_rows() -> None:
+    counts = [["judged", Cell("1,200", 1200)]]
+    table = Table(["metric", "r"], [["a", number(0.5, 2)]], footer=counts)
+    for style in ("text", "md", "latex"):
+        lines = render(table, style).splitlines()  # type: ignore[arg-type]
+        named = [line for line in lines if "judged" in line or "0.5" in line]
+        assert len(named) == 2
+        assert "judged" in named[1], style
+        assert "1,200" in named[1]
+    assert "judged" not in render(table, "tsv"), "a row of data is a metric"
+    assert render(table, "latex").count(r"\hline") == 4
+    html = html_table(table, sortable=True)
+    assert re.search("<tbody>.*0.50.*</tbody><tfoot>.*judged.*1,200.*</tfoot></table>", html)
+
+
+def test_a_missing_number_is_a_dash() -> None:
+    assert number(float("nan"), 3).text == "–"
+
+
+def test_narrow_terminals_fold_names() -> None:
+    wide = Table(["system", "score"], [["a-very-long-system-name" * 3, "1.0"]])
+    assert max(map(len, render(wide, "text", width=40).splitlines())) <= 40
+
+
+def test_unknown_formats_are_refused() -> None:
+    with pytest.raises(UsageError, match="unknown table format"):
+        render(TABLE, "html")  # type: ignore[arg-type]
+
+
+def test_a_narrow_terminal_shows_every_name_and_number() -> None:
+    header = ["system", *(f"metric{n} ↑" for n in range(6))]
+    rows = [[f"system {n}", *(f"{n}{m}.25 (μ = 1.00 ± 2.00)" for m in range(6))] for n in range(3)]
+    table = Table(header, rows, title="a title that is far longer than " + "the table " * 8)
+    for width in (40, 60, 80):
+        text = render(table, "text", width=width)
+        assert table.title.strip() in text
+        assert all(cell in text for row in rows for cell in row)
+        assert all(name in text for name in header)
+        assert max(map(len, text.splitlines()[1:])) <= width
+
+
+def test_what_belongs_together_stays_side_by_side() -> None:
+    row = ["a system", "12.34", "0.0010 *+", "1", "56.78", "0.0020 *-", "2"]
+    table = Table(["system", "A", "p", "rank", "B", "p", "rank"], [row], together=3)
+    lines = render(table, "text", width=38).splitlines()
+    assert [line.split() for line in lines if "." in line] == [
+        "a system 12.34 0.0010 *+ 1".split(), "a system 56.78 0.0020 *- 2".split()
+    ]  # fmt: skip
+
+
+def test_texts_are_wrapped_and_numbers_are_not() -> None:
+    row = ["name", "many words that may stand below each other", "1234567.25"]
+    text = render(Table(["a", "b", "c"], [row], left=frozenset({0, 1})), "text", width=40)
+    assert "1234567.25" in text
+    assert max(map(len, text.splitlines())) <= 40
+    assert " ".join(text.split()).count("stand") == 1
+
+
+def test_tsv_has_columns_for_what_a_cell_holds_beside_its_value() -> None:
+    rows = [[Cell("a", "a", more={"low\t": 1.5}), "x"], [Cell("b", "b"), "y"]]
+    assert render(Table(["n\t1", "m"], rows), "tsv") == "n 1\tlow \tm\na\t1.5\tx\nb\t\ty\n"
+
+
+def test_latex_has_no_line_or_sign_that_would_not_compile() -> None:
+    table = Table(["a<b>c"], [["μ = 1\n2"]], title="one\ntwo", notes=["three\n\\input{x}"])
+    lines = render(table, "latex").splitlines()
+    assert lines[0] == "% one two"
+    assert r"a\textless{}b\textgreater{}c \\" in lines
+    assert r"$\mu$ = 1 2 \\" in lines
+    assert lines[-1] == r"% three \input{x}"
+
+
+def test_tsv_tells_repeated_columns_apart() -> None:
+    table = Table(["system", "A", "p", "rank", "B", "p", "rank"], [list("sabcdef")], together=3)
+    header = render(table, "tsv").splitlines()[0].split("\t")
+    assert header == ["system", "A", "A p", "A rank", "B", "B p", "B rank"]
