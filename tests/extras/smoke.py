@@ -21,8 +21,8 @@ from tertium.registry import METRICS
 
 SHIPPED = "tertium-models"  # the distribution of the models that ship, no extra
 NEURAL = {"neural", "models"}
-WORDS = {"linguistics"}
-MEANING = {"models", "linguistics", SHIPPED}
+WORDS = {"wordnet"}  # which no extra brings
+MEANING = {"models", "linguistics", "wordnet", SHIPPED}
 
 # what each metric needs; one that is not named here needs nothing
 NEEDS = {
@@ -95,6 +95,7 @@ def fault_of(command: tuple[str, ...], needs: set[str], here: set[str]) -> str:
     named = {extra for found in re.findall(r"tertium\[([\w,]+)\]", lines[0])
              for extra in found.split(",")}  # fmt: skip
     named |= {SHIPPED} if f"package {SHIPPED}" in lines[0] else set()
+    named |= WORDS if "tertium models install wordnet" in lines[0] else set()
     if INSTALLED_APART in lines[0] and importlib.util.find_spec("torch"):  # models bring it, too
         return ""
     if not named or not named <= needs - here:

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from tertium.errors import DataError, MissingResourceError, UnknownNameError
-from tertium.linguistics import wordnet_index
+from tertium.linguistics import wordnet_files
 from tertium.linguistics.wordnet import WordNet, load_wordnet, wordnet_pos
-from tertium.linguistics.wordnet_index import find_wordnet, load_arrays, read_dictionary
+from tertium.linguistics.wordnet_files import WORDNET, find_wordnet
+from tertium.linguistics.wordnet_index import load_arrays, read_dictionary
 
 
 @pytest.fixture(scope="module")
@@ -191,13 +192,34 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(
     assert len(load_arrays(small)["offset"]) == 5
 
 
+def test_the_models_folder_comes_before_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TERTIUM_WORDNET", raising=False)
+    monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path))
+    folder = tmp_path / "wordnet" / "wordnet-3.0"
+    folder.mkdir(parents=True)
+    assert find_wordnet() != folder  # nothing is in it
+    (folder / "data.noun").touch()
+    assert find_wordnet() == folder
+
+
+def test_what_is_installed_is_what_the_reader_reads() -> None:
+    """Every dictionary file, the licence, and the counts of both corpora."""
+    names = {Path(name).name for name in WORDNET.files}
+    parts = ("noun", "verb", "adj", "adv")
+    assert {f"data.{part}" for part in parts} | {f"index.{part}" for part in parts} <= names
+    assert {f"{part}.exc" for part in parts} | {"ic-brown.dat", "ic-semcor.dat", "LICENSE"} <= names
+
+
 def test_without_wordnet_the_install_command_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("TERTIUM_WORDNET", raising=False)
-    monkeypatch.setattr(wordnet_index.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path))
+    monkeypatch.setattr(wordnet_files.importlib.util, "find_spec", lambda name: None)
     if not Path("/usr/share/wordnet/data.noun").is_file():
-        with pytest.raises(MissingResourceError, match=r"pip install 'tertium\[linguistics\]'"):
+        with pytest.raises(MissingResourceError, match="tertium models install wordnet"):
             find_wordnet()
     monkeypatch.setenv("TERTIUM_WORDNET", str(tmp_path))
     with pytest.raises(MissingResourceError, match=r"data\.noun"):

@@ -1,29 +1,35 @@
-"""`tertium models`: which encoders are installed, which could be, and installing them."""
+"""`tertium models`: which encoders and dictionaries are here, which could be, installing them."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from tertium.cache.folders import hub_folder, models_folder
 from tertium.cli.bars import bars
 from tertium.cli.output import FORMATS, print_records, print_table
-from tertium.encoders.cards import CARDS
+from tertium.encoders.cards import CARDS, Resource
 from tertium.encoders.install import install
 from tertium.encoders.weights import find, in_hub_cache
-from tertium.errors import UsageError
+from tertium.errors import MissingResourceError, UnknownNameError, UsageError
+from tertium.linguistics.wordnet_files import WORDNET, find_wordnet
 from tertium.reporting.tables.table import Table
 
+RESOURCES: Mapping[str, Resource] = {**CARDS, WORDNET.name: WORDNET}
 LISTED = 15  # languages that a row names; the JSON names all
 EPILOG = """\
 examples:
   tertium models
   tertium models install mpnet
-  tertium models install e5 use
+  tertium models install e5 wordnet
 
 An encoder is named minilm, mpnet, e5, use or glove, hf/NAME for a model of the Hugging Face hub or
-its cache, dir/PATH for a model folder; @N after it chooses a layer (minilm@4).
+its cache, dir/PATH for a model folder; @N after it chooses a layer (minilm@4). METEOR's synonyms
+and the entailment features read WordNet.
 """
 
 
@@ -32,8 +38,8 @@ def add_parser(
 ) -> argparse.ArgumentParser:
     parser = subparsers.add_parser(
         "models",
-        help="list encoders, or install one",
-        description="List the encoders that are installed or could be, or install some.",
+        help="list encoders and dictionaries, or install one",
+        description="List the encoders and dictionaries that are or could be here, or install one.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -51,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         return _install(args)
     if args.names:
         raise UsageError(f"to install: tertium models install {' '.join(args.names)}")
-    records = [_describe(name) for name in CARDS] + [_cached(name) for name in in_hub_cache()]
+    records = [*map(_describe, RESOURCES.values()), *map(_cached, in_hub_cache())]
     if args.format == "json":
         print_records(records)
         return 0
@@ -65,14 +71,20 @@ def run(args: argparse.Namespace) -> int:
 
 def _install(args: argparse.Namespace) -> int:
     if not args.names:
-        raise UsageError(f"which model? tertium models install {' | '.join(CARDS)}")
+        raise UsageError(f"which model? tertium models install {' | '.join(RESOURCES)}")
     for name in args.names:
         with bars(args.quiet):
-            folder = install(name)
+            folder = install(_card(name))
         print(f"{name}\t{folder}")
-        for extra in CARDS[name].extras:
+        for extra in _card(name).extras:
             print(f"tertium: {name} also needs `pip install {extra}`", file=sys.stderr)
     return 0
+
+
+def _card(name: str) -> Resource:
+    if name not in RESOURCES:
+        raise UnknownNameError("model", name, RESOURCES)
+    return RESOURCES[name]
 
 
 def _row(record: dict[str, Any]) -> list[str]:
@@ -87,15 +99,23 @@ def _count(languages: str) -> str:
     return languages if len(known) <= LISTED else f"{len(known)} languages"
 
 
-def _describe(name: str) -> dict[str, Any]:
-    card, found = CARDS[name], find(name)
+def _find(card: Resource) -> tuple[Path, str] | None:
+    if card.name in CARDS:
+        return find(card.name)
+    with suppress(MissingResourceError):
+        return find_wordnet(), "folder"
+    return None
+
+
+def _describe(card: Resource) -> dict[str, Any]:
+    found = _find(card)
     return {
-        "name": name,
+        "name": card.name,
         "what": card.title,
         "languages": " ".join(sorted(card.languages)),
         "megabytes": card.size,
         "installed": f"{found[1]}: {found[0]}" if found else None,
-        "install": f"tertium models install {name}",
+        "install": f"tertium models install {card.name}",
     }
 
 

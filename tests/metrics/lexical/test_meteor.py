@@ -189,11 +189,11 @@ def test_word_senses_follow_irregular_and_regular_forms() -> None:
 
 def test_without_wordnet_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
-        raise MissingResourceError("run pip install 'tertium[linguistics]'")
+        raise MissingResourceError("run tertium models install wordnet")
 
     monkeypatch.setattr(module, "load_wordnet", missing)
     segment = [Segment("a cat", references=("the cat",))]
-    with pytest.raises(MissingResourceError, match=r"linguistics.*meteor:synonyms=false"):
+    with pytest.raises(MissingResourceError, match=r"install wordnet.*meteor:synonyms=false"):
         METEOR().score(segment)
     assert METEOR(synonyms=False).score(segment).system > 0
     assert METEOR(language="de").score(segment).system > 0
