@@ -16,7 +16,7 @@ SOURCE := -s examples/source.de.txt -t examples/system-good.en.txt examples/syst
 	examples/system-poor.en.txt --names good fair poor
 LEXICAL := bleu chrf ter nist meteor
 
-.PHONY: demo test tests test-slow coverage faults extras lint bench clean
+.PHONY: demo test tests test-slow coverage faults extras fuzz lint bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tertium score $(EXAMPLE) -m $(LEXICAL)
@@ -49,6 +49,10 @@ extras: $(VENV)/.dev
 	$(LEAN)/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt dist/tertium-*.whl
 	$(BIN)/python -m tests.extras.environments installed $(LEAN)/bin/python
 	$(BIN)/python -m tests.extras.environments all
+
+# The laws at random, as long as one likes: FUZZ_SECONDS=600 FUZZ_SEED=2 make fuzz
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m tests.laws.fuzz $(FUZZ_ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/python -m ruff check src tests benchmarks recipes papers

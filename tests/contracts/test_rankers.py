@@ -1,4 +1,4 @@
-"""The laws that every ranker keeps, a metric as a ranker among them."""
+"""What every ranker refuses, prefers and adds up to; `tests/laws` has the laws of its chances."""
 
 from __future__ import annotations
 
@@ -20,42 +20,6 @@ TOLERANCE = 1e-4  # neural inputs: sums of float32 products in another order
 @pytest.fixture(params=SPECS)
 def ranker(request: pytest.FixtureRequest) -> Ranker:
     return load_ranker(request.param)
-
-
-def pairs(segments: list[Segment]) -> tuple[list[Segment], list[Segment]]:
-    """Each segment against two variants of itself."""
-    left = [s for s in segments for _ in range(2)]
-    right = [
-        dataclasses.replace(s, hypothesis=text)
-        for s in segments
-        for text in (s.hypothesis[::-1], f"{s.hypothesis} indeed")
-    ]
-    return left, right
-
-
-def test_chances_lie_between_0_and_1(ranker: Ranker, segments: list[Segment]) -> None:
-    chances = ranker.prefer(*pairs(segments))
-    assert chances.shape == (2 * len(segments),)
-    assert ((chances >= 0) & (chances <= 1)).all()
-
-
-def test_both_orders_add_up_to_one(ranker: Ranker, segments: list[Segment]) -> None:
-    left, right = pairs(segments)
-    both = ranker.prefer(left, right) + ranker.prefer(right, left)
-    np.testing.assert_allclose(both, 1.0, atol=1e-6)
-
-
-def test_equal_translations_are_even(ranker: Ranker, segments: list[Segment]) -> None:
-    assert (ranker.prefer(segments, segments) == 0.5).all()
-
-
-def test_other_pairs_do_not_matter(ranker: Ranker, segments: list[Segment]) -> None:
-    left, right = pairs(segments)
-    together = ranker.prefer(left, right)
-    alone = [ranker.prefer([a], [b])[0] for a, b in zip(left, right, strict=True)]
-    np.testing.assert_allclose(together, alone, atol=TOLERANCE)
-    backwards = ranker.prefer(left[::-1], right[::-1])[::-1]
-    np.testing.assert_allclose(together, backwards, atol=TOLERANCE)
 
 
 def test_a_perfect_translation_beats_a_wrong_one(ranker: Ranker) -> None:

@@ -79,7 +79,9 @@ class Regression(SegmentMetric):
 
     The score is on the scale of the human scores it was trained on (standardised direct assessment
     for those that ship: 0 is an average translation of WMT15 and WMT16, higher is better). With
-    several references it is the best over them.
+    several references it is the best over them. Nothing scores above what a reference would as its
+    own translation: where weights say otherwise (for a reference without words, say, or a
+    hypothesis that leaves out what is frequent), that score is given.
 
     `model` names the folder of a model that was trained and saved; empty is the one that ships.
     """
@@ -148,9 +150,22 @@ class Regression(SegmentMetric):
         best = np.full(len(segments), -np.inf)
         for start in range(0, len(parts), BLOCK):
             block = order[start : start + BLOCK]
-            rows = self.features([parts[n] for n in block], trained.information)
-            np.maximum.at(best, owner[block], trained.linear.predict(rows))
+            scores, perfect = self.predictions([parts[n] for n in block], trained)
+            np.maximum.at(best, owner[block], np.minimum(scores, perfect))
         return best
+
+    def predictions(
+        self, segments: Sequence[Segment], trained: Trained
+    ) -> tuple[FloatArray, FloatArray]:
+        """What the weights say of segments with one reference each, and of each reference as its
+        own translation, (n,) each."""
+        references = list(dict.fromkeys(s.references[0] for s in segments))
+        place = {text: n for n, text in enumerate(references)}
+        themselves = [Segment(text, None, (text,)) for text in references]
+        rows = self.features([*segments, *themselves], trained.information)
+        values = trained.linear.predict(rows)
+        perfect = values[len(segments) :]
+        return values[: len(segments)], perfect[[place[s.references[0]] for s in segments]]
 
     def features(
         self, segments: Sequence[Segment], information: Information | None = None

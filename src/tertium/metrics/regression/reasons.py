@@ -25,6 +25,8 @@ from tertium.segment import Segment
 if TYPE_CHECKING:
     from tertium.metrics.regression.metric import Regression
 
+LIMIT = "no better than the reference"  # takes back what weights say above the reference's own
+
 
 def explain(metric: Regression, segment: Segment) -> Explanation:
     """Take a segment's score apart, against the reference that gives the best one."""
@@ -33,8 +35,8 @@ def explain(metric: Regression, segment: Segment) -> Explanation:
     linear = trained.linear
     options = [Segment(segment.hypothesis, segment.source, (r,)) for r in segment.references]
     rows = metric.features(options, trained.information)
-    scores = linear.predict(rows)
-    best = int(np.argmax(scores))
+    scores, limits = metric.predictions(options, trained)
+    best = int(np.argmax(np.minimum(scores, limits)))
     chosen, reference = options[best], options[best].references[0]
     perfect = metric.features([Segment(reference, None, (reference,))], trained.information)
     difference = (linear.contributions(rows[[best]]) - linear.contributions(perfect))[0]
@@ -43,11 +45,13 @@ def explain(metric: Regression, segment: Segment) -> Explanation:
     groups = [metric.family(name) for name in linear.names]
     fired = _fired(entailment, pairs)
     parts = _contributions(linear.names, groups, rows[best], difference, fired)
+    if (excess := float(scores[best] - limits[best])) > 0:
+        parts.append(Contribution(feature=LIMIT, group=LIMIT, value=excess, contribution=-excess))
     said = remarks(pairs, entailment.features, DIRECTIONS) if entailment and pairs else []
     reasons = Reasons(
         hypothesis=segment.hypothesis,
         reference=reference,
-        perfect=float(linear.predict(perfect)[0]),
+        perfect=float(limits[best]),
         groups=_sum_groups(parts),
         contributions=tuple(sorted(parts, key=lambda part: -abs(part.contribution))),
         alignment=_matches(pairs) if pairs else (),
@@ -56,7 +60,8 @@ def explain(metric: Regression, segment: Segment) -> Explanation:
         merits=tuple(remark.sentence for remark in said if remark.good),
         warnings=tuple(metric.warnings([segment])),
     )
-    return Explanation(metric=metric.label, score=float(scores[best]), reasons=reasons)
+    score = float(min(scores[best], limits[best]))
+    return Explanation(metric=metric.label, score=score, reasons=reasons)
 
 
 def _contributions(

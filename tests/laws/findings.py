@@ -1,0 +1,103 @@
+"""Broken laws as lines of a file: kept for ever, tried again with every run of the tests."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.laws.shrink import shrink
+from tests.laws.table import Law, law_named, try_law
+from tests.laws.trial import Broken, Subject
+
+from tertium.data.testset import TestSet
+from tertium.models.shipped import shipped_models
+
+FOUND = Path(__file__).parent.parent / "fuzz" / "found.jsonl"
+PLACE = "TRAINED"  # stands for the folder of models that ship, which lies elsewhere elsewhere
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A law, on whom and on what it was broken, and what was said then."""
+
+    law: str
+    spec: str
+    kind: str
+    seed: int
+    fault: str
+    systems: dict[str, list[str]]
+    references: list[list[str]]
+    sources: list[str]
+    documents: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, law: Law, subject: Subject, testset: TestSet, seed: int, fault: str) -> Finding:
+        return cls(
+            law=str(law), spec=subject.spec.replace(str(shipped_models()), PLACE),
+            kind=subject.kind, seed=seed, fault=fault[:500].replace(str(shipped_models()), PLACE),
+            systems={name: list(texts) for name, texts in testset.systems.items()},
+            references=[list(texts) for texts in testset.references],
+            sources=list(testset.sources), documents=list(testset.documents),
+        )  # fmt: skip
+
+    @property
+    def subject(self) -> Subject:
+        return Subject(self.spec.replace(PLACE, str(shipped_models())), self.kind)  # type: ignore[arg-type]
+
+    @property
+    def testset(self) -> TestSet:
+        return TestSet(self.systems, self.references, self.sources, self.documents)
+
+    def try_again(self) -> int:
+        """The number of cases; raises `Broken` where the law is broken still."""
+        return try_law(law_named(self.law), self.subject, self.testset, self.seed)
+
+    @property
+    def line(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=True)
+
+    @property
+    def command(self) -> str:
+        """The one command that shows the fault."""
+        return f"python -m tests.laws.fuzz --replay {shlex.quote(self.line)}"
+
+
+def read_finding(line: str) -> Finding:
+    fields: dict[str, Any] = json.loads(line)
+    return Finding(**fields)
+
+
+def read_findings(path: Path = FOUND) -> list[Finding]:
+    """All that were ever found."""
+    if not path.exists():
+        return []
+    return [read_finding(line) for line in path.read_text("utf-8").splitlines() if line]
+
+
+def keep_finding(finding: Finding, path: Path = FOUND) -> None:
+    """Add one to those that are tried with the tests, unless it is there."""
+    if finding not in read_findings(path):
+        path.parent.mkdir(exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(finding.line + "\n")
+
+
+def smallest(law: Law, subject: Subject, testset: TestSet, seed: int, seconds: float) -> Finding:
+    """The smallest test set that still breaks the law, with what is said of it."""
+    faults: dict[int, str] = {}
+
+    def fails(smaller: TestSet) -> bool:
+        try:
+            try_law(law, subject, smaller, seed)
+        except Broken as broken:
+            faults[id(smaller)] = str(broken)
+            return True
+        return False
+
+    if not fails(testset):
+        return Finding.of(law, subject, testset, seed, "broken once, and not again")
+    small = shrink(testset, fails, seconds)
+    return Finding.of(law, subject, small, seed, faults[id(small)])

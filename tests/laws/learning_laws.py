@@ -1,0 +1,147 @@
+"""The laws of learning and of agreement with people, on hostile texts that people judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+from tests.laws.trial import Subject, Trial, hold, run_well
+
+from tertium.errors import DataError
+from tertium.evaluation.scoring import score
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import tasks_for
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.ranker import load_ranker
+from tertium.models.options import TrainingOptions
+from tertium.scores import ScoreMatrix
+from tertium.segment import Judgement, Preference
+
+STATISTICS = ("pearson", "kendall", "spearman")
+BRIEF = TrainingOptions(epochs=1, batch_size=8, device="cpu")
+# whatever takes long to train or to load has a smaller one of its kind
+SMALL: dict[str, Any] = {"encoder": "toy", "encoders": ("toy",), "hidden": 4, "folds": 2}
+
+
+def people(trial: Trial) -> np.ndarray:
+    """A human score for each segment of each system, drawn at random."""
+    shape = (len(trial.testset.systems), len(trial.testset))
+    return trial.rng().integers(0, 100, size=shape).astype(float)
+
+
+def judgements(trial: Trial) -> list[Judgement]:
+    scores = people(trial).ravel().tolist()
+    size = len(trial.testset)
+    return [
+        Judgement(segment, value, item=str(n % size), system=f"s{n // size}", lp="de-en")
+        for n, (segment, value) in enumerate(zip(trial.segments, scores, strict=True))
+    ]
+
+
+def agreement_is_sound(trial: Trial) -> int:
+    """Correlations lie in [-1, 1] or are undefined; the command measures as the library."""
+    human = ScoreMatrix("human", tuple(trial.testset.systems), people(trial))
+    evaluation = score(trial.testset, trial.metric)
+    (spec,) = evaluation.metrics
+    rows = np.stack([trial.better(s.segments) for s in evaluation.of_metric(spec)])
+    judged = JudgedSet.align("set", [ScoreMatrix(spec, evaluation.systems, rows)], human=human)
+    tasks = [task for s in STATISTICS for task in tasks_for(["set"], s, samples=0)]
+    records = MetaEvaluation([judged], seed=1).run(tasks).records()
+    _hold_bounded(records)
+    file = trial.folder / "human.jsonl"
+    file.write_text("".join(_line(j, trial) for j in judgements(trial)), encoding="utf-8")
+    printed = run_well(["meta", "--human", file, "-m", trial.subject.spec, "--statistic",
+                        *STATISTICS, "--samples", 0, "-f", "json", "-q"]).json  # fmt: skip
+    _hold_bounded(printed)
+    found, wanted = _values(printed), _values(records)
+    close = all(_close(a, b) for a, b in zip(found, wanted, strict=True))
+    hold(len(found) == len(STATISTICS) and close, f"{found} and not {wanted}")
+    return len(STATISTICS) * len(trial.segments)
+
+
+def _line(judgement: Judgement, trial: Trial) -> str:
+    segment = judgement.segment
+    names = list(trial.testset.systems)
+    record = {
+        "mt": segment.hypothesis, "src": segment.source, "references": list(segment.references),
+        "system": names[int(judgement.system[1:])], "item": judgement.item,
+        "score": judgement.score, "lp": judgement.lp,
+    }  # fmt: skip
+    return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def _values(records: Any) -> list[float | None]:
+    return [task["value"] for task in records["tasks"]]
+
+
+def _close(a: float | None, b: float | None) -> bool:
+    missing = (a is None or a != a), (b is None or b != b)
+    return all(missing) or (not any(missing) and abs(a - b) <= 1e-12)  # type: ignore[operator]
+
+
+def _hold_bounded(records: Any) -> None:
+    for value in _values(records):
+        hold(value is None or value != value or -1 - 1e-12 <= value <= 1 + 1e-12, f"r = {value}")
+
+
+def training_is_sound(trial: Trial) -> int:
+    """What learns from hostile texts scores in finite numbers, and the same from its folder.
+
+    Data from which nothing can be learned are refused in our own words.
+    """
+    try:
+        trained = train_small(trial.subject, trial)
+        again = train_small(trial.subject, trial)
+    except DataError:
+        return 1
+    folder = trial.folder / "model"
+    saved = trained.save(folder)
+    if trial.subject.kind == "metric":
+        loaded, values = load_metric(str(folder)), trained.score(trial.segments).segments
+        hold(np.isfinite(values).all(), "a trained metric gives what is no number")
+        hold((again.score(trial.segments).segments == values).all(), "one seed, two models")
+        hold((loaded.score(trial.segments).segments == values).all(), "saved, it scores otherwise")
+    else:
+        pairs = preferences(trial)
+        left, right = [p.left for p in pairs], [p.right for p in pairs]
+        loaded, values = load_ranker(str(folder)), trained.prefer(left, right)
+        hold(np.isfinite(values).all(), "a trained ranker gives what is no number")
+        hold((loaded.prefer(left, right) == values).all(), "saved, it ranks otherwise")
+    hold(loaded == saved, "saved and loaded are not equal")
+    return 1
+
+
+def train_small(subject: Subject, trial: Trial) -> Any:
+    """Train a class on a few texts, with the smallest settings that it knows."""
+    cls = type(subject.loaded)
+    taken = inspect.signature(cls.train).parameters
+    settings = getattr(cls, "settings", cls)
+    known = {field.name for field in dataclasses.fields(settings)} if settings else set()
+    config = {key: value for key, value in SMALL.items() if key in known or key in taken}
+    if subject.kind == "ranker":
+        pairs = preferences(trial)
+        return cls.train(pairs, dev=pairs, **config, features=("bleu", "chrf"))
+    if "options" in taken:
+        config["options"] = BRIEF
+    return cls.train(judgements(trial), **config)
+
+
+def preferences(trial: Trial) -> list[Preference]:
+    """The first system against the others, as people are said to have judged."""
+    scores, size = people(trial), len(trial.testset)
+    return [
+        Preference(trial.segments[n], trial.segments[k * size + n],
+                   float(scores[0, n] > scores[k, n]))
+        for k in range(1, len(trial.testset.systems))
+        for n in range(size)
+    ]  # fmt: skip
+
+
+@cache
+def can_learn(subject: Subject) -> bool:
+    return hasattr(type(subject.loaded), "train")

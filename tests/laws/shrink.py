@@ -1,0 +1,100 @@
+"""Make a test set that breaks a law as small as it can be and still break it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from tertium.data.testset import TestSet
+
+Fails = Callable[[TestSet], bool]
+
+
+def shrink(testset: TestSet, fails: Fails, seconds: float = 60.0) -> TestSet:
+    """Take away systems, segments, references, then characters, as long as it still fails."""
+    end = time.monotonic() + seconds
+    found = True
+    while found and time.monotonic() < end:
+        found = False
+        for smaller in _smaller(testset):
+            if time.monotonic() > end:
+                break
+            if fails(smaller):
+                testset, found = smaller, True
+                break
+    return testset
+
+
+def _smaller(testset: TestSet) -> Iterator[TestSet]:
+    """Test sets with less in them, those that lack most first."""
+    yield from _fewer_systems(testset)
+    yield from _fewer_segments(testset)
+    yield from _fewer_references(testset)
+    yield from _shorter_texts(testset)
+
+
+def _fewer_systems(testset: TestSet) -> Iterator[TestSet]:
+    names = list(testset.systems)
+    for part in _parts(len(names)):
+        yield replace(testset, systems={names[n]: testset.systems[names[n]] for n in part})
+
+
+def _fewer_segments(testset: TestSet) -> Iterator[TestSet]:
+    for part in _parts(len(testset)):
+        yield TestSet(
+            systems={name: [texts[n] for n in part] for name, texts in testset.systems.items()},
+            references=[testset.references[n] for n in part],
+            sources=[testset.sources[n] for n in part],
+            documents=[testset.documents[n] for n in part] if testset.documents else (),
+        )
+
+
+def _fewer_references(testset: TestSet) -> Iterator[TestSet]:
+    for n, texts in enumerate(testset.references):
+        for k in range(len(texts) if len(texts) > 1 else 0):
+            rest = [*texts[:k], *texts[k + 1 :]]
+            yield replace(testset, references=_put(testset.references, n, rest))
+
+
+def _shorter_texts(testset: TestSet) -> Iterator[TestSet]:
+    for name, texts in testset.systems.items():
+        for n, text in enumerate(texts):
+            for shorter in _shorter(text):
+                changed = {**testset.systems, name: _put(texts, n, shorter)}
+                yield replace(testset, systems=changed)
+    for n, references in enumerate(testset.references):
+        for k, text in enumerate(references):
+            for shorter in _shorter(text):
+                changed = _put(references, k, shorter)
+                yield replace(testset, references=_put(testset.references, n, changed))
+    for n, text in enumerate(testset.sources):
+        for shorter in _shorter(text):
+            yield replace(testset, sources=_put(testset.sources, n, shorter))
+
+
+def _shorter(text: str) -> Iterator[str]:
+    """A text without a part of it: all, halves, quarters ... single characters; then simpler."""
+    size = len(text)
+    while size:
+        for start in range(0, len(text), size):
+            yield text[:start] + text[start + size :]
+        size = size // 2 if size > 1 else 0
+    for n, character in enumerate(text[:40]):
+        if character != "a":
+            yield text[:n] + "a" + text[n + 1 :]
+
+
+def _parts(count: int) -> Iterator[list[int]]:
+    """Halves of so many places, then all but one of them; never none."""
+    places = list(range(count))
+    if count > 2:
+        yield places[: count // 2]
+        yield places[count // 2 :]
+    for n in range(count if count > 1 else 0):
+        yield places[:n] + places[n + 1 :]
+
+
+def _put(values: Any, place: int, value: Any) -> list[Any]:
+    return [*values[:place], value, *values[place + 1 :]]

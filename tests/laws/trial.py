@@ -1,0 +1,177 @@
+"""Who is tried on what: every metric and ranker there is, on one test set, looked at once.
+
+Subjects come from the registry and the folders of trained models that ship, so that whatever is
+registered or shipped is tried, and nothing is named here by hand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.cli import main
+from tertium.data.testset import TestSet
+from tertium.errors import MissingResourceError, UsageError
+from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.ranker import Ranker, load_ranker
+from tertium.models.shipped import shipped_models
+from tertium.registry import ALIASES, METRICS, RANKERS
+from tertium.scores import Scores
+from tertium.segment import Segment
+
+TRY = Segment("it is raining", "es regnet", ("it is raining",))
+
+
+class Broken(AssertionError):
+    """A law was broken; the message says how."""
+
+
+def hold(condition: Any, message: str) -> None:
+    """Say that a law is broken unless the condition holds."""
+    if not condition:
+        raise Broken(message)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A metric or ranker that laws are tried on, by the text that builds it."""
+
+    spec: str
+    kind: Literal["metric", "ranker"] = "metric"
+
+    @property
+    def metric(self) -> Metric:
+        return _load(self.spec)
+
+    @property
+    def ranker(self) -> Ranker:
+        """The ranker itself, or the metric as one."""
+        return load_ranker(self.spec)
+
+    @property
+    def loaded(self) -> Any:
+        return self.metric if self.kind == "metric" else self.ranker
+
+
+@lru_cache(maxsize=256)
+def _load(spec: str) -> Metric:
+    return load_metric(spec)
+
+
+def subjects() -> list[Subject]:
+    """Every registered metric and ranker and every other trained model that ships."""
+    found = [Subject(spec) for spec in [*METRICS, *ALIASES]]
+    found += [Subject(spec, "ranker") for spec in RANKERS]
+    return [*found, *_shipped()]
+
+
+def _shipped() -> Iterator[Subject]:
+    """Trained models that no registered name stands for: a folder of its own name does."""
+    kinds: tuple[Literal["metric", "ranker"], ...] = ("metric", "ranker")
+    for file in sorted(shipped_models().glob("*/config.json")):
+        config = json.loads(file.read_text(encoding="utf-8"))
+        for kind in kinds:
+            if config.get(kind, file.parent.name) != file.parent.name:
+                yield Subject(str(file.parent), kind)
+
+
+@lru_cache(maxsize=512)
+def missing_resource(subject: Subject) -> str:
+    """Why the subject cannot be tried on this machine; empty where it can."""
+    try:
+        if subject.kind == "metric":
+            subject.metric.score([TRY])
+        else:
+            subject.ranker.prefer([TRY], [TRY])
+    except (MissingResourceError, UsageError) as error:  # no weights; fp16 without a GPU
+        return str(error)
+    return ""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One subject on one test set; `seed` decides whatever a law draws at random."""
+
+    subject: Subject
+    testset: TestSet
+    seed: int = 0
+    folder: Path = field(default=Path(), compare=False)
+
+    @property
+    def metric(self) -> Metric:
+        return self.subject.metric
+
+    def rng(self) -> np.random.Generator:
+        """The same numbers whichever laws were tried before."""
+        return np.random.default_rng(self.seed)
+
+    @cached_property
+    def segments(self) -> list[Segment]:
+        """What all systems made of all segments, system by system."""
+        return [s for system in self.testset.systems for s in self.testset.segments(system)]
+
+    @cached_property
+    def scores(self) -> Scores:
+        """What the subject says of all segments: scored once, looked at by many laws."""
+        return self.metric.score(self.segments)
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """The score of each segment, higher always better."""
+        return self.better(self.scores.segments)
+
+    def better(self, values: FloatArray) -> FloatArray:
+        """Scores turned so that higher is better."""
+        return values if self.metric.higher_is_better else -values
+
+    @cached_property
+    def records(self) -> Path:
+        """The test set as a file that commands read."""
+        path = self.folder / "set.jsonl"
+        self.testset.write(path)
+        return path
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it printed as JSON, without numbers that JSON does not have."""
+        return json.loads(self.out, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> Any:
+    raise Broken(f"JSON with {constant}")
+
+
+def run_command(argv: Sequence[str]) -> Printed:
+    """Run a command in this process; a traceback comes out as it would for a user."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main([str(part) for part in argv])
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return Printed(code, out.getvalue(), err.getvalue())
+
+
+def run_well(argv: Sequence[str]) -> Printed:
+    """The same for a command that must succeed."""
+    printed = run_command(argv)
+    hold(printed.code == 0, f"exit {printed.code}: {printed.err.strip()[:300]}")
+    return printed
