@@ -107,6 +107,7 @@ def ranges(cls: type[Any]) -> dict[str, Range]:
     }
 
 
+_NONE = re.compile(r"\\*none", re.IGNORECASE)  # bare it is None, after a backslash a text
 _PLAIN = re.compile(r'[^\s,"=]+')
 _PART = re.compile(r"(?:\[((?:[^\]]|\]\])*)\]|([^+\[][^+]*))(\+|\Z)")
 _ITEM = re.compile(r'\s*([A-Za-z_][\w-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^,"]*))\s*(?:,|$)')
@@ -169,10 +170,18 @@ def read_fields(cls: type[Any], name: str, fields: Mapping[str, str]) -> dict[st
 
 def print_spec(name: str, value: Any) -> str:
     """The shortest spec that rebuilds a dataclass: its name and the fields that are not default."""
+    types_of = _field_types(type(value))
     parts = [
-        f"{key}={_quote(print_value(current))}" for key, current in non_default_fields(value)
+        f"{key}={_quote(_told_from_none(current, types_of[key]) + print_value(current))}"
+        for key, current in non_default_fields(value)
     ]
     return f"{name}:{','.join(parts)}" if parts else name
+
+
+def _told_from_none(value: Any, kind: Any) -> str:
+    """The backslash before a text "none" in a field that may be None."""
+    optional = type(None) in typing.get_args(kind)
+    return "\\" if optional and isinstance(value, str) and _NONE.fullmatch(value) else ""
 
 
 def non_default_fields(value: Any) -> Iterator[tuple[str, Any]]:
@@ -201,6 +210,8 @@ def read_value(text: str, kind: Any, key: str) -> Any:
     if origin in (Union, types.UnionType):
         if type(None) in args and text.lower() == "none":
             return None
+        if type(None) in args and _NONE.fullmatch(text):
+            text = text[1:]
         return _read_union(text, [a for a in args if a is not type(None)], key)
     if origin is Literal:
         if text not in args:
