@@ -89,12 +89,12 @@ class Shipped:
 
 def rows_for(set_name: str) -> list[Row]:
     """Every registered metric that has not learned from a set."""
-    specs = [*METRICS, *VARIANTS]
+    specs = [*METRICS.builtin, *VARIANTS]
     rows = [Row(label=s, model=s) for s in specs if set_name not in seen_by(s)]
     if set_name.startswith("rankings/"):
         rows += [
             Row(label=name, model=Shipped(name))
-            for name in RANKERS
+            for name in RANKERS.builtin
             if set_name not in seen_by(name)
         ]
     return rows

@@ -8,7 +8,8 @@
     │   ├── LengthError          parallel inputs of different length; the command line exits 1
     │   └── WriteError           a file that cannot be written
     ├── MissingResourceError     weights, a package or a dictionary that is not installed
-    └── ModelError               a checkpoint that is damaged or does not fit
+    ├── ModelError               a checkpoint that is damaged or does not fit
+    └── PluginError              a metric, ranker or encoder of another package that cannot be used
 
 An error says what was wrong, where, and what to do. Anything that is not a `TertiumError` is a bug
 in tertium and keeps its traceback.
@@ -71,3 +72,7 @@ class MissingResourceError(TertiumError):
 
 class ModelError(TertiumError):
     """A checkpoint that is damaged, incomplete or made for something else."""
+
+
+class PluginError(TertiumError):
+    """What another package registered cannot be used; says which package and why."""

@@ -8,7 +8,7 @@
 `pairwise:features=[chrf++]+bleu` a ranker with `features=("chrf++", "bleu")`. Specs print only
 the fields that differ from their defaults, in the order of the dataclass, so that
 `parse(print(x)) == x` and equal objects print the same spec. Importing this module imports no
-metric.
+metric. The tables hold tertium's own names, and those of other packages (`plugins`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from typing import Any, Literal, Union
 
 from tertium.errors import UnknownNameError, UsageError
 from tertium.extras import explain_missing
+from tertium.plugins import Names, load_plugin
 
-METRICS: Mapping[str, str] = {
+METRICS = Names("tertium.metrics", {
     "bertr": "tertium.metrics.embedding.bertr:BERTR",
     "bertscore": "tertium.metrics.embedding.bertscore:BERTScore",
     "bilstm": "tertium.metrics.heads.bilstm:BiLSTM",
@@ -51,16 +52,14 @@ METRICS: Mapping[str, str] = {
     "tertium-small": "tertium.metrics.flagship.small:TertiumSmall",
     "wmd": "tertium.metrics.embedding.wmd:WMD",
     "wmdo": "tertium.metrics.embedding.wmdo:WMDO",
-}
+})  # fmt: skip
 
 ALIASES: Mapping[str, str] = {
     "chrf++": "chrf:word_order=2",
     "chrfpp": "chrf:word_order=2",
 }
 
-RANKERS: Mapping[str, str] = {
-    "pairwise": "tertium.metrics.pairwise.ranker:Pairwise",
-}
+RANKERS = Names("tertium.rankers", {"pairwise": "tertium.metrics.pairwise.ranker:Pairwise"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,9 +122,18 @@ def resolve(table: Mapping[str, str], name: str, kind: str) -> Any:
     """
     if name not in table:
         raise UnknownNameError(kind, name, table)
+    if isinstance(table, Names) and name in table.plugins:
+        return load_plugin(table.plugins[name], kind)
     module, _, attribute = table[name].partition(":")
     with explain_missing(f"{kind} {name}"):
         return getattr(importlib.import_module(module), attribute)
+
+
+def resolve_scorer(name: str) -> Any:
+    """The class of a metric or ranker, for those who do not care which of both it is."""
+    if name not in METRICS and name not in RANKERS:
+        raise UnknownNameError("metric", name, [*METRICS, *ALIASES, *RANKERS])
+    return resolve(METRICS, name, "metric") if name in METRICS else resolve(RANKERS, name, "ranker")
 
 
 def split_spec(spec: str) -> tuple[str, dict[str, str]]:

@@ -15,7 +15,7 @@ CORE = {
     "arrays", "atomic", "display", "errors", "extras", "frames", "progress", "randomness",
     "runtime", "schema", "scores", "segment", "version",
 }  # fmt: skip
-BELOW_ENCODERS = CORE | {"registry", "cache", "text", "data"}
+BELOW_ENCODERS = CORE | {"plugins", "registry", "cache", "text", "data"}
 BELOW_METRICS = BELOW_ENCODERS | {"encoders", "linguistics", "models"}
 FAMILIES = {"lexical", "embedding", "heads", "regression", "pairwise", "flagship"}
 # A room may import itself and the rooms named here.
@@ -33,7 +33,8 @@ ALLOWED: dict[str, set[str]] = {
     "runtime": {"errors"},
     "segment": {"errors"},
     "scores": {"arrays", "errors", "display", "frames"},
-    "registry": {"errors", "extras"},
+    "plugins": {"errors", "extras"},
+    "registry": {"errors", "extras", "plugins"},
     "cache": CORE,
     "text": CORE | {"registry"},
     "data": CORE | {"registry", "text"},
@@ -44,6 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "evaluation": BELOW_METRICS | {"metrics"},
     "meta": CORE | {"data"},
     "compat": BELOW_METRICS | {"metrics"},
+    "testing": BELOW_METRICS | {"metrics"},
     "reporting": CORE | {"data", "meta", "evaluation", "metrics"},
 }
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import typing
 
-import numpy as np
 import pytest
 
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, MissingResourceError, NeedsError, TertiumError, UsageError
+from tertium.errors import MissingResourceError, TertiumError, UsageError
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.registry import ALIASES, METRICS, RANKERS, ranges, resolve
 from tertium.segment import Segment
+from tertium.testing import check_metric
 
 SPECS = [*METRICS, *ALIASES]
-TOLERANCE = 2e-5  # neural metrics: sums of float32 products in another order
 
 
 @pytest.fixture(params=SPECS)
@@ -32,65 +30,14 @@ def metric(request: pytest.FixtureRequest) -> Metric:
     return loaded
 
 
-def rows(metric: Metric, segments: list[Segment]) -> np.ndarray:
-    return metric.score(segments).segments
-
-
-def test_missing_field_is_refused(metric: Metric) -> None:
-    if "references" in metric.needs:
-        with pytest.raises(NeedsError, match="segment 2"):
-            metric.score([Segment("a", "b", ("c",)), Segment("a", "b")])
-    if "source" in metric.needs:
-        with pytest.raises(NeedsError, match="segment 1"):
-            metric.score([Segment("a", None, ("c",))])
-    if not metric.needs:
-        with pytest.raises((NeedsError, DataError)):
-            metric.score([Segment("a")])
-
-
-def test_no_segments_are_refused(metric: Metric) -> None:
-    with pytest.raises(DataError, match="nothing to score"):
-        metric.score([])
-
-
-def test_a_score_is_explained_or_refused(metric: Metric, segments: list[Segment]) -> None:
-    if not metric.explains:
-        with pytest.raises(UsageError, match=f"{metric.name} cannot explain its scores"):
-            metric.explain(segments[0])
-        return
-    explained = metric.explain(segments[0])
-    assert explained.score == pytest.approx(metric.score(segments[:1]).segments[0], abs=TOLERANCE)
-    assert explained.comparisons or explained.reasons
-    json.dumps(explained.as_dict(), allow_nan=False)
-
-
-def test_a_perfect_hypothesis_beats_a_wrong_one(metric: Metric) -> None:
-    reference = ("the parliament rejected the new budget on Tuesday",)
-    source = "das Parlament lehnte am Dienstag den neuen Haushalt ab"
-    good, bad = rows(
-        metric,
-        [
-            Segment(reference[0], source, reference),
-            Segment("my old bicycle is green and rusty today", source, reference),
-        ],
-    )
-    assert good > bad if metric.higher_is_better else good < bad
+def test_a_metric_keeps_the_laws_of_plugins(metric: Metric, segments: list[Segment]) -> None:
+    check_metric(metric, segments)
 
 
 def test_metric_orders_the_example(metric: Metric, example: TestSet) -> None:
     result = score(example, metric)
     good, fair, poor = (s.system for s in result.of_metric(metric.spec))
     assert (good > poor and fair > poor) if metric.higher_is_better else (good < poor > fair)
-
-
-def test_metrics_are_frozen_and_keyword_only(metric: Metric) -> None:
-    assert metric.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    assert all(field.kw_only for field in dataclasses.fields(metric))
-    assert hash(metric) == hash(load_metric(metric.spec))
-
-
-def test_every_metric_can_be_cited(metric: Metric) -> None:
-    assert metric.citation.startswith("@")
 
 
 def numeric_fields() -> list[tuple[str, str]]:

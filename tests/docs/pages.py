@@ -6,6 +6,7 @@ Conventions, which docs/index.md states for readers:
 - ```bash or ```sh: a command a line; what they print is not shown.
 - ```python: runs in order, all blocks of a page in one namespace. A ```text block that follows
   directly is what it prints.
+- A block of any language with title="PATH" behind it is a file that the reader writes.
 - `...` in a shown output stands for anything; white space and blank lines do not count.
 - A trailing backslash continues a command, `# ...` after it is a comment. A command whose comment
   says `takes hours`, `takes minutes`, `needs the network` or `needs judgements` is not run, but its
@@ -25,12 +26,16 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
     ROOT / "examples" / "README.md",
     *sorted(page for page in DOCS.rglob("*.md")),
 ]
 NOT_RUN = re.compile(r"takes (hours|minutes)|needs (the network|judgements)")
 _FENCE = re.compile(
-    r"^(?P<indent> *)```(?P<kind>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```\s*$"
+    r"^(?P<indent> *)```(?P<kind>\w*)"
+    r'(?: title="(?P<title>[^"\n]+)")?[^\n]*\n'
+    r"(?P<body>.*?)^(?P=indent)```\s*$"
     r"|^<!-- setup\n(?P<setup>.*?)^-->\s*$",
     re.MULTILINE | re.DOTALL,
 )
@@ -44,13 +49,14 @@ class Block:
     body: str
     line: int
     joined: bool = False  # nothing but blanks between it and the block before
+    title: str = ""  # the path of the file that it is
 
 
 @dataclass(frozen=True)
 class Step:
     """Something to run, and what it should print; None where the page does not say."""
 
-    kind: str  # "shell" or "python"
+    kind: str  # "shell", "python" or "file: PATH"
     code: str
     line: int
     expected: str | None = None
@@ -66,7 +72,7 @@ def blocks(text: str) -> list[Block]:
         if match["setup"] is not None:
             found.append(Block("setup", match["setup"], line, joined))
         else:
-            found.append(Block(match["kind"], match["body"], line, joined))
+            found.append(Block(match["kind"], match["body"], line, joined, match["title"] or ""))
         end = match.end()
     return found
 
@@ -76,7 +82,9 @@ def steps(text: str) -> list[Step]:
     result: list[Step] = []
     before = ""
     for block in blocks(text):
-        if block.kind in ("python", "setup"):
+        if block.title:
+            result.append(Step(f"file: {block.title}", block.body, block.line))
+        elif block.kind in ("python", "setup"):
             result.append(Step("python", block.body, block.line))
         elif block.kind in ("bash", "sh"):
             result += _commands(block)

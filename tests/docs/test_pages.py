@@ -31,6 +31,7 @@ def test_what_a_page_shows_is_true(
     page: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(workspace)
+    monkeypatch.syspath_prepend(str(workspace))  # and taken off again, with what a page installs
     monkeypatch.delenv("TERTIUM_DATA", raising=False)
     monkeypatch.setenv("COLUMNS", "100")  # argparse folds help to the terminal's width
     module = ModuleType(f"page_{page.stem.replace('-', '_')}")  # dataclasses look themselves up
@@ -49,6 +50,11 @@ def test_what_a_page_shows_is_true(
 
 
 def _run(step: Step, where: str, namespace: dict[str, Any]) -> str:
+    if step.kind.startswith("file: "):
+        file = Path(step.kind.removeprefix("file: "))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(step.code, encoding="utf-8")
+        return ""
     if step.kind == "shell":
         try:
             return run_command(step.code, fails="tertium: error" in (step.expected or ""))

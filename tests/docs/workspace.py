@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 import shutil
+import sys
 import tomllib
 from pathlib import Path
 
@@ -116,14 +117,17 @@ def parse_command(command: str) -> None:
 def check_other(words: list[str]) -> None:
     """What is not tertium must at least exist: an extra, a make target, a module, a program."""
     program, *rest = words
-    if program == "pip":
+    if program == "pip" and rest[:1] == ["install"] and Path(rest[-1], "pyproject.toml").is_file():
+        _install(Path(rest[-1]))
+    elif program == "pip":
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         known = set(extras["optional-dependencies"])
         for name in re.findall(r"\[([\w,]+)\]", " ".join(rest)):
             assert set(name.split(",")) <= known, f"no extra {name}"
     elif program == "make":
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-        assert set(rest) <= set(targets), f"no such target: make {' '.join(rest)}"
+        given = {word for word in rest if "=" not in word}
+        assert given <= set(targets), f"no such target: make {' '.join(rest)}"
     elif program == "python" and rest[:1] == ["-m"]:
         package, _, name = rest[1].partition(".")
         if package == "benchmarks":
@@ -133,6 +137,20 @@ def check_other(words: list[str]) -> None:
             assert (ROOT / "src" / rest[1].replace(".", "/")).with_suffix(".py").is_file(), words
     else:
         assert program in ("git", "export", "cd"), f"pages do not use {program}"
+
+
+def _install(folder: Path) -> None:
+    """What pip leaves behind of a package that is used where it lies, in no time."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    about = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    about.mkdir()
+    lines = [f"Name: {project['name']}", f"Version: {project['version']}"]
+    (about / "METADATA").write_text("Metadata-Version: 2.1\n" + "\n".join(lines) + "\n")
+    lines = []
+    for group, entries in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in entries.items())]
+    (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    sys.path.insert(0, str(folder.resolve()))
 
 
 def _redirect(words: list[str]) -> tuple[list[str], str]:

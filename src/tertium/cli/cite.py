@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.registry import ALIASES, METRICS, RANKERS, resolve, split_spec
+from tertium.registry import ALIASES, resolve_scorer, split_spec
 
 EPILOG = """\
 examples:
@@ -28,8 +28,7 @@ def add_parser(
 
 
 def run(args: argparse.Namespace) -> int:
-    known = {**METRICS, **RANKERS}
     names = [split_spec(ALIASES.get(m, m))[0] for m in args.metrics]
-    entries = [resolve(known, name, "metric").citation for name in names]
+    entries = [resolve_scorer(name).citation for name in names]
     print("\n".join(dict.fromkeys(entries)))
     return 0

@@ -8,8 +8,8 @@ import inspect
 from typing import Any
 
 from tertium.cli.output import FORMATS, print_records, print_table
-from tertium.errors import MissingResourceError, UnknownNameError
-from tertium.registry import ALIASES, METRICS, RANKERS, print_value, resolve, split_spec
+from tertium.errors import MissingResourceError
+from tertium.registry import ALIASES, METRICS, RANKERS, print_value, resolve_scorer, split_spec
 from tertium.reporting.tables.table import Table
 
 EPILOG = """\
@@ -38,7 +38,7 @@ def add_parser(
 def run(args: argparse.Namespace) -> int:
     if args.metric:
         return _explain(args.metric, args.format)
-    records = [*map(_describe, METRICS), *map(_describe_ranker, RANKERS)]
+    records = [_describe(name) for name in (*METRICS, *RANKERS)]
     if args.format == "json":
         print_records(records)
         return 0
@@ -52,29 +52,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _describe(name: str) -> dict[str, str]:
-    cls = resolve(METRICS, name, "metric")
+    ranks = name not in METRICS
+    described = {"metric": name, "kind": "ranker" if ranks else "metric"}
     try:
-        needs = " + ".join(sorted(cls().needs)) or "references or source"
+        cls = resolve_scorer(name)
+        higher = "ranks" if ranks else "higher" if cls.higher_is_better else "lower"
+        return {**described, "needs": _needs(cls), "better": higher, "summary": _summary(cls)}
+    except Exception as error:  # what is not ours may fail in any way, and the rest is listed
+        if name in METRICS.builtin or name in RANKERS.builtin:
+            raise
+        said = str(error).partition("\n")[0]
+        return {**described, "needs": "", "better": "", "summary": f"cannot be used: {said}"}
+
+
+def _needs(cls: Any) -> str:
+    try:
+        return " + ".join(sorted(cls().needs)) or "references or source"
     except MissingResourceError:
-        needs = "to be trained"
-    return {
-        "metric": name,
-        "kind": "metric",
-        "needs": needs,
-        "better": "higher" if cls.higher_is_better else "lower",
-        "summary": _summary(cls),
-    }
-
-
-def _describe_ranker(name: str) -> dict[str, str]:
-    cls = resolve(RANKERS, name, "ranker")
-    return {
-        "metric": name,
-        "kind": "ranker",
-        "needs": " + ".join(sorted(cls().needs)),
-        "better": "ranks",
-        "summary": _summary(cls),
-    }
+        return "to be trained"
 
 
 def _summary(cls: type) -> str:
@@ -85,10 +80,7 @@ def _summary(cls: type) -> str:
 def _explain(spec: str, style: Any) -> int:
     name, _ = split_spec(spec)
     name, _ = split_spec(ALIASES.get(name, name))
-    known = {**METRICS, **RANKERS}
-    if name not in known:
-        raise UnknownNameError("metric", name, [*known, *ALIASES])
-    cls = resolve(known, name, "metric")
+    cls = resolve_scorer(name)
     rows = [
         [field.name, str(field.type), print_value(field.default)]
         for field in dataclasses.fields(cls)
@@ -96,9 +88,8 @@ def _explain(spec: str, style: Any) -> int:
     ]
     header = ["field", "type", "default"]
     if style == "json":
-        described = _describe_ranker(name) if name in RANKERS else _describe(name)
         fields = [dict(zip(header, row, strict=True)) for row in rows]
-        print_records([{**described, "about": inspect.getdoc(cls), "fields": fields}])
+        print_records([{**_describe(name), "about": inspect.getdoc(cls), "fields": fields}])
         return 0
     if style == "text":
         print(f"{cls.title} ({name})\n")

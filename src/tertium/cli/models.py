@@ -13,10 +13,12 @@ from tertium.cache.folders import hub_folder, models_folder
 from tertium.cli.bars import bars
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.encoders.cards import CARDS, Resource
+from tertium.encoders.encoder import ENCODERS
 from tertium.encoders.install import install
 from tertium.encoders.weights import find, in_hub_cache
 from tertium.errors import MissingResourceError, UnknownNameError, UsageError
 from tertium.linguistics.wordnet_files import WORDNET, find_wordnet
+from tertium.plugins import package_of
 from tertium.reporting.tables.table import Table
 
 RESOURCES: Mapping[str, Resource] = {**CARDS, WORDNET.name: WORDNET}
@@ -57,7 +59,13 @@ def run(args: argparse.Namespace) -> int:
         return _install(args)
     if args.names:
         raise UsageError(f"to install: tertium models install {' '.join(args.names)}")
-    records = [*map(_describe, RESOURCES.values()), *map(_cached, in_hub_cache())]
+    records = [
+        *map(_describe, RESOURCES.values()),
+        *(_found(f"hf/{name}", "a model in the Hugging Face cache", "Hugging Face cache")
+          for name in in_hub_cache()),
+        *(_found(name, "an encoder of another package", package_of(entries[0]))
+          for name, entries in ENCODERS.plugins.items()),
+    ]  # fmt: skip
     if args.format == "json":
         print_records(records)
         return 0
@@ -119,12 +127,12 @@ def _describe(card: Resource) -> dict[str, Any]:
     }
 
 
-def _cached(name: str) -> dict[str, Any]:
+def _found(name: str, what: str, where: str) -> dict[str, Any]:
     return {
-        "name": f"hf/{name}",
-        "what": "a model in the Hugging Face cache",
+        "name": name,
+        "what": what,
         "languages": "",
         "megabytes": "",
-        "installed": "Hugging Face cache",
+        "installed": where,
         "install": None,
     }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tertium.cli.bars import bars
 from tertium.errors import DataError, UsageError
-from tertium.registry import METRICS, RANKERS, read_fields, resolve, split_spec
+from tertium.registry import read_fields, resolve_scorer, split_spec
 
 if TYPE_CHECKING:
     from tertium.data.judgements import JudgementSet
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     from tertium.runtime import runtime
 
     name, texts = split_spec(args.metric)
-    cls = resolve({**METRICS, **RANKERS}, name, "metric")
+    cls = resolve_scorer(name)
     if not hasattr(cls, "train"):
         raise UsageError(f"{name} has nothing to learn; `tertium score -m {name}` uses it as it is")
     if not args.train and not args.preferences:

@@ -1,7 +1,7 @@
 """What an encoder is, and how a name becomes one.
 
     name    :=  family ["/" rest] ["@" layer]
-    family  :=  minilm | mpnet | e5 | use | glove | hf | dir | file | toy
+    family  :=  minilm | mpnet | e5 | use | glove | hf | dir | file | toy | one of a plugin
     layer   :=  N (one layer) | N-M (the mean of layers N to M)
               | N+M+... (these layers, side by side) | all (every layer, side by side)
 
@@ -22,10 +22,11 @@ from typing import Protocol, Self, runtime_checkable
 from tertium.encoders.embeddings import Embeddings
 from tertium.errors import UsageError
 from tertium.extras import explain_missing
+from tertium.plugins import Names
 from tertium.registry import resolve
 from tertium.runtime import Long, Precision, current_runtime
 
-ENCODERS: Mapping[str, str] = {
+ENCODERS = Names("tertium.encoders", {
     "minilm": "tertium.encoders.transformer:load",
     "mpnet": "tertium.encoders.transformer:load",
     "e5": "tertium.encoders.transformer:load",
@@ -35,7 +36,7 @@ ENCODERS: Mapping[str, str] = {
     "glove": "tertium.encoders.static:load",
     "file": "tertium.encoders.static:load",
     "toy": "tertium.encoders.toy:load",
-}
+})  # fmt: skip
 
 _LAYER = re.compile(r"@(all|\d+(?:-\d+|(?:\+\d+)+)?)$")
 

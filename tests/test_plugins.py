@@ -1,0 +1,189 @@
+"""Metrics, rankers and encoders of other packages: listed, loaded, cached, and never in the way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tertium.cli import main
+from tertium.encoders.encoder import load_encoder
+from tertium.errors import MissingResourceError, PluginError
+from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.ranker import load_ranker
+from tertium.registry import METRICS, RANKERS
+from tertium.segment import Segment
+from tertium.testing import check_metric
+
+MODULE = '''
+"""Length ratio: how close the length of a translation is to that of its nearest reference."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+import tertium
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthRatio(tertium.SegmentMetric):
+    """min(h, r) / max(h, r), 0 to 1."""
+
+    name: ClassVar[str] = "length-ratio"
+    title: ClassVar[str] = "LengthRatio"
+    citation: ClassVar[str] = "@misc{ratio, title={Ratio}}"
+
+    words: bool = True
+
+    def segment_scores(self, segments):
+        return np.array([max(self.ratio(s.hypothesis, r) for r in s.references) for s in segments])
+
+    def ratio(self, hypothesis, reference):
+        a, b = (len(t.split()) if self.words else len(t) for t in (hypothesis, reference))
+        return min(a, b) / max(a, b, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Random(LengthRatio):
+    name: ClassVar[str] = "random"
+
+    def segment_scores(self, segments):
+        return np.random.default_rng().random(len(segments))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Longer(tertium.Ranker):
+    """Prefers the longer one."""
+
+    name: ClassVar[str] = "longer"
+    title: ClassVar[str] = "Longer"
+
+    def prefer_rows(self, segments, left, right):
+        sizes = np.array([len(s.hypothesis) for s in segments])
+        return (np.sign(sizes[left] - sizes[right]) + 1) / 2
+
+
+def load(name, **chosen):
+    from tertium.encoders.encoder import EncoderName
+    from tertium.encoders.toy import load
+
+    return load(EncoderName("toy"), **chosen)
+'''
+
+
+def install(folder: Path, package: str, entries: str, module: str = "") -> None:
+    """A package as pip leaves it: a module, and what the distribution says of itself."""
+    about = folder / f"{package}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(entries)
+    if module:
+        (folder / f"{package}.py").write_text(module)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of packages on the search path; what is imported from it is forgotten afterwards."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    for module in ("ratios", "broken", "needy"):
+        monkeypatch.setitem(sys.modules, module, None)  # so that it is put back as it was
+        del sys.modules[module]
+    return folder
+
+
+@pytest.fixture
+def ratios(site: Path) -> Path:
+    entries = (
+        "[tertium.metrics]\nlength-ratio = ratios:LengthRatio\nrandom = ratios:Random\n"
+        "bleu = ratios:LengthRatio\n"
+        "[tertium.rankers]\nlonger = ratios:Longer\n[tertium.encoders]\ntoys = ratios:load\n"
+    )
+    install(site, "ratios", entries, MODULE)
+    return site
+
+
+@pytest.mark.usefixtures("ratios")
+def test_a_plugin_is_a_metric_like_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    metric = load_metric("length-ratio:words=false")
+    assert metric.spec == "length-ratio:words=false"
+    segment = Segment("a cat sat", None, ("the cat",))
+    assert metric.score([segment]).system == pytest.approx(7 / 9)
+    assert load_ranker("longer").prefer([segment], [Segment("a", None, ("the cat",))]) == [1]
+    assert main(["list"]) == 0
+    assert "Length ratio: how close" in capsys.readouterr().out
+    assert main(["list", "length-ratio"]) == 0
+    assert "words" in capsys.readouterr().out
+    assert main(["cite", "length-ratio"]) == 0
+    assert "@misc{ratio" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("ratios")
+def test_names_of_ours_go_first() -> None:
+    assert type(load_metric("bleu")).__module__ == "tertium.metrics.lexical.bleu"
+    assert list(METRICS).count("bleu") == 1
+    assert len(METRICS) == len(list(METRICS))
+    assert {*RANKERS} - {*RANKERS.builtin} >= {"longer"}
+
+
+@pytest.mark.usefixtures("ratios")
+def test_an_encoder_serves_our_metrics_and_their_cache(capsys: pytest.CaptureFixture[str]) -> None:
+    segments = [Segment("the cat sat", None, ("a cat sat down",))]
+    theirs, ours = (load_metric(f"smd:encoder={name}").score(segments) for name in ("toys", "toy"))
+    assert theirs.system == ours.system
+    assert load_encoder("toys").fingerprint("tokens") == load_encoder("toy").fingerprint("tokens")
+    assert main(["models"]) == 0
+    assert "ratios 1.0" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("ratios")
+def test_the_laws_hold_for_plugins_and_find_who_breaks_them() -> None:
+    check_metric("length-ratio")
+    check_metric("length-ratio:words=false")
+    with pytest.raises(AssertionError, match="order of segments does not matter"):
+        check_metric("random")
+
+
+def test_what_is_broken_says_so_in_a_line_and_stops_nobody_else(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(site, "broken", "[tertium.metrics]\nworse = broken:Metric\nodd = json:dumps\n",
+            "raise RuntimeError('no luck\\nat all')\n")  # fmt: skip
+    install(site, "needy", "[tertium.metrics]\nneedy = needy:Metric\n", "import sklearn.nothing\n")
+    with pytest.raises(PluginError, match=r"^metric 'worse' of broken 1.0 .*Error: no luck; mend"):
+        load_metric("worse")
+    with pytest.raises(PluginError, match=r"^metric 'odd' of broken 1.0 is json:dumps, which does"):
+        load_metric("odd")
+    with pytest.raises(MissingResourceError, match=r"^metric 'needy' of needy 1.0 needs scikit"):
+        load_metric("needy")
+    assert main(["list"]) == 0
+    listed = capsys.readouterr().out
+    assert "cannot be used: metric 'worse' of broken 1.0" in listed
+    assert " bleu " in listed
+    assert main(["list", "worse"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("tertium: error: metric 'worse' of broken 1.0")
+    assert error.count("\n") == 1
+
+
+def test_a_name_of_two_packages_is_refused(ratios: Path) -> None:
+    install(ratios, "others", "[tertium.metrics]\nlength-ratio = ratios:LengthRatio\n")
+    both = "registered by others 1.0 and ratios 1.0: uninstall all but one"
+    with pytest.raises(PluginError, match=both):
+        load_metric("length-ratio")
+    assert isinstance(load_metric("chrf"), Metric)
+
+
+def test_plugins_are_not_imported_before_they_are_used(site: Path) -> None:
+    install(site, "broken", "[tertium.metrics]\nworse = broken:Metric\n", "raise RuntimeError\n")
+    code = (
+        f"import sys; sys.path.insert(0, {str(site)!r}); import tertium.cli; "
+        "tertium.cli.make_parser(); tertium.load_metric('chrf'); tertium.load_metric('bleu'); "
+        "from tertium.registry import METRICS; assert 'worse' in METRICS; "
+        "assert 'broken' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
