@@ -6,7 +6,9 @@
     evaluation = tertium.score(testset, ["bleu", "chrf"])
     comparison = tertium.compare(testset, ["chrf"])
     tertium.load_metric("chrf++").sentence_score("a hypothesis", ["a reference"])
-    tertium.load_ranker("pairwise").rank(testset)
+    ranking = tertium.rank(testset, "pairwise")
+    tertium.report(testset, ["bleu", "chrf"]).write("report.html")
+    agreement = tertium.meta_evaluate("judgements.tsv", ["bleu", "chrf"])
     tertium.explain(tertium.Segment("a hypothesis", references=("a reference",)), metric="rte-r")
 
 Names are resolved when first used: `import tertium` loads no metric and no heavy library.
@@ -22,16 +24,21 @@ from tertium.version import __version__
 if TYPE_CHECKING:
     from tertium.data.testset import TestSet
     from tertium.errors import TertiumError
+    from tertium.evaluation.agreement import Agreement, meta_evaluate
     from tertium.evaluation.comparison import Comparison, compare
     from tertium.evaluation.explaining import explain
+    from tertium.evaluation.ranking import Ranking, rank
     from tertium.evaluation.scoring import Evaluation, score
     from tertium.metrics.base.explanation import Explanation
     from tertium.metrics.base.metric import Metric, SegmentMetric, load_metric
     from tertium.metrics.base.ranker import Ranker, load_ranker
+    from tertium.reporting.page.making import report
+    from tertium.reporting.page.page import Report
     from tertium.scores import ScoreMatrix, Scores
     from tertium.segment import Judgement, Preference, Segment
 
 _HOMES = {
+    "Agreement": "tertium.evaluation.agreement",
     "Comparison": "tertium.evaluation.comparison",
     "Evaluation": "tertium.evaluation.scoring",
     "Explanation": "tertium.metrics.base.explanation",
@@ -39,6 +46,8 @@ _HOMES = {
     "Metric": "tertium.metrics.base.metric",
     "Preference": "tertium.segment",
     "Ranker": "tertium.metrics.base.ranker",
+    "Ranking": "tertium.evaluation.ranking",
+    "Report": "tertium.reporting.page.page",
     "ScoreMatrix": "tertium.scores",
     "Scores": "tertium.scores",
     "Segment": "tertium.segment",
@@ -49,10 +58,14 @@ _HOMES = {
     "explain": "tertium.evaluation.explaining",
     "load_metric": "tertium.metrics.base.metric",
     "load_ranker": "tertium.metrics.base.ranker",
+    "meta_evaluate": "tertium.evaluation.agreement",
+    "rank": "tertium.evaluation.ranking",
+    "report": "tertium.reporting.page.making",
     "score": "tertium.evaluation.scoring",
 }
 
 __all__ = [
+    "Agreement",
     "Comparison",
     "Evaluation",
     "Explanation",
@@ -60,6 +73,8 @@ __all__ = [
     "Metric",
     "Preference",
     "Ranker",
+    "Ranking",
+    "Report",
     "ScoreMatrix",
     "Scores",
     "Segment",
@@ -71,6 +86,9 @@ __all__ = [
     "explain",
     "load_metric",
     "load_ranker",
+    "meta_evaluate",
+    "rank",
+    "report",
     "score",
 ]
 

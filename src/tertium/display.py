@@ -14,6 +14,8 @@ SHOWN_BY = {
     "Scores": f"{_NOTEBOOK}:show_scores",
     "Evaluation": f"{_NOTEBOOK}:show_evaluation",
     "Comparison": f"{_NOTEBOOK}:show_comparison",
+    "Ranking": f"{_NOTEBOOK}:show_ranking",
+    "Agreement": f"{_NOTEBOOK}:show_agreement",
     "Explanation": f"{_NOTEBOOK}:show_explanation",
 }
 

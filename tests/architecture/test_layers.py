@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "linguistics": BELOW_ENCODERS | {"encoders"},
     "models": BELOW_ENCODERS | {"encoders"},
     "metrics": BELOW_METRICS,
-    "evaluation": BELOW_METRICS | {"metrics"},
+    "evaluation": BELOW_METRICS | {"metrics", "meta"},
     "meta": CORE | {"data"},
     "compat": BELOW_METRICS | {"metrics"},
     "testing": BELOW_METRICS | {"metrics"},

@@ -12,6 +12,7 @@ HEAVY = ("torch", "transformers", "spacy", "sacrebleu", "sklearn", "matplotlib",
 
 def test_public_names_are_pinned() -> None:
     assert sorted(tertium.__all__) == [
+        "Agreement",
         "Comparison",
         "Evaluation",
         "Explanation",
@@ -19,6 +20,8 @@ def test_public_names_are_pinned() -> None:
         "Metric",
         "Preference",
         "Ranker",
+        "Ranking",
+        "Report",
         "ScoreMatrix",
         "Scores",
         "Segment",
@@ -30,6 +33,9 @@ def test_public_names_are_pinned() -> None:
         "explain",
         "load_metric",
         "load_ranker",
+        "meta_evaluate",
+        "rank",
+        "report",
         "score",
     ]
     assert all(getattr(tertium, name) is not None for name in tertium.__all__)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tertium.cli import main
-from tertium.meta.curves import Run
+from tertium.meta.curves import LearningRun
 from tertium.metrics.base.metric import Metric
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -75,7 +75,9 @@ def test_preferences_are_human_scores_too(tmp_path: Path) -> None:
 
 
 def test_curves_are_drawn(tmp_path: Path) -> None:
-    runs = [vars(Run(setting=str(n), size=n, seed=0, test="wmt", value=n / 9)) for n in (1, 9)]
+    runs = [
+        vars(LearningRun(setting=str(n), size=n, seed=0, test="wmt", value=n / 9)) for n in (1, 9)
+    ]
     (tmp_path / "esim.json").write_text(json.dumps(runs))
     page = tmp_path / "report.html"
     main(["report", *INPUTS, "-m", "chrf", "-o", str(page), "-q", "--curves",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from tertium.data.evidence import pair_in, read_evidence
+from tertium.data.people import ComparedTranslations, ScoredTranslations, ScoreTable
 from tertium.errors import DataError, UnknownNameError, UsageError
 
 
@@ -25,7 +27,7 @@ def test_judgements_by_language_pair(tmp_path):
     )
     german, finnish = read_evidence(file)
     assert (german.lp, finnish.lp) == ("de-en", "fi-en")
-    assert german.judgements is not None
+    assert isinstance(german, ScoredTranslations)
     assert german.judgements.scores.tolist() == [70.0]
     assert german.left_out == {"no score": 1, "duplicate row": 1}
     assert finnish.left_out == {}
@@ -41,7 +43,7 @@ def test_csv_with_quotes_and_newlines(tmp_path):
     )
     (entry,) = read_evidence(file)
     assert entry.lp == "de-en"
-    assert entry.judgements is not None
+    assert isinstance(entry, ScoredTranslations)
     assert entry.judgements.segments[0].hypothesis == 'a "big"\nhouse'
 
 
@@ -54,7 +56,7 @@ def test_comparisons_with_texts_beside_them(tmp_path):
     )
     (entry,) = read_evidence(file)
     assert entry.lp == "de-en"
-    assert entry.comparisons is not None
+    assert isinstance(entry, ComparedTranslations)
     assert len(entry.comparisons) == 1
     assert entry.comparisons.has_texts
     assert entry.left_out == {"unknown system": 1}
@@ -68,7 +70,7 @@ def test_rankings_of_wmt(tmp_path):
     )
     (entry,) = read_evidence(file)
     assert entry.lp == "cs-en"
-    assert entry.comparisons is not None
+    assert isinstance(entry, ComparedTranslations)
     assert entry.comparisons.verdicts.tolist() == [1.0]
 
 
@@ -78,23 +80,26 @@ def test_mqm_tables_average_their_raters(tmp_path):
              for rater, severity in (("r1", "Major"), ("r2", "Minor"))]  # fmt: skip
     (entry,) = read_evidence(write(tmp_path / "mqm.zh-en.tsv", "\n".join(rows) + "\n"))
     assert entry.lp == "zh-en"
-    assert entry.judgements is not None
+    assert isinstance(entry, ScoredTranslations)
     assert entry.judgements.scores.tolist() == [-3.0]
 
 
 def test_score_files(tmp_path):
     (entry,) = read_evidence(write(tmp_path / "en-de.mqm.seg.score", "A\t1\nA\tNone\nB\t2\nB\t3\n"))
     assert entry.lp == "en-de"
-    assert entry.matrix is not None
-    assert entry.matrix.values.shape == (2, 2)
+    assert isinstance(entry, ScoreTable)
+    assert entry.matrix().values.shape == (2, 2)
     (whole,) = read_evidence(write(tmp_path / "en-de.mqm.sys.score", "A\t1\nB\tNone\n"))
-    assert whole.systems == {"A": 1.0}
+    assert whole.system_scores() == {"A": 1.0}
+    assert whole.matrix() is None
+    with pytest.raises(DataError, match="scores of whole systems only"):
+        whole.segment_scores()
 
 
 def test_tables_of_systems(tmp_path):
     file = write(tmp_path / "de-en.systems.tsv", "system\tscore\nA\t1\nB\t2\n")
     (entry,) = read_evidence(file, level="system")
-    assert entry.systems == {"A": 1.0, "B": 2.0}
+    assert entry.system_scores() == {"A": 1.0, "B": 2.0}
     double = write(tmp_path / "x.tsv", "system\tscore\nA\t1\nA\t2\n")
     with pytest.raises(DataError, match="line 3: a second score of system 'A'"):
         read_evidence(double, level="system")
@@ -120,12 +125,11 @@ def test_folders_of_mt_metrics_eval(tmp_path):
     root = folder(tmp_path)
     (entry,) = read_evidence(root, gold="mqm")
     assert (entry.name, entry.lp) == ("wmt99", "en-de")
-    assert entry.matrix is not None
-    assert_allclose(entry.matrix["A"], [1, 2])
-    assert entry.testset is not None
-    assert [file.name for file in entry.files] == ["m-refA.seg.score"]
+    assert_allclose(entry.matrix()["A"], [1, 2])
+    assert entry.texts()["A", "1"].hypothesis == "A eins"
+    assert [file.name for file in entry.score_files()] == ["m-refA.seg.score"]
     (systems,) = read_evidence(root, level="system")
-    assert systems.systems == {"A": 1.5, "B": 3.0}
+    assert systems.system_scores() == {"A": 1.5, "B": 3.0}
     with pytest.raises(UsageError, match=r"several human scores \(mqm, wmt\).*--gold"):
         read_evidence(root)
     with pytest.raises(UnknownNameError, match="unknown human scores of en-de 'mqn'"):
@@ -141,13 +145,13 @@ def test_folders_of_a_metrics_task(tmp_path, caplog):
     write(root / "sources" / "news-csen-src.cs", "jedna\n")
     write(root / "system-outputs" / "news" / "cs-en" / "news.A.1.cs-en", "a one\n")
     (czech,) = read_evidence(root)
-    assert czech.judgements is not None
+    assert isinstance(czech, ScoredTranslations)
     assert czech.judgements.scores.tolist() == [0.5]
     assert "en-cs has no system outputs and is left out" in caplog.text
     systems = {entry.lp: entry for entry in read_evidence(root, level="system")}
     assert systems["cs-en"].testset is not None
     assert systems["en-cs"].testset is None
-    assert systems["en-cs"].systems == {"A.1": 1.0}
+    assert systems["en-cs"].system_scores() == {"A.1": 1.0}
     (named,) = read_evidence("task", data=tmp_path, lps=["cs-en"])
     assert named.name == "task"
 
@@ -188,10 +192,33 @@ def test_language_pair_of_a_path():
 
 def test_sets_of_the_human_data(human_data):
     (german,) = read_evidence("da/wmt17", lps=["de-en"], data=human_data)
-    assert german.judgements is not None
+    assert isinstance(german, ScoredTranslations)
     assert len(german.judgements) == 560  # COUNTS.tsv
     (czech,) = read_evidence("rankings/wmt12", lps=["cs-en"], data=human_data)
-    assert czech.comparisons is not None
+    assert isinstance(czech, ComparedTranslations)
     assert len(czech.comparisons) == 12_775  # COUNTS.tsv
     with pytest.raises(UsageError, match="sentence pairs"):
         read_evidence("sts", data=human_data)
+
+
+def test_all_forms_answer_the_same_questions(tmp_path):
+    """A metric's values of the translations fall where people's scores are."""
+    scored = write(tmp_path / "s.tsv",
+                   "item\tsystem\tscore\tmt\tref\n1\tA\t7\ta\tr\n1\tB\t5\tb\tr\n")  # fmt: skip
+    compared = write(
+        tmp_path / "c.tsv",
+        "segment\tsystem_a\tsystem_b\tpreference\thypothesis_a\thypothesis_b\tref\n"
+        "1\tA\tB\ta\ta\tb\tr\n",
+    )
+    forms = [read_evidence(scored)[0], read_evidence(compared)[0],
+             read_evidence(folder(tmp_path), gold="mqm")[0]]  # fmt: skip
+    for entry in forms:
+        owners = [system for system, _ in entry.translations()]
+        matrix = entry.arrange(np.arange(len(owners), dtype=float), "mine")
+        judged = entry.segment_scores()
+        assert matrix.systems == judged.systems == tuple(dict.fromkeys(owners))
+        assert matrix.values.shape == judged.values.shape
+        assert {segment for _, segment in entry.translations()} == set(entry.texts().values())
+    assert forms[1].segment_scores()["A"].tolist() == [1.0]
+    with pytest.raises(UsageError, match="name annotators"):
+        forms[1].standardise()

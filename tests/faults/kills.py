@@ -19,13 +19,14 @@ from papers.table import Figure, PaperTable, Row
 from tests.faults.children import Tell, check_line, run
 
 from tertium.cache.store import FILE, Store
-from tertium.cli import pages
 from tertium.data.testset import TestSet
 from tertium.errors import TertiumError
+from tertium.evaluation.scoring import score
 from tertium.frames import make_frame, read_parquet, write_frame
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.heads.esim import ESIM
 from tertium.models.options import TrainingOptions
+from tertium.reporting.page.making import report_results
 from tertium.runtime import runtime
 from tertium.segment import Judgement, Segment
 
@@ -219,8 +220,8 @@ def _two_reports() -> list[Any]:
         references=[s.references for s in rows],
     )
     metrics = [load_metric("chrf")]
-    results = pages.scored(testset, metrics, None)
-    return [pages.make_report(results, metrics, explain=0, title=title) for title in "AB"]
+    results = score(testset, metrics)
+    return [report_results(results, metrics, explain=0, title=title) for title in "AB"]
 
 
 class WritingParquet(Writing):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tertium.errors import DataError, UsageError
-from tertium.meta.curves import Curve, Run, ablation, draw, learning_curve
+from tertium.meta.curves import Curve, LearningRun, ablation, draw, learning_curve
 
 
 def test_subsets_are_nested_and_seeded():
@@ -67,7 +67,7 @@ def test_ablation_leaves_out_each_part():
 
 def test_undefined_runs_are_counted():
     runs = tuple(
-        Run(setting="5", size=5, seed=s, test="t", value=v)
+        LearningRun(setting="5", size=5, seed=s, test="t", value=v)
         for s, v in enumerate([0.2, float("nan"), 0.4])
     )
     (point,) = Curve(runs=runs).points()

@@ -616,12 +616,12 @@ def test_sixty_very_long_lines_open_at_once(browser: Browser, tmp_path: Path) ->
 
 
 def test_one_system_without_references_has_a_page(browser: Browser, tmp_path: Path) -> None:
+    from tertium.evaluation.ranking import mean_scores
     from tertium.evaluation.scoring import Evaluation
-    from tertium.reporting.page.reports import scores_of
 
     testset = TestSet(systems={"only": ("one", "", "three")}, sources=("a", "b", "c"))
     values = np.array([0.1, np.nan, 0.3])
-    scores = {"only": {"mine": scores_of("mine", values, "Mine")}}
+    scores = {"only": {"mine": mean_scores("mine", values, "Mine")}}
     path = tmp_path / "one.html"
     evaluation_report(Evaluation(testset, ("only",), ("mine",), scores)).write(path)
     browser.open(path)
@@ -651,8 +651,8 @@ def test_a_page_of_whole_systems_says_that_there_are_no_segments(
 
 
 def test_thirty_thousand_translations_stay_usable(browser: Browser, tmp_path: Path) -> None:
+    from tertium.evaluation.ranking import mean_scores
     from tertium.evaluation.scoring import Evaluation
-    from tertium.reporting.page.reports import scores_of
 
     rng = np.random.default_rng(5)
     words = np.array([f"word{n}" for n in range(500)])
@@ -663,7 +663,7 @@ def test_thirty_thousand_translations_stay_usable(browser: Browser, tmp_path: Pa
         references=[(line,) for line in lines],
     )
     scores = {
-        name: {m: scores_of(m, rng.random(3000), m) for m in ("one", "two")} for name in names
+        name: {m: mean_scores(m, rng.random(3000), m) for m in ("one", "two")} for name in names
     }
     path = tmp_path / "many.html"
     evaluation_report(Evaluation(testset, tuple(names), ("one", "two"), scores)).write(path)

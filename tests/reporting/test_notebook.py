@@ -10,9 +10,9 @@ import pytest
 from tertium.data.testset import TestSet
 from tertium.display import SHOWN_BY
 from tertium.evaluation.comparison import compare
+from tertium.evaluation.ranking import mean_scores
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.metric import load_metric
-from tertium.reporting.page.reports import scores_of
 from tertium.scores import Scores
 from tertium.segment import Segment
 
@@ -36,7 +36,7 @@ def test_scores_show_their_spread_and_signature(example: TestSet) -> None:
 
 @pytest.mark.parametrize("values", [[np.nan], [1.0], [0.5, 0.5, np.nan]])
 def test_scores_of_little_show_themselves_too(values: list[float]) -> None:
-    html = shown(scores_of("mine", np.array(values), "<i>Mine</i>"))
+    html = shown(mean_scores("mine", np.array(values), "<i>Mine</i>"))
     known = [value for value in values if value == value]
     assert "&lt;i&gt;Mine" in html
     assert (f">{np.mean(known):.4f}</td>" if known else ">–</td>") in html
@@ -70,6 +70,6 @@ def test_a_subclass_shows_itself_as_its_parent() -> None:
     class Mine(Scores):
         pass
 
-    plain = scores_of("mine", np.array([1.0, 2.0]), "Mine")
+    plain = mean_scores("mine", np.array([1.0, 2.0]), "Mine")
     assert "Mine" in shown(Mine(metric="m", name="Mine", statistics=plain.statistics,
                                 reduce=plain.reduce))  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
-from tertium.meta.curves import Curve, Run
+from tertium.meta.curves import Curve, LearningRun
 from tertium.reporting.charts.axes import Scale, bounds, panel, ticks
 from tertium.reporting.charts.clouds import (
     Axis,
@@ -162,13 +162,13 @@ def test_correlation_is_numpys_and_undefined_for_a_constant() -> None:
 
 def test_learning_curves_are_lines_and_ablations_bars() -> None:
     grown = tuple(
-        Run(setting=str(n), size=n, seed=s, test=t, value=n / 1000 + s / 100)
+        LearningRun(setting=str(n), size=n, seed=s, test=t, value=n / 1000 + s / 100)
         for n in (10, 100, 1000) for s in (0, 1) for t in ("wmt16", "wmt17")
     )  # fmt: skip
     lines = parsed(curve_chart(Curve(runs=grown), "curve"))
     assert len(list(lines.iter("polyline"))) == 2
     parts = tuple(
-        Run(setting=setting, size=2, seed=0, test="wmt17", value=value)
+        LearningRun(setting=setting, size=2, seed=0, test="wmt17", value=value)
         for setting, value in (("all", 0.6), ("without lexical", 0.5))
     )
     bars = parsed(curve_chart(Curve(runs=parts), "ablation"))
@@ -180,7 +180,7 @@ def test_learning_curves_are_lines_and_ablations_bars() -> None:
 def test_names_at_the_ends_of_lines_are_told_apart_and_stay_inside() -> None:
     tests = [f"a-test-set-of-a-very-long-name-{n}-and-what-follows" for n in range(30)]
     runs = tuple(
-        Run(setting=str(n), size=n, seed=0, test=test, value=0.5)
+        LearningRun(setting=str(n), size=n, seed=0, test=test, value=0.5)
         for n in (100, 100_000) for test in tests
     )  # fmt: skip
     root = parsed(curve_chart(Curve(runs=runs), "curve"))
@@ -200,7 +200,7 @@ def test_names_at_the_ends_of_lines_are_told_apart_and_stay_inside() -> None:
 def test_bars_stand_below_their_test_set_and_their_names_have_room() -> None:
     long = "without the discourse and coherence group"
     runs = tuple(
-        Run(setting=setting, size=1, seed=0, test=test, value=value)
+        LearningRun(setting=setting, size=1, seed=0, test=test, value=value)
         for setting, value in (("all", 0.5), (long, 0.5), ("nothing", NAN))
         for test in ("wmt16", "wmt17")
     )  # fmt: skip

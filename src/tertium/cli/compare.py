@@ -20,6 +20,7 @@ from tertium.cli.output import (
     print_table,
     print_warnings,
     write_json,
+    write_report,
 )
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.cli.score import BESIDE, add_paired
@@ -76,9 +77,9 @@ def run(args: argparse.Namespace) -> int:
             alpha=getattr(args, "alpha", 0.05),
         )
         if args.report:
-            from tertium.cli import pages
+            from tertium.reporting.page.making import report_results
 
-            pages.write_report(args.report, pages.make_report(result, metrics), args.quiet)
+            write_report(args.report, report_results(result, metrics), args.quiet)
     if args.to_json:
         write_json(args.to_json, result.records(segments=True))
     pairs = getattr(args, "pairs", False)

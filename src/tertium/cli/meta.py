@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tertium.cli.bars import bars
 from tertium.cli.inputs import add_metrics, named_metrics
-from tertium.cli.output import add_output, check_outputs, print_table, to_json, write_json
+from tertium.cli.output import (
+    add_output,
+    check_outputs,
+    print_table,
+    to_json,
+    write_json,
+    write_report,
+)
 from tertium.cli.runtime import add_runtime, runtime_of
-from tertium.errors import UsageError
-from tertium.meta.tasks import STATISTICS, tasks_for
+from tertium.meta.tasks import STATISTICS
+
+if TYPE_CHECKING:
+    from tertium.evaluation.agreement import Agreement
 
 DESCRIPTION = "Measure how well metrics agree with human judgements, and whether they differ."
 EPILOG = """\
@@ -107,100 +115,42 @@ def _add_statistics(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.meta.evaluation import MetaEvaluation
+    from tertium.evaluation.agreement import meta_evaluate
 
     check_outputs(args)
     if args.plot:
         from tertium.reporting.charts.scatter import check_plot, write_scatter
 
         check_plot(args.plot)
-    level = _level(args)
     with bars(args.quiet), runtime_of(args):
-        metrics = named_metrics(args) if args.metrics or args.model else []
-        sets, left_out, human, about = _read(args, level, metrics)
-        ranked = level == "segment" and all(judged.comparisons is not None for judged in sets)
-        statistics = args.statistic or ["tau-strict" if ranked else "pearson"]
-        tasks = [task for s in statistics for task in _tasks(args, s, [j.name for j in sets])]
-        results = MetaEvaluation(sets, seed=args.seed).run(tasks)
+        agreement = meta_evaluate(
+            args.human, named_metrics(args) if args.metrics or args.model else (),
+            scores=args.scores, statistics=args.statistic, level=args.level or "", lps=args.lps,
+            exclude=args.exclude, gold=args.gold or "", data=args.data,
+            standardise=args.standardise, lower_better=args.lower_better, seed=args.seed,
+            by=args.by or "", test=args.test, over=args.over or "", samples=args.samples,
+            confidence=args.confidence, alpha=args.alpha, threshold=args.threshold,
+            tie_rate=args.tie_rate,
+        )  # fmt: skip
     if args.plot:
-        write_scatter(args.plot, sets, level=level)
+        write_scatter(args.plot, agreement.sets, level=agreement.level)
     if args.report:
-        from tertium.cli import pages
-        from tertium.reporting.page.reports import agreement_report
+        from tertium.reporting.page.making import report_agreement
 
-        texts = {name: pages.texts_of(people) for name, people in human.items()}
-        page = agreement_report(
-            results, sets, texts, about=about, signatures=_signatures(metrics, texts)
-        )
-        pages.write_report(args.report, page, args.quiet)
-    records = {**results.records(), "judgements_left_out": left_out}
+        write_report(args.report, report_agreement(agreement), args.quiet)
     if args.to_json:
-        write_json(args.to_json, records)
+        write_json(args.to_json, agreement.records())
     if args.format == "json":
-        sys.stdout.write(to_json(records))
-        return 0
-    _print(args, results, statistics, left_out)
+        sys.stdout.write(to_json(agreement.records()))
+    else:
+        _print(args, agreement)
     return 0
 
 
-def _level(args: argparse.Namespace) -> str:
-    """The level that all statistics asked for share, for the data are read at one level."""
-    levels = {args.level or STATISTICS[s].levels[0] for s in args.statistic or ["pearson"]}
-    if len(levels) > 1:
-        raise UsageError("statistics of segments and of systems need a call each (see --level)")
-    return str(levels.pop())
-
-
-def _signatures(metrics: Sequence[Any], texts: dict[str, Any]) -> list[str]:
-    """The signatures of metrics that scored now, on each set whose texts are known."""
-    scored = [list(found.values()) for found in texts.values() if found]
-    return list(dict.fromkeys(m.signature(segments) for m in metrics for segments in scored))
-
-
-def _read(
-    args: argparse.Namespace, level: str, metrics: Sequence[Any]
-) -> tuple[list[Any], dict[str, dict[str, int]], dict[str, Any], list[Any]]:
-    """Judged sets, what was left out of each, the judgements behind them, and how metrics look."""
-    from tertium.cli.meta_inputs import judged_sets, read_human, read_scores, score_now
-    from tertium.reporting.page.grid import About
-
-    # Soft accuracy is about systems, but asks people segment by segment how sure the order is.
-    human = read_human(args, "segment" if "spa" in args.statistic else level)
-    beside = [str(file) for people in human.values() for file in people.files]
-    files = args.scores or ([] if metrics else beside)
-    if not files and not metrics:
-        raise UsageError("nothing to compare with people: give --scores FILES or -m METRICS")
-    parts = [read_scores(args, files, human)] if files else []
-    turned = {name for part in parts for scored in part.values() for name in scored.turned}
-    if metrics:
-        parts.append(score_now(metrics, human, level))
-    left_out = {name: dict(people.left_out) for name, people in human.items() if people.left_out}
-    sets = judged_sets(human, parts, level)
-    about = [About(spec=name, name=name, higher_is_better=False) for name in sorted(turned)]
-    about += [
-        About(spec=metric.spec, name=metric.label, higher_is_better=metric.higher_is_better,
-              decimals=metric.decimals)
-        for metric in metrics
-    ]  # fmt: skip
-    return [judged.without(args.exclude) for judged in sets], left_out, human, about
-
-
-def _tasks(args: argparse.Namespace, statistic: str, sets: Sequence[str]) -> list[Any]:
-    return tasks_for(
-        sets, statistic, level=args.level or "", by=args.by or "", test=args.test,
-        over=args.over or "", samples=args.samples, confidence=args.confidence, alpha=args.alpha,
-        threshold=args.threshold, tie_rate=args.tie_rate,
-    )  # fmt: skip
-
-
-def _print(
-    args: argparse.Namespace,
-    results: Any,
-    statistics: Sequence[str],
-    left_out: dict[str, dict[str, int]],
-) -> None:
+def _print(args: argparse.Namespace, agreement: Agreement) -> None:
     from tertium.reporting.tables import agreements
 
+    results, statistics = agreement.results, agreement.statistics
     if args.format == "tsv" and (args.p_values or len(statistics) > 1):
         long = agreements.long_p_value_table if args.p_values else agreements.long_table
         print_table(long(results), args.format)
@@ -213,6 +163,6 @@ def _print(
             print_table(agreements.p_value_table(task), args.format, first=False)
     if len(statistics) > 1:
         print_table(agreements.rank_table(results), args.format, first=False)
-    for line in agreements.left_out_lines(results, left_out):
+    for line in agreements.left_out_lines(results, agreement.left_out):
         if not args.quiet:
             print(line, file=sys.stderr)

@@ -11,12 +11,15 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tertium.atomic import check_writable, write_text
 from tertium.data.formats import without_nan
 from tertium.errors import UsageError
 from tertium.reporting.tables.table import Format, Table, render
+
+if TYPE_CHECKING:
+    from tertium.reporting.page.page import Report
 
 FORMATS = ("text", "json", "tsv", "md", "latex")
 NOTED = ("text", "md", "latex")  # formats with notes below a table, warnings among them
@@ -103,3 +106,11 @@ def print_records(records: Sequence[dict[str, Any]]) -> None:
 def write_json(path: str, value: Any) -> None:
     """Write JSON to a file, whole or not at all."""
     write_text(path, to_json(value))
+
+
+def write_report(path: str, report: Report, quiet: bool) -> None:
+    """Write a page and say where it is."""
+    report.write(path)
+    if not quiet:
+        size = Path(path).stat().st_size / 1e6
+        print(f"tertium: wrote {path} ({size:.1f} MB)", file=sys.stderr)

@@ -12,10 +12,9 @@ from tertium.cli.inputs import (
     chosen_metrics,
     read_inputs,
 )
-from tertium.cli.output import check_outputs
+from tertium.cli.output import check_outputs, write_report
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.cli.score import BESIDE, add_paired
-from tertium.errors import UsageError
 
 DESCRIPTION = "Write one self-contained HTML page that shows how systems and metrics differ."
 EPILOG = """\
@@ -69,26 +68,18 @@ def add_parser(
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.cli import pages
+    from tertium.reporting.page.making import report
 
     check_outputs(args)
-    if args.explain < 0:
-        raise UsageError(f"--explain {args.explain}: expected zero or more segments")
     testset = read_inputs(args)
-    human = pages.read_people(args.human, testset) if args.human else None
-    curves = pages.read_curves(args.curves)
     metrics = chosen_metrics(args, testset, BESIDE)
     with bars(args.quiet), runtime_of(args):
-        ranker = pages.the_ranker(args.ranker)
-        results = pages.compared(
-            pages.scored(testset, metrics, ranker),
+        page = report(
+            testset, metrics, ranker=args.ranker, human=args.human, curves=args.curves,
+            explain=args.explain, title=args.title,
             test="randomisation" if args.paired_ar else "bootstrap",
             resamples=args.paired_ar_n if args.paired_ar else args.paired_bs_n,
             seed=args.seed, alpha=args.alpha,
         )  # fmt: skip
-        report = pages.make_report(
-            results, metrics, ranker=ranker, human=human, explain=args.explain, curves=curves,
-            title=args.title,
-        )  # fmt: skip
-    pages.write_report(args.output, report, args.quiet)
+    write_report(args.output, page, args.quiet)
     return 0

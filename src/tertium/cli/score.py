@@ -21,6 +21,7 @@ from tertium.cli.output import (
     print_table,
     print_warnings,
     write_json,
+    write_report,
 )
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.errors import UsageError
@@ -133,10 +134,11 @@ def run(args: argparse.Namespace) -> int:
     with bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)
         if args.report:
-            from tertium.cli import pages
+            from tertium.evaluation.comparison import with_tests
+            from tertium.reporting.page.making import report_results
 
-            page = pages.make_report(pages.compared(evaluation, seed=args.seed), metrics)
-            pages.write_report(args.report, page, args.quiet)
+            page = report_results(with_tests(evaluation, seed=args.seed), metrics)
+            write_report(args.report, page, args.quiet)
     if args.to_json:
         write_json(args.to_json, evaluation.records(segments=not args.only_system))
     if args.output:

@@ -14,15 +14,19 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Collection as Container
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from tertium.data.collection import Collection, read_texts
 from tertium.data.formats import PathLike, read_records
 from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.mqm import read_mqm
 from tertium.data.mtme import EvalSet, eval_sets, read_score_file
+from tertium.data.people import ComparedTranslations, Evidence, ScoredTranslations, ScoreTable
 from tertium.data.preferences import (
     LEFT_NAMES,
     VERDICT_NAMES,
@@ -40,26 +44,6 @@ from tertium.scores import ScoreMatrix
 logger = logging.getLogger(__name__)
 
 LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Evidence:
-    """What people said about one language pair of one test set.
-
-    One of `judgements` (scores with their texts), `comparisons`, `matrix` (scores without texts)
-    is there, or only `systems`, scores of whole systems. `testset` holds the outputs where scores
-    of systems come with them; `files` are metrics' score files that lie beside the human ones.
-    """
-
-    name: str
-    lp: str = ""
-    judgements: JudgementSet | None = None
-    comparisons: RankingSet | None = None
-    matrix: ScoreMatrix | None = None
-    systems: Mapping[str, float] = field(default_factory=dict)
-    testset: TestSet | None = None
-    files: tuple[Path, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_evidence(
@@ -88,6 +72,22 @@ def read_evidence(
     return [entry for entry in found if not lps or entry.lp in lps]
 
 
+def read_people(source: PathLike, systems: Container[str]) -> ScoreMatrix:
+    """What people make of the segments of some systems, from any source that holds one set."""
+    sets = read_evidence(source)
+    if len(sets) > 1:
+        names = ", ".join(entry.lp or entry.name for entry in sets)
+        raise DataError(f"{source} holds several sets ({names}): a report is about one test set")
+    matrix = sets[0].segment_scores()
+    if not set(matrix.systems) & set(systems):
+        judged, shown = (", ".join(list(names)[:3]) for names in (matrix.systems, systems))
+        raise DataError(
+            f"{source}: none of the judged systems ({judged}) is among those of the report "
+            f"({shown}); name them with --names"
+        )
+    return matrix
+
+
 def pair_in(path: PathLike) -> str:
     """The language pair that a path names, in its file name or its folder; empty where none.
 
@@ -102,23 +102,23 @@ def pair_in(path: PathLike) -> str:
 def _from_file(path: Path, level: str) -> Iterator[Evidence]:
     lp = pair_in(path)
     if ".score" in path.suffixes:
-        yield _from_matrix(read_score_file(path), path.name.split(".score")[0], lp)
+        yield ScoreTable(name=path.name.split(".score")[0], lp=lp, table=read_score_file(path))
         return
     columns = _columns(path)
     if columns & set(VERDICT_NAMES) and columns & set(LEFT_NAMES):
-        yield _compared(read_preferences(path, texts=_texts_beside(path), lp=lp))
+        yield _ranked(read_preferences(path, texts=_texts_beside(path), lp=lp))
     elif "system1rank" in columns:
         for rankings in read_rankings(path).values():
-            yield _compared(rankings)
+            yield _ranked(rankings)
     elif {"severity", "category"} <= columns:
-        yield _judged(average(read_mqm(path, lp=lp)))
+        yield _scored(average(read_mqm(path, lp=lp)))
     elif level == "system" and columns <= {"system", "score", "lp"}:
         yield from _system_table(path)
     else:
         judged = read_judgements(path)
         left_out = judged.left_out  # of the whole file: counted once, with its first pair
         for pair, part in judged.by_lp().items():
-            yield _judged(part, pair or lp, left_out)
+            yield _scored(part, pair or lp, left_out)
             left_out = {}
 
 
@@ -138,13 +138,6 @@ def _texts_beside(path: Path) -> Mapping[str, ItemTexts] | None:
     return read_texts(file) if file else None
 
 
-def _from_matrix(matrix: ScoreMatrix, name: str, lp: str) -> Evidence:
-    if matrix.values.shape[1] > 1:
-        return Evidence(name=name, lp=lp, matrix=matrix)
-    scores = zip(matrix.systems, matrix.values[:, 0].tolist(), strict=True)
-    return Evidence(name=name, lp=lp, systems={s: v for s, v in scores if v == v})
-
-
 def _system_table(path: Path) -> Iterator[Evidence]:
     pairs: dict[str, dict[str, float]] = {}
     for number, record in read_records(path):
@@ -158,18 +151,30 @@ def _system_table(path: Path) -> Iterator[Evidence]:
         except (TypeError, ValueError):
             raise DataError(f"{path}, line {number}: {row['score']!r} is not a number") from None
     for lp, found in pairs.items():
-        yield Evidence(name=path.name.split(".")[0], lp=lp, systems=found)
+        yield _of_systems(path.name.split(".")[0], lp, found)
 
 
-def _judged(
+def _of_systems(
+    name: str, lp: str, scores: Mapping[str, float], testset: TestSet | None = None,
+    left_out: Mapping[str, int] | None = None,
+) -> ScoreTable:  # fmt: skip
+    table = ScoreMatrix("human", tuple(scores), np.array([*scores.values()], float)[:, None])
+    return ScoreTable(name=name, lp=lp, table=table, testset=testset, left_out=left_out or {})
+
+
+def _scored(
     judged: JudgementSet, lp: str = "", left_out: Mapping[str, int] | None = None
-) -> Evidence:
+) -> ScoredTranslations:
     counts = judged.left_out if left_out is None else left_out
-    return Evidence(name=judged.name, lp=lp or judged.lp, judgements=judged, left_out=counts)
+    return ScoredTranslations(
+        name=judged.name, lp=lp or judged.lp, judgements=judged, left_out=counts
+    )
 
 
-def _compared(rankings: RankingSet, systems: Mapping[str, float] | None = None) -> Evidence:
-    return Evidence(
+def _ranked(
+    rankings: RankingSet, systems: Mapping[str, float] | None = None
+) -> ComparedTranslations:
+    return ComparedTranslations(
         name=rankings.name, lp=rankings.lp, comparisons=rankings, systems=systems or {},
         left_out=rankings.left_out,
     )  # fmt: skip
@@ -197,10 +202,9 @@ def _from_task(task: MetricsTask, level: str, lps: Sequence[str]) -> Iterator[Ev
         testset = task.testset(lp) if lp in task.with_outputs else None
         if level == "system":
             human = task.system_scores(lp)
-            yield Evidence(name=task.name, lp=lp, systems=human.scores, testset=testset,
-                           left_out=human.left_out)  # fmt: skip
+            yield _of_systems(task.name, lp, human.scores, testset, human.left_out)
         elif testset is not None:
-            yield _judged(task.judgements(lp, testset), lp)
+            yield _scored(task.judgements(lp, testset), lp)
         else:
             logger.warning("%s: %s has no system outputs and is left out", task.name, lp)
 
@@ -219,10 +223,9 @@ def _from_eval_set(entry: EvalSet, level: str, gold: str) -> Iterator[Evidence]:
         return
     kind = wanted if gold else kinds[0]
     files = sorted((entry.folder / "metric-scores" / entry.lp).glob("*.score"))
-    human = _from_matrix(entry.human(kind), entry.folder.name, entry.lp)
-    yield Evidence(
-        name=human.name, lp=entry.lp, matrix=human.matrix, systems=human.systems,
-        testset=entry.testset(), files=tuple(files),
+    yield ScoreTable(
+        name=entry.folder.name, lp=entry.lp, table=entry.human(kind), testset=entry.testset(),
+        files=tuple(files),
     )  # fmt: skip
 
 
@@ -248,9 +251,9 @@ def _from_collection(
         if entry.kind == "rankings":
             given = (lp, "systems") in entry.files
             systems = collection.system_scores(name, lp).scores if given else {}
-            yield _compared(collection.rankings(name, lp), systems)
+            yield _ranked(collection.rankings(name, lp), systems)
             continue
         parts = sorted(part for pair, part in entry.files if pair == lp)
         for part in ["test"] if "test" in parts else parts:
             judged = collection.judgements(name, lp, part)
-            yield replace(_judged(judged, lp), name=f"{name} {part}".rstrip())
+            yield replace(_scored(judged, lp), name=f"{name} {part}".rstrip())

@@ -146,6 +146,15 @@ class RankingSet:
         values[self.system_of, self.item_of] = scores
         return ScoreMatrix(name, self.systems, values, self.items)
 
+    def win_shares(self) -> ScoreMatrix:
+        """The share of its comparisons that each translation won, a tie being half a win."""
+        won, counted = np.zeros((2, len(self.segments)))
+        for side, verdicts in ((self.left, self.verdicts), (self.right, 1 - self.verdicts)):
+            np.add.at(won, side, verdicts)
+            np.add.at(counted, side, 1.0)
+        shares = np.divide(won, counted, out=np.full(len(won), np.nan), where=counted > 0)
+        return self.arrange(shares, "human")
+
 
 def gather(
     comparisons: Iterable[Comparison],

@@ -24,7 +24,7 @@ from tertium.evaluation.resampling import (
     paired_bootstrap,
     paired_randomisation,
 )
-from tertium.evaluation.scoring import ByMetric, Evaluation, score
+from tertium.evaluation.scoring import ByMetric, Evaluation, score, with_intervals
 from tertium.metrics.base.metric import Metric
 
 Test = Literal["bootstrap", "randomisation"]
@@ -141,6 +141,15 @@ def compare_evaluation(
         _intervals(evaluation, by_metric),
     )  # fmt: skip
     return Comparison(scored, test, count, seed, alpha, p_values, groups)
+
+
+def with_tests(evaluation: Evaluation, *, seed: int = 12345, **choices: Any) -> (
+    Evaluation | Comparison
+):
+    """Two systems or more compared, as `compare_evaluation` does; a lone one with its intervals."""
+    if len(evaluation.systems) < 2:
+        return with_intervals(evaluation, DEFAULT_RESAMPLES["bootstrap"], seed)
+    return compare_evaluation(evaluation, seed=seed, **choices)
 
 
 def _intervals(

@@ -7,13 +7,16 @@ reported beside the mean.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from tertium.data.formats import PathLike
 from tertium.errors import DataError, UsageError
 from tertium.progress import track
 from tertium.randomness import generator
@@ -25,7 +28,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class LearningRun:
     """One trained scorer on one test set: the tidy row of a result.
 
     `setting` names what was varied ("500", "without lexical"), `size` counts what it was trained
@@ -61,7 +64,7 @@ class Point:
 class Curve:
     """All runs of a learning curve or an ablation."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[LearningRun, ...]
 
     def points(self) -> list[Point]:
         """One point for each setting and test set, in the order of the runs."""
@@ -98,7 +101,7 @@ def learning_curve(
     counts = [_count(size, len(data)) for size in sizes]
     if not counts or not seeds:
         raise UsageError("a learning curve needs at least one size and one seed")
-    runs: list[Run] = []
+    runs: list[LearningRun] = []
     for seed, count in track([(s, c) for s in seeds for c in counts], "learning curve"):
         subset = [data[int(n)] for n in draw(len(data), count, seed)]
         runs += _runs(str(count), count, seed, evaluate(train(subset, seed)))
@@ -131,7 +134,7 @@ def ablation(
     settings += [(f"without {part}", [p for p in parts if p != part]) for part in parts]
     if alone:
         settings += [(f"only {part}", [part]) for part in parts]
-    runs: list[Run] = []
+    runs: list[LearningRun] = []
     jobs = [(setting, kept, seed) for setting, kept in settings for seed in seeds]
     for setting, kept, seed in track(jobs, "ablation"):
         runs += _runs(setting, len(kept), seed, evaluate(train(kept, seed)))
@@ -155,11 +158,11 @@ def _count(size: int | float, total: int) -> int:
     return count
 
 
-def _runs(setting: str, size: int, seed: int, values: Mapping[str, float]) -> Iterable[Run]:
+def _runs(setting: str, size: int, seed: int, values: Mapping[str, float]) -> Iterable[LearningRun]:
     if not values:
         raise DataError("evaluate returned no value: name at least one test set")
     return [
-        Run(setting=setting, size=size, seed=seed, test=test, value=float(value))
+        LearningRun(setting=setting, size=size, seed=seed, test=test, value=float(value))
         for test, value in values.items()
     ]
 
@@ -173,3 +176,20 @@ def _point(setting: str, size: int, test: str, values: Sequence[float]) -> Point
         mean=float(np.mean(known)) if known else math.nan, deviation=spread,
         low=min(known, default=math.nan), high=max(known, default=math.nan),
     )  # fmt: skip
+
+
+def read_curves(files: Iterable[PathLike]) -> dict[str, Curve]:
+    """Learning curves and ablations: JSON files of runs, named by their files."""
+    return {Path(file).stem: _read_curve(Path(file)) for file in files}
+
+
+def _read_curve(path: Path) -> Curve:
+    try:
+        records = json.loads(path.read_text(encoding="utf-8"))
+        return Curve(runs=tuple(LearningRun(**record) for record in records))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, TypeError):
+        raise DataError(
+            f"{path}: expected a JSON list of runs with setting, size, seed, test and value"
+        ) from None

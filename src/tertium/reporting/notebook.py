@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tertium.evaluation.agreement import Agreement
 from tertium.evaluation.comparison import Comparison
+from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.explanation import Explanation
 from tertium.reporting.charts.axes import bounds
@@ -13,8 +15,10 @@ from tertium.reporting.charts.rows import ridge_chart
 from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.page.explained import explanation
 from tertium.reporting.page.page import resource
+from tertium.reporting.tables.agreements import agreement_table
 from tertium.reporting.tables.evaluations import comparison_table, system_table
 from tertium.reporting.tables.html import html_table
+from tertium.reporting.tables.rankings import system_table as ranking_table
 from tertium.reporting.tables.table import Cell, Table, number
 from tertium.scores import Scores
 
@@ -49,6 +53,23 @@ def show_comparison(comparison: Comparison) -> str:
     """The same with p-values and clusters."""
     table = html_table(comparison_table(comparison))
     return fragment(table, ranking_pictures(comparison.evaluation, comparison))
+
+
+def show_ranking(ranking: Ranking) -> str:
+    """Systems by their chance to win, and the same as a picture."""
+    return fragment(
+        html_table(ranking_table(ranking)), ranking_pictures(ranking.as_evaluation(), None)
+    )
+
+
+def show_agreement(agreement: Agreement) -> str:
+    """A table for each statistic."""
+    results = agreement.results
+    by_statistic = [
+        [task for task in results.tasks if task.task.statistic == statistic]
+        for statistic in agreement.statistics
+    ]
+    return fragment(*(html_table(agreement_table(results, tasks)) for tasks in by_statistic))
 
 
 def show_explanation(explained: Explanation) -> str:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from tertium.arrays import FloatArray
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.curves import Curve
@@ -27,7 +26,7 @@ from tertium.reporting.page.grid import (
 from tertium.reporting.page.page import Report
 from tertium.reporting.tables.agreements import agreement_findings, agreement_table, words_of_test
 from tertium.reporting.tables.table import Table
-from tertium.scores import ScoreMatrix, Scores
+from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 
 SAMPLES = 1000  # of the tests of agreement
@@ -130,40 +129,6 @@ def _with_notes(table: Table, task: Task, down: Sequence[str]) -> Table:
             "sign turned over"
         )
     return replace(table, notes=notes)
-
-
-def with_matrix(
-    evaluation: Evaluation, matrix: ScoreMatrix, *, name: str, signature: str = ""
-) -> Evaluation:
-    """An evaluation with one more column: a mean of segment scores that no metric gave."""
-    scores = {
-        system: {**evaluation.scores[system],
-                 matrix.name: scores_of(matrix.name, matrix[system], name, signature)}
-        for system in evaluation.systems
-    }  # fmt: skip
-    metrics = (*evaluation.metrics, matrix.name)
-    return replace(evaluation, metrics=metrics, scores=scores, intervals={})
-
-
-def scores_of(spec: str, values: FloatArray, name: str, signature: str = "") -> Scores:
-    """Segment scores as `Scores` whose system score is their mean; NaN counts for nothing.
-
-    >>> scores_of("mine", np.array([1.0, np.nan, 2.0]), "Mine").system
-    1.5
-    """
-    known = np.isfinite(values)
-    statistics = np.column_stack([np.where(known, values, 0.0), known.astype(np.float64)])
-    return Scores(
-        metric=spec, name=name, statistics=statistics, reduce=_mean, signature=signature
-    )
-
-
-def _mean(totals: FloatArray) -> FloatArray:
-    shape = totals.shape[:-1]
-    result: FloatArray = np.divide(
-        totals[..., 0], totals[..., 1], out=np.full(shape, np.nan), where=totals[..., 1] > 0
-    )
-    return result
 
 
 def human_tables(evaluation: Evaluation, human: ScoreMatrix) -> tuple[Table, ...]:

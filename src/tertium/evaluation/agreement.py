@@ -1,0 +1,264 @@
+"""How well metrics agree with people: judgements of any kind beside scores of any origin.
+
+Metrics come with their scores in files, or score the judged translations now; `meta` then sees
+matrices only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.data.evidence import read_evidence
+from tertium.data.formats import PathLike
+from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
+from tertium.data.people import Evidence, ScoreTable
+from tertium.display import Displayed
+from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.evaluation.scoring import load_metrics, score_systems
+from tertium.meta.evaluation import MetaEvaluation, Results
+from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import STATISTICS, tasks_for
+from tertium.metrics.base.metric import Metric
+from tertium.progress import track
+from tertium.scores import ScoreMatrix, Scores
+
+Sources = PathLike | Sequence[PathLike]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Agreement(Displayed):
+    """What came of people and metrics side by side, and what it was made of.
+
+    `results` holds the figures, `sets` people and metrics on the same cells, `people` the
+    judgements by the name of their set; `metrics` are those that scored now, `lower_better` the
+    names of those whose scores were read and turned over.
+    """
+
+    results: Results
+    sets: tuple[JudgedSet, ...]
+    people: Mapping[str, Evidence]
+    statistics: tuple[str, ...]
+    level: str
+    metrics: tuple[Metric, ...] = ()
+    lower_better: tuple[str, ...] = ()
+
+    @property
+    def left_out(self) -> dict[str, dict[str, int]]:
+        """By set and reason, how many judgements were not used."""
+        return {name: dict(e.left_out) for name, e in self.people.items() if e.left_out}
+
+    def records(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        return {**self.results.records(), "judgements_left_out": self.left_out}
+
+
+@dataclass
+class _SetScores:
+    """What metrics say of one set: matrices of segment scores, scores of systems by metric."""
+
+    matrices: list[ScoreMatrix] = field(default_factory=list)
+    systems: dict[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+def meta_evaluate(
+    human: Sources,
+    metrics: str | Metric | Sequence[str | Metric] = (),
+    *,
+    scores: Sources = (),
+    statistics: str | Sequence[str] = (),
+    level: str = "",
+    lps: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    gold: str = "",
+    data: PathLike | None = None,
+    standardise: bool = False,
+    lower_better: Sequence[str] = (),
+    seed: int = 12345,
+    **choices: Any,
+) -> Agreement:
+    """Measure how well metrics agree with human judgements, and whether they differ.
+
+    `human` are files, folders or names of sets in `data`; `metrics` score the judged translations,
+    `scores` are files of what metrics gave (without either, those that lie beside the judgements).
+    `statistics` are names of `tertium.meta.tasks.STATISTICS`; Pearson's r unless they are given, or
+    WMT's tau where people compared. `choices` are the other fields of a `Task`: by, test, over,
+    samples, confidence, alpha, threshold, tie_rate.
+    """
+    chosen = (statistics,) if isinstance(statistics, str) else tuple(statistics)
+    where = level or _common_level(chosen)
+    # Soft accuracy is about systems, but asks people segment by segment how sure the order is.
+    people = read_sets(_several(human), "segment" if "spa" in chosen else where, lps=lps, gold=gold,
+                       data=data, standardise=standardise)  # fmt: skip
+    now = load_metrics(metrics) if metrics else []
+    beside = [file for entry in people.values() for file in entry.score_files()]
+    files = _several(scores) or ([] if now else beside)
+    if not files and not now:
+        raise UsageError("nothing to compare with people: give --scores FILES or -m METRICS")
+    tables, turned = _read_scores(files, people, lps, lower_better) if files else ({}, ())
+    if now:
+        _score_now(now, people, where, tables)
+    sets = [
+        _align(name, entry, tables.get(name, _SetScores()), where).without(exclude)
+        for name, entry in people.items()
+    ]
+    ranked = where == "segment" and all(judged.comparisons is not None for judged in sets)
+    chosen = chosen or (("tau-strict",) if ranked else ("pearson",))
+    names = [judged.name for judged in sets]
+    tasks = [task for s in chosen for task in tasks_for(names, s, level=level, **choices)]
+    return Agreement(
+        results=MetaEvaluation(sets, seed=seed).run(tasks), sets=tuple(sets), people=people,
+        statistics=chosen, level=where, metrics=tuple(now), lower_better=turned,
+    )  # fmt: skip
+
+
+def _several(sources: Sources) -> list[PathLike]:
+    return [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+
+
+def _common_level(statistics: Sequence[str]) -> str:
+    """The level that all statistics asked for share, for the data are read at one level."""
+    for name in statistics:
+        if name not in STATISTICS:
+            raise UnknownNameError("statistic", name, STATISTICS)
+    levels = {STATISTICS[name].levels[0] for name in statistics or ("pearson",)}
+    if len(levels) > 1:
+        raise UsageError("statistics of segments and of systems need a call each (see --level)")
+    return str(levels.pop())
+
+
+def read_sets(
+    sources: Sequence[PathLike], level: str, *, lps: Sequence[str] = (), gold: str = "",
+    data: PathLike | None = None, standardise: bool = False,
+) -> dict[str, Evidence]:  # fmt: skip
+    """All human judgements by the name of their column: the language pair where that is unique."""
+    entries: list[Evidence] = []
+    for source in sources:
+        if gold and Path(source).is_file():
+            raise UsageError(f"--gold chooses among scores of a folder, and {source} is a file")
+        try:
+            entries += read_evidence(source, level=level, lps=lps, gold=gold, data=data)
+        except UnknownNameError as error:
+            if Path(source).exists() or error.name != str(source):
+                raise
+            raise DataError(f"{source}: there is no such file or folder; {error}") from None
+    missing = [lp for lp in lps if lp not in {entry.lp for entry in entries}]
+    if missing:
+        raise DataError(f"no judgements of {', '.join(missing)} in {', '.join(map(str, sources))}")
+    if standardise:
+        entries = [entry.standardise() for entry in entries]
+    pairs = [entry.lp for entry in entries]
+    names = [e.lp if e.lp and pairs.count(e.lp) == 1 else e.title for e in entries]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise DataError(f"two sets of judgements are named {repeated!r}; rename one of the files")
+    return dict(zip(names, entries, strict=True))
+
+
+def _read_scores(
+    files: Sequence[PathLike], people: Mapping[str, Evidence], lps: Sequence[str],
+    lower_better: Sequence[str],
+) -> tuple[dict[str, _SetScores], tuple[str, ...]]:  # fmt: skip
+    """Scores of the judged sets that files belong to, higher always better; who was turned over."""
+    entries = [entry for file in files for entry in read_metric_scores(file)]
+    names = {entry.metric for entry in entries}
+    for name in lower_better:
+        if name not in names:
+            raise UsageError(f"--lower-better {name}: no such metric ({', '.join(sorted(names))})")
+    dealt: dict[str, list[MetricScores]] = {name: [] for name in people}
+    turned = set(lower_better)
+    for entry in entries:
+        if lps and entry.lp and entry.lp not in lps:
+            continue
+        down = not entry.higher_is_better or entry.metric in lower_better
+        dealt[_set_of(entry, people)].append(_turn_over(entry) if down else entry)
+        turned |= {entry.metric} if down else set()
+    tables = {}
+    for name, own in dealt.items():
+        merged = merge_levels(own)
+        tables[name] = _SetScores(
+            [e.segments for e in merged if e.segments is not None],
+            {e.metric: e.systems for e in merged if e.systems},
+        )
+    return tables, tuple(sorted(turned))
+
+
+def _set_of(entry: MetricScores, people: Mapping[str, Evidence]) -> str:
+    """The judged set that scores belong to: by language pair, or the only one there is."""
+    matching = [name for name, judged in people.items() if judged.lp == entry.lp]
+    if entry.lp and len(matching) == 1:
+        return matching[0]
+    open_ended = not entry.lp or not any(judged.lp for judged in people.values())
+    if len(people) == 1 and open_ended:
+        return next(iter(people))
+    raise DataError(
+        f"cannot tell which judgements the scores of {entry.metric} "
+        f"({entry.lp or 'no language pair'}) belong to: {', '.join(people)}; put the language pair "
+        "into the file name (NAME.de-en.tsv), its folder, or a column lp"
+    )
+
+
+def _turn_over(entry: MetricScores) -> MetricScores:
+    segments = entry.segments
+    if segments is not None:
+        segments = replace(segments, values=-segments.values)
+    return replace(entry, segments=segments, systems={s: -v for s, v in entry.systems.items()})
+
+
+def _score_now(
+    metrics: Sequence[Metric], people: Mapping[str, Evidence], level: str,
+    tables: dict[str, _SetScores],
+) -> None:  # fmt: skip
+    """Add to the tables what each metric says of the judged translations."""
+    for metric, name in track([(m, name) for m in metrics for name in people], "scoring"):
+        matrix, systems = _score_set(metric, people[name], level)
+        table = tables.setdefault(name, _SetScores())
+        table.matrices.append(matrix)
+        table.systems[metric.spec] = systems
+
+
+def _score_set(
+    metric: Metric, people: Evidence, level: str
+) -> tuple[ScoreMatrix, Mapping[str, float]]:
+    sign = 1.0 if metric.higher_is_better else -1.0
+    if isinstance(people, ScoreTable) and people.testset is not None:
+        # whole outputs: a metric that reads the corpus reads one system's at a time
+        by_system = score_systems(people.testset, metric)
+        values = np.concatenate([scores.segments for scores in by_system])
+        totals = [sign * scores.system for scores in by_system]
+        systems = dict(zip(people.testset.systems, totals, strict=True))
+        return people.arrange(sign * values, metric.spec), systems
+    translations = people.translations(level)
+    if not translations:
+        raise DataError(
+            f"{people.title}: the judgements come without texts, so nothing can be scored now; "
+            "give --scores instead"
+        )
+    scores = metric.score([segment for _, segment in translations])
+    matrix = people.arrange(sign * scores.segments, metric.spec, level)
+    return matrix, _totals(scores, sign, [system for system, _ in translations])
+
+
+def _totals(scores: Scores, sign: float, systems: Sequence[str]) -> dict[str, float]:
+    """A metric's own score of each system over its judged segments."""
+    names = list(dict.fromkeys(systems))
+    owner: FloatArray = np.array([[system == name for system in systems] for name in names], float)
+    return dict(zip(names, (sign * scores.aggregate(owner)).tolist(), strict=True))
+
+
+def _align(name: str, people: Evidence, scores: _SetScores, level: str) -> JudgedSet:
+    """People and metrics put side by side, for one column of the table."""
+    return JudgedSet.align(
+        name,
+        scores.matrices,
+        human=people.matrix(level),
+        comparisons=people.rankings(),
+        human_systems=people.system_scores() or None,
+        system_scores=scores.systems,
+    )

@@ -1,0 +1,128 @@
+"""Rank systems, or lists of candidates, by their mean chance to win against all others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tertium.arrays import FloatArray, IntArray
+from tertium.data.candidates import CandidateList
+from tertium.data.testset import TestSet
+from tertium.display import Displayed
+from tertium.evaluation.scoring import Evaluation
+from tertium.metrics.base.ranker import ByScore, Ranker, load_ranker
+from tertium.scores import ScoreMatrix, Scores
+
+DEFAULT = "pairwise"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ranking(Displayed):
+    """The mean chance of each system to win on each segment (`matrix`), and what follows."""
+
+    testset: TestSet
+    ranker: Ranker
+    matrix: ScoreMatrix
+    signature: str
+
+    @property
+    def order(self) -> list[int]:
+        """The rows of the systems from best to worst; equals in the order given."""
+        order: list[int] = np.argsort(-self.matrix.system_scores, kind="stable").tolist()
+        return order
+
+    @property
+    def places(self) -> list[int]:
+        """The place of each system, from 1; equals share the better one."""
+        scores = self.matrix.system_scores
+        return [1 + int((scores > score).sum()) for score in scores]
+
+    @property
+    def best_on(self) -> IntArray:
+        """On how many segments each system is the best, alone or with others, (systems,)."""
+        values = self.matrix.values
+        # sums of chances in another order differ in their last bits, which must not part equals
+        count: IntArray = (values >= values.max(axis=0) - 1e-12).sum(axis=1)
+        return count
+
+    def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
+        """One plain dictionary for each system, from best to worst."""
+        matrix = self.matrix
+        return [
+            {
+                "name": matrix.name,
+                "system": matrix.systems[n],
+                "rank": self.places[n],
+                "score": float(matrix.system_scores[n]),
+                "best": int(self.best_on[n]),
+                "signature": self.signature,
+                **({"segments": matrix.values[n].tolist()} if segments else {}),
+            }
+            for n in self.order
+        ]
+
+    def beside(self, evaluation: Evaluation) -> Evaluation:
+        """An evaluation of the same test set with the chances as one more column."""
+        by_score = isinstance(self.ranker, ByScore)
+        label = f"wins by {self.ranker.spec}" if by_score else self.ranker.title
+        spec = f"wins by {self.matrix.name}"
+        scores = {
+            system: {**evaluation.scores[system],
+                     spec: mean_scores(spec, self.matrix[system], label, self.signature)}
+            for system in evaluation.systems
+        }  # fmt: skip
+        metrics = (*evaluation.metrics, spec)
+        return replace(evaluation, metrics=metrics, scores=scores, intervals={})
+
+    def as_evaluation(self) -> Evaluation:
+        """An evaluation in which the mean chance to win is the only score."""
+        systems = self.matrix.systems
+        return self.beside(Evaluation(self.testset, systems, (), {name: {} for name in systems}))
+
+
+def rank(testset: TestSet, ranker: str | Ranker = DEFAULT) -> Ranking:
+    """Compare every two translations of each segment, and rank systems by their chance to win.
+
+    `ranker` is a ranker, its spec, or the spec of a metric, whose better score wins.
+
+    >>> two = TestSet(systems={"a": ["a dog"], "b": ["a cat"]}, references=[["the cat"]])
+    >>> [(record["system"], record["rank"]) for record in rank(two, "chrf").records()]
+    [('b', 1), ('a', 2)]
+    """
+    chosen = load_ranker(ranker) if isinstance(ranker, str) else ranker
+    matrix = chosen.rank(testset)
+    signature = chosen.signature(testset.segments(matrix.systems[0]))
+    return Ranking(testset=testset, ranker=chosen, matrix=matrix, signature=signature)
+
+
+def rerank(
+    lists: Sequence[CandidateList], ranker: str | Ranker = DEFAULT
+) -> list[dict[str, Any]]:
+    """The records of candidate lists, each with its candidates from best to worst."""
+    chosen = load_ranker(ranker) if isinstance(ranker, str) else ranker
+    rates = chosen.win_rates([entry.segments for entry in lists])
+    return [e.reordered(r.tolist()) for e, r in zip(lists, rates, strict=True)]
+
+
+def mean_scores(spec: str, values: FloatArray, name: str, signature: str = "") -> Scores:
+    """Segment scores as `Scores` whose system score is their mean; NaN counts for nothing.
+
+    >>> mean_scores("mine", np.array([1.0, np.nan, 2.0]), "Mine").system
+    1.5
+    """
+    known = np.isfinite(values)
+    statistics = np.column_stack([np.where(known, values, 0.0), known.astype(np.float64)])
+    return Scores(
+        metric=spec, name=name, statistics=statistics, reduce=_mean, signature=signature
+    )
+
+
+def _mean(totals: FloatArray) -> FloatArray:
+    shape = totals.shape[:-1]
+    result: FloatArray = np.divide(
+        totals[..., 0], totals[..., 1], out=np.full(shape, np.nan), where=totals[..., 1] > 0
+    )
+    return result

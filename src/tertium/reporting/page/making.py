@@ -1,0 +1,172 @@
+"""Make the page: `tertium.report`, and pages of results that are there already."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tertium.arrays import BoolArray
+from tertium.data.evidence import read_people
+from tertium.data.formats import PathLike
+from tertium.data.testset import TestSet
+from tertium.errors import TertiumError, UsageError
+from tertium.evaluation.agreement import Agreement
+from tertium.evaluation.comparison import Comparison, Test, with_tests
+from tertium.evaluation.ranking import Ranking, rank
+from tertium.evaluation.scoring import Evaluation, load_metrics, score
+from tertium.meta.curves import Curve, read_curves
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.ranker import Ranker
+from tertium.progress import track
+from tertium.reporting.page.explained import Explained, explanation, win_probabilities
+from tertium.reporting.page.grid import About, Grid
+from tertium.reporting.page.interest import interesting_items, systems_to_explain
+from tertium.reporting.page.page import Report
+from tertium.reporting.page.reports import agreement_report, evaluation_grid, evaluation_report
+from tertium.scores import ScoreMatrix
+from tertium.segment import Segment
+
+logger = logging.getLogger(__name__)
+
+EXPLAINED = 8  # segments that a report explains unless told otherwise
+
+
+def report(
+    testset: TestSet,
+    metrics: str | Metric | Sequence[str | Metric],
+    *,
+    ranker: str | Ranker | None = None,
+    human: ScoreMatrix | PathLike | None = None,
+    curves: Sequence[PathLike] = (),
+    explain: int = EXPLAINED,
+    title: str = "",
+    test: Test = "bootstrap",
+    resamples: int | None = None,
+    seed: int = 12345,
+    alpha: float = 0.05,
+) -> Report:
+    """Score and compare systems and show everything on one page; `write(path)` saves it.
+
+    `ranker` adds its chances to win; `human` are people's scores of the segments, or a file of
+    them; `curves` are JSON files of learning curves; so many segments as `explain` says, where
+    metrics, people or systems differ most, are explained by whatever can.
+    """
+    if explain < 0:
+        raise UsageError(f"--explain {explain}: expected zero or more segments")
+    if not (human is None or isinstance(human, ScoreMatrix)):
+        human = read_people(human, testset.systems)
+    drawn = read_curves(curves)
+    loaded = load_metrics(metrics)
+    evaluation = score(testset, loaded)
+    ranking = rank(testset, ranker) if ranker is not None else None
+    if ranking is not None:
+        evaluation = ranking.beside(evaluation)
+    results = with_tests(evaluation, test=test, resamples=resamples, seed=seed, alpha=alpha)
+    return report_results(
+        results, loaded, ranker=ranking.ranker if ranking else None, human=human, curves=drawn,
+        explain=explain, title=title,
+    )  # fmt: skip
+
+
+def report_results(
+    results: Evaluation | Comparison,
+    metrics: Sequence[Metric],
+    *,
+    ranker: Ranker | None = None,
+    human: ScoreMatrix | None = None,
+    curves: Mapping[str, Curve] | None = None,
+    explain: int = EXPLAINED,
+    title: str = "",
+) -> Report:
+    """The same of systems that were scored or compared before, by these metrics."""
+    evaluation = results.evaluation if isinstance(results, Comparison) else results
+    grid = _locate_warnings(evaluation_grid(evaluation, human), evaluation, metrics)
+    explained = explain_items(evaluation.testset, grid, metrics, ranker, explain)
+    return evaluation_report(
+        results, grid=grid, human=human, explained=explained, curves=curves, title=title
+    )
+
+
+def report_ranking(ranking: Ranking) -> Report:
+    """A page about a ranking, in which the mean chance to win is the only score."""
+    return report_results(with_tests(ranking.as_evaluation()), [], ranker=ranking.ranker)
+
+
+def report_agreement(agreement: Agreement) -> Report:
+    """A page about metrics and people."""
+    about = [About(spec=m, name=m, higher_is_better=False) for m in agreement.lower_better]
+    about += [
+        About(spec=metric.spec, name=metric.label, higher_is_better=metric.higher_is_better,
+              decimals=metric.decimals)
+        for metric in agreement.metrics
+    ]  # fmt: skip
+    texts = {name: people.texts() for name, people in agreement.people.items()}
+    scored = [list(own.values()) for own in texts.values() if own]
+    signatures = dict.fromkeys(m.signature(own) for m in agreement.metrics for own in scored)
+    return agreement_report(
+        agreement.results, agreement.sets, texts, about=about, signatures=list(signatures)
+    )
+
+
+def _locate_warnings(grid: Grid, evaluation: Evaluation, metrics: Sequence[Metric]) -> Grid:
+    """The grid with what metrics warn of, row by row; scores only say how often."""
+    several = len(evaluation.systems)
+    masks: dict[str, BoolArray] = {}
+    for metric in metrics:
+        for place, system in enumerate(evaluation.systems):
+            counted = evaluation.scores[system][metric.spec].warnings
+            kinds = [kind for kind in counted if kind not in grid.warnings]
+            segments = evaluation.testset.segments(system) if kinds else []
+            for kind in kinds:
+                mask = masks.setdefault(kind, np.zeros(len(grid), dtype=bool))
+                mask[[n * several + place for n in _places_of(metric, kind, segments)]] = True
+    return replace(grid, warnings={**grid.warnings, **masks})
+
+
+def _places_of(metric: Metric, kind: str, segments: Sequence[Segment], start: int = 0) -> list[int]:
+    """The places of segments that a metric warns of, by halving those that hold any."""
+    if not metric.warnings(segments).get(kind):
+        return []
+    if len(segments) == 1:
+        return [start]
+    half = len(segments) // 2
+    return [
+        *_places_of(metric, kind, segments[:half], start),
+        *_places_of(metric, kind, segments[half:], start + half),
+    ]
+
+
+def explain_items(
+    testset: TestSet, grid: Grid, metrics: Sequence[Metric], ranker: Ranker | None, count: int
+) -> list[Explained]:
+    """What metrics and the ranker say of the segments that are worth it."""
+    able = [metric for metric in metrics if metric.explains]
+    items = interesting_items(grid, count) if able or ranker else []
+    segments = {system: testset.segments(system) for system in testset.systems} if items else {}
+    explained: list[Explained] = []
+    for item in track(items, "explaining"):
+        group = [segments[system][item] for system in grid.systems]
+        votes = ranker.explain(group, grid.systems).votes if ranker and len(group) > 1 else None
+        if ranker is not None and votes is not None:
+            html = win_probabilities(votes, ranker.title)
+            explained.append(Explained(item=item, system=-1, title=ranker.title, html=html))
+        for system in systems_to_explain(grid, item):
+            explained += _explain_one(able, group[system], item, system)
+    return explained
+
+
+def _explain_one(
+    metrics: Sequence[Metric], segment: Segment, item: int, system: int
+) -> list[Explained]:
+    explained = []
+    for metric in metrics:
+        try:
+            html = explanation(metric.explain(segment))
+        except TertiumError as error:  # an empty output, say, has nothing to align
+            logger.info("segment %d: %s", item + 1, error)
+            continue
+        explained.append(Explained(item=item, system=system, title=metric.label, html=html))
+    return explained
