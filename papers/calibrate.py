@@ -24,7 +24,7 @@ from tertium.metrics.base.matching import greedy
 from tertium.metrics.base.references import Side, comparisons
 from tertium.metrics.embedding.bertscore import with_f1
 from tertium.metrics.embedding.smd import mean_distances
-from tertium.metrics.embedding.sss import sentence_cosines
+from tertium.metrics.embedding.sss import SSS, sentence_cosines
 from tertium.metrics.embedding.transport import solve_chunk
 from tertium.metrics.embedding.wmd import WMD
 
@@ -81,16 +81,22 @@ def measure(
                 continue
             judged = collection.judgements(name, lp)
             _, left, right = comparisons(judged.segments[:limit], side)
+            change = SSS(lp=lp).centring(encoder, side)
             values = pairwise(
-                encoder, left, right, lambda c: formulas(c, layers), sentences=True
+                encoder,
+                left,
+                right,
+                lambda c: formulas(c, layers),
+                sentences=change is None,
+                change=change,
             )
             others = np.roll(np.array(right, dtype=object), len(right) // 2).tolist()
             yield Sample(
                 human=judged.scores[:limit],
                 values=values.reshape(len(left), layers, len(COLUMNS)),
-                unrelated=pairwise(encoder, left, others, lambda c: unrelated(c, layers)).reshape(
-                    len(left), layers, 3
-                ),
+                unrelated=pairwise(
+                    encoder, left, others, lambda c: unrelated(c, layers), change=change
+                ).reshape(len(left), layers, 3),
             )
 
 

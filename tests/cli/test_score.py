@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 
 from tertium.cli import main
+from tertium.cli.inputs import named_metrics
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]
@@ -346,3 +348,29 @@ def test_one_metric_is_described_in_the_format_asked_for(
     assert {"field": "beta", "type": "int", "default": "2"} in record["fields"]
     assert main(["list", "chrf", "-f", "tsv"]) == 0
     assert capsys.readouterr().out.startswith("field\ttype\tdefault\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--source-language", "de"], "give both --source-language and --target-language"),
+        (["--source-language", "de", "--target-language", "klingon"], "'klingon' is no language"),
+    ],
+)
+def test_languages_are_given_as_a_pair_of_codes(
+    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t").write_text("a\n")
+    (tmp_path / "s").write_text("b\n")
+    files = ["-s", str(tmp_path / "s"), "-t", str(tmp_path / "t")]
+    assert main(["score", *files, "-m", "sss:encoder=toy", *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_languages_reach_the_metrics_that_take_them() -> None:
+    args = argparse.Namespace(
+        metrics=["sss:encoder=toy", "sss:encoder=toy,lp=fi-en", "chrf"], model=[], precision=None,
+        source_language="de", target_language="en",
+    )  # fmt: skip
+    metrics = named_metrics(args)
+    assert [getattr(metric, "lp", None) for metric in metrics] == ["de-en", "fi-en", None]

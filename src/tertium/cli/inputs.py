@@ -14,6 +14,7 @@ from tertium.extras import is_installed
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.models.shipped import are_installed
 from tertium.text.english import looks_english
+from tertium.text.languages import CODES
 
 BEST = "tertium-small for translations into English, else the best that serves"
 
@@ -50,6 +51,12 @@ def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
         "--model", action="append", default=[], metavar="METRIC", help="the same, one at a time"
     )
+    for side, what in (("source", "sources"), ("target", "translations")):
+        parser.add_argument(
+            f"--{side}-language", metavar="CODE",
+            help=f"of the {what}, such as de, for metrics that read the source (default: told "
+            "by the texts); with the other side's",
+        )  # fmt: skip
 
 
 def chosen_metrics(args: argparse.Namespace, testset: TestSet, beside: str = "") -> list[Metric]:
@@ -57,12 +64,13 @@ def chosen_metrics(args: argparse.Namespace, testset: TestSet, beside: str = "")
     if args.metrics or args.model:
         return named_metrics(args)
     companions = beside.split() if testset.references else []
-    return loaded(dict.fromkeys([*companions, best_metric(testset)]), args.precision)
+    specs = dict.fromkeys([*companions, best_metric(testset)])
+    return _in_languages(loaded(specs, args.precision), args)
 
 
 def named_metrics(args: argparse.Namespace) -> list[Metric]:
     """The metrics that were asked for, in the precision asked for."""
-    return loaded([*args.metrics, *args.model], args.precision)
+    return _in_languages(loaded([*args.metrics, *args.model], args.precision), args)
 
 
 def loaded(specs: Iterable[str], precision: str | None) -> list[Metric]:
@@ -85,9 +93,33 @@ def best_metric(testset: TestSet) -> str:
 
 
 def _in_precision(metric: Metric, precision: str) -> Metric:
-    if not any(field.name == "precision" for field in dataclasses.fields(metric)):  # type: ignore[arg-type]
-        return metric
-    return dataclasses.replace(metric, precision=precision)  # type: ignore[type-var]
+    return _changed(metric, precision=precision) if _has(metric, "precision") else metric
+
+
+def _in_languages(metrics: list[Metric], args: argparse.Namespace) -> list[Metric]:
+    """The metrics told the languages of the command line, unless their spec names a pair."""
+    pair = (args.source_language, args.target_language)
+    if not any(pair):
+        return metrics
+    if not all(pair):
+        raise UsageError("give both --source-language and --target-language, or neither")
+    for code in pair:
+        if code not in CODES:
+            raise UsageError(f"{code!r} is no language code of ISO 639-1 such as de")
+    return [
+        _changed(metric, lp="-".join(pair))
+        if _has(metric, "lp") and not getattr(metric, "lp", "")
+        else metric
+        for metric in metrics
+    ]
+
+
+def _has(metric: Metric, field: str) -> bool:
+    return any(known.name == field for known in dataclasses.fields(metric))  # type: ignore[arg-type]
+
+
+def _changed(metric: Metric, **fields: str) -> Metric:
+    return dataclasses.replace(metric, **fields)  # type: ignore[type-var]
 
 
 def read_inputs(args: argparse.Namespace) -> TestSet:

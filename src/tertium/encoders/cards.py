@@ -115,7 +115,7 @@ CARDS: Mapping[str, Card] = {
         Card(
             name="e5",
             title="multilingual-e5-small, 12 layers, 384 d, from weights of 4 bits",
-            layer=None,
+            layer=8,
             languages=frozenset(E5_LANGUAGES.split()),
             size=488,
             files={

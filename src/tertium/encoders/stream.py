@@ -52,6 +52,9 @@ class Chunk:
             yield int(self.right[start]), slice(start, stop)
 
 
+Change = Callable[[Chunk, Sequence[str], Sequence[str]], Chunk]
+
+
 def pairwise(
     encoder: Encoder,
     left: Sequence[str],
@@ -60,10 +63,12 @@ def pairwise(
     *,
     tokens: bool = True,
     sentences: bool = False,
+    change: Change | None = None,
 ) -> FloatArray:
     """Compare left[i] with right[i]: `function` maps a chunk of m comparisons to (m,) or (m, k).
 
-    Equal comparisons are made once, so equal segments have equal scores to the last bit.
+    Equal comparisons are made once, so equal segments have equal scores to the last bit. `change`
+    makes another chunk of each, given the m left and right texts.
 
     >>> from tertium.encoders.toy import ToyEncoder
     >>> def cosine(chunk):
@@ -81,6 +86,11 @@ def pairwise(
     for number, chunk in enumerate(
         chunks(encoder, distinct_left, distinct_right, tokens=tokens, sentences=sentences)
     ):
+        if change is not None:
+            pairs = chunk.pairs.tolist()
+            chunk = change(
+                chunk, [distinct_left[i] for i in pairs], [distinct_right[i] for i in pairs]
+            )
         values = np.asarray(function(chunk), dtype=np.float64)
         if number == 0:
             result = np.zeros((len(places), *values.shape[1:]))

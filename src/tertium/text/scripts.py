@@ -52,6 +52,32 @@ _OTHER_THAN_LATIN: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+# Scripts that tell the language; Japanese is told by its Kana, what has none beside Han is Chinese.
+ALONE: Mapping[str, str] = {
+    "Greek": "el", "Armenian": "hy", "Bengali": "bn", "Gurmukhi": "pa", "Gujarati": "gu",
+    "Odia": "or", "Tamil": "ta", "Telugu": "te", "Kannada": "kn", "Malayalam": "ml",
+    "Sinhala": "si", "Thai": "th", "Lao": "lo", "Tibetan": "bo", "Burmese": "my",
+    "Georgian": "ka", "Hangul": "ko", "Ethiopic": "am", "Khmer": "km", "Kana": "ja", "Han": "zh",
+}  # fmt: skip
+
+
+def main_script(text: str) -> str:
+    """The script of most letters of a text, empty where it has none that is known.
+
+    >>> main_script("Привет, Bob!"), main_script("東京は大きい都市"), main_script("...")
+    ('Cyrillic', 'Kana', '')
+    """
+    if text.isascii():
+        return "Latin" if any(map(str.isalpha, text)) else ""
+    counts = {script: len(_pattern(frozenset({script})).findall(text)) for script in _BLOCKS}
+    if counts["Kana"] and counts["Kana"] * 10 >= counts["Han"]:
+        counts["Kana"] += counts["Han"]
+    if counts["Hangul"] > counts["Han"] // 4:
+        counts["Hangul"] += counts["Han"]
+    best = max(counts, key=lambda script: counts[script])
+    return best if counts[best] else ""
+
+
 def scripts_of(languages: Iterable[str]) -> frozenset[str]:
     """The scripts that some languages (ISO 639-1 codes) are written in.
 

@@ -16,12 +16,14 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder, chunks, load_encoder, pairwise
+from tertium.encoders.means import language_means
 from tertium.encoders.static import StaticEncoder
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, Link, TextComparison
 from tertium.metrics.base.links import all_cosines
 from tertium.metrics.base.metric import NOTHING, REFERENCES, SOURCE, WAYS, Metric
 from tertium.metrics.base.references import Side, comparisons
+from tertium.metrics.embedding.centring import Centring
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
 from tertium.text.scripts import is_foreign, scripts_of
@@ -43,8 +45,12 @@ class EmbeddingMetric(Metric):
     da/wmt15 and da/wmt16, and `use` against sources. `against` says
     what hypotheses are compared with; auto is the references where there are any, else the source;
     both is the mean of the two scores. `references` takes the best or the mean over several.
-    `precision` and `long` are the encoder's. `lp`, such as de-en, changes no score: it lets the
-    metric count texts in a language that the encoder was not made for.
+    `precision` and `long` are the encoder's. `lp`, such as de-en, names the languages, so that
+    texts in one that the encoder was not made for are counted.
+
+    Vectors of one model lie apart by language. Against sources `centre` takes the mean of a text's
+    language from its vectors, of the languages in `lp`, else of the one the text is identified as;
+    auto does so where means are stored for the encoder (`e5@8`).
 
     Two texts of which one is blank, or has no piece that the encoder knows, are as far apart as the
     metric can say (`unrelated`); two equal ones as close (`identical`).
@@ -64,6 +70,7 @@ class EmbeddingMetric(Metric):
     precision: Precision = "fp32"
     long: Long = "truncate"
     lp: str = ""
+    centre: Literal["auto", "language", "none"] = "auto"
 
     def __post_init__(self) -> None:
         if self.lp and len(self.languages) != 2:
@@ -132,6 +139,21 @@ class EmbeddingMetric(Metric):
         name = self.default_encoders[side] if self.encoder == "auto" else self.encoder
         return load_encoder(name, precision=self.precision, long=self.long, special=True)
 
+    def centring(self, encoder: Encoder, side: Side) -> Centring | None:
+        """How vectors are centred on one side; None where they are taken as they are."""
+        if side != "source" or self.centre == "none":
+            return None
+        means = language_means(encoder.name)
+        if means is None:
+            if self.centre == "language":
+                raise UsageError(f"no means of languages are stored for encoder {encoder.name}")
+            return None
+        return Centring(means, *self.languages)
+
+    def parts_of(self, encoder: Encoder, side: Side) -> frozenset[str]:
+        """Which vectors are asked of an encoder: centred sentence vectors are made of tokens'."""
+        return frozenset({"tokens"}) if self.centring(encoder, side) else self.reads
+
     @property
     def learned(self) -> tuple[str, ...]:
         encoders = [self.encoder_of(side) for side in self.sides(())]
@@ -139,8 +161,8 @@ class EmbeddingMetric(Metric):
 
     def asks(self, segments: Sequence[Segment]) -> list[tuple[Encoder, str]]:
         """What the metric will ask of encoders, for `encoders.foreseeing`."""
-        encoders = [self.encoder_of(side) for side in self.sides(segments)]
-        return [(encoder, part) for encoder in encoders for part in sorted(self.reads)]
+        encoders = [(self.encoder_of(side), side) for side in self.sides(segments)]
+        return [(e, part) for e, side in encoders for part in sorted(self.parts_of(e, side))]
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
         sides = [self._values(segments, side) for side in self.sides(segments)]
@@ -155,7 +177,7 @@ class EmbeddingMetric(Metric):
         """The values of segments on one side, (n, parts), several references reduced."""
         owners, left, right = comparisons(segments, side)
         encoder = self.encoder_of(side)
-        values = self.finish(self._compare(encoder, segments, left, right), encoder, side)
+        values = self.finish(self._compare(encoder, segments, left, right, side), encoder, side)
         if len(owners) == len(segments):
             return values
         if self.references == "mean":
@@ -168,15 +190,22 @@ class EmbeddingMetric(Metric):
         return best
 
     def _compare(
-        self, encoder: Encoder, segments: Sequence[Segment], left: list[str], right: list[str]
+        self,
+        encoder: Encoder,
+        segments: Sequence[Segment],
+        left: list[str],
+        right: list[str],
+        side: Side,
     ) -> FloatArray:
+        parts = self.parts_of(encoder, side)
         values = pairwise(
             encoder,
             left,
             right,
             self.formula(encoder, segments),
-            tokens="tokens" in self.reads,
-            sentences="sentences" in self.reads,
+            tokens="tokens" in parts,
+            sentences="sentences" in parts,
+            change=self.centring(encoder, side),
         )
         values = values.reshape(len(left), -1)
         blank = np.array([not (a.strip() and b.strip()) for a, b in zip(left, right, strict=True)])
@@ -197,7 +226,8 @@ class EmbeddingMetric(Metric):
         for side in self.sides([segment]):
             encoder = self.encoder_of(side)
             _, left, right = comparisons([segment], side)
-            values = self.finish(self._compare(encoder, [segment], left, right), encoder, side)
+            raw = self._compare(encoder, [segment], left, right, side)
+            values = self.finish(raw, encoder, side)
             for text, row in zip(right, values, strict=True):
                 found.append(self._comparison(encoder, side, segment.hypothesis, text, row))
         score = float(self.score([segment]).segments[0])
@@ -206,8 +236,10 @@ class EmbeddingMetric(Metric):
     def _comparison(
         self, encoder: Encoder, side: Side, left: str, right: str, values: FloatArray
     ) -> TextComparison:
-        tokens, sentences = "tokens" in self.reads, "sentences" in self.reads
+        parts, centring = self.parts_of(encoder, side), self.centring(encoder, side)
+        tokens, sentences = "tokens" in parts, "sentences" in parts
         chunk = next(chunks(encoder, [left], [right], tokens=tokens, sentences=sentences))
+        chunk = centring(chunk, [left], [right]) if centring else chunk
         pieces = [chunk.texts.pieces[int(row)] for row in (chunk.left[0], chunk.right[0])]
         links = tuple(self.links(chunk, 0)) if all(pieces) else ()
         greedy = bool(links) and links[0].direction != "transport"
@@ -238,6 +270,8 @@ class EmbeddingMetric(Metric):
             counts[kind] = counts.get(kind, 0) + strange
             if isinstance(encoder, StaticEncoder):
                 counts["unknown word"] = encoder.unknown(texts)
+            if centring := self.centring(encoder, side):
+                counts |= centring.warnings(left, right)
             if side == "source":
                 counts["empty source"] = sum(not (s.source or "").strip() for s in segments)
         return {kind: count for kind, count in counts.items() if count}
@@ -267,6 +301,8 @@ class EmbeddingMetric(Metric):
             encoder = self.encoder_of(side)
             mark = "src" if side == "source" and len(sides) > 1 else ""
             fields |= {f"{mark}{key}": value for key, value in encoder.signature_fields().items()}
+            if centring := self.centring(encoder, side):
+                fields["means"] = centring.signature()
             _, left, right = comparisons(segments, side)
             cut += encoder.truncated(list(dict.fromkeys([*left, *right])))
         return {**fields, "trunc": str(cut), **self.settings(segments)}

@@ -1,0 +1,68 @@
+"""Make `tertium/text/profiles.json`: the n-grams that tell the languages of a script apart.
+
+    python -m recipes.languages.profiles DATA src/tertium/text/profiles.json
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recipes.languages.lines import lines
+from tertium.atomic import write_text
+from tertium.text.identification import SCALE, ngrams
+from tertium.text.scripts import ALONE, main_script
+
+KEPT = 1500  # n-grams of a script
+CONSIDERED = 6 * KEPT
+FLOOR = 2e-6  # the share of an n-gram that was not seen
+
+
+def main(data: Path, target: Path) -> None:
+    texts = lines(data)
+    by_script: dict[str, list[str]] = defaultdict(list)
+    for language in sorted(texts):
+        script = Counter(map(main_script, texts[language][:100])).most_common(1)[0][0]
+        by_script[script].append(language)
+    profiles = {
+        script: _profile(languages, texts)
+        for script, languages in sorted(by_script.items())
+        if script not in ALONE
+    }
+    write_text(target, json.dumps(profiles, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def _profile(languages: list[str], texts: dict[str, list[str]]) -> dict[str, Any]:
+    shares = [_shares(texts[language]) for language in languages]
+    overall: Counter[str] = Counter()
+    for share in shares:
+        overall.update(share)
+    candidates = [gram for gram, _ in overall.most_common(CONSIDERED)]
+    table = np.array([[share.get(gram, 0.0) for share in shares] for gram in candidates])
+    mean = table.mean(axis=1, keepdims=True)
+    information = (table * np.log((table + 1e-7) / (mean + 1e-7))).sum(axis=1)
+    chosen = np.argsort(-information, kind="stable")[:KEPT]
+    logs = np.log(table[chosen] + FLOOR)
+    logs -= logs.mean(axis=1, keepdims=True)
+    weights = np.clip(np.round(SCALE * logs), -127, 127).astype(np.int8)
+    return {
+        "languages": languages,
+        "ngrams": [candidates[place] for place in chosen],
+        "weights": base64.b64encode(weights.tobytes()).decode(),
+    }
+
+
+def _shares(texts: list[str]) -> dict[str, float]:
+    counts = Counter(gram for text in texts for gram in ngrams(text))
+    total = counts.total()
+    return {gram: count / total for gram, count in counts.items()}
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,92 @@
+"""Take the mean of its language from every vector, so that texts of two languages compare.
+
+The language of a text is that of its side where the pair is given, else it is identified from the
+text alone: no score depends on the other texts of a run. Special tokens are left out, and the
+sentence vector of a text is the mean of its centred token vectors.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tertium.encoders import Chunk, Embeddings
+from tertium.encoders.embeddings import offsets_of
+from tertium.encoders.means import ALIASES, LanguageMeans
+from tertium.text.identification import identify
+
+# Languages that a short text hardly tells apart.
+RELATIVES = ({"bs", "hr", "sr", "sl"}, {"id", "ms"}, {"da", "no", "sv"}, {"cs", "sk"},
+             {"gl", "pt", "es"}, {"bg", "mk"}, {"be", "ru", "uk"}, {"hi", "mr", "ne"})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Centring:
+    """Means, and the languages of hypotheses (`target`) and sources, empty to identify them."""
+
+    means: LanguageMeans
+    source: str = ""
+    target: str = ""
+
+    def __call__(self, chunk: Chunk, left: Sequence[str], right: Sequence[str]) -> Chunk:
+        """A chunk over centred vectors; `left` and `right` are the texts of its comparisons."""
+        rows: dict[tuple[int, str], int] = {}
+        places = [
+            np.array(
+                [
+                    rows.setdefault((row, language or identify(text)), len(rows))
+                    for row, text in zip(numbers.tolist(), texts, strict=True)
+                ],
+                dtype=np.int64,
+            )
+            for numbers, texts, language in (
+                (chunk.left, left, self.target),
+                (chunk.right, right, self.source),
+            )
+        ]
+        texts = self._centre(chunk.texts, rows)
+        return Chunk(pairs=chunk.pairs, left=places[0], right=places[1], texts=texts)
+
+    def _centre(self, texts: Embeddings, rows: dict[tuple[int, str], int]) -> Embeddings:
+        means = self.means.of([language for _, language in rows])
+        vectors, pieces = [], []
+        for (row, _), mean in zip(rows, means, strict=True):
+            real = [place for place, piece in enumerate(texts.pieces[row]) if piece]
+            vectors.append(texts.tokens(row)[real] - mean)
+            pieces.append(tuple(texts.pieces[row][place] for place in real))
+        width = texts.vectors.shape[1]
+        sentences = [v.mean(axis=0) if len(v) else np.zeros(width) for v in vectors]
+        return Embeddings(
+            vectors=np.concatenate(vectors).astype(np.float32, copy=False),
+            offsets=offsets_of([len(v) for v in vectors]),
+            pieces=tuple(pieces),
+            sentences=np.array(sentences, dtype=np.float32),
+            truncated=texts.truncated[[row for row, _ in rows]],
+        )
+
+    def warnings(self, hypotheses: Sequence[str], sources: Sequence[str]) -> Counter[str]:
+        """What should be known of the languages of these texts."""
+        counts: Counter[str] = Counter()
+        for texts, said in ((hypotheses, self.target), (sources, self.source)):
+            for text in texts:
+                found = identify(text)
+                counts["language not told"] += not (said or found) and bool(text.strip())
+                counts["language without a mean"] += bool(said or found) and (
+                    (said or found) not in self.means
+                )
+                counts["text in another language than said"] += _differ(said, found)
+        return counts
+
+    def signature(self) -> str:
+        """The languages as given, or that they were identified."""
+        return f"{self.source or 'identified'}-{self.target or 'identified'}"
+
+
+def _differ(said: str, found: str) -> bool:
+    said, found = ALIASES.get(said, said), ALIASES.get(found, found)
+    if not said or not found or said == found:
+        return False
+    return not any({said, found} <= group for group in RELATIVES)

@@ -1,0 +1,101 @@
+"""Against sources, vectors are taken from the mean of their language."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tertium.encoders import Encoder, chunks, load_encoder
+from tertium.encoders.means import LanguageMeans, language_means
+from tertium.encoders.weights import find
+from tertium.errors import UsageError
+from tertium.metrics.embedding.bertscore import BERTScore
+from tertium.metrics.embedding.centring import Centring
+from tertium.metrics.embedding.sss import SSS
+from tertium.segment import Segment
+
+GERMAN, ENGLISH = "Das ist ein gutes Haus am See", "This is a good house by the lake"
+
+
+@pytest.fixture
+def toy_means() -> LanguageMeans:
+    dim = load_encoder("toy").dim
+    means = {"de": np.full(dim, 0.5, np.float32), "en": np.full(dim, -0.25, np.float32)}
+    return LanguageMeans(means, np.mean(list(means.values()), axis=0))
+
+
+def test_each_side_loses_its_own_mean(toy_means: LanguageMeans) -> None:
+    chunk = next(chunks(load_encoder("toy"), [ENGLISH], [GERMAN]))
+    for centring in (Centring(toy_means), Centring(toy_means, "de", "en")):
+        found = centring(chunk, [ENGLISH], [GERMAN])
+        left, right = int(found.left[0]), int(found.right[0])
+        before = chunk.texts.tokens(int(chunk.left[0])), chunk.texts.tokens(int(chunk.right[0]))
+        assert np.allclose(found.texts.tokens(left), before[0] + 0.25)
+        assert np.allclose(found.texts.tokens(right), before[1] - 0.5)
+        assert np.allclose(found.texts.sentences[left], (before[0] + 0.25).mean(axis=0))
+
+
+def test_a_text_on_both_sides_has_the_language_of_its_side(toy_means: LanguageMeans) -> None:
+    chunk = next(chunks(load_encoder("toy"), [GERMAN], [GERMAN]))
+    said = Centring(toy_means, "de", "en")(chunk, [GERMAN], [GERMAN])
+    assert said.left[0] != said.right[0]
+    identified = Centring(toy_means)(chunk, [GERMAN], [GERMAN])
+    assert identified.left[0] == identified.right[0]
+
+
+def test_an_unknown_language_has_the_mean_of_all(toy_means: LanguageMeans) -> None:
+    assert (toy_means.of(["", "xx"]) == toy_means.general).all()
+    assert "de" in toy_means
+    assert "xx" not in toy_means
+
+
+def test_languages_are_accounted_for(toy_means: LanguageMeans) -> None:
+    finnish = "Juna rannikolle lähtee aamulla seitsemältä"
+    counts = Centring(toy_means).warnings([ENGLISH, "ok"], [GERMAN, finnish])
+    assert +counts == {"language not told": 1, "language without a mean": 1}
+    counts = Centring(toy_means, "de", "en").warnings([ENGLISH, GERMAN], [GERMAN, GERMAN])
+    assert +counts == {"text in another language than said": 1}
+
+
+def test_without_stored_means_it_is_refused() -> None:
+    with pytest.raises(UsageError, match="no means of languages are stored for encoder toy"):
+        SSS(encoder="toy", against="source", centre="language").score([Segment("a", "b")])
+
+
+@pytest.fixture(scope="module")
+def e5() -> Encoder:
+    pytest.importorskip("torch")
+    if find("e5") is None:
+        pytest.skip("e5 is not installed: tertium models install e5")
+    return load_encoder("e5")
+
+
+def test_centred_scores_do_not_depend_on_neighbours(e5: Encoder) -> None:
+    segments = [Segment(ENGLISH, GERMAN), Segment("He sleeps.", GERMAN), Segment("ok", "ok")]
+    for metric in (SSS(encoder="e5", against="source"), BERTScore(encoder="e5", against="source")):
+        together = metric.score(segments).segments
+        assert [metric.score([s]).segments[0] for s in segments] == list(together)
+        assert together[0] > together[1]
+        assert together[2] == pytest.approx(1.0, abs=1e-6)
+        plain = type(metric)(encoder="e5", against="source", centre="none").score(segments).segments
+        assert plain[1] > together[1] + 0.1  # unrelated texts were close for being texts at all
+
+
+def test_the_choice_stands_in_the_signature(e5: Encoder) -> None:
+    segments = [Segment(ENGLISH, GERMAN)]
+    found = SSS(encoder="e5", against="source").signature_fields(segments)
+    assert found["means"] == "identified-identified"
+    found = SSS(encoder="e5", against="source", lp="de-en").signature_fields(segments)
+    assert found["means"] == "de-en"
+    assert "means" not in SSS(encoder="e5", against="source", centre="none").signature_fields(
+        segments
+    )
+
+
+def test_stored_means_are_of_the_languages_of_the_encoder(e5: Encoder) -> None:
+    means = language_means("e5@8")
+    assert means is not None
+    assert e5.languages is not None
+    assert set(means.means) <= e5.languages
+    assert len(means.means) > 50
+    assert all(mean.shape == (e5.dim,) and np.isfinite(mean).all() for mean in means.means.values())

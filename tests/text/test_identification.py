@@ -1,0 +1,49 @@
+"""The language of a text is told by its script and n-grams, from the text alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tertium.text.identification import FEWEST, identify
+from tertium.text.languages import CODES
+from tertium.text.scripts import main_script
+
+SENTENCES: dict[str, list[str]] = json.loads(
+    (Path(__file__).parents[1] / "golden" / "e5_sentences.json").read_text()
+)
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_paragraphs_are_told(language: str) -> None:
+    assert identify(" ".join(SENTENCES[language])) == language
+
+
+def test_nearly_all_short_sentences_are_told() -> None:
+    told = [identify(text) == code for code, texts in SENTENCES.items() for text in texts]
+    assert sum(told) / len(told) > 0.85
+
+
+@pytest.mark.parametrize("text", ["", "  ", "12:30", "!?", "ok", "a b c", "\u0301", "😀😀😀"])
+def test_too_little_is_not_told(text: str) -> None:
+    assert len([c for c in text if c.isalpha()]) < FEWEST
+    assert identify(text) == ""
+
+
+def test_names_in_another_script_do_not_count() -> None:
+    assert identify("Компания Microsoft купила Activision Blizzard за миллиарды долларов") == "ru"
+    assert identify("東京タワーはどこですか") == "ja"
+    assert identify("大統領が昨日発表した政策") == "ja"
+    assert main_script("서울 大學") == "Hangul"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=300))
+def test_any_text_has_a_code_or_none(text: str) -> None:
+    found = identify(text)
+    assert found == "" or found in CODES
+    assert identify(text) == found
