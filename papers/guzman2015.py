@@ -46,7 +46,7 @@ FOUR_YEARS = tuple(f"rankings/wmt{year}" for year in (11, 13, 15, 16))
 SHIPPED = Recipe(
     features=("tertium-small", "bleu", "chrf"), hidden=0, scaling="standard", train=FOUR_YEARS,
     choose=WMT15,
-    options=PairwiseOptions(rate=0.1, batch=100, epochs=6, patience=0, order="random"),
+    options=PairwiseOptions(rate=0.1, batch_size=100, epochs=6, patience=0, order="random"),
 )  # fmt: skip
 
 

@@ -23,17 +23,13 @@ from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import RankingSet
 from tertium.meta.correlation import pearson
 from tertium.metrics import Metric, load_metric
-from tertium.metrics.base.trainable import without_leaks
-from tertium.metrics.heads.metric import COMPARISONS, SCORES, TrainingOptions
-from tertium.metrics.regression.svr import SVR, Grid, SVRConfig
+from tertium.metrics.heads.options import OURS
+from tertium.metrics.regression.svr import SVR, SVRConfig, SVROptions
+from tertium.models.material import without_leaks
 from tertium.registry import METRICS, resolve
 
 SEEDS = (1, 2, 3)
 PREFERENCES = tuple(f"rankings/wmt{year}" for year in (11, 13, 15, 16))
-ON_SCORES = replace(SCORES, epochs=12, patience=12, schedule="linear")
-ON_COMPARISONS = replace(COMPARISONS, epochs=2, patience=2, batch_size=32)
-# On scores after comparisons: fewer epochs at half the rate, so that less is forgotten.
-AFTER = replace(ON_SCORES, epochs=6, patience=6, rate=2e-4)
 
 Pairs = Literal["into English", "all"]
 
@@ -77,12 +73,10 @@ def trained_head(collection: Collection, head: Head, seed: int) -> Any:
     scores, comparisons = without_leaks(train, rankings if head.preferences else [], held_out)
     if head.judgements is not None:
         scores = [some(scores, head.judgements, seed)]
-    options: TrainingOptions = AFTER if head.preferences else ON_SCORES
     return resolve(METRICS, head.metric, "metric").train(
         [*scores, *comparisons],
         dev=dev,
-        options=replace(options, seed=seed),
-        comparison_options=replace(ON_COMPARISONS, seed=seed),
+        options=replace(OURS.options, seed=seed),
         encoder=head.encoder,
         dropout=head.dropout,
         input_dropout=head.input_dropout,
@@ -115,12 +109,12 @@ def trained_svr(collection: Collection, row: SentenceRegression, column: str) ->
         return load_metric(str(folder))
     rest = [one for one in judged(collection, "da/wmt16", "into English") if one.lp != column]
     data = [*judged(collection, "da/wmt15", "into English"), *rest]
-    grid = Grid()
+    options = SVROptions()
     if row.search == "once":
         best = chosen_svr(collection, row.encoders)
-        grid = Grid(c=(best.c,), epsilon=(best.epsilon,), gamma=(best.gamma,))
+        options = SVROptions(c=(best.c,), epsilon=(best.epsilon,), gamma=(best.gamma,))
     tested = collection.judgements("da/wmt16", column)
-    return SVR.train(data, dev=[tested], encoders=row.encoders, grid=grid).save(folder)
+    return SVR.train(data, dev=[tested], encoders=row.encoders, options=options).save(folder)
 
 
 @lru_cache(maxsize=16)
@@ -204,5 +198,5 @@ def some(sets: Sequence[JudgementSet], count: int, seed: int) -> JudgementSet:
 
 def kept(recipe: object) -> Path:
     """The folder of what a recipe trains."""
-    key = repr((recipe, SCORES, COMPARISONS, AFTER))
+    key = repr((recipe, OURS))
     return cache_folder() / "reproduce" / hashlib.sha256(key.encode()).hexdigest()[:16]

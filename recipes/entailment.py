@@ -46,7 +46,7 @@ def main() -> None:
     for cls, config in MODELS:
         metric = cls.train(data, note=" + ".join(SETS) + " into English", **config)
         metric.save(shipped_models() / metric.shipped)
-        print(metric.shipped, dict(metric.trained.training), flush=True)
+        print(metric.shipped, metric.checkpoint.training["strength"], flush=True)
 
 
 if __name__ == "__main__":

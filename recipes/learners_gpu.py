@@ -24,8 +24,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from papers.learners import AFTER as AFTER_COMPARISONS
-from papers.learners import ON_COMPARISONS, ON_SCORES
 
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
@@ -34,9 +32,10 @@ from tertium.data.preferences import RankingSet
 from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics.heads.networks import NETWORKS, NetworkShape, PairNetwork
+from tertium.metrics.heads.options import OURS, Difference, HeadConfig
 from tertium.metrics.heads.states import LiveStates
 from tertium.metrics.heads.training import HeadTraining, agreement_on_scores, all_scores
-from tertium.models.checkpoint import Checkpoint, write_checkpoint
+from tertium.models.checkpoint import Checkpoint, halve, write_checkpoint
 from tertium.models.choice import average_pearson, strict_tau
 from tertium.models.examples import (
     Compared,
@@ -47,9 +46,11 @@ from tertium.models.examples import (
     scored_pairs,
     sides_of,
 )
-from tertium.models.options import Difference, Epoch, HeadConfig, TrainingOptions
+from tertium.models.options import Epoch, TrainingOptions
 from tertium.segment import Judgement, Segment
 
+ON_SCORES, AFTER_COMPARISONS = (OURS.options.on_scores(after) for after in (False, True))
+ON_COMPARISONS = OURS.options.on_comparisons
 PREFERENCES = ("wmt11", "wmt13", "wmt15", "wmt16")
 HEADS = ("bilstm", "bilstm-attention", "esim")
 # Over minilm the published 300 units make ESIM cost more than half of what the encoder does; of
@@ -260,10 +261,10 @@ def save(corpus: Corpus, network: PairNetwork, job: Job, result: Mapping[str, An
         input_dropout=job.input_dropout, difference=job.difference,
     )  # fmt: skip
     checkpoint = Checkpoint(
-        metric=job.head,
+        name=job.head,
         config=asdict(config),
         encoders={name: digest},
-        arrays={key: value.cpu().numpy() for key, value in network.state_dict().items()},
+        arrays=halve({key: t.cpu().numpy() for key, t in network.state_dict().items()}),
         training={
             "comparisons": [f"rankings/{year}" for year in PREFERENCES],
             "judgements": ["da/wmt15", "da/wmt16"],

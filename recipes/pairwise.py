@@ -18,10 +18,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", help="the judgements (default: TERTIUM_DATA)")
     rankers = RECIPE(Collection.at(parser.parse_args().data), "")
-    best = max(rankers, key=lambda ranker: float(ranker.trained.training["tau"]))
+    best = max(rankers, key=lambda ranker: float(ranker.checkpoint.training["tau"]))
     best.save(shipped_models() / "pairwise")
     for ranker in rankers:
-        print(ranker.trained.training, "ships" if ranker is best else "", flush=True)
+        print(ranker.checkpoint.training, "ships" if ranker is best else "", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from tertium.data.collection import Collection
 from tertium.meta.correlation import pearson
 from tertium.metrics.regression.svr import SVR
 from tertium.models.shipped import shipped_models
+from tertium.runtime import runtime
 
 SETS = ("da/wmt15", "da/wmt16")
 TEST = "da/wmt17"
@@ -33,12 +34,13 @@ def main() -> None:
         ]
         for name in (*SETS, TEST)
     }
-    metric = SVR.train(
-        [one for name in SETS for one in read[name]],
-        dev=read[TEST],
-        encoders=args.encoders,
-        threads=args.threads,
-    ).save(args.output)
+    with runtime(threads=args.threads):
+        metric = SVR.train(
+            [one for name in SETS for one in read[name]],
+            dev=read[TEST],
+            encoders=args.encoders,
+            folder=args.output,
+        )
     for setting, value in metric.checkpoint.training["search"][:5]:
         print(setting, f"R^2 {value:.4f}")
     for one in read[TEST]:

@@ -60,7 +60,7 @@ def test_a_head_is_trained_logged_and_scored_with(
     code = main(
         ["train", "esim:encoder=toy,hidden=4,dropout=0", "--train", files["train"], "--dev",
          files["dev"], "--preferences", files["preferences"], "--epochs", "2", "--patience", "9",
-         "--comparison-epochs", "1", "-o", files["out"]]
+         "--comparison-epochs", "1", "--after", "1", "-o", files["out"]]
     )  # fmt: skip
     assert code == 0
     out = capsys.readouterr().out.splitlines()
@@ -105,7 +105,7 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["bleu-r", "--train", "{train}", "--epochs", "3"], "bleu-r does not read --epochs"),
         (["bleu-r", "--train", "{train}", "--mixed", "--folds", "3"], "--mixed, --folds"),
         (["svr:encoders=toy", "--train", "{train}", "--rate", "1"], "it reads --folds"),
-        (["svr:encoders=toy", "--train", "{train}", "--folds", "0"], "two folds or more"),
+        (["svr:encoders=toy", "--train", "{train}", "--folds", "0"], "folds=0: expected"),
         (["bleu-r", "--train", "{constant}"], "all 16 human scores are 1"),
         (["esim:encoder=toy", "--train", "{train}", "--patience", "-1"], "patience=-1"),
         (["esim:encoder=toy", "--train", "{train}", "--dev", "{train}"], "nothing is left"),

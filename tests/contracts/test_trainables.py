@@ -18,16 +18,17 @@ from tertium.data.leaks import SHARED
 from tertium.encoders.toy import ToyEncoder
 from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError, UsageError
 from tertium.metrics.base.metric import load_metric
-from tertium.metrics.base.trainable import Trainable, training_sets, without_leaks
+from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.heads.attention import BiLSTMAttention
 from tertium.metrics.heads.bilstm import BiLSTM
 from tertium.metrics.heads.esim import ESIM
-from tertium.metrics.regression.svr import SVR, Grid
-from tertium.models.options import TrainingOptions
+from tertium.metrics.heads.options import HeadOptions
+from tertium.metrics.regression.svr import SVR, SVROptions
+from tertium.models.material import training_sets, without_leaks
 from tertium.segment import Judgement, Preference, Segment
 
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
-OPTIONS = TrainingOptions(epochs=40, rate=1e-2, batch_size=8, device="cpu")
+OPTIONS = HeadOptions(epochs=40, rate=1e-2, batch_size=8)
 HEAD: dict[str, Any] = {"encoder": "toy", "hidden": 8, "dropout": 0.0}
 
 
@@ -61,7 +62,7 @@ def train_head(cls: type[Trainable]) -> Callable[..., Any]:
 
 
 def train_svr(data: Any, **changes: Any) -> Any:
-    return SVR.train(data, **{"encoders": ["toy"], "folds": 3, **changes})
+    return SVR.train(data, **{"encoders": ["toy"], "options": SVROptions(folds=3), **changes})
 
 
 TRAINERS: dict[str, Callable[..., Any]] = {
@@ -200,37 +201,37 @@ def test_the_signature_names_weights_and_encoder(name: str, trained: dict[str, A
 
 @pytest.mark.parametrize("name", HEADS)
 def test_comparisons_alone_teach_an_order(name: str) -> None:
-    options = TrainingOptions(epochs=15, rate=2e-2, batch_size=4, device="cpu")
-    metric = TRAINERS[name](preferences(6), comparison_options=options)
+    options = HeadOptions(comparison_epochs=15, comparison_rate=4e-2, items=4)
+    metric = TRAINERS[name](preferences(6), options=options)
     pairs = preferences(6)
     better = metric.score([p.left for p in pairs]).segments
     worse = metric.score([p.right for p in pairs]).segments
     assert (better > worse).all()
 
 
-@pytest.mark.parametrize("order", ["comparisons first", "mixed"])
-def test_comparisons_and_scores_together(order: str) -> None:
-    short = replace(OPTIONS, epochs=2)
+@pytest.mark.parametrize("mixed", [False, True])
+def test_comparisons_and_scores_together(mixed: bool) -> None:
+    short = replace(OPTIONS, epochs=2, comparison_epochs=2, mixed=mixed)
     seen = []
     TRAINERS["esim"](
-        [*judged(8), *preferences(3)], options=short, comparison_options=short, order=order,
+        [*judged(8), *preferences(3)], options=short,
         on_epoch=lambda epoch: seen.append(epoch.stage),
     )  # fmt: skip
     apart = ["comparisons"] * 2 + ["scores"] * 2
-    assert seen == (apart if order == "comparisons first" else ["both"] * 2)
+    assert seen == (["both"] * 2 if mixed else apart)
 
 
 def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Path) -> None:
-    options = replace(OPTIONS, epochs=4, patience=4)
+    options = replace(OPTIONS, epochs=4, patience=4, comparison_epochs=4)
     data, dev = [*judged(8), *preferences(3)], judged(6, seed=9)
-    whole = TRAINERS["esim"](data, dev=dev, options=options, comparison_options=options)
+    whole = TRAINERS["esim"](data, dev=dev, options=options)
 
     def kill(epoch: Any) -> None:
         if (epoch.stage, epoch.number) == ("scores", 2):
             raise KeyboardInterrupt
 
     folder = tmp_path / "model"
-    arguments = {"dev": dev, "options": options, "comparison_options": options, "folder": folder}
+    arguments = {"dev": dev, "options": options, "folder": folder}
     with pytest.raises(KeyboardInterrupt):
         TRAINERS["esim"](data, on_epoch=kill, **arguments)
     assert np.isfinite(scores_of(load_metric(str(folder)), dev)).all()
@@ -382,7 +383,7 @@ def test_svr_refuses_comparisons() -> None:
 
 def test_svr_without_support_vectors_is_a_constant(tmp_path: Path) -> None:
     """All targets lie inside the tube: it once could not be stored."""
-    grid = Grid(c=(1.0,), epsilon=(10.0,), gamma=(0.1,))
-    metric = SVR.train(judged(16), encoders=["toy"], grid=grid, folds=3).save(tmp_path / "m")
+    options = SVROptions(c=(1.0,), epsilon=(10.0,), gamma=(0.1,), folds=3)
+    metric = SVR.train(judged(16), encoders=["toy"], options=options).save(tmp_path / "m")
     assert metric.checkpoint.arrays["coefficients"].shape == (0,)
     assert np.ptp(scores_of(metric, judged(4))) == 0

@@ -26,18 +26,16 @@ from tests.tiny_models import save_model
 
 from tertium.encoders import load_encoder
 from tertium.errors import TertiumError
-from tertium.metrics.base import trainable
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.flagship.base import TertiumBase
 from tertium.metrics.flagship.cross import CrossHead
 from tertium.metrics.heads.esim import ESIM
-from tertium.metrics.pairwise import ranker as pairwise
-from tertium.metrics.regression import metric as regression
-from tertium.metrics.regression.svr import SVR, Grid
+from tertium.metrics.heads.options import HeadOptions
+from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.loading import load_into
-from tertium.models.options import TrainingOptions
 from tertium.models.shipped import shipped_models
+from tertium.models.trained import load_checkpoint
 from tertium.segment import Judgement, Segment
 
 SEGMENT = Segment("a cat sat on the mat", None, ("the cat sat on a mat",))
@@ -51,9 +49,7 @@ NUMBERS = itertools.count()
 
 def use(folder: Path) -> float:
     """Load a folder as its user would, and score."""
-    trainable.load_checkpoint.cache_clear()
-    regression.load_trained.cache_clear()
-    pairwise.load_model.cache_clear()
+    load_checkpoint.cache_clear()
     if "encoder" in folder.name:
         vectors = load_encoder(f"dir/{folder}").encode([SEGMENT.hypothesis])
         return float(vectors.sentences.sum() + vectors.vectors.sum())
@@ -83,10 +79,10 @@ def outcome(folder: Path) -> str:
 def originals(home: Path) -> tuple[Path, ...]:
     """One sound folder of every make."""
     rows = [Judgement(s, float(len(s.hypothesis) % 7), lp="x-y") for s in texts(24, 3)]
-    options = TrainingOptions(epochs=1, patience=0, batch_size=8, device="cpu")
+    options = HeadOptions(epochs=1, patience=0, batch_size=8)
     ESIM.train(rows, options=options, encoder="toy", hidden=3, dropout=0.0).save(home / "esim")
-    grid = Grid(c=(1.0,), epsilon=(0.1,), gamma=(0.1,))
-    SVR.train(rows, encoders=["toy"], grid=grid, folds=3).save(home / "svr")
+    search = SVROptions(c=(1.0,), epsilon=(0.1,), gamma=(0.1,), folds=3)
+    SVR.train(rows, encoders=["toy"], options=search).save(home / "svr")
     for name, shipped in {
         "bleu-r": "bleu-r", "nist-r": "nist-r", "ranker": "pairwise", "base": "tertium-base"
     }.items():  # fmt: skip

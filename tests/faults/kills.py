@@ -25,13 +25,13 @@ from tertium.evaluation.scoring import score
 from tertium.frames import make_frame, read_parquet, write_frame
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.heads.esim import ESIM
-from tertium.models.options import TrainingOptions
+from tertium.metrics.heads.options import HeadOptions
 from tertium.reporting.page.making import report_results
 from tertium.runtime import runtime
 from tertium.segment import Judgement, Segment
 
 WORDS = "the a cat dog house man said that it was old new red on Tuesday in Berlin not for".split()
-OPTIONS = TrainingOptions(epochs=6, patience=0, batch_size=8, device="cpu")
+OPTIONS = HeadOptions(epochs=6, patience=0, batch_size=8)
 
 
 def texts(count: int, seed: int) -> list[Segment]:
@@ -259,7 +259,7 @@ class WritingModel(Writing):
 @functools.cache
 def _two_models() -> list[ESIM]:
     rows = [Judgement(s, float(len(s.hypothesis) % 7)) for s in texts(8, 6)]
-    options = TrainingOptions(epochs=1, patience=0, batch_size=8, device="cpu")
+    options = HeadOptions(epochs=1, patience=0, batch_size=8)
     return [
         ESIM.train(rows, options=options, encoder="toy", hidden=hidden, dropout=0.0)
         for hidden in (3, 4)

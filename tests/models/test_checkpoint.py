@@ -10,20 +10,26 @@ import numpy as np
 import pytest
 
 from tertium.errors import DataError, ModelError
-from tertium.models.checkpoint import Checkpoint, check_encoder, read_checkpoint, write_checkpoint
+from tertium.models.checkpoint import (
+    Checkpoint,
+    check_encoder,
+    halve,
+    read_checkpoint,
+    write_checkpoint,
+)
 
 
 def checkpoint(**changes: object) -> Checkpoint:
-    parts = {
-        "metric": "esim",
+    parts: dict[str, object] = {
+        "name": "esim",
         "config": {"encoder": "toy", "hidden": 2},
         "encoders": {"toy": "ab" * 32},
-        "arrays": {
+        "arrays": halve({
             "w": np.array([[0.1, 0.2], [0.3, 1 / 3]], dtype=np.float32),
             "b": np.array(0.7, dtype=np.float32),
             "exact": np.array([1 / 3]),
-        },
-    }
+        }),
+    }  # fmt: skip
     return Checkpoint(**{**parts, **changes})  # type: ignore[arg-type]
 
 
@@ -48,7 +54,7 @@ def test_the_hash_changes_with_weights_settings_and_encoder() -> None:
         checkpoint(config={"encoder": "toy", "hidden": 3}).hash,
         checkpoint(encoders={"toy": "cd" * 32}).hash,
         checkpoint(arrays={"w": np.zeros((2, 2), np.float32)}).hash,
-        checkpoint(metric="bilstm").hash,
+        checkpoint(name="bilstm").hash,
     }
     assert len(hashes) == 5
     assert checkpoint().hash == checkpoint(training={"any": "thing"}).hash
@@ -80,7 +86,17 @@ def test_missing_files_and_keys_are_named(tmp_path: Path) -> None:
 
 def test_diverged_weights_are_refused() -> None:
     with pytest.raises(ModelError, match="diverged"):
-        checkpoint(arrays={"w": np.array([1e6], dtype=np.float32)})
+        halve({"w": np.array([1e6], dtype=np.float32)})
+
+
+def test_what_half_precision_cannot_hold_is_stored_as_it_is(tmp_path: Path) -> None:
+    arrays = {"w": np.array([1 / 3, 1e6], np.float32), "b": np.array([0.5], np.float32)}
+    write_checkpoint(tmp_path, checkpoint(kind="ranker", arrays=arrays))
+    found = read_checkpoint(tmp_path)
+    assert found.kind == "ranker"
+    for name, array in arrays.items():
+        assert found.arrays[name].dtype == np.float32
+        assert (found.arrays[name] == array).all()
 
 
 def test_writing_where_nothing_can_be_written(tmp_path: Path) -> None:

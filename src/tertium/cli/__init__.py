@@ -16,6 +16,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from tertium.cli.late import LateParser
 from tertium.errors import TertiumError
 from tertium.extras import explain_missing
 from tertium.version import __version__
@@ -114,7 +115,8 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tertium {__version__}")
     subparsers = parser.add_subparsers(
-        title="commands", metavar="COMMAND", required=True, dest="command"
+        title="commands", metavar="COMMAND", required=True, dest="command",
+        parser_class=LateParser,
     )
     for name in COMMANDS:
         module = importlib.import_module(f"tertium.cli.{name}")

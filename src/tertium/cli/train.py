@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
-from collections.abc import Callable, Sequence
-from pathlib import Path
+import typing
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli.bars import bars
-from tertium.errors import DataError, UsageError
-from tertium.registry import read_fields, resolve_scorer, split_spec
+from tertium.cli.late import LateParser
+from tertium.errors import TertiumError, UsageError
+from tertium.registry import read_value
 
 if TYPE_CHECKING:
-    from tertium.data.judgements import JudgementSet
-    from tertium.data.preferences import RankingSet
-    from tertium.models.options import Epoch, TrainingOptions
-
-NETWORK = ("epochs", "patience", "batch_size", "rate")
-# the options that each way to train reads
-READ: dict[str, tuple[str, ...]] = {
-    "train_head": (*NETWORK, "comparison_epochs", "comparison_rate", "items", "loss", "mixed"),
-    "train_svr": ("folds",),
-    "train_ranker": NETWORK,
-    "train_regression": (),
-}
+    from tertium.models.options import Epoch, Option
+    from tertium.models.trained import Trained
 
 DESCRIPTION = "Train a metric on human judgements and write it to a folder."
 EPILOG = """\
@@ -33,20 +23,31 @@ examples:
   tertium train esim --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/esim
   tertium train bilstm-attention:encoder=mpnet --train mine.tsv --dev da/wmt15/*-en.jsonl.gz \\
       --preferences rankings/wmt16/*-en.judgements.tsv.gz -o models/mine
+  tertium train esim --recipe published --train mine.tsv --dev dev.tsv -o models/published
   tertium train svr:encoders=minilm+use --train da/wmt16/*-en.jsonl.gz -o models/svr
+  tertium train rte-r --train da/wmt15/*-en.jsonl.gz da/wmt16/*-en.jsonl.gz -o models/rte-r
+  tertium train pairwise --preferences rankings/wmt11/*-en.judgements.tsv.gz \\
+      --dev-preferences rankings/wmt13/*-en.judgements.tsv.gz -o models/ranker
   tertium score -t ours.txt -r reference.txt -m models/esim
 
-METRIC is a name with what to choose before training, as in a spec: encoder, against (reference,
-source, both), hidden, dropout; encoders and against for svr. Files of --train and --dev hold a row
-for each judged translation (JSONL, TSV or CSV), those of --preferences a row for each comparison,
-with the texts in the row or in FILE.texts.jsonl beside FILE.judgements.tsv. Given both, comparisons
-are learned from first. What shares a reference with --dev or --held-out is not trained on. The same
+METRIC is a name with what to choose before training, as in a spec; `tertium train METRIC --help`
+shows what that metric reads, with its own defaults. Files of --train and --dev hold a row for each
+judged translation (JSONL, TSV or CSV), those of --preferences a row for each comparison, with the
+texts in the row or in FILE.texts.jsonl beside FILE.judgements.tsv. Given both, comparisons are
+learned from first. What shares a reference with --dev or --held-out is not trained on. The same
 command goes on where an interrupted one stopped.
 """
+DATA = {
+    "--train": "judged translations to learn from",
+    "--preferences": "comparisons to learn from",
+    "--dev": "judged translations that choose the best epoch",
+    "--dev-preferences": "comparisons that choose the best epoch",
+    "--held-out": "judged translations whose references must not be trained on (test sets)",
+}
 
 
 def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    subparsers: argparse._SubParsersAction[LateParser],
 ) -> argparse.ArgumentParser:
     parser = subparsers.add_parser(
         "train",
@@ -57,218 +58,149 @@ def add_parser(
     )
     parser.add_argument("metric", metavar="METRIC", help="what to train, as a spec")
     data = parser.add_argument_group("data")
-    for option, help_text in (
-        ("--train", "judged translations"),
-        ("--preferences", "comparisons"),
-        ("--dev", "to choose the epoch on"),
-        ("--dev-preferences", "the same, comparisons"),
-        ("--held-out", "judged translations whose references must not be trained on (test sets)"),
-    ):
-        data.add_argument(
-            option, nargs="+", action="extend", default=[], metavar="FILE", help=help_text
-        )
+    for option, says in DATA.items():
+        data.add_argument(option, nargs="+", action="extend", default=[], metavar="FILE", help=says)
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the trained metric")
-    add_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no table")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:N, mps or auto")
+    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads")
+    parser.late = add_options
     return parser
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("training (defaults: as published)")
-    group.add_argument("--epochs", type=int, help="on scores, at most (default: 30)")
+def add_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+    """The options of all learners; help shows those of the one that is asked for."""
+    from tertium.metrics.base.training import RECIPE, find_learner, learners
+
+    try:
+        shown = [find_learner(next((a for a in arguments if not a.startswith("-")), ""))]
+    except TertiumError:
+        shown = []
+    known = learners()
+    group = parser.add_argument_group("training", _explain_settings(shown))
     group.add_argument(
-        "--patience", type=int,
-        help="epochs without a better one before it stops (0: never; default: 5, of pairwise 100)",
-    )  # fmt: skip
-    group.add_argument("--batch-size", "--batch_size", type=int, help="judgements (default: 32)")
-    group.add_argument("--rate", type=float, help="of Adam (default: 4e-4)")
-    group.add_argument("--comparison-epochs", type=int, help="on comparisons (default: 4)")
-    group.add_argument("--comparison-rate", type=float, help="default: 6e-4, falling")
-    group.add_argument("--items", type=int, help="ranked segments in a batch (default: 64)")
-    group.add_argument("--loss", choices=("logistic", "hinge"), help="of comparisons")
-    group.add_argument("--mixed", action="store_true", help="scores and comparisons at once")
-    group.add_argument("--folds", type=int, help="of svr's cross validation (default: 10)")
-    group.add_argument("--seed", type=int, default=1, help="default: 1")
-    group.add_argument("--device", default="auto", help="cpu, cuda, cuda:N, mps or auto")
-    group.add_argument("--threads", type=int, metavar="N", help="CPU threads")
+        "--recipe", default=RECIPE, metavar="NAME", help=_explain_recipes(shown or known)
+    )
+    for options in _by_name(known).values():
+        option = next(iter(options.values()))
+        read = {cls: options[cls] for cls in shown or known if cls in options}
+        about: dict[str, Any] = {"default": None, "dest": option.name}
+        if option.kind is bool:
+            about["action"] = argparse.BooleanOptionalAction
+        else:
+            about["metavar"] = _placeholder(option.kind)
+        says = _explain(read, alone=bool(shown)) if read else argparse.SUPPRESS
+        group.add_argument(option.flag, help=says, **about)
+        if "_" in option.name:  # as it is written in Python
+            group.add_argument("--" + option.name, help=argparse.SUPPRESS, **about)
+
+
+def _by_name(known: Sequence[type[Trained]]) -> dict[str, dict[type[Trained], Option]]:
+    """Each option, as each learner that reads it means it."""
+    from tertium.metrics.base.training import options_of
+
+    names: dict[str, dict[type[Trained], Option]] = {}
+    for cls in known:
+        for option in options_of(cls):
+            names.setdefault(option.name, {})[cls] = option
+    return names
+
+
+def _explain(read: Mapping[type[Trained], Option], *, alone: bool) -> str:
+    """What an option means and its default: of one learner in each recipe, of several by theirs."""
+    (cls, option), *_ = read.items()
+    if alone:
+        return f"{option.says} ({_defaults(cls, option.name)})"
+    defaults: dict[str, list[str]] = {}
+    for cls, one in read.items():
+        defaults.setdefault(one.default, []).append(cls.name)
+    told = "; ".join(f"{', '.join(names)}: {value}" for value, names in defaults.items())
+    return f"{option.says} ({told})"
+
+
+def _defaults(cls: type[Trained], name: str) -> str:
+    """The default of an option in each recipe of a learner."""
+    from tertium.metrics.base.training import options_of
+
+    values = {
+        recipe: next(o.default for o in options_of(cls, recipe) if o.name == name)
+        for recipe in cls.recipes
+    }
+    if len(set(values.values())) == 1:
+        return f"default: {next(iter(values.values()))}"
+    return ", ".join(f"{recipe}: {value}" for recipe, value in values.items())
+
+
+def _explain_recipes(known: Sequence[type[Trained]]) -> str:
+    if len(known) > 1:
+        return "published or ours: a preset of settings and options (default: ours)"
+    from tertium.registry import print_value
+
+    told = []
+    for name, recipe in known[0].recipes.items():
+        chosen = ",".join(f"{key}={print_value(v)}" for key, v in recipe.settings.items())
+        told.append(f"{name}: {recipe.says}" + (f" ({chosen})" if chosen else ""))
+    return "; ".join([*told, "default: ours"])
+
+
+def _explain_settings(shown: Sequence[type[Trained]]) -> str | None:
+    """What may be chosen in the spec of a learner, with its defaults."""
+    import dataclasses
+
+    from tertium.registry import print_value
+
+    for cls in shown:
+        kind: Any = cls.settings or cls
+        fields = [f for f in dataclasses.fields(kind) if f.name != "model"]
+        known = ", ".join(f"{f.name}={print_value(f.default)}" for f in fields)
+        return f"in the spec, {cls.name}:FIELD=VALUE,...: {known}" if known else None
+    return None
+
+
+def _placeholder(kind: Any) -> str:
+    if typing.get_origin(kind) is typing.Literal:
+        return "|".join(typing.get_args(kind))
+    return "N+N" if typing.get_origin(kind) is tuple else "N"
 
 
 def run(args: argparse.Namespace) -> int:
+    from tertium.data.sets import read_ranking_sets, read_score_sets
+    from tertium.metrics.base.training import Plan, check_folder, train
     from tertium.runtime import runtime
 
-    name, texts = split_spec(args.metric)
-    cls = resolve_scorer(name)
-    if not hasattr(cls, "train"):
-        raise UsageError(f"{name} has nothing to learn; `tertium score -m {name}` uses it as it is")
+    options = _given_options(args)
+    Plan.make(args.metric, args.recipe, **options)  # faults show before files are read
     if not args.train and not args.preferences:
         raise UsageError("nothing to learn from: give --train FILE... or --preferences FILE...")
-    config = read_fields(getattr(cls, "settings", cls), name, texts)
-    check_options(cls, args)
-    check_folder(Path(args.output))
-    scores, rankings = read_sets(args.train, args.preferences)
-    dev_scores, dev_rankings = read_sets(args.dev, args.dev_preferences)
-    held, _ = read_sets(args.held_out, [])
-    scores, rankings = _without(scores, rankings, held)
+    check_folder(args.output)
     with bars(args.quiet), runtime(device=args.device, threads=args.threads):
-        train_of(cls)(
-            cls, args, config, [*scores, *rankings], [*dev_scores, *dev_rankings]
+        metric = train(
+            args.metric,
+            [*read_score_sets(args.train), *read_ranking_sets(args.preferences)],
+            dev=[*read_score_sets(args.dev), *read_ranking_sets(args.dev_preferences)],
+            held_out=read_score_sets(args.held_out),
+            recipe=args.recipe,
+            folder=args.output,
+            on_epoch=None if args.quiet else _show,
+            **options,
         )
+    if not args.quiet:
+        _show_search(metric.checkpoint.training.get("search", ())[:10])
+        print(f"{metric.title}: saved to {args.output}; use it with -m {args.output}")
     return 0
 
 
-def train_of(cls: Any) -> Callable[..., None]:
-    """How a class is trained from the command line."""
-    from tertium.metrics.base.ranker import Ranker
-    from tertium.metrics.base.trainable import Trainable
-    from tertium.metrics.heads.metric import PairHead
+def _given_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The options on the command line, as values of their types."""
+    from tertium.metrics.base.training import learners
 
-    if issubclass(cls, PairHead):
-        return train_head
-    if issubclass(cls, Trainable):
-        return train_svr
-    return train_ranker if issubclass(cls, Ranker) else train_regression
-
-
-def check_options(cls: Any, args: argparse.Namespace) -> None:
-    """Refuse options that would be ignored, and folds that are none."""
-    read = READ[train_of(cls).__name__]
-    known = dict.fromkeys(option for options in READ.values() for option in options)
-    unread = [o for o in known if o not in read and getattr(args, o) not in (None, False)]
-    if unread:
-        names = ", ".join("--" + option.replace("_", "-") for option in unread)
-        reads = ", ".join("--" + option.replace("_", "-") for option in read) or "none of these"
-        raise UsageError(f"{cls.name} does not read {names}: leave it out (it reads {reads})")
-    if args.folds is not None and args.folds < 2:
-        raise UsageError(f"--folds {args.folds}: cross validation takes two folds or more")
-
-
-def train_head(cls: Any, args: argparse.Namespace, config: dict[str, Any], data: Sequence[Any],
-               dev: Sequence[Any]) -> None:  # fmt: skip
-    """A network over a frozen encoder: a row for each epoch, then where it lies."""
-    metric = cls.train(
-        data,
-        dev=dev,
-        options=_options(args),
-        comparison_options=_comparison_options(args),
-        order="mixed" if args.mixed else "comparisons first",
-        loss=args.loss or "logistic",
-        folder=args.output,
-        on_epoch=None if args.quiet else _show,
-        **config,
-    )
-    _tell(args, metric)
-
-
-def train_svr(cls: Any, args: argparse.Namespace, config: dict[str, Any], data: Sequence[Any],
-              dev: Sequence[Any]) -> None:  # fmt: skip
-    """A support vector regression: the settings that did best, then where it lies."""
-    extra = {"folds": args.folds} if args.folds else {}
-    chosen = {key: config[key] for key in ("encoders", "against") if key in config}
-    metric = cls.train(data, dev=dev, seed=args.seed, **extra, **chosen).save(args.output)
-    if not args.quiet:
-        print("C\tepsilon\tgamma\tR^2")
-        for setting, value in metric.checkpoint.training["search"][:10]:
-            print(f"{setting['c']:g}\t{setting['epsilon']:g}\t{setting['gamma']:g}\t{value:.4f}")
-    _tell(args, metric)
-
-
-def train_regression(cls: Any, args: argparse.Namespace, config: dict[str, Any],
-                     data: Sequence[Any], dev: Sequence[Any]) -> None:  # fmt: skip
-    """A linear regression on features, which learns from scores only."""
-    judgements = [j for one in data for j in getattr(one, "judgements", ())]
-    if not judgements:
-        raise UsageError(f"{cls.name} learns from human scores: give them with --train")
-    held = [j for one in dev for j in getattr(one, "judgements", ())]
-    # comparisons go along, to be refused rather than ignored
-    data, dev = ([one for one in sets if not hasattr(one, "judgements")] for sets in (data, dev))
-    metric = cls.train([*judgements, *data], dev=[*held, *dev], **config)
-    _tell(args, metric.save(args.output))
-
-
-def train_ranker(cls: Any, args: argparse.Namespace, config: dict[str, Any], data: Sequence[Any],
-                 dev: Sequence[Any]) -> None:  # fmt: skip
-    """A ranker, which learns from comparisons only."""
-    preferences = [p for one in data if not hasattr(one, "judgements") for p in one]
-    held = [p for one in dev if not hasattr(one, "judgements") for p in one]
-    if not preferences or not held:
-        raise UsageError(
-            f"{cls.name} learns from comparisons: give --preferences and --dev-preferences"
-        )
-    options = _ranker_options(args)
-    _tell(args, cls.train(preferences, dev=held, options=options, **config).save(args.output))
-
-
-def _ranker_options(args: argparse.Namespace) -> Any:
-    from tertium.metrics.pairwise.ranker import PairwiseOptions
-
-    given = {"epochs": args.epochs, "patience": args.patience, "batch": args.batch_size,
-             "rate": args.rate}  # fmt: skip
-    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    return PairwiseOptions(seed=args.seed, **chosen)
-
-
-def read_sets(
-    files: Sequence[str], preferences: Sequence[str]
-) -> tuple[list[JudgementSet], list[RankingSet]]:
-    """Judged sets of files; comparisons find their texts in the row or in a file beside theirs."""
-    from tertium.data.collection import read_texts
-    from tertium.data.judgements import read_judgements
-    from tertium.data.preferences import read_preferences
-
-    scores = [read_judgements(file, name=_name(file), lp=_pair(file)) for file in files]
-    rankings = []
-    for file in preferences:
-        beside = Path(str(file).replace(".judgements.tsv", ".texts.jsonl"))
-        texts = read_texts(beside) if beside != Path(file) and beside.is_file() else None
-        one = read_preferences(file, texts=texts, name=_name(file), lp=_pair(file))
-        if not one.has_texts:
-            raise DataError(
-                f"{file}: no texts; expected columns hypothesis_a and hypothesis_b, or {beside}"
-            )
-        rankings.append(one)
-    return scores, rankings
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse to write over something that is no training folder."""
-    if folder.is_file():
-        raise UsageError(f"{folder} is a file: -o takes a folder")
-    place = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not place.is_dir() or not os.access(place, os.W_OK):
-        raise UsageError(f"{folder} cannot be made: {place} is no folder that can be written to")
-    known = ("config.json", "training.safetensors")
-    if folder.is_dir() and any(folder.iterdir()) and not any((folder / f).is_file() for f in known):
-        raise UsageError(f"{folder} is not empty and holds no trained metric: give another folder")
-
-
-def _without(
-    scores: list[JudgementSet], rankings: list[RankingSet], held: list[JudgementSet]
-) -> tuple[list[JudgementSet], list[RankingSet]]:
-    from tertium.metrics.base.trainable import without_leaks
-
-    return without_leaks(scores, rankings, held)
-
-
-def _options(args: argparse.Namespace) -> TrainingOptions:
-    from dataclasses import replace
-
-    from tertium.models.options import SCORES
-
-    given = {"epochs": args.epochs, "patience": args.patience, "batch_size": args.batch_size,
-             "rate": args.rate}  # fmt: skip
-    chosen = {key: value for key, value in given.items() if value is not None}
-    return replace(SCORES, seed=args.seed, device=args.device, **chosen)
-
-
-def _comparison_options(args: argparse.Namespace) -> TrainingOptions:
-    from dataclasses import replace
-
-    from tertium.models.options import COMPARISONS
-
-    given = {"epochs": args.comparison_epochs, "patience": args.comparison_epochs,
-             "batch_size": args.items, "rate": args.comparison_rate}  # fmt: skip
-    chosen = {key: value for key, value in given.items() if value is not None}
-    return replace(COMPARISONS, seed=args.seed, device=args.device, **chosen)
+    options = {name: next(iter(one.values())) for name, one in _by_name(learners()).items()}
+    given = {name: getattr(args, name) for name in options}
+    return {
+        name: read_value(value, options[name].kind, name) if isinstance(value, str) else value
+        for name, value in given.items()
+        if value is not None
+    }
 
 
 def _show(epoch: Epoch) -> None:
@@ -282,19 +214,9 @@ def _show(epoch: Epoch) -> None:
     )
 
 
-def _tell(args: argparse.Namespace, metric: Any) -> None:
-    if not args.quiet:
-        print(f"{metric.title}: saved to {args.output}; use it with -m {args.output}")
-
-
-def _name(file: str) -> str:
-    """A set's name from its path: `da/wmt16/cs-en.jsonl.gz` is `da/wmt16`."""
-    parts = Path(file).parts
-    return "/".join(parts[-3:-1]) or Path(file).name.split(".")[0]
-
-
-def _pair(file: str) -> str:
-    import re
-
-    found = re.search(r"(?:^|\.)([a-z]{2,3}-[a-z]{2,3})(?=\.)", Path(file).name)
-    return found.group(1) if found else ""
+def _show_search(settings: Sequence[tuple[Mapping[str, float], float]]) -> None:
+    """What a search tried, the best first."""
+    if settings:
+        print("C\tepsilon\tgamma\tR^2")
+    for setting, value in settings:
+        print(f"{setting['c']:g}\t{setting['epsilon']:g}\t{setting['gamma']:g}\t{value:.4f}")

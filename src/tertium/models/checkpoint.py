@@ -1,8 +1,8 @@
 """A trained model is a folder: `config.json` says what it is, `weights.safetensors` what it knows.
 
 Both are written beside their place and moved there in one step, the configuration last and with the
-sha256 of the weights it belongs to, so that a folder is whole or refused. Weights are stored in
-half precision and computed with in single; what needs more is double. A missing number is NaN
+sha256 of the weights it belongs to, so that a folder is whole or refused. What half precision can
+hold is stored so and computed with in single; what needs more is as it was. A missing number is NaN
 here and null in the file, for JSON knows no NaN. What is read is checked: settings against their
 declaration (`tertium.schema`), numbers for being finite.
 """
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -34,38 +34,40 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """What the `config.json` of a trained metric declares."""
+    """What the `config.json` of a trained metric or ranker declares."""
 
-    metric: str
+    metric: str | None = None
+    ranker: str | None = None
     config: Mapping[str, Any]
     encoders: Mapping[str, Sha256]
     training: Mapping[str, Any] = field(default_factory=dict)
     weights_sha256: Sha256 | None = None
 
+    def __post_init__(self) -> None:
+        if (self.metric is None) == (self.ranker is None):
+            raise ModelError("it must name a metric or a ranker")
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Checkpoint:
-    """What is stored of a trained metric.
+    """What is stored of a trained metric or ranker (`kind`).
 
-    `metric` is its registered name, `config` what rebuilds it; `encoders` maps the name of each
-    encoder it was trained with to the sha256 of its weights; `arrays` are its weights, those of
-    single precision rounded to half; `training` says what it was trained on and how.
+    `name` is its registered name, `config` what rebuilds it; `encoders` maps the name of each
+    encoder it was trained with to the sha256 of its weights; `arrays` are its weights (`halve`
+    makes them small); `training` says what it was trained on and how.
     """
 
-    metric: str
+    name: str
     config: Mapping[str, Any]
     encoders: Mapping[str, str]
     arrays: Mapping[str, Array]
     training: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        rounded = {name: _rounded(array) for name, array in self.arrays.items()}
-        object.__setattr__(self, "arrays", rounded)
+    kind: Literal["metric", "ranker"] = "metric"
 
     @cached_property
     def hash(self) -> str:
         """The sha256 of configuration and weights."""
-        parts = {"metric": self.metric, "config": self.config, "encoders": self.encoders}
+        parts = {"metric": self.name, "config": self.config, "encoders": self.encoders}
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
         for name in sorted(self.arrays):
             array = self.arrays[name]
@@ -74,9 +76,13 @@ class Checkpoint:
         return digest.hexdigest()
 
 
+def halve(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Arrays of single precision rounded to half, as they are to be stored and computed with."""
+    return {name: _rounded(array) for name, array in arrays.items()}
+
+
 def _rounded(array: Array) -> Array:
-    """As it is stored: rounded to half precision, computed with in single."""
-    if array.dtype not in (np.float16, np.float32):
+    if array.dtype != np.float32:
         return array
     if not np.abs(array).max(initial=0) <= np.finfo(np.float16).max:  # nor is NaN
         raise ModelError("weights are too large for half precision: training has diverged")
@@ -84,13 +90,10 @@ def _rounded(array: Array) -> Array:
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint, single precision as half; double stays double."""
-    arrays = {
-        name: array.astype(np.float16) if array.dtype == np.float32 else array
-        for name, array in checkpoint.arrays.items()
-    }
+    """Write a checkpoint, single precision as half where that loses nothing."""
+    arrays = {name: _compact(array) for name, array in checkpoint.arrays.items()}
     config = {
-        "metric": checkpoint.metric,
+        checkpoint.kind: checkpoint.name,
         "config": dict(checkpoint.config),
         "encoders": dict(checkpoint.encoders),
         "training": without_nan(checkpoint.training),
@@ -102,12 +105,24 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     """Read a checkpoint; an error says what is missing or damaged."""
     stored = read(Stored, read_config(folder), folder / CONFIG)
     return Checkpoint(
-        metric=stored.metric,
+        name=stored.metric or stored.ranker or "",
+        kind="ranker" if stored.ranker else "metric",
         config=stored.config,
         encoders=stored.encoders,
         training=_null_to_nan(stored.training),
-        arrays=read_weights(folder, stored.weights_sha256),
+        arrays={
+            name: array.astype(np.float32) if array.dtype == np.float16 else array
+            for name, array in read_weights(folder, stored.weights_sha256).items()
+        },
     )
+
+
+def _compact(array: Array) -> Array:
+    if array.dtype != np.float32:
+        return array
+    with np.errstate(over="ignore"):
+        half = array.astype(np.float16)
+    return half if (half == array).all() else array
 
 
 def write_folder(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:

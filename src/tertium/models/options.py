@@ -1,27 +1,97 @@
-"""What is to be learned and how, as plain values: no torch is needed to say it."""
+"""How to learn, as plain values: no torch is needed to say it.
+
+The options of a family are a dataclass whose fields say all that is known of them:
+
+    rate: Annotated[float, Range(0, above=True), "step of Adam"] = 4e-4
+
+From there come the checks, the options of `tertium train`, its help and its tables of defaults
+(`describe_options`); a `Recipe` is a named instance with the settings that go with it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import typing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
-from tertium.encoders.encoder import EncoderName
 from tertium.errors import UsageError
+from tertium.registry import Range, print_value, ranges
 
 Schedule = Literal["constant", "linear"]
 Against = Literal["reference", "source", "both"]
-Order = Literal["comparisons first", "mixed"]
 PairLoss = Literal["logistic", "hinge"]
-Difference = Literal["signed", "absolute"]
+# what a segment must have to be compared so
+NEEDS: Mapping[str, frozenset[str]] = {
+    "reference": frozenset({"references"}),
+    "source": frozenset({"source"}),
+    "both": frozenset({"references", "source"}),
+}
 
-LAYERED = ("minilm", "mpnet", "hf", "dir")  # families whose layers can be mixed
+Count = Annotated[int, Range(1)]
+Rate = Annotated[float, Range(0, above=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingOptions:
-    """How to train; the defaults are those of Mathur et al. (2019).
+class Options:
+    """How to train: fields with a range are checked, wherever their values come from."""
+
+    def __post_init__(self) -> None:
+        for name, allowed in ranges(type(self)).items():
+            value = getattr(self, name)
+            if value is not None and value not in allowed:
+                raise UsageError(f"{name}={value}: expected {allowed}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A preset of a learner: `settings` of what is learned, `options` of how; `says` whence."""
+
+    says: str
+    options: Any
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def check_against(against: str) -> None:
+    """Refuse what a hypothesis cannot be compared with."""
+    if against not in NEEDS:
+        raise UsageError(f"against={against}: expected reference, source or both")
+
+
+class Option(NamedTuple):
+    """One field of an options dataclass: `kind` is its type, `says` what it means."""
+
+    name: str
+    kind: Any
+    says: str
+    default: str
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+
+def describe_options(options: Any) -> list[Option]:
+    """The fields of options, or of their class, that say what they mean.
+
+    >>> [option.flag for option in describe_options(TrainingOptions)]
+    []
+    """
+    kinds = typing.get_type_hints(options if isinstance(options, type) else type(options))
+    hints = typing.get_type_hints(
+        options if isinstance(options, type) else type(options), include_extras=True
+    )
+    return [
+        Option(f.name, kinds[f.name], said[0], print_value(getattr(options, f.name)))
+        for f in dataclasses.fields(options)
+        if (said := [m for m in getattr(hints[f.name], "__metadata__", ()) if isinstance(m, str)])
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions(Options):
+    """How one stage is trained; the defaults are those of Mathur et al. (2019).
 
     `epochs` at most, stopping after `patience` of them without a better `dev` statistic (0: never);
     `batch_size` examples a step (items, for comparisons); `rate` of Adam, `constant` or falling
@@ -29,28 +99,16 @@ class TrainingOptions:
     (AdamW); `seed` of everything random; `device` as in `runtime`; `mixed`: bf16 on a GPU.
     """
 
-    epochs: int = 30
-    patience: int = 5
-    batch_size: int = 32
-    rate: float = 4e-4
+    epochs: Count = 30
+    patience: Annotated[int, Range(0)] = 5
+    batch_size: Count = 32
+    rate: Rate = 4e-4
     schedule: Schedule = "constant"
-    clip: float = 10.0
-    weight_decay: float = 0.0
+    clip: Rate = 10.0
+    weight_decay: Annotated[float, Range(0)] = 0.0
     seed: int = 1
     device: str = "auto"
     mixed: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "rate", "clip"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name}={getattr(self, name)}: expected more than 0")
-        if self.patience < 0:
-            raise UsageError(f"patience={self.patience}: expected epochs, or 0 to never stop early")
-
-
-SCORES = TrainingOptions()
-# Items are larger than judgements, and there are many: few epochs at a falling rate.
-COMPARISONS = TrainingOptions(epochs=4, patience=4, batch_size=64, rate=6e-4, schedule="linear")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,71 +121,3 @@ class Epoch:
     dev: float
     seconds: float
     best: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeadConfig:
-    """What decides a head apart from its weights.
-
-    `encoder` is frozen, all its layers mixed unless its name says which (`mpnet@8`); `against` is
-    what a hypothesis is compared with; `hidden` units in each direction; `dropout` its rate;
-    `input_dropout` that of the encoder's vectors (None: the same); `difference` of two vectors
-    with its sign, as published, or absolute, from which a distance is learned far sooner.
-
-    >>> HeadConfig(encoder="mpnet").encoder_name, HeadConfig(encoder="mpnet@8").encoder_name
-    ('mpnet@all', 'mpnet@8')
-    """
-
-    encoder: str = "minilm"
-    against: Against = "reference"
-    hidden: int = 300
-    dropout: float = 0.5
-    input_dropout: float | None = None
-    difference: Difference = "signed"
-
-    def __post_init__(self) -> None:
-        if self.difference not in ("signed", "absolute"):
-            raise UsageError(f"difference={self.difference}: expected signed or absolute")
-        if self.input_dropout is not None and not 0 <= self.input_dropout < 1:
-            raise UsageError(f"input_dropout={self.input_dropout}: expected 0 to below 1")
-        if self.against not in ("reference", "source", "both"):
-            raise UsageError(f"against={self.against}: expected reference, source or both")
-        if self.hidden < 1 or not 0 <= self.dropout < 1:
-            raise UsageError(
-                f"hidden={self.hidden}, dropout={self.dropout}: expected at least one hidden unit "
-                "and a dropout rate from 0 to below 1"
-            )
-
-    @property
-    def encoder_name(self) -> str:
-        """The encoder with all its layers, unless its name says which."""
-        name = EncoderName.parse(self.encoder)
-        return f"{self.encoder}@all" if name.family in LAYERED and not name.layer else self.encoder
-
-    @property
-    def sides(self) -> int:
-        """How many texts a hypothesis is compared with at once."""
-        return 2 if self.against == "both" else 1
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """What a segment must have."""
-        references = {"references"} if self.against in ("reference", "both") else set()
-        return frozenset(references | ({"source"} if self.against in ("source", "both") else set()))
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeadPlan:
-    """How a head is trained.
-
-    `options` on scores, `comparison_options` on comparisons before them or, by `order`, on both at
-    once, with a `loss` on the margins of comparisons. `folder` keeps the best epoch and what it
-    takes to go on after an interruption; `on_epoch` hears of each epoch.
-    """
-
-    options: TrainingOptions = SCORES
-    comparison_options: TrainingOptions = COMPARISONS
-    order: Order = "comparisons first"
-    loss: PairLoss = "logistic"
-    folder: Path | None = None
-    on_epoch: Callable[[Epoch], None] | None = field(default=None)

@@ -25,6 +25,17 @@ def are_installed() -> bool:
     return shipped_models().is_dir()
 
 
+def find_shipped(name: str) -> Path:
+    """The folder of a model that ships; what would bring it where it is not there."""
+    check_installed(name)
+    if not (shipped_models() / name).is_dir():
+        raise MissingResourceError(
+            f"no weights ship for {name}: train them (`tertium train {name}`) and name "
+            "their folder with model=FOLDER"
+        )
+    return shipped_models() / name
+
+
 def check_installed(name: str) -> None:
     """Say how to install the models that ship where one of them is asked for and none is there."""
     if not are_installed():

@@ -14,11 +14,13 @@ from tertium.errors import MissingResourceError
 from tertium.metrics.base.featurizer import single
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.pairwise.columns import Columns, learned_model
-from tertium.metrics.pairwise.ranker import Pairwise, load_model
+from tertium.metrics.pairwise.ranker import Pairwise
 from tertium.metrics.pairwise.training import PairwiseOptions
+from tertium.metrics.regression.metric import RegressionOptions
 from tertium.metrics.regression.regressions import BLEUR
 from tertium.metrics.regression.svr import SVR
 from tertium.models.checkpoint import Checkpoint
+from tertium.models.trained import load_checkpoint
 from tertium.registry import METRICS, resolve
 from tertium.segment import Judgement, Preference, Segment
 
@@ -40,7 +42,7 @@ def an_svr(seed: int, against: str = "reference") -> SVR:
     sides = 3 if against == "both" else 2
     return SVR.from_checkpoint(
         Checkpoint(
-            metric="svr",
+            name="svr",
             config={"encoders": ["toy"], "against": against},
             encoders={"toy": load_encoder("toy").weights_hash},
             arrays={
@@ -56,7 +58,7 @@ def a_bleu_r(seed: int) -> BLEUR:
     scores = np.random.default_rng(seed).normal(size=COUNT)
     return BLEUR.train(
         [Judgement(s, float(x), lp="de-en") for s, x in zip(SEGMENTS, scores, strict=True)],
-        strengths=(1.0,),
+        options=RegressionOptions(strengths=(1.0,)),
     )
 
 
@@ -109,14 +111,14 @@ def test_a_ranker_warns_of_a_column_that_was_learned_anew(
         for n, a in enumerate(SEGMENTS[:20])
     ]
     options = PairwiseOptions(rate=0.1, epochs=1, patience=0)
-    ranker = Pairwise.train(pairs, dev=pairs, options=options, features=(metric.spec,))
-    folder = str(tmp_path / "ranker")
-    ranker.save(folder)
-    load_model(folder)
+    ranker = Pairwise.train(
+        pairs[:12], dev=pairs[12:], options=options, features=(metric.spec,)
+    ).save(tmp_path / "ranker")
+    _ = ranker.trained
     assert "learned to read" not in caplog.text
     make(2).save(tmp_path / "metric")
-    load_model.cache_clear()
-    load_model(folder)
+    load_checkpoint.cache_clear()
+    _ = ranker.trained
     assert f"learned to read {metric.name}@" in caplog.text
 
 
@@ -124,10 +126,12 @@ def test_a_ranker_warns_of_a_column_that_was_learned_anew(
 def test_the_rankers_that_ship_find_what_they_learned_to_read(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    load_model.cache_clear()
-    assert load_model(name).metrics == (
+    load_checkpoint.cache_clear()
+    ranker = Pairwise.load(name)
+    assert ranker.checkpoint.config["metrics"] == (
         {"tertium-small": learned_model("tertium-small")} if name == "pairwise" else {}
     )
+    assert ranker.trained.columns
     assert not caplog.text
 
 

@@ -17,9 +17,10 @@ from tertium.metrics.base.featurizer import single
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.ranker import ByScore, load_ranker
 from tertium.metrics.pairwise.columns import Columns
-from tertium.metrics.pairwise.ranker import Pairwise, load_model
+from tertium.metrics.pairwise.ranker import Pairwise
 from tertium.metrics.pairwise.training import PairwiseOptions
 from tertium.metrics.pairwise.vectors import Projection, VectorName, sentence_vectors
+from tertium.models.trained import load_checkpoint
 from tertium.segment import Preference, Segment
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
@@ -101,6 +102,8 @@ def test_several_references_are_averaged(small: Pairwise) -> None:
 def test_ties_are_left_out_of_training(small: Pairwise) -> None:
     tied = [dataclasses.replace(p, verdict=0.5) for p in preferences(20, 9)]
     with pytest.raises(DataError, match="no comparison"):
+        Pairwise.train(tied, dev=preferences(5, 8), vectors=("toy",), features=())
+    with pytest.raises(DataError, match="nothing is left to train on"):
         Pairwise.train(tied, dev=tied, vectors=("toy",), features=())
     mixed = Pairwise.train(
         [*preferences(80, 1), *tied], dev=preferences(30, 2), options=QUICK,
@@ -210,7 +213,7 @@ def test_training_again_is_not_taken_from_memory() -> None:
     settings = {"options": dataclasses.replace(QUICK, epochs=1), "features": ("chrf",)}
     for note in ("first", "second"):
         ranker = Pairwise.train(preferences(20, 1), dev=preferences(5, 2), note=note, **settings)
-        assert ranker.trained.training["data"] == note
+        assert ranker.checkpoint.training["data"] == note
 
 
 def test_a_write_that_fails_leaves_the_old_model_and_no_other_file(
@@ -236,7 +239,7 @@ def test_weights_of_another_model_are_refused(small: Pairwise, tmp_path: Path) -
     other = Pairwise.train(preferences(80, 1), dev=preferences(30, 2), options=options, **settings)
     other.save(tmp_path / "b")
     (tmp_path / "b" / "weights.safetensors").replace(tmp_path / "a" / "weights.safetensors")
-    load_model.cache_clear()
+    load_checkpoint.cache_clear()
     with pytest.raises(ModelError, match=r"not the file that config\.json was written for"):
         Pairwise.load(tmp_path / "a").trained  # noqa: B018
 
@@ -251,9 +254,9 @@ def test_damaged_models_are_refused(small: Pairwise, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="damaged"):
         Pairwise.load(folder).trained  # noqa: B018
     small.save(folder)
-    config["columns"] = config["columns"][:-1]
+    config["config"]["columns"].pop()
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ModelError, match="does not fit"):
+    with pytest.raises(ModelError, match=r"features\.centre has shape \(18,\), expected \(17\)"):
         Pairwise.load(folder).trained  # noqa: B018
     with pytest.raises(ModelError, match="other columns"):
         dataclasses.replace(small, features=("chrf",)).trained  # noqa: B018
@@ -264,7 +267,7 @@ def test_damaged_models_are_refused(small: Pairwise, tmp_path: Path) -> None:
 def test_wrong_settings_are_refused() -> None:
     with pytest.raises(UsageError, match="nothing to go by"):
         Pairwise(vectors=(), features=())
-    with pytest.raises(UsageError, match="negative"):
+    with pytest.raises(UsageError, match="hidden must be at least 0"):
         Pairwise(hidden=-1)
 
 
@@ -348,10 +351,10 @@ def test_a_column_that_was_learned_anew_is_warned_of(
 ) -> None:
     small.save(tmp_path / "model")
     config = json.loads((tmp_path / "model" / "config.json").read_text())
-    config["metrics"] = {"tertium-small": "tertium-small@00000000"}
+    config["config"]["metrics"] = {"tertium-small": "tertium-small@00000000"}
     (tmp_path / "model" / "config.json").write_text(json.dumps(config))
-    load_model.cache_clear()
-    assert load_model(str(tmp_path / "model")).metrics == config["metrics"]
+    load_checkpoint.cache_clear()
+    assert Pairwise.load(tmp_path / "model").trained.columns == small.trained.columns
     assert "learned to read tertium-small@00000000, but finds tertium-small@" in caplog.text
 
 

@@ -15,9 +15,9 @@ from tertium.metrics import load_metric
 from tertium.metrics.base.explanation import Reasons
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.meteor import METEOR
-from tertium.metrics.regression.metric import load_trained
 from tertium.metrics.regression.regressions import BLEUR, MTRTER, RTER
 from tertium.models.shipped import shipped_models
+from tertium.models.trained import load_checkpoint
 from tertium.segment import Judgement, Preference, Segment
 
 PIRATES = "Three aid workers were kidnapped by pirates."
@@ -191,8 +191,8 @@ def test_training_learns_and_is_remembered(tmp_path: Path) -> None:
 
 def test_training_again_is_not_taken_from_memory() -> None:
     data = judgements(20)
-    assert BLEUR.train(data, note="first").trained.training["data"] == "first"
-    assert BLEUR.train(data, note="second").trained.training["data"] == "second"
+    assert BLEUR.train(data, note="first").checkpoint.training["data"] == "first"
+    assert BLEUR.train(data, note="second").checkpoint.training["data"] == "second"
 
 
 def test_comparisons_are_refused() -> None:
@@ -205,7 +205,7 @@ def test_comparisons_are_refused() -> None:
 
 def test_development_data_choose_the_strength() -> None:
     metric = BLEUR.train(judgements(40), dev=judgements(20, day="today"))
-    assert metric.trained.training["dev"] == 20
+    assert metric.checkpoint.training["dev"] == 20
 
 
 def test_groups_can_be_chosen_and_must_be_trained() -> None:
@@ -225,7 +225,7 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="of bleu-r"):
         RTER.load(tmp_path / "m")
     (tmp_path / "m" / "weights.safetensors").write_bytes(b"cut")
-    load_trained.cache_clear()
+    load_checkpoint.cache_clear()
     with pytest.raises(ModelError, match="damaged"):
         saved.sentence_score("a", ["b"])
     with pytest.raises(UsageError, match="never saved"):

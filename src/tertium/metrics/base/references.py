@@ -1,4 +1,4 @@
-"""A hypothesis meets its references, its source or both: which texts are compared."""
+"""A hypothesis meets its references or its source: which texts are compared, and what counts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from tertium.arrays import IntArray
+from tertium.arrays import FloatArray, IntArray
 from tertium.segment import Segment
 
 Side = Literal["reference", "source"]
+Over = Literal["best", "mean"]  # what counts of several references
 
 
 def comparisons(
@@ -27,3 +28,23 @@ def comparisons(
         for text in (segment.references if side == "reference" else (segment.source or "",))
     ]
     return np.array([row[0] for row in rows]), [row[1] for row in rows], [row[2] for row in rows]
+
+
+def over_references(
+    values: FloatArray, owners: IntArray, how: Over, *, higher_is_better: bool = True
+) -> FloatArray:
+    """What each segment has, (n, ...), from what its comparisons have, (c, ...), `owners` rising.
+
+    >>> over_references(np.array([1.0, 3, 2]), np.array([0, 0, 1]), "mean")
+    array([2., 2.])
+    """
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    if how == "best":
+        choose = np.maximum if higher_is_better else np.minimum
+        best: FloatArray = choose.reduceat(values.astype(np.float64), starts, axis=0)
+        return best
+    totals = np.zeros((len(starts), *values.shape[1:]))
+    np.add.at(totals, owners, values)
+    counts = np.bincount(owners).reshape(-1, *[1] * (values.ndim - 1))
+    mean: FloatArray = totals / counts
+    return mean

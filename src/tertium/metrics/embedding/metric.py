@@ -22,7 +22,7 @@ from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, Link, TextComparison
 from tertium.metrics.base.links import all_cosines
 from tertium.metrics.base.metric import NOTHING, REFERENCES, SOURCE, WAYS, Metric
-from tertium.metrics.base.references import Side, comparisons
+from tertium.metrics.base.references import Over, Side, comparisons, over_references
 from tertium.metrics.embedding.centring import Centring
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
@@ -66,7 +66,7 @@ class EmbeddingMetric(Metric):
 
     encoder: str = "auto"
     against: Against = "auto"
-    references: Literal["best", "mean"] = "best"
+    references: Over = "best"
     precision: Precision = "fp32"
     long: Long = "truncate"
     lp: str = ""
@@ -178,16 +178,9 @@ class EmbeddingMetric(Metric):
         owners, left, right = comparisons(segments, side)
         encoder = self.encoder_of(side)
         values = self.finish(self._compare(encoder, segments, left, right, side), encoder, side)
-        if len(owners) == len(segments):
-            return values
-        if self.references == "mean":
-            totals = np.zeros((len(segments), values.shape[1]))
-            np.add.at(totals, owners, values)
-            return totals / np.bincount(owners)[:, None]
-        choose = np.maximum if self.higher_is_better else np.minimum
-        starts = np.flatnonzero(np.diff(owners, prepend=-1))
-        best: FloatArray = choose.reduceat(values, starts, axis=0)
-        return best
+        return over_references(
+            values, owners, self.references, higher_is_better=self.higher_is_better
+        )
 
     def _compare(
         self,

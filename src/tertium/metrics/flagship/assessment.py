@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from tertium.cache.memory import recall, remember
 from tertium.cache.record import Part
 from tertium.errors import UsageError
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.metrics.base.references import comparisons
+from tertium.metrics.base.references import Over, comparisons, over_references
 from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged, packaged
+from tertium.models.trained import EqualByWeights
 from tertium.runtime import Precision
 from tertium.segment import Segment
 from tertium.text.english import looks_english
@@ -33,8 +34,8 @@ CITATION = """\
 }"""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Assessment(SegmentMetric):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Assessment(EqualByWeights, SegmentMetric):
     """Expected direct assessment of a translation into English, 0 to 1, by a model that ships.
 
     A hypothesis equal to its reference scores 1, and nothing else does. `references` takes the best
@@ -43,13 +44,17 @@ class Assessment(SegmentMetric):
 
     citation: ClassVar[str] = CITATION
 
-    references: Literal["best", "mean"] = "best"
+    references: Over = "best"
     precision: Precision = "fp32"
 
     @property
     def model(self) -> Packaged:
         """What ships under the metric's name."""
         return packaged(self.name)
+
+    @property
+    def weights_hash(self) -> str:
+        return self.model.hash
 
     @property
     @abstractmethod
@@ -104,11 +109,7 @@ class Assessment(SegmentMetric):
         scores = self.calibrate(self.raw_scores(left, right))
         same = np.array([a == b for a, b in zip(left, right, strict=True)])
         scores = np.where(same, 1.0, scores)
-        if self.references == "mean":
-            totals = np.bincount(owners, weights=scores, minlength=len(segments))
-            return totals / np.bincount(owners, minlength=len(segments))
-        best: FloatArray = np.maximum.reduceat(scores, np.flatnonzero(np.diff(owners, prepend=-1)))
-        return best
+        return over_references(scores, owners, self.references)
 
     def calibrate(self, raw: FloatArray) -> FloatArray:
         """Raw scores on the scale of human scores, strictly increasing, inside 0 to 1."""

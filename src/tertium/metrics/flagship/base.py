@@ -59,7 +59,7 @@ class BaseSettings(AssessmentSettings):
     shift: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class TertiumBase(Assessment):
     """Expected direct assessment of a translation into English, 0 to 1, by the larger model.
 

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from tertium.encoders.weights import Weights, hash_of
 from tertium.errors import ModelError
-from tertium.models.shipped import check_installed, shipped_models
+from tertium.models.checkpoint import CONFIG, WEIGHTS
+from tertium.models.shipped import find_shipped
 from tertium.schema import POSITIVE, Rule, Sha256, read, read_json
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 ENCODER, ENCODER_PREFIX = "encoder", "encoder.backbone."
-CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 STORED = ("torch.int8", "torch.float16", "torch.float32")  # what compact weights are made of
 
 Increasing = Annotated[
@@ -170,5 +170,4 @@ def _check_lengths(left: tuple[float, ...], right: tuple[float, ...]) -> None:
 @lru_cache(maxsize=4)
 def packaged(name: str) -> Packaged:
     """The model of a name that ships with tertium."""
-    check_installed(name)
-    return Packaged(shipped_models() / name)
+    return Packaged(find_shipped(name))

@@ -52,7 +52,7 @@ class SmallSettings(AssessmentSettings):
     encoder_files: Mapping[str, Sha256]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class TertiumSmall(Assessment):
     """Expected direct assessment of a translation into English, 0 to 1.
 

@@ -7,41 +7,27 @@ both are given (what helped every head), or mixes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder, pairwise
-from tertium.metrics.base.trainable import (
-    ComparingMetric,
-    TrainingData,
-    judged_sets,
-    load_checkpoint,
-)
-from tertium.models.checkpoint import read_declared
+from tertium.metrics.base.references import over_references
+from tertium.metrics.base.trainable import ComparingMetric
+from tertium.metrics.heads.options import RECIPES, HeadConfig, HeadOptions
+from tertium.models.checkpoint import Checkpoint, read_declared
 from tertium.models.examples import sides_of
-from tertium.models.options import (
-    COMPARISONS,
-    SCORES,
-    Epoch,
-    HeadConfig,
-    HeadPlan,
-    Order,
-    PairLoss,
-    TrainingOptions,
-)
+from tertium.models.options import Recipe
+from tertium.models.trained import Lesson
 from tertium.runtime import current_runtime
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
     from tertium.metrics.heads.networks import PairNetwork
-
-__all__ = ["COMPARISONS", "SCORES", "HeadConfig", "PairHead", "TrainingOptions", "loaded_network"]
 
 BLOCK = 2048  # segments compared with two sides at once
 
@@ -63,7 +49,9 @@ class PairHead(ComparingMetric):
     """
 
     citation: ClassVar[str] = CITATION
-    settings: ClassVar[type] = HeadConfig
+    settings: ClassVar[type[Any] | None] = HeadConfig
+    options: ClassVar[type[Any]] = HeadOptions
+    recipes: ClassVar[Mapping[str, Recipe]] = RECIPES
 
     @property
     def config(self) -> HeadConfig:
@@ -89,7 +77,7 @@ class PairHead(ComparingMetric):
         owners = np.array([row[0] for row in rows])
         left = [row[1] for row in rows]
         columns = [list(column) for column in zip(*(row[2] for row in rows), strict=True)]
-        return self.reduced(self._compare(left, columns), owners, len(segments))
+        return over_references(self._compare(left, columns), owners, self.references)
 
     def _compare(self, left: list[str], columns: list[list[str]]) -> FloatArray:
         """Scores of hypotheses against one column of texts for each side."""
@@ -121,44 +109,16 @@ class PairHead(ComparingMetric):
         return result
 
     @classmethod
-    def train(
-        cls,
-        data: TrainingData,
-        *,
-        dev: TrainingData = (),
-        options: TrainingOptions = SCORES,
-        comparison_options: TrainingOptions = COMPARISONS,
-        order: Order = "comparisons first",
-        loss: PairLoss = "logistic",
-        folder: str | Path | None = None,
-        on_epoch: Callable[[Epoch], None] | None = None,
-        **config: Any,
-    ) -> Self:
+    def fit(cls, lesson: Lesson) -> Checkpoint:
         """Learn from judgements, from comparisons, or from comparisons and then judgements.
 
         The epoch that agrees best with `dev` is kept (average Pearson over language pairs of
-        judgements, else strict tau of comparisons); without `dev`, the last. What shares a
-        reference with `dev` is left out of training. With `folder` the best epoch so far always
-        lies there, and the same call goes on after an interruption. `config` is that of
-        `HeadConfig`: encoder, against, hidden, dropout.
+        judgements, else strict tau of comparisons); without `dev`, the last. In a folder the best
+        epoch so far always lies there, and the same call goes on after an interruption.
         """
         from tertium.metrics.heads.stages import train_head
 
-        chosen = HeadConfig(**config)
-        plan = HeadPlan(
-            options=options,
-            comparison_options=comparison_options,
-            order=order,
-            loss=loss,
-            folder=Path(folder) if folder is not None else None,
-            on_epoch=on_epoch,
-        )
-        sets, held_out = judged_sets(cls.name, data, dev, chosen.needs)
-        checkpoint = train_head(cls.name, chosen, plan, sets, held_out)
-        if folder is None:
-            return cls.from_checkpoint(checkpoint)
-        load_checkpoint.cache_clear()  # what lay in the folder before may be remembered
-        return cls(model=str(folder))
+        return train_head(cls.name, lesson)
 
 
 def loaded_network(metric: PairHead) -> PairNetwork:

@@ -15,15 +15,15 @@ import torch
 from tertium.encoders.encoder import Encoder, load_encoder
 from tertium.encoders.network import choose_device
 from tertium.encoders.transformer import Transformer
-from tertium.errors import DataError
 from tertium.metrics.heads.networks import NETWORKS, NetworkShape, PairNetwork
+from tertium.metrics.heads.options import HeadConfig, HeadOptions
 from tertium.metrics.heads.states import DiskStates, LiveStates, States
 from tertium.metrics.heads.training import (
     HeadTraining,
     agreement_on_comparisons,
     agreement_on_scores,
 )
-from tertium.models.checkpoint import Checkpoint, read_declared, write_checkpoint
+from tertium.models.checkpoint import Checkpoint, halve, read_declared, write_checkpoint
 from tertium.models.examples import (
     Compared,
     JudgedSets,
@@ -35,8 +35,10 @@ from tertium.models.examples import (
 )
 from tertium.models.loading import load_into
 from tertium.models.log import read_log, write_log
-from tertium.models.options import Epoch, HeadConfig, HeadPlan
+from tertium.models.options import Epoch
 from tertium.models.snapshot import read_snapshot
+from tertium.models.trained import Lesson
+from tertium.runtime import current_runtime
 
 SNAPSHOT, LOG = "training.safetensors", "log.tsv"
 
@@ -64,32 +66,28 @@ class Numbered:
         )
 
 
-def train_head(
-    name: str, config: HeadConfig, plan: HeadPlan, data: JudgedSets, dev: JudgedSets
-) -> Checkpoint:
-    """Train the network of a name; with `plan.folder`, what is returned lies there as well."""
-    if not data.all:
-        raise DataError(f"{name}: there is nothing to learn from (no judgements)")
+def train_head(name: str, lesson: Lesson) -> Checkpoint:
+    """Train the network of a name; with a folder, what is returned lies there as well."""
+    config: HeadConfig = lesson.settings
     table = TextTable()
-    train = Numbered.of(data, config.against, table)
-    held_out = Numbered.of(dev, config.against, table)
+    train = Numbered.of(lesson.data, config.against, table)
+    held_out = Numbered.of(lesson.dev, config.against, table)
     encoder = load_encoder(config.encoder_name)
-    device = choose_device(plan.options.device)
-    torch.manual_seed(plan.options.seed)
+    device = choose_device(current_runtime().device)
+    torch.manual_seed(lesson.options.seed)
     network = make_network(name, config, encoder).to(device)
-    account = {"data": data.sizes, "chosen on": dev.sizes, **_account(plan)}
-    keeper = _Keeper(name, config, plan, encoder, network, account)
+    keeper = _Keeper(name, lesson, encoder, network)
     with tempfile.TemporaryDirectory(prefix="tertium-") as workspace:
         states = make_states(encoder, table.texts, device, Path(workspace))
         training = HeadTraining(
             network=network,
             states=states,
             choose=_choice(network, states, held_out),
-            snapshot=plan.folder / SNAPSHOT if plan.folder is not None else None,
-            identity=_identity(name, config, plan, table.texts, train),
+            snapshot=lesson.folder / SNAPSHOT if lesson.folder is not None else None,
+            identity=_identity(name, lesson, table.texts, train),
             on_epoch=keeper.hear,
         )
-        _run_stages(training, plan, train)
+        _run_stages(training, lesson.options, train)
     return keeper.finish()
 
 
@@ -111,7 +109,7 @@ def restore_network(checkpoint: Checkpoint, encoder: Encoder, where: str) -> Pai
     """The network of a checkpoint, ready to score."""
     config = read_declared(HeadConfig, checkpoint, where)
     tensors = {name: torch.from_numpy(array) for name, array in checkpoint.arrays.items()}
-    return load_into(lambda: make_network(checkpoint.metric, config, encoder), tensors, where)
+    return load_into(lambda: make_network(checkpoint.name, config, encoder), tensors, where)
 
 
 def make_states(encoder: Encoder, texts: Sequence[str], device: str, workspace: Path) -> States:
@@ -124,57 +122,59 @@ def make_states(encoder: Encoder, texts: Sequence[str], device: str, workspace: 
 class _Keeper:
     """Writes the log and, where there is a folder, each epoch that is the best so far."""
 
-    def __init__(
-        self, name: str, config: HeadConfig, plan: HeadPlan, encoder: Encoder,
-        network: PairNetwork, account: dict[str, Any],
-    ) -> None:  # fmt: skip
-        self.name, self.config, self.plan = name, config, plan
-        self.encoders = {config.encoder_name: encoder.weights_hash}
-        self.network, self.account = network, account
+    def __init__(self, name: str, lesson: Lesson, encoder: Encoder, network: PairNetwork) -> None:
+        self.name, self.lesson, self.network = name, lesson, network
+        self.folder = lesson.folder
+        self.encoders = {lesson.settings.encoder_name: encoder.weights_hash}
         self.log: list[Epoch] = []
-        if plan.folder is not None and (plan.folder / SNAPSHOT).is_file():
-            self.log = read_log(plan.folder / LOG)
+        if self.folder is not None and (self.folder / SNAPSHOT).is_file():
+            self.log = read_log(self.folder / LOG)
 
     def hear(self, epoch: Epoch) -> None:
         self.log.append(epoch)
-        if self.plan.folder is not None:
-            write_log(self.plan.folder / LOG, self.log)
+        if self.folder is not None:
+            write_log(self.folder / LOG, self.log)
             if epoch.best:
-                write_checkpoint(self.plan.folder, self.made())
-        if self.plan.on_epoch is not None:
-            self.plan.on_epoch(epoch)
+                write_checkpoint(self.folder, self.made())
+        if self.lesson.on_epoch is not None:
+            self.lesson.on_epoch(epoch)
 
     def made(self) -> Checkpoint:
         """The network as it stands."""
         weights = self.network.state_dict()
+        arrays = {name: tensor.detach().cpu().numpy().copy() for name, tensor in weights.items()}
         return Checkpoint(
-            metric=self.name,
-            config=asdict(self.config),
+            name=self.name,
+            config=asdict(self.lesson.settings),
             encoders=self.encoders,
-            arrays={name: tensor.detach().cpu().numpy().copy() for name, tensor in weights.items()},
-            training={**self.account, "epochs": [asdict(epoch) for epoch in self.log]},
+            arrays=halve(arrays),
+            training={
+                "data": self.lesson.data.sizes,
+                "chosen on": self.lesson.dev.sizes,
+                "options": asdict(self.lesson.options),
+                "epochs": [asdict(epoch) for epoch in self.log],
+            },
         )
 
     def finish(self) -> Checkpoint:
         checkpoint = self.made()
-        if self.plan.folder is not None:
-            write_checkpoint(self.plan.folder, checkpoint)
-            (self.plan.folder / SNAPSHOT).unlink(missing_ok=True)
+        if self.folder is not None:
+            write_checkpoint(self.folder, checkpoint)
+            (self.folder / SNAPSHOT).unlink(missing_ok=True)
         return checkpoint
 
 
-def _run_stages(training: HeadTraining, plan: HeadPlan, data: Numbered) -> None:
+def _run_stages(training: HeadTraining, options: HeadOptions, data: Numbered) -> None:
     """Comparisons, then scores; or both at once. A stage that was finished is not run again."""
-    if data.scored is not None and data.compared is not None and plan.order == "mixed":
-        options = plan.comparison_options
-        training.on_both(data.scored, data.compared, options, loss=plan.loss)
+    if data.scored is not None and data.compared is not None and options.mixed:
+        training.on_both(data.scored, data.compared, options.on_comparisons, loss=options.loss)
         return
     found = read_snapshot(training.snapshot, training.identity) if training.snapshot else None
     past_comparisons = found is not None and found.stage == "scores"
     if data.compared is not None and not past_comparisons:
-        training.on_comparisons(data.compared, plan.comparison_options, loss=plan.loss)
+        training.on_comparisons(data.compared, options.on_comparisons, loss=options.loss)
     if data.scored is not None:
-        training.on_scores(data.scored, plan.options)
+        training.on_scores(data.scored, options.on_scores(after=data.compared is not None))
 
 
 def _choice(network: PairNetwork, states: States, held_out: Numbered) -> Any:
@@ -188,23 +188,13 @@ def _choice(network: PairNetwork, states: States, held_out: Numbered) -> Any:
     return None
 
 
-def _identity(
-    name: str, config: HeadConfig, plan: HeadPlan, texts: Sequence[str], data: Numbered
-) -> str:
+def _identity(name: str, lesson: Lesson, texts: Sequence[str], data: Numbered) -> str:
     """What a run must share with an interrupted one to go on from it."""
-    digest = hashlib.sha256(json.dumps([name, asdict(config), _account(plan)]).encode())
+    choices = [name, asdict(lesson.settings), asdict(lesson.options)]
+    digest = hashlib.sha256(json.dumps(choices).encode())
     digest.update("\n".join(texts).encode(errors="replace"))
     if data.scored is not None:
         digest.update(data.scored.targets.tobytes())
     if data.compared is not None:
         digest.update(data.compared.better.tobytes() + data.compared.worse.tobytes())
     return digest.hexdigest()
-
-
-def _account(plan: HeadPlan) -> dict[str, Any]:
-    return {
-        "options": asdict(plan.options),
-        "comparison options": asdict(plan.comparison_options),
-        "order": plan.order,
-        "loss": plan.loss,
-    }

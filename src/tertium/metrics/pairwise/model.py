@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -20,46 +20,39 @@ from tertium.metrics.base.information import Information
 from tertium.metrics.pairwise.network import PairwiseNetwork, Weights
 from tertium.metrics.pairwise.training import Scaler
 from tertium.metrics.pairwise.vectors import Projection, VectorName
-from tertium.models import checkpoint
 from tertium.models.arrays import Like, check_arrays
-from tertium.models.checkpoint import CONFIG, WEIGHTS
-from tertium.schema import NOT_NEGATIVE, POSITIVE, Sha256, construct, read
+from tertium.models.checkpoint import CONFIG, WEIGHTS, Checkpoint, read_declared
+from tertium.models.trained import SETTINGS, EqualByWeights
+from tertium.schema import NOT_NEGATIVE, POSITIVE, construct
 
 KINDS = ("vectors", "features")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stored:
-    """What the `config.json` of a pairwise ranker declares."""
+class PairwiseConfig:
+    """What a folder says of a pairwise ranker.
 
-    ranker: Literal["pairwise"]
-    config: Mapping[str, Any]
+    `settings` are its fields, `columns` the features it was trained on, `metrics` the learned
+    metrics among them, each with the model it was; `farthest` is where its scales cut (null:
+    nowhere).
+    """
+
+    settings: Mapping[str, Any]
     columns: tuple[str, ...]
     information_total: Annotated[int, NOT_NEGATIVE]
     farthest: Annotated[float, POSITIVE] | None
-    encoders: Mapping[str, Sha256]
     metrics: Mapping[str, str] = field(default_factory=dict)
-    training: Mapping[str, Any] = field(default_factory=dict)
-    weights_sha256: Sha256 | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairwiseModel:
-    """What training leaves.
-
-    `columns` names the features the network was trained on, `encoders` maps each encoder behind its
-    vectors and columns to the hash of its weights, `metrics` each learned metric among the columns
-    to the model it was.
-    """
+    """The numbers of a ranker: the network, and what makes its inputs."""
 
     network: PairwiseNetwork
     scaler: Scaler
     columns: tuple[str, ...]
     projections: Mapping[VectorName, Projection] = field(default_factory=dict)
     information: Information = field(default_factory=Information.nothing)
-    encoders: Mapping[str, str] = field(default_factory=dict)
-    metrics: Mapping[str, str] = field(default_factory=dict)
-    training: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def digest(self) -> str:
@@ -85,30 +78,37 @@ class PairwiseModel:
         return arrays
 
 
-def write_model(folder: Path, model: PairwiseModel, settings: Mapping[str, Any]) -> None:
-    """Write the two files of a model."""
-    config = {
-        "ranker": "pairwise",
-        "config": dict(settings),
-        "columns": list(model.columns),
-        "information_total": model.information.total,
-        "farthest": model.scaler.farthest if np.isfinite(model.scaler.farthest) else None,
-        "encoders": dict(model.encoders),
-        "metrics": dict(model.metrics),
-        "training": dict(model.training),
-    }
-    checkpoint.write_folder(folder, config, model.arrays(settings["vectors"]))
+def as_checkpoint(
+    ranker: EqualByWeights,
+    model: PairwiseModel,
+    *,
+    encoders: Mapping[str, str],
+    metrics: Mapping[str, str],
+    training: Mapping[str, Any],
+) -> Checkpoint:
+    """What is stored of a ranker."""
+    settings = ranker.own_settings
+    return Checkpoint(
+        name=ranker.name,
+        kind="ranker",
+        config={
+            SETTINGS: settings,
+            "columns": list(model.columns),
+            "information_total": model.information.total,
+            "farthest": model.scaler.farthest if np.isfinite(model.scaler.farthest) else None,
+            "metrics": dict(metrics),
+        },
+        encoders=encoders,
+        arrays=model.arrays(settings["vectors"]),
+        training=training,
+    )
 
 
-def read_config(folder: Path) -> Stored:
-    """What `config.json` says."""
-    return read(Stored, checkpoint.read_config(folder, "ranker"), folder / CONFIG)
-
-
-def read_model(folder: Path, vectors: Sequence[str]) -> PairwiseModel:
-    """The model of a folder that reads these vectors; an error says what is missing or damaged."""
-    stored = read_config(folder)
-    arrays = checkpoint.read_weights(folder, stored.weights_sha256)
+@lru_cache(maxsize=8)
+def restore_model(checkpoint: Checkpoint, vectors: Sequence[str], where: str) -> PairwiseModel:
+    """The model of a checkpoint that reads these vectors; an error says what does not fit."""
+    folder, arrays = Path(where), checkpoint.arrays
+    stored = read_declared(PairwiseConfig, checkpoint, where)
     names = [construct(VectorName.parse, {"text": v}, folder / CONFIG) for v in vectors]
     _check(stored, arrays, names, folder / WEIGHTS)
     return PairwiseModel(
@@ -132,14 +132,11 @@ def read_model(folder: Path, vectors: Sequence[str]) -> PairwiseModel:
         information=Information(
             arrays["information.keys"], arrays["information.counts"], stored.information_total
         ),
-        encoders=stored.encoders,
-        metrics=stored.metrics,
-        training=stored.training,
     )
 
 
 def _check(
-    stored: Stored, arrays: Mapping[str, Any], names: Sequence[VectorName], file: Path
+    stored: PairwiseConfig, arrays: Mapping[str, Any], names: Sequence[VectorName], file: Path
 ) -> None:
     """Refuse arrays that are not those of such a network."""
     columns = len(stored.columns)

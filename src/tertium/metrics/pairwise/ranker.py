@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -24,7 +23,7 @@ from tertium.metrics.base.featurizer import single
 from tertium.metrics.base.information import Information
 from tertium.metrics.base.ranker import Ranker
 from tertium.metrics.pairwise.columns import Columns, encoder_behind, learned_model
-from tertium.metrics.pairwise.model import PairwiseModel, read_config, read_model, write_model
+from tertium.metrics.pairwise.model import PairwiseModel, as_checkpoint, restore_model
 from tertium.metrics.pairwise.network import Cost, Rows, inputs_of
 from tertium.metrics.pairwise.training import (
     Comparisons,
@@ -40,15 +39,14 @@ from tertium.metrics.pairwise.vectors import (
     joint_vectors,
     sentence_vectors,
 )
-from tertium.models.checkpoint import CONFIG
-from tertium.models.shipped import check_installed, shipped_models
+from tertium.models.checkpoint import Checkpoint
+from tertium.models.options import Recipe
+from tertium.models.trained import Lesson, Trained
 from tertium.registry import Range
-from tertium.schema import construct, read_fields
 from tertium.segment import Preference, Segment
 
-__all__ = ["Pairwise", "PairwiseOptions", "load_model"]
+__all__ = ["Pairwise", "PairwiseOptions"]
 
-UNSAVED = "unsaved-"
 _log = logging.getLogger(__name__)
 COSTS: dict[str, tuple[Cost, ...]] = {
     "logistic": ("logistic",),
@@ -57,8 +55,8 @@ COSTS: dict[str, tuple[Cost, ...]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pairwise(Ranker):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pairwise(Trained, Ranker):
     """A small network reads two translations and the reference, and says which is better.
 
         f(t1, t2, r) = sig(w [h_12, h_1r, h_2r, psi(t1, r), psi(t2, r)] + b)
@@ -88,6 +86,26 @@ class Pairwise(Ranker):
         Nakov, Preslav",
     booktitle = "Proceedings of ACL-IJCNLP 2015", year = "2015", pages = "805--814"
 }"""
+    kind: ClassVar[Literal["metric", "ranker"]] = "ranker"
+    options: ClassVar[type[Any]] = PairwiseOptions
+    recipes: ClassVar[Mapping[str, Recipe]] = {
+        "published": Recipe(
+            says="Guzman et al. (2015): syntax and word vectors with four metrics, one cost after "
+            "the other",
+            options=PairwiseOptions(patience=0),
+            settings={
+                "vectors": ("syntax25", "glove"), "features": ("4metrics",), "hidden": 4,
+                "cost": "logistic+kendall", "scaling": "minmax",
+            },
+        ),
+        "ours": Recipe(
+            says="as the one that ships: a logistic regression on what other metrics say",
+            options=PairwiseOptions(
+                rate=0.1, batch_size=100, epochs=6, patience=0, order="random", seed=1
+            ),
+        ),
+    }  # fmt: skip
+    teachers: ClassVar[tuple[str, ...]] = ("comparisons",)
 
     vectors: tuple[str, ...] = ()
     features: tuple[str, ...] = ("tertium-small", "bleu", "chrf")
@@ -109,15 +127,17 @@ class Pairwise(Ranker):
 
     @property
     def trained(self) -> PairwiseModel:
-        """The model, read when it is first asked for."""
-        if not self.model:
-            check_installed(self.name)
-        model = load_model(self.model or str(shipped_models() / "pairwise"))
+        """The model, read when it is first asked for, and of these columns."""
+        checkpoint, where = self.checkpoint, self.where
+        model = restore_model(checkpoint, self.vectors, where)
         if model.columns != self._columns().names:
             raise ModelError(
                 f"{self.model or 'the model that ships'} was trained on {len(model.columns)} other "
                 f"columns than those of {self.spec}: train it again"
             )
+        _warn_of_others(checkpoint, where)
+        for encoder in checkpoint.encoders:
+            self.frozen(encoder)
         return model
 
     def prefer_rows(
@@ -143,29 +163,25 @@ class Pairwise(Ranker):
         return self.trained.network.probabilities(inputs).astype(np.float64)
 
     def signature_fields(self) -> dict[str, str]:
-        origin = Path(self.model).name if self.model else "default"
-        return {"model": f"{origin}@{self.trained.digest}".replace(":", "-").replace("|", "-")}
+        return {"model": f"{self.origin}@{self.trained.digest}"}
 
     @classmethod
-    def train(
-        cls,
-        data: Iterable[Preference],
-        *,
-        dev: Iterable[Preference],
-        options: PairwiseOptions | None = None,
-        note: str = "",
-        **config: Any,
-    ) -> Self:
+    def fit(cls, lesson: Lesson) -> Checkpoint:
         """Learn from comparisons; `dev` decides which epoch is kept. Ties are left out of both.
 
-        Scales, projections and the information of n-grams come from `data` alone.
+        Scales, projections and the information of n-grams come from the training data alone.
         """
-        options = options or PairwiseOptions()
-        seeds = (options.seed,)
-        (ranker,) = cls.train_seeds(
-            data, dev=dev, seeds=seeds, options=options, note=note, **config
+        if not lesson.dev.comparisons:
+            raise UsageError(
+                f"{cls.name} chooses its epoch on held-out comparisons: give some with dev= or "
+                "--dev-preferences"
+            )
+        data, dev = (
+            [p for one in sets.comparisons for p in one] for sets in (lesson.data, lesson.dev)
         )
-        return ranker
+        options, note = lesson.options, lesson.note or lesson.data.sizes
+        (learned,) = _learn(lesson.settings, data, dev, (options.seed,), options, note)
+        return learned
 
     @classmethod
     def train_seeds(
@@ -179,50 +195,8 @@ class Pairwise(Ranker):
         **config: Any,
     ) -> list[Self]:
         """The same training from several starts; inputs are computed once and scaled alike."""
-        blank = cls(**config)
-        segments, known = _comparisons(data)
-        model = _prepare(blank, segments)
-        raw = blank._rows(segments, model)
-        model = dataclasses.replace(model, scaler=Scaler.fit(raw, blank.scaling))
-        seen = known(model.scaler(raw))
-        segments, known = _comparisons(dev)
-        chosen = known(model.scaler(blank._rows(segments, model)))
-        trained = train_networks(
-            seen, chosen, hidden=blank.hidden, costs=COSTS[blank.cost], options=options, seeds=seeds
-        )
-        rankers = []
-        for seed, learned in zip(seeds, trained, strict=True):
-            training = {
-                "comparisons": len(seen), "dev": len(chosen), "tau": round(learned.tau, 4),
-                "epoch": learned.epoch, "data": note,
-                "options": {**dataclasses.asdict(options), "seed": seed},
-            }  # fmt: skip
-            held = dataclasses.replace(model, network=learned.network, training=training)
-            rankers.append(blank._holding(held))
-        return rankers
-
-    def _holding(self, model: PairwiseModel) -> Self:
-        """The ranker of a model that is not saved yet."""
-        name = UNSAVED + model.digest
-        _unsaved[name] = model
-        load_model.cache_clear()
-        return dataclasses.replace(self, model=name)
-
-    def save(self, folder: str | Path) -> Self:
-        """Write the model to a folder; the ranker that reads it from there."""
-        settings = {
-            f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "model"
-        }
-        write_model(Path(folder), self.trained, settings)
-        load_model.cache_clear()
-        return dataclasses.replace(self, model=str(folder))
-
-    @classmethod
-    def load(cls, folder: str | Path) -> Self:
-        """The ranker that was saved to a folder."""
-        fields = _stored_fields(_place(str(folder)))
-        place = _place(str(folder)) / CONFIG
-        return construct(cls, {**fields, "model": str(folder)}, place, "config")
+        learned = _learn(cls(**config), data, dev, seeds, options, note)
+        return [cls.from_checkpoint(checkpoint) for checkpoint in learned]
 
     @property
     def _vectors(self) -> tuple[VectorName, ...]:
@@ -257,41 +231,12 @@ class Pairwise(Ranker):
         return {part: model for part, model in found.items() if model}
 
 
-_unsaved: dict[str, PairwiseModel] = {}
-
-
 @lru_cache(maxsize=8)
-def load_model(folder: str) -> PairwiseModel:
-    """The model in a folder, or one of this process that was not saved."""
-    if folder in _unsaved:
-        return _unsaved[folder]
-    if folder.startswith(UNSAVED):
-        raise UsageError(f"the model {folder} was never saved, and is gone with its process")
-    place = _place(folder)
-    model = read_model(place, _stored_fields(place).get("vectors", ()))
-    for name, wanted in model.metrics.items():
+def _warn_of_others(checkpoint: Checkpoint, where: str) -> None:
+    """Say once where a column is now another model than the one it was learned with."""
+    for name, wanted in checkpoint.config["metrics"].items():
         if (found := learned_model(name)) != wanted:
-            _log.warning("%s learned to read %s, but finds %s here", folder, wanted, found)
-    for name, wanted in model.encoders.items():
-        found = load_encoder(name).weights_hash
-        if found != wanted:
-            raise ModelError(
-                f"{folder} was trained with {name} of sha256 {wanted[:12]}..., but the one found "
-                f"here is {found[:12]}...: install that version, or train the model anew"
-            )
-    return model
-
-
-def _stored_fields(folder: Path) -> dict[str, Any]:
-    """The fields of a ranker that its folder names."""
-    settings = read_config(folder).config
-    return read_fields(Pairwise, settings, folder / CONFIG, "config", without="model")
-
-
-def _place(model: str) -> Path:
-    """The folder of a model: one that ships, by its name, or any other."""
-    shipped = shipped_models() / model
-    return shipped if model.startswith("pairwise") and shipped.is_dir() else Path(model)
+            _log.warning("%s learned to read %s, but finds %s here", where, wanted, found)
 
 
 def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> PairwiseModel:
@@ -307,9 +252,42 @@ def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> PairwiseModel:
     nothing: Any = None
     return PairwiseModel(
         network=nothing, scaler=nothing, columns=blank._columns().names,
-        projections=projections, information=information, encoders=blank._encoders(),
-        metrics=blank._metrics(),
+        projections=projections, information=information,
     )  # fmt: skip
+
+
+def _learn(
+    blank: Pairwise,
+    data: Iterable[Preference],
+    dev: Iterable[Preference],
+    seeds: Sequence[int],
+    options: PairwiseOptions,
+    note: Any,
+) -> list[Checkpoint]:
+    """What a ranker of these settings learns from each seed."""
+    segments, known = _comparisons(data)
+    model = _prepare(blank, segments)
+    raw = blank._rows(segments, model)
+    model = dataclasses.replace(model, scaler=Scaler.fit(raw, blank.scaling))
+    seen = known(model.scaler(raw))
+    segments, known = _comparisons(dev)
+    chosen = known(model.scaler(blank._rows(segments, model)))
+    networks = train_networks(
+        seen, chosen, hidden=blank.hidden, costs=COSTS[blank.cost], options=options, seeds=seeds
+    )
+    encoders, metrics = blank._encoders(), blank._metrics()
+    checkpoints = []
+    for seed, learned in zip(seeds, networks, strict=True):
+        training = {
+            "comparisons": len(seen), "dev": len(chosen), "tau": round(learned.tau, 4),
+            "epoch": learned.epoch, "data": note,
+            "options": {**dataclasses.asdict(options), "seed": seed},
+        }  # fmt: skip
+        made = dataclasses.replace(model, network=learned.network)
+        checkpoints.append(
+            as_checkpoint(blank, made, encoders=encoders, metrics=metrics, training=training)
+        )
+    return checkpoints
 
 
 def _comparisons(

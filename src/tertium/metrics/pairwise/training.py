@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from tertium.arrays import IntArray
-from tertium.errors import DataError, UsageError
+from tertium.errors import DataError
 from tertium.metrics.pairwise.network import (
     Array,
     Cost,
@@ -26,7 +26,9 @@ from tertium.metrics.pairwise.network import (
     gradient_of,
     inputs_of,
 )
+from tertium.models.options import Options
 from tertium.progress import task
+from tertium.registry import Range
 
 Scaling = Literal["minmax", "standard"]
 BLOCK = 2048  # pairs whose inputs are gathered at a time
@@ -35,30 +37,21 @@ TINY = 1e-8
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairwiseOptions:
-    """How to train; the defaults are the published ones but for `patience`.
+class PairwiseOptions(Options):
+    """How to train; the defaults are the published ones but for `patience`."""
 
-    `kendall_rate` is the rate under the Kendall cost (0: the same as `rate`). `patience` ends
-    training after so many epochs without a better tau (0: never, as published). `order` says in
-    which order a pair is shown: as it was `given`, or at `random` in each epoch.
-    """
-
-    rate: float = 0.01
-    kendall_rate: float = 0.0
-    batch: int = 30
-    decay: float = 1e-4
-    epochs: int = 10_000
-    patience: int = 100
-    order: Literal["given", "random"] = "given"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        unsigned = (self.decay, self.patience, self.kendall_rate)
-        if min(self.rate, self.batch, self.epochs) <= 0 or min(unsigned) < 0:
-            raise UsageError(
-                "rate, batch and epochs must be above 0; decay, patience and kendall_rate not "
-                f"below: {self}"
-            )
+    rate: Annotated[float, Range(0, above=True), "step of Adagrad"] = 0.01
+    kendall_rate: Annotated[float, Range(0), "step under Kendall's cost (0: --rate)"] = 0.0
+    batch_size: Annotated[int, Range(1), "comparisons of a step"] = 30
+    decay: Annotated[float, Range(0), "decay of weights"] = 1e-4
+    epochs: Annotated[int, Range(1), "epochs of each cost, at most"] = 10_000
+    patience: Annotated[
+        int, Range(0), "epochs without a better one before it stops (0: never)"
+    ] = 100
+    order: Annotated[
+        Literal["given", "random"], "in which order a pair is shown, in each epoch"
+    ] = "given"
+    seed: Annotated[int, "of everything random"] = 0
 
     def rate_of(self, cost: Cost) -> float:
         """The rate under a cost."""
@@ -235,14 +228,14 @@ def _epoch(
 ) -> None:
     """Change the weights of all networks: each sees every comparison once, in its own order."""
     shown = [_shuffled(data, options, generator) for generator in generators]
-    size = BLOCK - BLOCK % options.batch or options.batch
+    size = BLOCK - BLOCK % options.batch_size or options.batch_size
     for start in range(0, len(data), size):
         block = slice(start, start + size)
         parts = [inputs_of(data.rows, first[block], second[block]) for first, second, _ in shown]
         z, psi = np.stack([p.z for p in parts]), np.stack([p.psi for p in parts])
         said = np.stack([verdicts[block] for _, _, verdicts in shown])
-        for at in range(0, said.shape[1], options.batch):
-            part = slice(at, at + options.batch)
+        for at in range(0, said.shape[1], options.batch_size):
+            part = slice(at, at + options.batch_size)
             batch = Inputs(z[:, part], psi[:, part])
             gradient = gradient_of(weights, batch, said[:, part], hidden, cost, options.decay)
             optimiser.step(weights, gradient)

@@ -1,46 +1,40 @@
 """Metrics that are linear regressions: features of a segment, weights learned from people.
 
-The features come from `tertium.features`; this module joins them to a `LinearModel`, trains it,
-keeps it in a folder and finds the folders that ship with the package.
+Features come from featurizers; this module joins them to a `LinearModel`, trains it and scores.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.encoders.encoder import load_encoder
-from tertium.errors import DataError, ModelError, UsageError
+from tertium.errors import ModelError
 from tertium.metrics.base.components import tokens
 from tertium.metrics.base.featurizer import Featurizer, single
 from tertium.metrics.base.information import Information
-from tertium.metrics.base.metric import REFERENCES, SegmentMetric
-from tertium.metrics.base.trainable import UNSAVED, TrainingData, judged_sets
-from tertium.metrics.regression.linear import STRENGTHS, LinearModel, Prior, fit, held_out_strength
+from tertium.metrics.base.trainable import Trainable
+from tertium.metrics.regression.linear import (
+    NOTHING_KNOWN,
+    STRENGTHS,
+    LinearModel,
+    Prior,
+    fit,
+    held_out_strength,
+)
 from tertium.metrics.regression.parallel import rows_of
 from tertium.models.arrays import Like, check_arrays
-from tertium.models.checkpoint import (
-    CONFIG,
-    WEIGHTS,
-    Checkpoint,
-    Stored,
-    check_encoder,
-    read_checkpoint,
-    read_config,
-    read_declared,
-    write_checkpoint,
-)
-from tertium.models.examples import check_targets
-from tertium.models.shipped import check_installed, shipped_models
-from tertium.schema import construct, read, read_fields
+from tertium.models.checkpoint import WEIGHTS, Checkpoint, read_declared
+from tertium.models.examples import JudgedSets, check_targets
+from tertium.models.options import Options, Recipe
+from tertium.models.trained import SETTINGS, Lesson
 from tertium.segment import Judgement, Segment
 
 BLOCK = 4096  # segments whose features are held at once
@@ -60,21 +54,28 @@ class RegressionConfig:
     features: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Trained:
-    """What training leaves: the regression, and the information of n-grams for NIST's columns.
+@dataclass(frozen=True, kw_only=True)
+class RegressionOptions(Options):
+    """How the weights are found."""
 
-    `encoders` maps the encoders behind its features to the sha256 of their weights.
-    """
+    strengths: Annotated[
+        tuple[float, ...], "regularisations to try, on pairs left out or on --dev"
+    ] = STRENGTHS
+    prior: Annotated[
+        bool, "weights keep the sign that their features mean, and families count alike"
+    ] = True
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedRegression:
+    """The regression, and the information of n-grams for NIST's columns."""
 
     linear: LinearModel
     information: Information
-    encoders: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Regression(SegmentMetric):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Regression(Trainable):
     """A linear regression on features of a hypothesis and its reference.
 
     The score is on the scale of the human scores it was trained on (standardised direct assessment
@@ -92,8 +93,17 @@ class Regression(SegmentMetric):
     author = "Pad{\\'o}, Sebastian and Galley, Michel and Jurafsky, Dan and Manning, Chris",
     booktitle = "Proceedings of ACL-IJCNLP 2009", year = "2009", pages = "297--305"
 }"""
-
-    model: str = ""
+    options: ClassVar[type[Any]] = RegressionOptions
+    recipes: ClassVar[Mapping[str, Recipe]] = {
+        "published": Recipe(
+            says="Pado et al. (2009): ridge on standardised features, nothing known beforehand",
+            options=RegressionOptions(prior=False),
+        ),
+        "ours": Recipe(
+            says="as those that ship: known signs, families alike", options=RegressionOptions()
+        ),
+    }
+    teachers: ClassVar[tuple[str, ...]] = ("scores",)
 
     @abstractmethod
     def featurizers(self, information: Information) -> tuple[Featurizer, ...]:
@@ -117,17 +127,17 @@ class Regression(SegmentMetric):
         return column.removeprefix("log ").partition(".")[0]
 
     @property
-    def trained(self) -> Trained:
-        """The weights, read when they are first asked for."""
-        found = load_trained(self.folder)
+    def trained(self) -> FittedRegression:
+        """The weights, read when they are first asked for, and of these features."""
+        found = _restore(self.checkpoint, self.where)
         names = self.feature_names
         if found.linear.names != names:
             raise ModelError(
-                f"{self.folder} was trained on {len(found.linear.names)} other features than the "
+                f"{self.where} was trained on {len(found.linear.names)} other features than the "
                 f"{len(names)} of {self.spec}: train it again"
             )
-        for encoder, weights in found.encoders.items():
-            check_encoder(encoder, weights, load_encoder(encoder).weights_hash)
+        for encoder in self.checkpoint.encoders:
+            self.frozen(encoder)
         return found
 
     @property
@@ -155,7 +165,7 @@ class Regression(SegmentMetric):
         return best
 
     def predictions(
-        self, segments: Sequence[Segment], trained: Trained
+        self, segments: Sequence[Segment], trained: FittedRegression
     ) -> tuple[FloatArray, FloatArray]:
         """What the weights say of segments with one reference each, and of each reference as its
         own translation, (n,) each."""
@@ -178,112 +188,56 @@ class Regression(SegmentMetric):
         return rows[:, [self.uses(name) for part in parts for name in part.names]]
 
     @property
+    def digest(self) -> str:
+        return self.trained.linear.digest
+
+    @property
     def learned(self) -> tuple[str, ...]:
         encoders = [load_encoder(name).signature_fields()["model"] for name in self.encoders]
-        return (f"{self.name}@{self.trained.linear.digest[:8]}", *encoders)
+        return (*super().learned, *encoders)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        linear = self.trained.linear
-        origin = Path(self.model).name if self.model else "default"
-        return {
-            "weights": f"{origin}@{linear.digest[:8]}".replace(":", "-").replace("|", "-"),
-            "features": str(len(linear.names)),
-        }
+        count = str(len(self.trained.linear.names))
+        return {**super().signature_fields(segments), "features": count}
 
     @classmethod
-    def train(
-        cls,
-        data: TrainingData,
-        *,
-        dev: TrainingData = (),
-        strengths: Sequence[float] = STRENGTHS,
-        note: str = "",
-        **config: Any,
-    ) -> Self:
+    def fit(cls, lesson: Lesson) -> Checkpoint:
         """Learn the weights from judgements, the strength by leaving out language pairs in turn.
 
         With `dev` judgements, the strength is the one that serves them best instead.
         """
-        blank = cls(**config)
-        sets, held = judged_sets(cls.name, data, dev, REFERENCES)
-        if sets.comparisons or held.comparisons:
-            raise UsageError(f"{cls.name} learns from human scores; it cannot use comparisons")
-        known = [j for one in sets.scores for j in one.judgements]
-        trained = _learn(blank, known, [j for one in held.scores for j in one.judgements],
-                         strengths, note)  # fmt: skip
-        name = UNSAVED + trained.linear.digest
-        _unsaved[name] = trained
-        load_trained.cache_clear()
-        return dataclasses.replace(blank, model=name)
-
-    def save(self, folder: str | Path) -> Self:
-        """Write the model to a folder; the metric that reads it from there."""
-        settings = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.init and field.name != "model"
-        }
-        write_checkpoint(Path(folder), _as_checkpoint(self.name, settings, self.trained))
-        load_trained.cache_clear()
-        return dataclasses.replace(self, model=str(folder))
-
-    @classmethod
-    def load(cls, folder: str | Path) -> Self:
-        """The metric that was saved to a folder."""
-        file = Path(folder) / CONFIG
-        stored = read(Stored, read_config(Path(folder)), file)
-        if stored.metric != cls.name:
-            raise ModelError(f"{folder} holds a model of {stored.metric}, not of {cls.name}")
-        settings = read(RegressionConfig, stored.config, file, "config").settings
-        fields = read_fields(cls, settings, file, "config.settings", without="model")
-        return construct(cls, {**fields, "model": str(folder)}, file, "config.settings")
+        metric, options = lesson.settings, lesson.options
+        data, dev = _judgements(lesson.data), _judgements(lesson.dev)
+        check_targets(np.array([judgement.score for judgement in data]))
+        names, strengths = metric.feature_names, options.strengths
+        information = Information.nothing()
+        if "nist.nist-1" in names:
+            references = dict.fromkeys(r for one in data for r in one.segment.references)
+            information = Information.of(map(tokens, references))
+        features, targets, groups = _examples(metric, data, information)
+        prior = metric.prior if options.prior else NOTHING_KNOWN
+        if dev and len(strengths) > 1:
+            held, wanted, _ = _examples(metric, dev, information)
+            strengths = (held_out_strength(features, targets, held, wanted, strengths, prior),)
+        linear = fit(names, features, targets, groups, strengths, prior)
+        training = {
+            "judgements": len(data), "dev": len(dev), "strength": linear.strength,
+            "data": lesson.note or lesson.data.sizes,
+        }  # fmt: skip
+        return _as_checkpoint(metric, linear, information, training)
 
     @property
-    def folder(self) -> str:
-        """Where its model lies."""
-        return self.model or str(shipped_models() / self.shipped)
-
-    @property
-    def shipped(self) -> str:
-        """The folder of these settings among those that ship."""
-        return self.name
-
-
-_unsaved: dict[str, Trained] = {}
+    def prior(self) -> Prior:
+        """What is known of its features before anything is learned."""
+        names = self.feature_names
+        return Prior(
+            signs=tuple(self.sign(name) for name in names),
+            families=tuple(self.family(name) for name in names),
+        )
 
 
-def _learn(
-    metric: Regression,
-    data: Sequence[Judgement],
-    dev: Sequence[Judgement],
-    strengths: Sequence[float],
-    note: str,
-) -> Trained:
-    if not data:
-        raise DataError(f"{metric.name}: there is nothing to learn from (no judgements)")
-    check_targets(np.array([judgement.score for judgement in data]))
-    names = metric.feature_names
-    prior = Prior(
-        signs=tuple(metric.sign(name) for name in names),
-        families=tuple(metric.family(name) for name in names),
-    )
-    information = Information.nothing()
-    if "nist.nist-1" in names:
-        references = dict.fromkeys(r for judgement in data for r in judgement.segment.references)
-        information = Information.of(map(tokens, references))
-    features, targets, groups = _examples(metric, data, information)
-    if dev and len(strengths) > 1:
-        held, held_targets, _ = _examples(metric, dev, information)
-        strengths = (held_out_strength(features, targets, held, held_targets, strengths, prior),)
-    linear = fit(names, features, targets, groups, strengths, prior)
-    return Trained(
-        linear=linear,
-        information=information,
-        encoders={name: load_encoder(name).weights_hash for name in metric.encoders},
-        training={
-            "judgements": len(data), "dev": len(dev), "strength": linear.strength, "data": note,
-        },
-    )  # fmt: skip
+def _judgements(sets: JudgedSets) -> list[Judgement]:
+    return [judgement for one in sets.scores for judgement in one.judgements]
 
 
 def _examples(
@@ -295,48 +249,36 @@ def _examples(
     return metric.features(parts, information), scores, [data[i].lp for i in owner]
 
 
-def _as_checkpoint(metric: str, settings: Mapping[str, Any], trained: Trained) -> Checkpoint:
+def _as_checkpoint(
+    metric: Regression, linear: LinearModel, information: Information, training: Mapping[str, Any]
+) -> Checkpoint:
     """What is stored: numbers in double precision, named coefficients beside them to be read."""
-    coefficients = {k: round(v, 6) for k, v in trained.linear.coefficients.items()}
+    coefficients = {name: round(value, 6) for name, value in linear.coefficients.items()}
     return Checkpoint(
-        metric=metric,
-        config={"settings": dict(settings), "features": list(trained.linear.names)},
-        encoders=trained.encoders,
+        name=metric.name,
+        config={SETTINGS: metric.own_settings, "features": list(linear.names)},
+        encoders={name: load_encoder(name).weights_hash for name in metric.encoders},
         arrays={
-            **trained.linear.arrays,
-            "information_keys": trained.information.keys,
-            "information_counts": trained.information.counts,
-            "information_total": np.array([trained.information.total], dtype=np.int64),
+            **linear.arrays,
+            "information_keys": information.keys,
+            "information_counts": information.counts,
+            "information_total": np.array([information.total], dtype=np.int64),
         },
-        training={**trained.training, "coefficients": coefficients},
+        training={**training, "coefficients": coefficients},
     )
 
 
 @lru_cache(maxsize=16)
-def load_trained(folder: str) -> Trained:
-    """The model in a folder, or one of this process that was not saved."""
-    if folder in _unsaved:
-        return _unsaved[folder]
-    if folder.startswith(UNSAVED):
-        raise UsageError(f"the model {folder} was never saved, and is gone with its process")
-    where = Path(folder)
-    if where.parent == shipped_models() and not where.exists():
-        check_installed(where.name)
-        raise UsageError(
-            f"no weights ship for {where.name}: train it, or name a trained one with model=FOLDER"
-        )
-    stored = read_checkpoint(where)
-    features = read_declared(RegressionConfig, stored, folder).features
-    check_arrays(stored.arrays, ARRAYS, where / WEIGHTS, features=len(features))
+def _restore(stored: Checkpoint, where: str) -> FittedRegression:
+    """The regression of a checkpoint, its numbers checked."""
+    features = read_declared(RegressionConfig, stored, where).features
+    file = Path(where) / WEIGHTS
+    check_arrays(stored.arrays, ARRAYS, file, features=len(features))
     if not (stored.arrays["scale"] > 0).all():
-        raise ModelError(f"{where / WEIGHTS}: scale holds a number that is not above 0")
-    return Trained(
+        raise ModelError(f"{file}: scale holds a number that is not above 0")
+    keys, counts = stored.arrays["information_keys"], stored.arrays["information_counts"]
+    total = int(stored.arrays["information_total"][0])
+    return FittedRegression(
         linear=LinearModel.from_arrays(features, stored.arrays),
-        information=Information(
-            stored.arrays["information_keys"],
-            stored.arrays["information_counts"],
-            int(stored.arrays["information_total"][0]),
-        ),
-        encoders=stored.encoders,
-        training={k: v for k, v in stored.training.items() if k != "coefficients"},
+        information=Information(keys, counts, total),
     )

@@ -51,7 +51,7 @@ class MetricColumn:
         return np.column_stack([scores, np.log(scores + SMALL)])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class LexicalRegression(Regression):
     """A regression on the component scores of lexical metrics, in linear and log space.
 
@@ -79,7 +79,7 @@ class LexicalRegression(Regression):
         return explain(self, segment)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class BLEUR(LexicalRegression):
     """BLEU-n and n-gram precisions, plain and smoothed, and the brevity penalty, regressed."""
 
@@ -88,7 +88,7 @@ class BLEUR(LexicalRegression):
     parts: ClassVar[tuple[Part, ...]] = ("bleu",)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class NISTR(LexicalRegression):
     """NIST-n and information-weighted precisions, regressed.
 
@@ -101,7 +101,7 @@ class NISTR(LexicalRegression):
     parts: ClassVar[tuple[Part, ...]] = ("nist",)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class TERR(LexicalRegression):
     """TER and its four kinds of edits under ten settings of their costs, regressed."""
 
@@ -110,7 +110,7 @@ class TERR(LexicalRegression):
     parts: ClassVar[tuple[Part, ...]] = ("ter",)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class METEORR(LexicalRegression):
     """METEOR, regressed: the same order of segments on the scale of human scores."""
 
@@ -119,7 +119,7 @@ class METEORR(LexicalRegression):
     meteor: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class MTR(LexicalRegression):
     """The components of BLEU, NIST, TER and METEOR in one regression: 85, each also as a log."""
 
@@ -129,7 +129,7 @@ class MTR(LexicalRegression):
     meteor: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RTER(LexicalRegression):
     """Does it mean the same? A regression on entailment features in both directions.
 
@@ -214,7 +214,7 @@ class RTER(LexicalRegression):
         return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class MTRTER(RTER):
     """Surface and meaning: the lexical components and the entailment features in one regression.
 

@@ -4,49 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.data.judgements import JudgementSet
 from tertium.encoders import Encoder, embed, load_encoder
-from tertium.errors import DataError, UsageError
-from tertium.metrics.base.trainable import ComparingMetric, TrainingData, judged_sets
+from tertium.errors import UsageError
+from tertium.metrics.base.references import over_references
+from tertium.metrics.base.trainable import ComparingMetric
 from tertium.metrics.regression import kernel as svr
 from tertium.models.arrays import Like, check_arrays
-from tertium.models.checkpoint import Checkpoint, read_declared
+from tertium.models.checkpoint import Checkpoint, halve, read_declared
 from tertium.models.examples import check_targets, sides_of
-from tertium.models.options import Against
+from tertium.models.options import NEEDS, Against, Options, Recipe, check_against
+from tertium.models.trained import Lesson
+from tertium.registry import Range
+from tertium.runtime import cores
 from tertium.schema import NOT_NEGATIVE, POSITIVE
 from tertium.segment import Segment
 
 Grid = svr.Grid
-GRID = Grid()
 
 
 @dataclass(frozen=True, kw_only=True)
-class SVRConfig:
-    """Which sentence vectors are matched, with what, and the setting that a search chose."""
+class SVRSettings:
+    """Which sentence vectors are matched, and with what."""
 
     encoders: tuple[str, ...] = ("minilm",)
     against: Against = "reference"
-    c: Annotated[float, POSITIVE] = 1.0
-    epsilon: Annotated[float, NOT_NEGATIVE] = 0.1
-    gamma: Annotated[float, POSITIVE] = 0.1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoders", tuple(self.encoders))
         if not self.encoders:
             raise UsageError("svr needs at least one sentence encoder, such as encoders=minilm")
-        if self.against not in ("reference", "source", "both"):
-            raise UsageError(f"against={self.against}: expected reference, source or both")
+        check_against(self.against)
 
     @property
     def needs(self) -> frozenset[str]:
         """What a segment must have."""
-        both = {"reference": ["references"], "source": ["source"], "both": ["references", "source"]}
-        return frozenset(both[self.against])
+        return NEEDS[self.against]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SVRConfig(SVRSettings):
+    """The same with the setting that a search chose."""
+
+    c: Annotated[float, POSITIVE] = 1.0
+    epsilon: Annotated[float, NOT_NEGATIVE] = 0.1
+    gamma: Annotated[float, POSITIVE] = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SVROptions(Options):
+    """How the setting is searched; the defaults are the published grid and folds."""
+
+    folds: Annotated[int, Range(2), "of cross validation"] = 10
+    c: Annotated[tuple[float, ...], "costs of an error to try"] = Grid().c
+    epsilon: Annotated[tuple[float, ...], "errors that cost nothing to try"] = Grid().epsilon
+    gamma: Annotated[tuple[float, ...], "widths of the kernel to try"] = Grid().gamma
+    seed: Annotated[int, "of the folds"] = 1
+
+    @property
+    def grid(self) -> Grid:
+        return Grid(c=self.c, epsilon=self.epsilon, gamma=self.gamma)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,7 +86,16 @@ class SVR(ComparingMetric):
 
     name: ClassVar[str] = "svr"
     title: ClassVar[str] = "SVR"
-    settings: ClassVar[type] = SVRConfig
+    settings: ClassVar[type[Any] | None] = SVRSettings
+    stored: ClassVar[type[Any] | None] = SVRConfig
+    options: ClassVar[type[Any]] = SVROptions
+    recipes: ClassVar[Mapping[str, Recipe]] = {
+        "published": Recipe(
+            says="Shimanaka et al. (2018): ten folds, the published grid", options=SVROptions()
+        ),
+        "ours": Recipe(says="as the one that ships: the published search", options=SVROptions()),
+    }
+    teachers: ClassVar[tuple[str, ...]] = ("scores",)
     citation: ClassVar[str] = """\
 @inproceedings{shimanaka-etal-2018-metric,
     title = "Metric for Automatic Machine Translation Evaluation based on Universal Sentence
@@ -108,53 +139,41 @@ class SVR(ComparingMetric):
             float(arrays["intercept"]),
             config.gamma,
         )
-        return self.reduced(values, owners, len(segments))
+        return over_references(values, owners, self.references)
 
     @classmethod
-    def train(  # type: ignore[override]
-        cls,
-        data: TrainingData,
-        *,
-        dev: TrainingData = (),
-        encoders: Sequence[str] = ("minilm",),
-        against: Against = "reference",
-        grid: svr.Grid = GRID,
-        folds: int = 10,
-        seed: int = 1,
-        threads: int = 2,
-    ) -> Self:
+    def fit(cls, lesson: Lesson) -> Checkpoint:
         """Search the grid by cross validation on judgements, then fit the best setting to all.
 
         `dev` chooses nothing here; what shares a reference with it is left out.
         """
-        blank = SVRConfig(encoders=tuple(encoders), against=against)
-        sets, held = judged_sets(cls.name, data, dev, blank.needs)
-        if sets.comparisons:
-            raise UsageError("svr learns from human scores; it cannot use comparisons")
-        loaded = [load_encoder(name) for name in blank.encoders]
-        vectors, targets = _examples(sets.scores, against, loaded, seed)
+        settings, options = lesson.settings, lesson.options
+        encoders = {name: load_encoder(name) for name in settings.encoders}
+        sets = lesson.data.scores
+        vectors, targets = _examples(sets, settings.against, [*encoders.values()], options.seed)
         distances = svr.squared_distances(*[features(vectors)] * 2)
-        found = svr.search(distances, targets, grid=grid, folds=folds, threads=threads)
-        solution = svr.solve(svr.rbf(distances, found.best.gamma), targets, found.best)
-        return cls.from_checkpoint(
-            Checkpoint(
-                metric=cls.name,
-                config={**asdict(blank), "encoders": list(blank.encoders), **asdict(found.best)},
-                encoders={n: e.weights_hash for n, e in zip(blank.encoders, loaded, strict=True)},
-                arrays={
-                    "vectors": vectors.reshape(len(vectors), -1)[solution.rows],
-                    "coefficients": solution.coefficients,
-                    "intercept": np.array(solution.intercept),
-                },
-                training={
-                    "data": sets.sizes,
-                    "left out for": held.sizes,
-                    "folds": folds,
-                    "seed": seed,
-                    "search": [[asdict(s), value] for s, value in found.scores],
-                },
-            )
+        found = svr.search(
+            distances, targets, grid=options.grid, folds=options.folds, threads=cores()
         )
+        solution = svr.solve(svr.rbf(distances, found.best.gamma), targets, found.best)
+        return Checkpoint(
+            name=cls.name,
+            config={
+                **asdict(settings), "encoders": list(settings.encoders), **asdict(found.best),
+            },
+            encoders={name: encoder.weights_hash for name, encoder in encoders.items()},
+            arrays=halve({
+                "vectors": vectors.reshape(len(vectors), -1)[solution.rows],
+                "coefficients": solution.coefficients,
+                "intercept": np.array(solution.intercept),
+            }),
+            training={
+                "data": lesson.data.sizes,
+                "left out for": lesson.dev.sizes,
+                "options": asdict(options),
+                "search": [[asdict(s), value] for s, value in found.scores],
+            },
+        )  # fmt: skip
 
 
 def _examples(
@@ -162,8 +181,6 @@ def _examples(
 ) -> tuple[Any, FloatArray]:
     """Vectors (n, 1 + sides, d), rounded as they are stored, and targets (n,), shuffled."""
     segments = [j.segment for one in sets for j in one.judgements]
-    if not segments:
-        raise DataError("svr: there is nothing to learn from (no judgements)")
     scores = np.array([j.score for one in sets for j in one.judgements], dtype=np.float64)
     owners, rows = compared_texts(segments, against)
     order = np.random.default_rng(seed).permutation(len(owners))

@@ -1,0 +1,131 @@
+"""`tertium.train`: any learner by its spec, from files or values, by a recipe."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tertium.errors import TertiumError, UnknownNameError, UsageError
+from tertium.models.checkpoint import CONFIG
+from tertium.models.material import TrainingData, training_sets, without_leaks
+from tertium.models.options import Epoch, Option, describe_options
+from tertium.models.trained import Trained
+from tertium.registry import METRICS, RANKERS, read_fields, resolve_scorer, split_spec
+
+RECIPE = "ours"
+SNAPSHOT = "training.safetensors"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a spec, a recipe and options come to: a class, its settings, and how to train it."""
+
+    cls: type[Trained]
+    settings: Mapping[str, Any]
+    options: Any
+
+    @classmethod
+    def make(cls, spec: str, recipe: str = RECIPE, **options: Any) -> Plan:
+        """What the spec says goes before the recipe's settings; options likewise."""
+        learner, texts = find_learner(spec), split_spec(spec)[1]
+        if recipe not in learner.recipes:
+            raise UnknownNameError("recipe", recipe, learner.recipes)
+        preset = learner.recipes[recipe]
+        check_options(learner, options)
+        given = read_fields(learner.settings or learner, learner.name, texts)
+        settings = {**preset.settings, **given}
+        return cls(cls=learner, settings=settings, options=replace(preset.options, **options))
+
+
+def train(
+    spec: str,
+    data: TrainingData,
+    *,
+    dev: TrainingData = (),
+    held_out: TrainingData = (),
+    recipe: str = RECIPE,
+    folder: str | Path | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    **options: Any,
+) -> Any:
+    """Train a metric or a ranker from people's judgements, by the recipe it does best with.
+
+    `spec` is a name with what to choose before training (`esim:encoder=mpnet`), `recipe` one of
+    `ours` and `published`, `options` change it (`describe_options(ESIM.options)` lists them). `dev`
+    chooses; what shares a reference with it or with `held_out` is never trained on. With `folder`
+    the result is saved there, and heads go on where an interrupted training stopped.
+
+        judged = tertium.data.judgements.read_judgements("mine.tsv")
+        metric = tertium.train("bleu-r", judged, folder="models/mine")
+    """
+    plan = Plan.make(spec, recipe, **options)
+    if folder is not None:
+        check_folder(folder)
+    scores, rankings = training_sets(data)
+    held = [one for sets in training_sets(held_out) for one in sets]
+    scores, rankings = without_leaks(scores, rankings, held)
+    return plan.cls.train(
+        [*scores, *rankings],
+        dev=dev,
+        options=plan.options,
+        folder=folder,
+        on_epoch=on_epoch,
+        **plan.settings,
+    )
+
+
+@lru_cache(maxsize=1)
+def learners() -> list[type[Trained]]:
+    """All classes that can be trained here, in the order of their names."""
+    found = []
+    for name in sorted({*METRICS, *RANKERS}):
+        with suppress(TertiumError):  # needs an extra that is not installed, or a sound plugin
+            cls: Any = resolve_scorer(name)
+            found += [cls] if issubclass(cls, Trained) else []
+    return found
+
+
+def find_learner(spec: str) -> type[Trained]:
+    """The class that a spec would train."""
+    name, _ = split_spec(spec)
+    cls: Any = resolve_scorer(name)
+    if not issubclass(cls, Trained):
+        raise UsageError(f"{name} has nothing to learn; `tertium score -m {name}` uses it as it is")
+    learner: type[Trained] = cls
+    return learner
+
+
+def check_options(cls: type[Trained], options: Iterable[str]) -> None:
+    """Refuse options that would be ignored."""
+    read = {field.name for field in fields(cls.options)}
+    unread = ", ".join(_flag(name) for name in options if name not in read)
+    if unread:
+        reads = ", ".join(option.flag for option in options_of(cls))
+        raise UsageError(f"{cls.name} does not read {unread}: leave it out (it reads {reads})")
+
+
+def options_of(cls: type[Trained], recipe: str = RECIPE) -> list[Option]:
+    """What may be said of how a class is trained, with the defaults of a recipe."""
+    return describe_options(cls.recipes[recipe].options)
+
+
+def check_folder(place: str | Path) -> None:
+    """Refuse to write over something that is no training folder."""
+    folder = Path(place)
+    if folder.is_file():
+        raise UsageError(f"{folder} is a file: -o takes a folder")
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise UsageError(f"{folder} cannot be made: {there} is no folder that can be written to")
+    known = (CONFIG, SNAPSHOT)
+    if folder.is_dir() and any(folder.iterdir()) and not any((folder / f).is_file() for f in known):
+        raise UsageError(f"{folder} is not empty and holds no trained metric: give another folder")
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,258 @@
+"""One life of a trained model: learned, held, kept in a folder, found again, equal by its weights.
+
+    esim = ESIM.train(judgements, dev=others)      # an object that can score
+    esim.save("models/esim")
+    load_metric("models/esim") == esim
+
+`model` is where weights come from: empty for those that ship, the name of another that ships, a
+folder, or a mark for a model of this process that was not saved yet. What is learned is a
+`Checkpoint`; metrics and rankers mix `Trained` in, and implement how it is learned (`fit`) and how
+it judges. Nothing here knows a metric.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+from tertium.encoders import Encoder, load_encoder
+from tertium.errors import DataError, ModelError, UsageError
+from tertium.models.card import write_card
+from tertium.models.checkpoint import (
+    CONFIG,
+    Checkpoint,
+    check_encoder,
+    read_checkpoint,
+    read_declared,
+    write_checkpoint,
+)
+from tertium.models.examples import JudgedSets
+from tertium.models.material import TrainingData, judged_sets
+from tertium.models.options import Epoch, Recipe
+from tertium.models.shipped import find_shipped, shipped_models
+from tertium.schema import construct, read_fields
+
+UNSAVED = "unsaved-"
+PLACES = ("model", "folder")  # fields that say where weights lie, and nothing about them
+SETTINGS = "settings"  # where a configuration keeps the fields of what was trained
+
+_unsaved: dict[str, Checkpoint] = {}
+
+
+class EqualByWeights(ABC):
+    """A frozen dataclass with weights: two are equal if they would give equal scores.
+
+    That is, with the same settings and the same weights, wherever these lie. A subclass is declared
+    with `eq=False`, which leaves this equality in place.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def weights_hash(self) -> str:
+        """What stands for all that was learned."""
+
+    @property
+    def own_settings(self) -> dict[str, Any]:
+        """The fields that change a score."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return {f.name: getattr(self, f.name) for f in fields if f.name not in PLACES}
+
+    @property
+    def _places(self) -> list[str]:
+        return [getattr(self, name, "") for name in PLACES]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EqualByWeights) or type(other) is not type(self):
+            return NotImplemented
+        if self.own_settings != other.own_settings:
+            return False
+        # the same place holds the same weights: nothing is read, and nothing need be installed
+        return self._places == other._places or self.weights_hash == other.weights_hash
+
+    def __hash__(self) -> int:
+        return hash((self.name, tuple(self.own_settings.items())))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lesson:
+    """All that `fit` is given.
+
+    `settings` decide what is learned and `options` how; `dev` chooses, and is never trained on;
+    `folder` is where it will be kept, `note` what to remember of the data, `on_epoch` hears of each
+    epoch.
+    """
+
+    settings: Any
+    options: Any
+    data: JudgedSets
+    dev: JudgedSets = field(default_factory=JudgedSets)
+    folder: Path | None = None
+    note: str = ""
+    on_epoch: Callable[[Epoch], None] | None = None
+
+
+class Trained(EqualByWeights):
+    """What learned from people: a frozen dataclass with a field `model`.
+
+    `settings` declares what may be chosen before training (nothing: the fields of the class itself,
+    which are then kept in its folder), `stored` what a folder holds of it where that is more;
+    `options` is the dataclass of how to train, `recipes` are presets of both. `teachers` says what
+    it can learn from.
+    """
+
+    kind: ClassVar[Literal["metric", "ranker"]] = "metric"
+    title: ClassVar[str]
+    settings: ClassVar[type[Any] | None] = None
+    stored: ClassVar[type[Any] | None] = None
+    options: ClassVar[type[Any]]
+    recipes: ClassVar[Mapping[str, Recipe]] = {}
+    teachers: ClassVar[tuple[str, ...]] = ("scores", "comparisons")
+
+    model: str
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, lesson: Lesson) -> Checkpoint:
+        """Learn: the settings and arrays that this class can judge with."""
+
+    @classmethod
+    def train(
+        cls,
+        data: TrainingData,
+        *,
+        dev: TrainingData = (),
+        options: Any = None,
+        folder: str | Path | None = None,
+        note: str = "",
+        on_epoch: Callable[[Epoch], None] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Learn from judgements and comparisons; `dev` chooses, and is never trained on.
+
+        What shares a reference with `dev` is left out. With `folder` it is saved there.
+        """
+        kind: Any = cls.settings or cls
+        chosen = kind(**settings)
+        sets, held = judged_sets(cls.name, data, dev, chosen.needs)
+        cls._check_teachers(sets, held)
+        place = Path(folder) if folder is not None else None
+        trained = cls.from_checkpoint(
+            cls.fit(
+                Lesson(
+                    settings=chosen,
+                    options=options if options is not None else cls.options(),
+                    data=sets,
+                    dev=held,
+                    folder=place,
+                    note=note,
+                    on_epoch=on_epoch,
+                )
+            )
+        )
+        return trained if place is None else trained.save(place)
+
+    @classmethod
+    def _check_teachers(cls, sets: JudgedSets, held: JudgedSets) -> None:
+        """Refuse what it cannot learn from, and nothing at all."""
+        words = {"scores": "human scores", "comparisons": "comparisons"}
+        for kind, name in words.items():
+            if kind not in cls.teachers and (getattr(sets, kind) or getattr(held, kind)):
+                known = " and ".join(words[teacher] for teacher in cls.teachers)
+                raise UsageError(f"{cls.name} learns from {known}; it cannot use {name}")
+        if not sets.all:
+            raise DataError(f"{cls.name}: there is nothing to learn from (no judgements)")
+
+    @property
+    def where(self) -> str:
+        """The folder of its weights, or the mark of some that were not saved."""
+        return find_model(self.model, self.shipped)
+
+    @property
+    def shipped(self) -> str:
+        """The folder of these settings among those that ship."""
+        return self.name
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """What was learned, read when it is first asked for."""
+        found = load_checkpoint(self.where)
+        if found.name != self.name:
+            raise ModelError(f"{self.where} holds a model of {found.name}, not of {self.name}")
+        return found
+
+    @property
+    def weights_hash(self) -> str:
+        return self.checkpoint.hash
+
+    @property
+    def origin(self) -> str:
+        """Where weights came from as a signature says it."""
+        name = Path(self.model).name if self.model else "default"
+        return name.replace(":", "-").replace("|", "-")
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
+        """What a checkpoint makes that lies nowhere but in memory."""
+        mark = UNSAVED + checkpoint.hash[:16]
+        _unsaved[mark] = checkpoint
+        load_checkpoint.cache_clear()
+        return cls.load(mark)
+
+    def save(self, folder: str | Path) -> Self:
+        """Write the model with its card to a folder; what reads it from there."""
+        write_checkpoint(Path(folder), self.checkpoint)
+        write_card(Path(folder), self.title, self.checkpoint)
+        load_checkpoint.cache_clear()
+        return dataclasses.replace(self, model=str(folder))  # type: ignore[type-var]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """What was saved to a folder; what is wrong with it shows here."""
+        where = find_model(str(folder), cls.name)
+        checkpoint = load_checkpoint(where)
+        if checkpoint.name != cls.name:
+            raise ModelError(f"{where} holds a model of {checkpoint.name}, not of {cls.name}")
+        fields: dict[str, Any] = {}
+        file = Path(where) / CONFIG
+        if cls.settings is None:
+            kept = checkpoint.config.get(SETTINGS, {})
+            fields = read_fields(cls, kept, file, f"config.{SETTINGS}", without="model")
+        else:
+            read_declared(cls.stored or cls.settings, checkpoint, where)
+        return construct(cls, {**fields, "model": str(folder)}, file, f"config.{SETTINGS}")
+
+    def frozen(self, name: str, **how: Any) -> Encoder:
+        """The encoder of a name; refused where its weights are not those of training."""
+        encoder = load_encoder(name, **how)
+        check_encoder(name, self.checkpoint.encoders.get(name, ""), encoder.weights_hash)
+        return encoder
+
+
+def find_model(model: str, shipped: str) -> str:
+    """Where a model lies: a mark, a folder, or one that ships, by its name or as the default."""
+    if not model:
+        return str(shipped_models() / shipped)
+    named = shipped_models() / model
+    is_name = not model.startswith(UNSAVED) and Path(model).name == model
+    there = is_name and not (Path(model) / CONFIG).is_file() and named.is_dir()
+    return str(named) if there else model
+
+
+@lru_cache(maxsize=16)
+def load_checkpoint(where: str) -> Checkpoint:
+    """The checkpoint in a folder, or one of this process that was not saved."""
+    if where in _unsaved:
+        return _unsaved[where]
+    if where.startswith(UNSAVED):
+        raise UsageError(f"the model {where} was never saved, and is gone with its process")
+    folder = Path(where)
+    if folder.parent == shipped_models():
+        find_shipped(folder.name)
+    return read_checkpoint(folder)
