@@ -92,6 +92,13 @@ def test_a_script_it_does_not_know_is_counted(e5: Encoder) -> None:
     known = Segment("The cat sleeps.", "猫在睡觉。")
     tibetan = Segment("The cat sleeps.", "བྱི་ལ་ཉལ་འདུག")
     assert not metric.warnings([known])
-    assert metric.warnings([known, tibetan]) == {"language unknown to e5": 1}
+    assert metric.warnings([known, tibetan]) == {
+        "language unknown to e5": 1,
+        "language without a mean": 1,
+    }
     foreign = BERTScore(encoder="e5", against="source", lp="bo-en")
-    assert foreign.warnings([known, tibetan]) == {"language unknown to e5": 2}
+    assert foreign.warnings([known, tibetan]) == {
+        "language unknown to e5": 2,
+        "language without a mean": 2,
+        "text in another language than said": 1,
+    }
