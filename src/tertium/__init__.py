@@ -24,7 +24,7 @@ from tertium.version import __version__
 if TYPE_CHECKING:
     from tertium.data.testset import TestSet
     from tertium.errors import TertiumError
-    from tertium.evaluation.agreement import Agreement, meta_evaluate
+    from tertium.evaluation.agreement import AgreementStudy, meta_evaluate
     from tertium.evaluation.comparison import Comparison, compare
     from tertium.evaluation.explaining import explain
     from tertium.evaluation.ranking import Ranking, rank
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tertium.segment import Judgement, Preference, Segment
 
 _HOMES = {
-    "Agreement": "tertium.evaluation.agreement",
+    "AgreementStudy": "tertium.evaluation.agreement",
     "Comparison": "tertium.evaluation.comparison",
     "Evaluation": "tertium.evaluation.scoring",
     "Explanation": "tertium.metrics.base.explanation",
@@ -65,7 +65,7 @@ _HOMES = {
 }
 
 __all__ = [
-    "Agreement",
+    "AgreementStudy",
     "Comparison",
     "Evaluation",
     "Explanation",

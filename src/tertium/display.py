@@ -15,7 +15,7 @@ SHOWN_BY = {
     "Evaluation": f"{_NOTEBOOK}:show_evaluation",
     "Comparison": f"{_NOTEBOOK}:show_comparison",
     "Ranking": f"{_NOTEBOOK}:show_ranking",
-    "Agreement": f"{_NOTEBOOK}:show_agreement",
+    "AgreementStudy": f"{_NOTEBOOK}:show_agreement",
     "Explanation": f"{_NOTEBOOK}:show_explanation",
 }
 

@@ -12,7 +12,7 @@ HEAVY = ("torch", "transformers", "spacy", "sacrebleu", "sklearn", "matplotlib",
 
 def test_public_names_are_pinned() -> None:
     assert sorted(tertium.__all__) == [
-        "Agreement",
+        "AgreementStudy",
         "Comparison",
         "Evaluation",
         "Explanation",

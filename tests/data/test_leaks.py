@@ -10,7 +10,7 @@ import pytest
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import SHARED, drop_shared, keep_shared, normalise
-from tertium.data.preferences import Comparison, ItemTexts, gather
+from tertium.data.preferences import ItemTexts, PairJudgement, gather
 from tertium.errors import DataError
 from tertium.segment import Judgement, Segment
 
@@ -45,7 +45,7 @@ def test_judgements_with_a_shared_reference_go_and_are_counted() -> None:
 
 def test_comparisons_with_a_shared_reference_go_and_are_counted() -> None:
     texts = {str(n): ItemTexts({"A": "a", "B": "b"}, None, (r,)) for n, r in enumerate("xyz")}
-    pairs = [Comparison(item, "A", "B", 1.0) for item in ("0", "1", "1", "2")]
+    pairs = [PairJudgement(item, "A", "B", 1.0) for item in ("0", "1", "1", "2")]
     rankings = gather(pairs, texts, name="x")
     kept = drop_shared(rankings, [judged("Y")])
     assert [p.item for p in kept] == ["0", "2"]
@@ -55,7 +55,7 @@ def test_comparisons_with_a_shared_reference_go_and_are_counted() -> None:
 
 def test_only_what_was_compared_is_held_out() -> None:
     texts = {str(n): ItemTexts({"A": "a", "B": "b"}, None, (r,)) for n, r in enumerate("xyz")}
-    pairs = [Comparison(item, "A", "B", 1.0) for item in ("0", "1", "2")]
+    pairs = [PairJudgement(item, "A", "B", 1.0) for item in ("0", "1", "2")]
     rankings = gather(pairs, texts, name="x")
     drawn = rankings.select(np.array([1]))
     assert [p.item for p in drop_shared(rankings, [drawn])] == ["0", "2"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.preferences import Comparison, ItemTexts, gather, read_preferences
+from tertium.data.preferences import ItemTexts, PairJudgement, gather, read_preferences
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError
 from tertium.segment import Segment
@@ -116,14 +116,14 @@ def test_without_texts_a_set_still_serves_for_systems(tmp_path: Path) -> None:
 
 
 def test_ties_leave_and_are_counted() -> None:
-    pairs = [Comparison("1", "A", "B", v) for v in (1.0, 0.5, 0.0, 0.5)]
+    pairs = [PairJudgement("1", "A", "B", v) for v in (1.0, 0.5, 0.0, 0.5)]
     found = gather(pairs, TEXTS, name="x").without_ties()
     assert found.verdicts.tolist() == [1.0, 0.0]
     assert found.left_out == {"tie": 2}
 
 
 def test_scores_of_segments_become_a_matrix() -> None:
-    found = gather([Comparison("1", "A", "B", 1.0)], TEXTS, name="x")
+    found = gather([PairJudgement("1", "A", "B", 1.0)], TEXTS, name="x")
     matrix = found.arrange(np.arange(5.0), "metric")
     np.testing.assert_array_equal(matrix.values, [[0, 3], [1, 4], [2, np.nan]])
     with pytest.raises(LengthError, match="4 scores for 5 segments"):

@@ -9,7 +9,7 @@ import pytest
 
 from tertium.linguistics.alignment import (
     NOTHING,
-    Alignment,
+    WordAlignment,
     align,
     align_both,
     candidates,
@@ -74,7 +74,7 @@ def test_the_search_is_exact_on_random_word_orders() -> None:
 def test_both_directions_equal_each_alone(hypothesis: str, premise: str) -> None:
     h, p = sentence_of(hypothesis), sentence_of(premise)
     for joint, alone in zip(align_both(h, p), (align(h, p), align(p, h)), strict=True):
-        assert isinstance(joint, Alignment)
+        assert isinstance(joint, WordAlignment)
         assert (joint.targets, joint.relations, joint.edges) == (
             alone.targets, alone.relations, alone.edges,
         )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.preferences import Comparison, gather
+from tertium.data.preferences import PairJudgement, gather
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.meta.judged import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, JudgedSet
 from tertium.scores import ScoreMatrix
@@ -63,8 +63,8 @@ def test_system_scores_are_given_or_means_of_all_segments():
 
 def test_comparisons_become_indices():
     rankings = gather(
-        [Comparison("1", "A", "B", 1.0), Comparison("1", "B", "C", 0.5),
-         Comparison("2", "C", "A", 0.0)],
+        [PairJudgement("1", "A", "B", 1.0), PairJudgement("1", "B", "C", 0.5),
+         PairJudgement("2", "C", "A", 0.0)],
         name="r",
     )  # fmt: skip
     metric = ScoreMatrix("m", ("A", "B", "C"), np.array([[3.0, 6], [2, 5], [1, 4]]), ("1", "2"))
@@ -87,7 +87,7 @@ def test_systems_can_be_taken_out():
     with pytest.raises(UnknownNameError, match="unknown system of x 'Q'"):
         judged.without(["A", "Q"])
     rankings = gather(
-        [Comparison("1", "A", "B", 1.0), Comparison("1", "B", "C", 0.5)], name="r"
+        [PairJudgement("1", "A", "B", 1.0), PairJudgement("1", "B", "C", 0.5)], name="r"
     )
     compared = JudgedSet.align("x", [], comparisons=rankings).without(["A"])
     assert compared.judged == 1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.preferences import Comparison, gather
+from tertium.data.preferences import PairJudgement, gather
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.meta import acc_eq_calibrated, kendall_strict, pearson, system_accuracy
 from tertium.meta.evaluation import MetaEvaluation
@@ -38,7 +38,7 @@ def make_ranking(name="r"):
     for item in range(40):
         for left, right in (("A", "B"), ("B", "C"), ("A", "C")):
             verdict = rng.choice([1.0, 0.5, 0.0], p=[0.6, 0.2, 0.2])
-            rows.append(Comparison(str(item), left, right, verdict))
+            rows.append(PairJudgement(str(item), left, right, verdict))
     rankings = gather(rows, name=name)
     good = np.array([[3.0], [2], [1]]) + rng.normal(0, 0.3, (3, 40))
     bad = rng.normal(size=(3, 40))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.data.preferences import Comparison, ItemTexts, gather
+from tertium.data.preferences import ItemTexts, PairJudgement, gather
 from tertium.meta import kendall_strict, pearson
 from tertium.models.choice import average_pearson, strict_tau
 from tertium.models.examples import TextTable, compared_pairs, sides_of
@@ -42,7 +42,7 @@ def test_strict_tau_counts_equal_outputs_as_the_meta_evaluation_does() -> None:
         for n in range(20)
     }
     said = [
-        Comparison(str(n), *rng.choice(list(systems), 2, replace=False), verdict)
+        PairJudgement(str(n), *rng.choice(list(systems), 2, replace=False), verdict)
         for n in range(20)
         for verdict in (0.0, 1.0, 1.0, 0.5)
     ]

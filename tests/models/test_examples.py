@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tertium.data.judgements import JudgementSet
-from tertium.data.preferences import Comparison, ItemTexts, RankingSet, gather
+from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
 from tertium.errors import DataError
 from tertium.models.examples import (
     TextTable,
@@ -29,11 +29,11 @@ def rankings() -> RankingSet:
         "2": ItemTexts({"A": "a two", "B": "b two", "C": "c two"}, "s2", ("r two",)),
     }
     said = [
-        Comparison("1", "A", "B", 1.0, "x"),
-        Comparison("1", "B", "A", 0.0, "y"),  # the same said the other way round
-        Comparison("1", "A", "C", 1.0),  # the same text twice: a tie of any metric
-        Comparison("2", "A", "B", 0.5),
-        Comparison("2", "C", "A", 1.0),
+        PairJudgement("1", "A", "B", 1.0, "x"),
+        PairJudgement("1", "B", "A", 0.0, "y"),  # the same said the other way round
+        PairJudgement("1", "A", "C", 1.0),  # the same text twice: a tie of any metric
+        PairJudgement("2", "A", "B", 0.5),
+        PairJudgement("2", "C", "A", 1.0),
     ]
     return gather(said, texts, name="demo")
 
@@ -67,7 +67,7 @@ def test_an_item_of_equal_texts_is_measured_and_not_learned_from() -> None:
         "1": ItemTexts({"A": "same", "B": "same"}, None, ("r",)),
         "2": ItemTexts({"A": "a", "B": "b"}, None, ("r",)),
     }
-    said = [Comparison("1", "A", "B", 1.0), Comparison("2", "A", "B", 1.0)]
+    said = [PairJudgement("1", "A", "B", 1.0), PairJudgement("2", "A", "B", 1.0)]
     one = gather(said, texts, name="demo")
     data = compared_pairs([one], sides_of("reference"), TextTable())
     assert data.weights.sum() == 2

@@ -15,7 +15,7 @@ from tertium.evaluation.scoring import score
 from tertium.meta.judged import JudgedSet
 from tertium.reporting.markup import Markup
 from tertium.reporting.page.explained import Explained
-from tertium.reporting.page.grid import Grid, grid_of_evaluation, grid_of_judged, shares
+from tertium.reporting.page.grid import TranslationGrid, grid_of_evaluation, grid_of_judged, shares
 from tertium.reporting.page.interest import interesting_items, systems_to_explain
 from tertium.reporting.page.payload import encode
 from tertium.scores import ScoreMatrix
@@ -23,11 +23,11 @@ from tertium.segment import Segment
 
 
 @pytest.fixture(scope="module")
-def grid(example: TestSet) -> Grid:
+def grid(example: TestSet) -> TranslationGrid:
     return grid_of_evaluation(score(example, ["chrf", "ter"]))
 
 
-def test_rows_go_item_by_item(grid: Grid, example: TestSet) -> None:
+def test_rows_go_item_by_item(grid: TranslationGrid, example: TestSet) -> None:
     assert len(grid) == 3 * 48
     assert grid.texts[:3] == tuple(example.systems[s][0] for s in ("good", "fair", "poor"))
     assert grid.row(47, 2) == 3 * 48 - 1
@@ -40,7 +40,7 @@ def test_shares_are_ranks_between_0_and_1() -> None:
     assert shares(np.array([1.0, 2.0, 3.0])).tolist() == [0.0, 0.5, 1.0]
 
 
-def test_the_spread_sees_the_direction_of_metrics(grid: Grid) -> None:
+def test_the_spread_sees_the_direction_of_metrics(grid: TranslationGrid) -> None:
     # TER against itself turned over agrees on every row; chrF and TER do not.
     ter = grid.columns[1]
     turned = replace(ter, values=-ter.values, higher_is_better=True)
@@ -48,7 +48,7 @@ def test_the_spread_sees_the_direction_of_metrics(grid: Grid) -> None:
     assert grid.spread.max() > 0.2
 
 
-def test_people_are_matched_by_names(grid: Grid) -> None:
+def test_people_are_matched_by_names(grid: TranslationGrid) -> None:
     people = ScoreMatrix("da", ("poor", "good"), np.array([[1.0, 2.0], [3.0, 4.0]]), ("2", "1"))
     found = grid.with_human(people).human
     assert found is not None
@@ -58,7 +58,7 @@ def test_people_are_matched_by_names(grid: Grid) -> None:
     assert np.isfinite(found).sum() == 4
 
 
-def test_metrics_that_follow_people_do_not_misfit(grid: Grid) -> None:
+def test_metrics_that_follow_people_do_not_misfit(grid: TranslationGrid) -> None:
     column = grid.columns[0]
     same = replace(grid, columns=(column,), human=column.values * 3 + 1)
     assert np.abs(same.misfit).max() == pytest.approx(0)
@@ -66,7 +66,7 @@ def test_metrics_that_follow_people_do_not_misfit(grid: Grid) -> None:
     assert np.nanmax(opposite.misfit) == pytest.approx(1)  # the best by the metric, worst by people
 
 
-def test_warnings_name_the_rows(grid: Grid) -> None:
+def test_warnings_name_the_rows(grid: TranslationGrid) -> None:
     empty = np.flatnonzero(grid.warnings["empty hypothesis"])
     assert [(int(grid.item_of[r]) + 1, grid.systems[grid.system_of[r]]) for r in empty] == [
         (24, "poor")  # examples/README.md: line 24 is empty, line 13 copies the source
@@ -75,7 +75,7 @@ def test_warnings_name_the_rows(grid: Grid) -> None:
     assert [int(grid.item_of[r]) + 1 for r in copied] == [13]
 
 
-def test_interesting_items_come_from_each_list_in_turn(grid: Grid) -> None:
+def test_interesting_items_come_from_each_list_in_turn(grid: TranslationGrid) -> None:
     chosen = interesting_items(grid, 6)
     assert len(chosen) == 6
     assert chosen == sorted(set(chosen))
@@ -104,7 +104,7 @@ def test_a_page_of_judgements_keeps_only_what_is_known() -> None:
     assert twice.label(2) == "segment 2 of de-en, B"
 
 
-def test_the_payload_says_what_tables_say(grid: Grid) -> None:
+def test_the_payload_says_what_tables_say(grid: TranslationGrid) -> None:
     note = Explained(item=1, system=2, title="WMD", html=Markup("<b>x</b>"))
     data = json.loads(zlib.decompress(base64.b64decode(encode(grid, [note]))))
     assert data["systems"] == ["good", "fair", "poor"]

@@ -26,7 +26,7 @@ from tertium.reporting.charts.clouds import (
 from tertium.reporting.charts.curves import curve_chart
 from tertium.reporting.charts.pictures import pair_pictures
 from tertium.reporting.charts.rows import POINTS, density, interval_chart, ridge_chart
-from tertium.reporting.page.grid import Grid, grid_of_evaluation
+from tertium.reporting.page.grid import TranslationGrid, grid_of_evaluation
 
 NAN = float("nan")
 
@@ -139,7 +139,7 @@ def test_the_outermost_translations_are_linked_and_shades_are_counted(example: T
     assert f"darkest shade: {darkest(np.tile(chrf, 4), np.tile(ter, 4))}</figcaption>" in html
 
 
-def repeated(grid: Grid, times: int) -> dict[str, Any]:
+def repeated(grid: TranslationGrid, times: int) -> dict[str, Any]:
     """The columns of a grid, each translation so many times."""
     columns = tuple(replace(c, values=np.tile(c.values, times)) for c in grid.columns)
     rows = {name: np.tile(getattr(grid, name), times) for name in ("system_of", "item_of")}

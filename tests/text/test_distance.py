@@ -17,7 +17,7 @@ from tertium.text.distance import (
     BeamTable,
     BitTable,
     CostTable,
-    Table,
+    EditTable,
     beam,
     beam_is_inert,
 )
@@ -85,7 +85,7 @@ def test_all_tables_choose_the_same_path(reference: list[int], hypothesis: list[
     assert CostTable(reference, hypothesis, (1, 1, 1)).path() == path
 
 
-def unit_cells(reference: list[int], hypothesis: list[int]) -> Table:
+def unit_cells(reference: list[int], hypothesis: list[int]) -> EditTable:
     return CostTable(reference, hypothesis, (1, 1, 1))
 
 
@@ -93,7 +93,7 @@ def unit_cells(reference: list[int], hypothesis: list[int]) -> Table:
 @settings(deadline=None)
 @given(reference=words.filter(bool), hypothesis=words, data=st.data())
 def test_a_changed_ending_is_computed_from_where_it_changed(
-    build: Callable[[list[int], list[int]], Table],
+    build: Callable[[list[int], list[int]], EditTable],
     reference: list[int],
     hypothesis: list[int],
     data: st.DataObject,

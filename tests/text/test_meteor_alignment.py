@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tertium.text import meteor_crowds
 from tertium.text.meteor_alignment import (
     BEAM,
-    Alignment,
     Match,
+    MeteorAlignment,
     align,
     choose,
     count_chunks,
@@ -30,7 +30,7 @@ def stem(word: str) -> str:
     return word.rstrip("s")
 
 
-def places(alignment: Alignment) -> list[tuple[int, int]]:
+def places(alignment: MeteorAlignment) -> list[tuple[int, int]]:
     return [(m.hypothesis_start, m.reference_start) for m in alignment.matches]
 
 

@@ -20,7 +20,7 @@ from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.meta.tasks import STATISTICS
 
 if TYPE_CHECKING:
-    from tertium.evaluation.agreement import Agreement
+    from tertium.evaluation.agreement import AgreementStudy
 
 DESCRIPTION = "Measure how well metrics agree with human judgements, and whether they differ."
 EPILOG = """\
@@ -147,7 +147,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print(args: argparse.Namespace, agreement: Agreement) -> None:
+def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:
     from tertium.reporting.tables import agreements
 
     results, statistics = agreement.results, agreement.statistics

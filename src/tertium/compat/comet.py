@@ -13,22 +13,7 @@ from typing import Any
 
 from tertium.errors import UsageError
 from tertium.metrics.base.metric import Metric, load_metric
-
-
-class Prediction(dict[str, Any]):
-    """COMET's answer: `scores` and `system_score`, as attributes or keys."""
-
-    @property
-    def scores(self) -> list[float]:
-        """The score of each segment."""
-        found: list[float] = self["scores"]
-        return found
-
-    @property
-    def system_score(self) -> float:
-        """The score of all together."""
-        found: float = self["system_score"]
-        return found
+from tertium.metrics.base.peers import Prediction
 
 
 class Model:
@@ -64,8 +49,7 @@ class Model:
             device = _device(gpus, devices, accelerator)
             changes = {"batch_size": batch_size, **({"device": device} if device else {})}
             stack.enter_context(runtime(**changes))
-            found = self.metric.predict(list(samples))
-        return Prediction(scores=found.scores, system_score=found.system_score)
+            return self.metric.predict(list(samples))
 
 
 def download_model(model: str, saving_directory: str | None = None) -> str:

@@ -25,7 +25,7 @@ class CandidateList:
     record: Mapping[str, Any]
     key: str
 
-    def reordered(self, scores: Sequence[float]) -> dict[str, Any]:
+    def reorder(self, scores: Sequence[float]) -> dict[str, Any]:
         """The record with its candidates from best to worst, and `scores` and `order` beside them.
 
         `order` holds the old places, from 0. Equal scores keep their order; a lone candidate's

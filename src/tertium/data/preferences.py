@@ -43,7 +43,7 @@ VERDICTS = {
 }  # fmt: skip
 
 
-class Comparison(NamedTuple):
+class PairJudgement(NamedTuple):
     """One human comparison by name; `verdict` as in `Preference`."""
 
     item: str
@@ -157,7 +157,7 @@ class RankingSet:
 
 
 def gather(
-    comparisons: Iterable[Comparison],
+    comparisons: Iterable[PairJudgement],
     texts: Mapping[str, ItemTexts] | None = None,
     *,
     name: str,
@@ -211,7 +211,7 @@ def read_preferences(
     """
     if isinstance(texts, TestSet):
         texts = texts_of(texts)
-    comparisons: list[Comparison] = []
+    comparisons: list[PairJudgement] = []
     found: dict[str, ItemTexts] = {}
     for number, record in read_records(path, fields):
         columns = _columns(tuple(record))
@@ -296,7 +296,7 @@ def _columns(header: tuple[str, ...]) -> _Columns:
     return _Columns(*(next((known[n] for n in names if n in known), None) for names in wanted))
 
 
-def _comparison(record: Mapping[str, Any], columns: _Columns) -> Comparison:
+def _comparison(record: Mapping[str, Any], columns: _Columns) -> PairJudgement:
     required = columns[:4]
     cells = [str(record[key]) for key in required if key is not None and record[key] is not None]
     if len(cells) < 4 or not all(cells):
@@ -311,11 +311,11 @@ def _comparison(record: Mapping[str, Any], columns: _Columns) -> Comparison:
         verdict = VERDICTS.get(said.strip().lower())
     if verdict is None:
         raise DataError(f"preference {said!r} is none of a, b, tie, {left!r}, {right!r}")
-    return Comparison(item, left, right, verdict, judge)
+    return PairJudgement(item, left, right, verdict, judge)
 
 
 def _note_texts(
-    found: dict[str, ItemTexts], record: Mapping[str, Any], columns: _Columns, pair: Comparison
+    found: dict[str, ItemTexts], record: Mapping[str, Any], columns: _Columns, pair: PairJudgement
 ) -> None:
     """Keep the texts a row carries; one that differs from an earlier row's is refused."""
     sides = {

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from tertium.data.judgements import JudgementSet
-from tertium.data.preferences import Comparison, ItemTexts, RankingSet, gather
+from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
 from tertium.errors import DataError, UsageError
 from tertium.segment import Judgement
 
@@ -88,11 +88,11 @@ def relative_rankings(
                 f"{judgement.system!r}; average the ratings first"
             )
         systems[judgement.system] = judgement
-    comparisons: list[Comparison] = []
+    comparisons: list[PairJudgement] = []
     close = 0
     for item, systems in items.items():
         clear = _clear_pairs(list(systems.values()), difference)
-        comparisons += [Comparison(item, better, worse, 1.0) for better, worse in clear]
+        comparisons += [PairJudgement(item, better, worse, 1.0) for better, worse in clear]
         close += len(systems) * (len(systems) - 1) // 2 - len(clear)
     left_out = Counter(judgements.left_out)
     left_out[f"difference under {difference:g}"] = close

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tertium.data.formats import PathLike, read_table
 from tertium.data.judgements import ANNOTATOR_NAMES, text_of
-from tertium.data.preferences import Comparison, ItemTexts, RankingSet, gather, texts_of
+from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather, texts_of
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
 
@@ -43,7 +43,7 @@ def read_rankings(
     get sets without texts, which serve for scores of systems and agreement of judges. System names
     lose the test set and language pair around them (`newstest2016.uedin.4321.cs-en`).
     """
-    found: dict[str, list[Comparison]] = {}
+    found: dict[str, list[PairJudgement]] = {}
     left_out: dict[str, Counter[str]] = {}
     for number, row in read_table(path, delimiter=","):
         record = {key.lower(): value for key, value in row.items()}
@@ -82,13 +82,13 @@ def _ranked(record: Mapping[str, str], where: str) -> tuple[list[tuple[str, int]
 
 def _pairs(
     record: Mapping[str, str], ranked: list[tuple[str, int]], where: str
-) -> Iterator[Comparison]:
+) -> Iterator[PairJudgement]:
     item = text_of(record, ("srcindex", "segmentid"))
     if not item:
         raise DataError(f"{where}: neither srcIndex nor segmentId says which segment it is")
     judge = text_of(record, ANNOTATOR_NAMES)
     for (left, a), (right, b) in combinations(ranked, 2):
-        yield Comparison(item, left, right, 0.5 if a == b else float(a < b), judge)
+        yield PairJudgement(item, left, right, 0.5 if a == b else float(a < b), judge)
 
 
 def plain_system(name: str) -> str:

@@ -81,19 +81,19 @@ class Body:
 
     def encode(
         self, texts: Sequence[str], *, layers: Sequence[str], sentences: bool, special: bool
-    ) -> Results:
+    ) -> PassResults:
         """Everything that is asked of distinct texts, from one pass."""
         found = self.tokenizer(texts)
         cut = [self.long == "truncate" and len(pieces) > self.room for pieces in found]
         pieces = [p.first(self.room) if c else p for p, c in zip(found, cut, strict=True)]
         around = (len(self.tokenizer.prefix), len(self.tokenizer.suffix)) if special else (0, 0)
-        results = Results.empty(pieces, cut, self.settings, layers, sentences, around)
+        results = PassResults.empty(pieces, cut, self.settings, layers, sentences, around)
         jobs = self._jobs(pieces, sentences)
         self._run_all(results, [[jobs[i] for i in batch] for batch in self._batches(jobs)])
         results.settle(jobs, self.settings.pooling.normalise)
         return results
 
-    def _run_all(self, results: Results, batches: Sequence[Sequence[Job]]) -> None:
+    def _run_all(self, results: PassResults, batches: Sequence[Sequence[Job]]) -> None:
         if self.network.device != "cpu":
             for batch in batches:
                 self._run_or_halve(results, batch)
@@ -122,7 +122,7 @@ class Body:
             limit=1 if network.alone else runtime.batch_size,
         )
 
-    def _run_or_halve(self, results: Results, jobs: Sequence[Job]) -> None:
+    def _run_or_halve(self, results: PassResults, jobs: Sequence[Job]) -> None:
         """Run a batch; where the device has too little memory for it, its halves."""
         try:
             self._run(results, jobs)
@@ -134,7 +134,7 @@ class Body:
         self._run_or_halve(results, jobs[:half])
         self._run_or_halve(results, jobs[half:])
 
-    def _run(self, results: Results, jobs: Sequence[Job]) -> None:
+    def _run(self, results: PassResults, jobs: Sequence[Job]) -> None:
         before, after = self.tokenizer.prefix, self.tokenizer.suffix
         choices = {
             layer: parse_layers(layer, self.settings.depth, str(self.folder))
@@ -155,7 +155,7 @@ class Body:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Results:
+class PassResults:
     """The vectors of one pass, filled in place: token vectors by layer choice, sentence vectors."""
 
     tokens: Mapping[str, Float32Array]
@@ -175,7 +175,7 @@ class Results:
         layers: Sequence[str],
         sentences: bool,
         around: tuple[int, int],
-    ) -> Results:
+    ) -> PassResults:
         names = tuple(names_of(text, around) for text in pieces)
         offsets = offsets_of([len(text) for text in names])
         width = settings.pooling.width(settings.hidden) * sentences

@@ -18,7 +18,7 @@ from tertium.arrays import Float32Array, IntArray
 from tertium.encoders.embeddings import Embeddings, offsets_of
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.weights import file_hash, locate
-from tertium.encoders.word_vectors import Table, files_of, read_table, width_of
+from tertium.encoders.word_vectors import WordTable, files_of, read_table, width_of
 from tertium.errors import MissingResourceError, UsageError
 
 _WORD = re.compile(
@@ -97,7 +97,7 @@ class StaticEncoder:
             yield from (parts if len(parts) > 1 and all(parts) else [form])
 
     @cached_property
-    def _table(self) -> Table:
+    def _table(self) -> WordTable:
         return read_table(self.files, self.weights_hash)
 
 

@@ -16,7 +16,7 @@ from tertium.encoders.embeddings import Embeddings
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.pieces import surely_fits
 from tertium.encoders.settings import ModelSettings, parse_layers, read_settings
-from tertium.encoders.weights import Weights, locate, missing_extras
+from tertium.encoders.weights import WeightFolder, locate, missing_extras
 from tertium.extras import require
 from tertium.runtime import Long, Precision
 
@@ -31,7 +31,7 @@ class Transformer:
     """
 
     name: str
-    weights: Weights
+    weights: WeightFolder
     settings: ModelSettings
     layer: str
     precision: Precision = "fp32"
@@ -156,7 +156,7 @@ def load(
 
 def of_weights(
     name: EncoderName,
-    weights: Weights,
+    weights: WeightFolder,
     *,
     precision: Precision,
     long: Long = "truncate",

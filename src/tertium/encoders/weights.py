@@ -2,7 +2,7 @@
 
 A short name or `hf/NAME` is looked for, in this order, in the models folder, in an installed
 package that carries it (found without importing it), in the Hugging Face cache, and on the Hugging
-Face hub when it can be reached. `dir/PATH` is a folder and nothing else. Weights load from
+Face hub when it can be reached. `dir/PATH` is a folder and nothing else. WeightFolder load from
 safetensors or npz; a pickle can run code when it is loaded and is refused.
 """
 
@@ -43,7 +43,7 @@ class _Index:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weights:
+class WeightFolder:
     """A folder with weights that were checked: where it is, whence it came, and its hash.
 
     `tensors` gives the weights where they do not lie in the folder as they are used.
@@ -56,7 +56,7 @@ class Weights:
     tensors: Tensors | None = None
 
 
-def locate(name: EncoderName) -> Weights:
+def locate(name: EncoderName) -> WeightFolder:
     """The checked weights of an encoder, e.g. of `EncoderName.parse("minilm@4")`.
 
     Raises `MissingResourceError` with the commands that would serve where there are none.
@@ -156,7 +156,7 @@ def _download(hub: str) -> Path | None:
         return None
 
 
-def _checked(folder: Path, origin: str, card: Card | None) -> Weights:
+def _checked(folder: Path, origin: str, card: Card | None) -> WeightFolder:
     """Refuse what is no weights, a pickle, or not what its card says; then hash."""
     files = weight_files(folder, card)
     hashes = {file.name: file_hash(file) for file in files}
@@ -168,7 +168,7 @@ def _checked(folder: Path, origin: str, card: Card | None) -> Weights:
                 f"{hashes[name][:16]}..., expected {expected[:16]}...; it is damaged or another "
                 "version: remove it and install it again"
             )
-    return Weights(folder=folder, origin=origin, hash=joined_hash(hashes), card=card)
+    return WeightFolder(folder=folder, origin=origin, hash=joined_hash(hashes), card=card)
 
 
 def joined_hash(hashes: Mapping[str, str]) -> str:

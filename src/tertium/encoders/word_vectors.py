@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Table:
+class WordTable:
     """The row of each word in a matrix (words, dim)."""
 
     rows: Mapping[str, int]
@@ -42,7 +42,7 @@ def files_of(path: Path) -> tuple[Path, ...]:
     return (path, path.with_suffix(".txt")) if path.suffix == ".npy" else (path,)
 
 
-def read_table(files: Sequence[Path], key: str) -> Table:
+def read_table(files: Sequence[Path], key: str) -> WordTable:
     """The table of some files whose joint hash is `key`."""
     if files[0].suffix == ".npy":
         matrix = np.load(files[0], mmap_mode="r", allow_pickle=False)
@@ -51,7 +51,7 @@ def read_table(files: Sequence[Path], key: str) -> Table:
         matrix, words = _indexed(files[0], key)
     if len(words) != len(matrix):
         raise DataError(f"{files[0]} has {len(matrix)} vectors, {files[-1]} {len(words)} words")
-    return Table(rows=dict(zip(words, range(len(words)), strict=True)), matrix=matrix)
+    return WordTable(rows=dict(zip(words, range(len(words)), strict=True)), matrix=matrix)
 
 
 def read_text(path: Path) -> tuple[Float32Array, list[str]]:

@@ -33,7 +33,7 @@ Sources = PathLike | Sequence[PathLike]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Agreement(Displayed):
+class AgreementStudy(Displayed):
     """What came of people and metrics side by side, and what it was made of.
 
     `results` holds the figures, `sets` people and metrics on the same cells, `people` the
@@ -82,7 +82,7 @@ def meta_evaluate(
     lower_better: Sequence[str] = (),
     seed: int = 12345,
     **choices: Any,
-) -> Agreement:
+) -> AgreementStudy:
     """Measure how well metrics agree with human judgements, and whether they differ.
 
     `human` are files, folders or names of sets in `data`; `metrics` score the judged translations,
@@ -112,7 +112,7 @@ def meta_evaluate(
     chosen = chosen or (("tau-strict",) if ranked else ("pearson",))
     names = [judged.name for judged in sets]
     tasks = [task for s in chosen for task in tasks_for(names, s, level=level, **choices)]
-    return Agreement(
+    return AgreementStudy(
         results=MetaEvaluation(sets, seed=seed).run(tasks), sets=tuple(sets), people=people,
         statistics=chosen, level=where, metrics=tuple(now), lower_better=turned,
     )  # fmt: skip

@@ -104,7 +104,7 @@ def rerank(
     """The records of candidate lists, each with its candidates from best to worst."""
     chosen = load_ranker(ranker) if isinstance(ranker, str) else ranker
     rates = chosen.win_rates([entry.segments for entry in lists])
-    return [e.reordered(r.tolist()) for e, r in zip(lists, rates, strict=True)]
+    return [e.reorder(r.tolist()) for e, r in zip(lists, rates, strict=True)]
 
 
 def mean_scores(spec: str, values: FloatArray, name: str, signature: str = "") -> Scores:

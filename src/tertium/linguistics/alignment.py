@@ -46,7 +46,7 @@ Candidate = tuple[int, float, str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Alignment:
+class WordAlignment:
     """Where each hypothesis node went.
 
     For node i of the hypothesis: `targets[i]` is a premise node or `NOTHING`, `similarity[i]` and
@@ -61,7 +61,7 @@ class Alignment:
     score: float
 
 
-def align(hypothesis: Sentence, premise: Sentence) -> Alignment:
+def align(hypothesis: Sentence, premise: Sentence) -> WordAlignment:
     """The best alignment of the hypothesis to the premise.
 
     >>> from tertium.linguistics.parse import load_parser
@@ -75,7 +75,7 @@ def align(hypothesis: Sentence, premise: Sentence) -> Alignment:
     return solve(hypothesis, premise, candidates(hypothesis, premise))
 
 
-def align_both(left: Sentence, right: Sentence) -> tuple[Alignment, Alignment]:
+def align_both(left: Sentence, right: Sentence) -> tuple[WordAlignment, WordAlignment]:
     """The alignments of left to right and of right to left, comparing each pair of words once."""
     forward = candidates(left, right)
     backward: list[list[Candidate]] = [[] for _ in right.nodes]
@@ -173,7 +173,7 @@ def _compare_quantities(a: Node, b: Node) -> Likeness:
 
 def solve(
     hypothesis: Sentence, premise: Sentence, found: Sequence[list[Candidate]]
-) -> Alignment:
+) -> WordAlignment:
     """The alignment of highest score among the candidates of each node."""
     options = [_states(hypothesis, premise, i, row) for i, row in enumerate(unclaimed(found))]
     parents = [node.parent for node in premise.nodes]
@@ -294,7 +294,7 @@ def _trace(
     parents: list[int],
     roles: list[str],
     score: float,
-) -> Alignment:
+) -> WordAlignment:
     picked = [0] * len(options)
     edges = [""] * len(options)
     for i in order:  # type: ignore[union-attr]
@@ -307,7 +307,7 @@ def _trace(
         if NOTHING not in (a, b):
             edges[i] = _EDGE_NAMES[edge_score(a, b, node.role, parents, roles)]
     taken = [states[k] for states, k in zip(options, picked, strict=True)]
-    return Alignment(
+    return WordAlignment(
         tuple(s[0] for s in taken), tuple(s[2] for s in taken), tuple(s[3] for s in taken),
         tuple(edges), score,
     )  # fmt: skip

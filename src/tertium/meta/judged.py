@@ -23,7 +23,7 @@ NO_SYSTEM_SCORE = "judged system without a metric score"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Comparisons:
+class ComparisonIndex:
     """Human comparisons as indices into systems and items; verdicts as in `Preference`."""
 
     item: IntArray  # (comparisons,)
@@ -53,7 +53,7 @@ class JudgedSet:
     scores: FloatArray  # (metrics, systems, items)
     human_systems: FloatArray  # (systems,)
     system_scores: FloatArray  # (metrics, systems)
-    comparisons: Comparisons | None = None
+    comparisons: ComparisonIndex | None = None
     left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -84,7 +84,7 @@ class JudgedSet:
         compared = self.comparisons
         if compared is not None:
             kept = ~(dropped[compared.left] | dropped[compared.right])
-            compared = Comparisons(item=compared.item[kept], left=compared.left[kept],
+            compared = ComparisonIndex(item=compared.item[kept], left=compared.left[kept],
                                    right=compared.right[kept],
                                    verdicts=compared.verdicts[kept])  # fmt: skip
         return replace(
@@ -185,7 +185,7 @@ def _fit(
         ours, theirs = (matrix.systems, systems) if not here else (labels, items)
         raise DataError(
             f"{name}: none of the {'systems' if not here else 'segments'} that {metric} scored "
-            f"({_some(ours)}) is among those judged ({_some(theirs)})"
+            f"({_first_names(ours)}) is among those judged ({_first_names(theirs)})"
         )
     if here and there:
         (to_row, from_row), (to_column, from_column) = np.array(here).T, np.array(there).T
@@ -214,12 +214,12 @@ def _places(names: Sequence[str]) -> dict[str, int]:
     return {name: n for n, name in enumerate(names)}
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
-def _indexed(rankings: RankingSet) -> Comparisons:
-    return Comparisons(
+def _indexed(rankings: RankingSet) -> ComparisonIndex:
+    return ComparisonIndex(
         item=rankings.item_of[rankings.left],
         left=rankings.system_of[rankings.left],
         right=rankings.system_of[rankings.right],

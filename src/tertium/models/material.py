@@ -9,7 +9,7 @@ import numpy as np
 
 from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import drop_shared
-from tertium.data.preferences import Comparison, ItemTexts, RankingSet, gather
+from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
 from tertium.errors import DataError
 from tertium.models.examples import JudgedSets
 from tertium.segment import Judgement, Preference, Segment
@@ -63,7 +63,7 @@ def _ranking_set(preferences: Sequence[Preference]) -> RankingSet:
         outputs = dict(zip(names, (p.left.hypothesis, p.right.hypothesis), strict=True))
         known = texts[item].outputs if item in texts else {}
         texts[item] = ItemTexts({**known, **outputs}, p.left.source, p.left.references)
-        comparisons.append(Comparison(item, *names, p.verdict, p.judge))
+        comparisons.append(PairJudgement(item, *names, p.verdict, p.judge))
     return gather(comparisons, texts, name="preferences")
 
 

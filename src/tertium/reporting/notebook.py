@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tertium.evaluation.agreement import Agreement
+from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation
@@ -62,7 +62,7 @@ def show_ranking(ranking: Ranking) -> str:
     )
 
 
-def show_agreement(agreement: Agreement) -> str:
+def show_agreement(agreement: AgreementStudy) -> str:
     """A table for each statistic."""
     results = agreement.results
     by_statistic = [

@@ -22,7 +22,7 @@ BEAM_WIDTH = 25
 _INFINITY = 1 << 60
 
 
-class Table(Protocol):
+class EditTable(Protocol):
     """The distances between all beginnings of a hypothesis and of a reference."""
 
     distance: int

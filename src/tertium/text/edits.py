@@ -27,7 +27,7 @@ from tertium.text.distance import (
     BeamTable,
     BitTable,
     CostTable,
-    Table,
+    EditTable,
     beam_is_inert,
 )
 
@@ -121,7 +121,7 @@ def _whole(costs: Costs) -> _Prices:
     return _Prices(*(cost // unit for cost in scaled))
 
 
-def _table(words: list[int], target: list[int], prices: _Prices) -> Table:
+def _table(words: list[int], target: list[int], prices: _Prices) -> EditTable:
     """The quickest of the tables that are exact."""
     if prices != (1, 1, 1, 1):
         return CostTable(target, words, prices[:3])
@@ -131,7 +131,9 @@ def _table(words: list[int], target: list[int], prices: _Prices) -> Table:
     return BeamTable(target, words)
 
 
-def _shift_until_best(table: Table, words: list[int], target: list[int], prices: _Prices) -> int:
+def _shift_until_best(
+    table: EditTable, words: list[int], target: list[int], prices: _Prices
+) -> int:
     """Make the best shift as long as one helps; the number of shifts. The table follows."""
     least = max(prices.shift, 1)
     floor = _floor(words, target, prices)
@@ -233,7 +235,7 @@ def _alignment(path: str) -> tuple[list[int], list[int], list[int]]:
 
 
 def _best_shift(
-    table: Table,
+    table: EditTable,
     words: list[int],
     candidates: list[tuple[int, int, int]],
     gains: tuple[int, int],

@@ -30,7 +30,9 @@ from tertium.text.meteor_search import (
     count_chunks,
 )
 
-__all__ = ["BEAM", "PARAPHRASE", "STAGES", "Alignment", "Match", "align", "choose", "count_chunks"]
+__all__ = [
+    "BEAM", "PARAPHRASE", "STAGES", "Match", "MeteorAlignment", "align", "choose", "count_chunks",
+]  # fmt: skip
 
 # Pairs of words above which a word may have so many candidates that they are not made one by one.
 # Both searches find the same; below it this one is faster.
@@ -38,7 +40,7 @@ CROWDED = 200 * 200
 
 
 @dataclass(frozen=True)
-class Alignment:
+class MeteorAlignment:
     """The chosen matches, in the order of the reference, and the number of chunks they form."""
 
     hypothesis: tuple[str, ...]
@@ -59,7 +61,7 @@ def align(
     senses: Callable[[str], Senses] | None = None,
     paraphrases: Paraphrases | None = None,
     beam: int = BEAM,
-) -> Alignment:
+) -> MeteorAlignment:
     """Align two lists of words.
 
     `stem` gives the stem of a word, `senses` what a word shares with its synonyms, `paraphrases`
@@ -84,7 +86,7 @@ def align(
             candidates += synonym_matches(hypothesis, reference, senses)
         candidates += phrases
         matches = choose(candidates, len(hypothesis), len(reference), beam)
-    return Alignment(hypothesis, reference, matches, count_chunks(matches))
+    return MeteorAlignment(hypothesis, reference, matches, count_chunks(matches))
 
 
 def exact_matches(hypothesis: Sequence[str], reference: Sequence[str]) -> list[Match]:

@@ -16,9 +16,9 @@ from tertium.arrays import IntArray
 from tertium.encoders.cards import CARDS
 from tertium.encoders.embeddings import Embeddings, offsets_of
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.use.network import EMBEDDING, LAYERS, Network
+from tertium.encoders.use.network import EMBEDDING, LAYERS, UniversalNetwork
 from tertium.encoders.use.sentencepiece import UNKNOWN, PieceTokenizer
-from tertium.encoders.weights import Weights, locate, missing_extras
+from tertium.encoders.weights import WeightFolder, locate, missing_extras
 from tertium.errors import UnknownNameError, UsageError
 from tertium.extras import require
 
@@ -36,7 +36,7 @@ class UniversalEncoder:
     computed in numpy, on the CPU, whatever the device.
     """
 
-    weights: Weights
+    weights: WeightFolder
     layer: int
 
     @property
@@ -93,8 +93,8 @@ class UniversalEncoder:
         return PieceTokenizer(self.weights.folder / "sp.model")
 
     @cached_property
-    def _network(self) -> Network:
-        return Network(self.weights.folder / "weights.npz")
+    def _network(self) -> UniversalNetwork:
+        return UniversalNetwork(self.weights.folder / "weights.npz")
 
     def _encode_distinct(self, texts: Sequence[str], tokens: bool, sentences: bool) -> Embeddings:
         found = self._tokenizer.encode(texts)

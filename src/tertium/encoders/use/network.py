@@ -36,7 +36,7 @@ BLOCK_TOKENS = 1_024  # pieces convolved together: what stays in a core's cache
 LAYERS = {0: EMBEDDING, 1: 3 * WIDTH, 2: EMBEDDING + 3 * WIDTH, 3: EMBEDDING}
 
 
-class Network:
+class UniversalNetwork:
     """The weights and the forward pass; numbers of pieces in, vectors out."""
 
     def __init__(self, path: Path) -> None:
@@ -152,7 +152,7 @@ class DistinctPieces:
     The last row of each table is the zero piece, which fills the gaps between texts.
     """
 
-    def __init__(self, network: Network, numbers: IntArray) -> None:
+    def __init__(self, network: UniversalNetwork, numbers: IntArray) -> None:
         self.numbers = numbers
         self.weights = network.weights
         self.embedded = network.embed(numbers)  # (pieces, 512)

@@ -22,10 +22,10 @@ def piece_vectors(chunk: Chunk, place: int) -> tuple[Float32Array, Float32Array]
 def all_cosines(chunk: Chunk, place: int) -> tuple[tuple[float, ...], ...]:
     """The cosine of every piece of the hypothesis with every piece of the other text."""
     left, right = piece_vectors(chunk, place)
-    return rounded(products(left, right))
+    return round_cosines(products(left, right))
 
 
-def rounded(cosines: FloatArray) -> tuple[tuple[float, ...], ...]:
+def round_cosines(cosines: FloatArray) -> tuple[tuple[float, ...], ...]:
     """Cosines as plain numbers of four decimals, which is all that a picture can show."""
     return tuple(tuple(round(value, 4) for value in row) for row in cosines.tolist())
 
@@ -64,7 +64,7 @@ def compare_pieces(
     if all(pieces):
         # (hypothesis pieces, reference pieces)
         similar = products(unit(vectors[0]), unit(vectors[1]))
-        links, cosines = best_partners(similar, ("precision", "recall")), rounded(similar)
+        links, cosines = best_partners(similar, ("precision", "recall")), round_cosines(similar)
     return TextComparison(
         side="reference",
         text=text,

@@ -8,7 +8,6 @@ the shape fits both readings the call is refused until `layout` says which is me
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from tertium.errors import DataError, LengthError, UsageError
@@ -19,12 +18,20 @@ Layout = Literal["auto", "streams", "segments"]
 References = Sequence[str] | Sequence[Sequence[str]]
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """COMET's answer: `scores` per segment and their `system_score`."""
+class Prediction(dict[str, Any]):
+    """COMET's answer: `scores` and `system_score`, as attributes or keys."""
 
-    scores: list[float]
-    system_score: float
+    @property
+    def scores(self) -> list[float]:
+        """The score of each segment."""
+        scores: list[float] = self["scores"]
+        return scores
+
+    @property
+    def system_score(self) -> float:
+        """The score of all together."""
+        score: float = self["system_score"]
+        return score
 
 
 class PeerCalls:
@@ -55,7 +62,7 @@ class PeerCalls:
     def predict(self, data: Sequence[Mapping[str, Any]]) -> Prediction:
         """As COMET's `predict([{"src": ..., "mt": ..., "ref": ...}])`."""
         scores = self.score([_from_mapping(row, n) for n, row in enumerate(data, start=1)])
-        return Prediction(scores.segments.tolist(), scores.system)
+        return Prediction(scores=scores.segments.tolist(), system_score=scores.system)
 
     def compute(
         self,

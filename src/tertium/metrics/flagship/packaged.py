@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from tertium.encoders.weights import Weights, hash_of
+from tertium.encoders.weights import WeightFolder, hash_of
 from tertium.errors import ModelError
 from tertium.models.checkpoint import CONFIG, WEIGHTS
 from tertium.models.shipped import find_shipped
@@ -136,11 +136,11 @@ class Packaged:
         """The encoder's weights, restored when a network is made of them."""
         return self.restored(ENCODER_PREFIX)
 
-    def encoder_weights(self, files: Mapping[str, str]) -> Weights:
+    def encoder_weights(self, files: Mapping[str, str]) -> WeightFolder:
         """The encoder inside: a folder of settings, checked by hash, and weights in memory."""
         for name, digest in files.items():
             self._check(name, digest)
-        return Weights(
+        return WeightFolder(
             folder=self.folder / ENCODER,
             origin="package tertium",
             hash=self.hash,

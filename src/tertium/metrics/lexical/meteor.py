@@ -24,7 +24,7 @@ from tertium.segment import Segment
 from tertium.text import bounds
 from tertium.text.function_words import function_words
 from tertium.text.languages import CODES
-from tertium.text.meteor_alignment import CROWDED, STAGES, Alignment, align
+from tertium.text.meteor_alignment import CROWDED, STAGES, MeteorAlignment, align
 from tertium.text.meteor_tokens import meteor_tokens
 from tertium.text.stems import has_stemmer, stemmer
 
@@ -171,7 +171,7 @@ class METEOR(Metric):
             return meteor_tokens(text, self.code)
         return tuple((text.lower() if self.lowercase else text).split())
 
-    def alignment(self, hypothesis: str, reference: str) -> Alignment:
+    def alignment(self, hypothesis: str, reference: str) -> MeteorAlignment:
         """Which words of the hypothesis stand for which words of the reference, and by what stage.
 
         >>> a = METEOR(synonyms=False).alignment("Two cats sat.", "A cat sat.")
@@ -232,7 +232,7 @@ class METEOR(Metric):
             f"penalty = {float(p.penalty):.3f} chunks = {totals[-1]:.0f}"
         )
 
-    def _align(self, hypothesis: tuple[str, ...], reference: tuple[str, ...]) -> Alignment:
+    def _align(self, hypothesis: tuple[str, ...], reference: tuple[str, ...]) -> MeteorAlignment:
         table = self._table()
         if table is not None and _has_too_many(table, hypothesis, reference):
             table = None
@@ -265,7 +265,7 @@ class METEOR(Metric):
         return meteor_statistics(self.alignment(hypothesis, reference), function_words(self.code))
 
 
-def meteor_statistics(alignment: Alignment, function: frozenset[str]) -> FloatArray:
+def meteor_statistics(alignment: MeteorAlignment, function: frozenset[str]) -> FloatArray:
     """The row of statistics of one alignment, (21,), as `COLUMNS` names them.
 
     A single chunk that covers both sides whole counts as none: METEOR charges nothing for it.

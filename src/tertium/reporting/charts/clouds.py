@@ -53,7 +53,7 @@ def cloud_chart(
     if fit:
         parts += _fit(a, b, plot)
     title = f"{y.name} against {x.name}"
-    return drawing(plot.width, plot.height, title, described(a, b), parts)
+    return drawing(plot.width, plot.height, title, describe(a, b), parts)
 
 
 def length_chart(
@@ -77,7 +77,7 @@ def length_chart(
         line = [(m, q[1]) for m, q in zip(middles, quarters, strict=True)]
         parts.append(element("polyline", points=_points(line, plot), class_="fit"))
     title = f"{score.name} against length"
-    return drawing(plot.width, plot.height, title, described(words, values), parts)
+    return drawing(plot.width, plot.height, title, describe(words, values), parts)
 
 
 def correlation(a: FloatArray, b: FloatArray) -> float:
@@ -94,7 +94,7 @@ def correlation(a: FloatArray, b: FloatArray) -> float:
     return float(x @ y / np.sqrt((x @ x) * (y @ y)))
 
 
-def described(a: FloatArray, b: FloatArray) -> str:
+def describe(a: FloatArray, b: FloatArray) -> str:
     """How close two numbers go together, in words."""
     r = correlation(a, b)
     return f"r = {r:.3f}, n = {len(a):,}" if r == r else f"n = {len(a):,}"

@@ -16,7 +16,7 @@ from tertium.reporting.charts.clouds import (
     cloud_chart,
     correlation,
     darkest,
-    described,
+    describe,
     length_chart,
     outermost,
 )
@@ -24,7 +24,7 @@ from tertium.reporting.charts.curves import curve_chart
 from tertium.reporting.charts.rows import interval_chart, ridge_chart
 from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.page.explained import heat_map
-from tertium.reporting.page.grid import Column, Grid, metric_names
+from tertium.reporting.page.grid import Column, TranslationGrid, metric_names
 
 MOST_PAIRS = 9  # of metrics that are drawn against each other
 MOST_SYSTEM_PICTURES = 24
@@ -32,7 +32,7 @@ MOST_ROWS, FEWEST = 25, 5  # systems in a picture of distributions, segments of 
 
 
 def pictures(
-    grid: Grid,
+    grid: TranslationGrid,
     evaluation: Evaluation | None = None,
     comparison: Comparison | None = None,
     curves: Mapping[str, Curve] | None = None,
@@ -73,7 +73,7 @@ def ranking_pictures(evaluation: Evaluation, comparison: Comparison | None) -> M
     return group("Ranking of systems", f"Best above.{lines}{more}", figures)
 
 
-def distribution_pictures(grid: Grid) -> Markup:
+def distribution_pictures(grid: TranslationGrid) -> Markup:
     """How each system's segment scores are spread under each metric."""
     figures = []
     counts = np.bincount(grid.system_of, minlength=len(grid.systems))
@@ -93,7 +93,7 @@ def distribution_pictures(grid: Grid) -> Markup:
     return group("Distributions", said, figures)
 
 
-def human_pictures(grid: Grid) -> Markup:
+def human_pictures(grid: TranslationGrid) -> Markup:
     """Each metric against what people said, with the fit."""
     if grid.human is None or not np.isfinite(grid.human).any():
         return Markup("")
@@ -117,12 +117,12 @@ def system_pictures(sets: Sequence[JudgedSet]) -> Markup:
             x = Axis(name="human score of a system", values=judged.human_systems)
             chart = cloud_chart(x, Axis(name=name, values=scores), fit=True, names=judged.systems)
             both = known & np.isfinite(scores)
-            close = described(judged.human_systems[both], scores[both])
+            close = describe(judged.human_systems[both], scores[both])
             figures.append(figure(chart, f"{judged.name}, {name}: {close}"))
     return group("Systems: metrics against people", "A dot is a system.", figures)
 
 
-def pair_pictures(grid: Grid) -> Markup:
+def pair_pictures(grid: TranslationGrid) -> Markup:
     """Metrics against each other: the correlations of all, the pictures of the least alike."""
     columns = grid.columns
     if len(columns) < 2 or not len(grid):
@@ -140,7 +140,7 @@ def pair_pictures(grid: Grid) -> Markup:
     return group("Metrics against each other", f"{_sign(figures)}{said}", figures, matrix)
 
 
-def length_pictures(grid: Grid) -> Markup:
+def length_pictures(grid: TranslationGrid) -> Markup:
     """Each metric against the length of the translation."""
     if not any(grid.texts):
         return Markup("")
@@ -154,14 +154,14 @@ def length_pictures(grid: Grid) -> Markup:
 
 
 def translations_figure(
-    grid: Grid, x: Axis, y: Axis, caption: str, *, fit: bool = False
+    grid: TranslationGrid, x: Axis, y: Axis, caption: str, *, fit: bool = False
 ) -> Markup:
     """Two numbers of all translations: a picture, and links to the outermost of them."""
     chart = cloud_chart(x, y, fit=fit, label=grid.label)
     return _with_rows(grid, chart, caption, x, y)
 
 
-def _with_rows(grid: Grid, chart: Markup, caption: str, x: Axis, y: Axis) -> Markup:
+def _with_rows(grid: TranslationGrid, chart: Markup, caption: str, x: Axis, y: Axis) -> Markup:
     """A picture of translations: what its darkest shade counts, or links to its outermost dots."""
     most = darkest(x.values, y.values)
     if most:
@@ -216,4 +216,4 @@ def _r(a: Column, b: Column) -> float:
 
 def _close(values: np.ndarray, column: Column) -> str:
     known = np.isfinite(values) & np.isfinite(column.values)
-    return described(values[known], column.values[known])
+    return describe(values[known], column.values[known])

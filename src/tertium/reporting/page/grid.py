@@ -59,7 +59,7 @@ class About:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Grid:
+class TranslationGrid:
     """Translations in rows: which system, which item, the text, its scores and warnings."""
 
     systems: tuple[str, ...]
@@ -125,7 +125,7 @@ class Grid:
         pairs = zip(self.item_of.tolist(), self.system_of.tolist(), strict=True)
         return {pair: n for n, pair in enumerate(pairs)}
 
-    def with_human(self, human: ScoreMatrix) -> Grid:
+    def with_human(self, human: ScoreMatrix) -> TranslationGrid:
         """The same with what people said, matched by the names of systems and items."""
         labels = human.items or tuple(str(n + 1) for n in range(human.values.shape[1]))
         system = {name: n for n, name in enumerate(human.systems)}
@@ -153,7 +153,7 @@ def shares(values: FloatArray) -> FloatArray:
     return result
 
 
-def grid_of_evaluation(evaluation: Evaluation) -> Grid:
+def grid_of_evaluation(evaluation: Evaluation) -> TranslationGrid:
     """All systems on all segments, item by item."""
     testset, systems = evaluation.testset, evaluation.systems
     size, several = len(testset), len(systems)
@@ -166,7 +166,7 @@ def grid_of_evaluation(evaluation: Evaluation) -> Grid:
         for n in range(size)
     )  # fmt: skip
     texts = tuple(testset.systems[s][n] for n in range(size) for s in systems)
-    grid = Grid(
+    grid = TranslationGrid(
         systems=systems,
         items=items,
         system_of=np.tile(np.arange(several), size),
@@ -200,7 +200,7 @@ def grid_of_judged(
     sets: Sequence[JudgedSet],
     texts: Mapping[str, Mapping[tuple[str, str], Segment]],
     about: Sequence[About] = (),
-) -> Grid:
+) -> TranslationGrid:
     """What people judged, of several sets, each a document; `texts` by set, system and item.
 
     `about` says how the metrics are shown, as far as that is known.
@@ -224,7 +224,7 @@ def grid_of_judged(
                 number = systems.index(judged.systems[s])
                 cells.append((number, len(items) - 1, text, human, scores))
     values = np.array([c[4] for c in cells]).reshape(len(cells), len(metrics))
-    grid = Grid(
+    grid = TranslationGrid(
         systems=tuple(name or "all" for name in systems),
         items=tuple(items),
         system_of=np.array([c[0] for c in cells], dtype=np.int64),
@@ -275,7 +275,7 @@ def _judged_rows(
     return rows
 
 
-def row_warnings(grid: Grid) -> dict[str, BoolArray]:
+def row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:
     """What a reader should know of single translations, by kind; only kinds that occur."""
     items = [grid.items[i] for i in grid.item_of]
     pairs = list(zip(grid.texts, items, strict=True))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.reporting.page.grid import Grid
+from tertium.reporting.page.grid import TranslationGrid
 
 MOST_SYSTEMS = 3  # that are explained on one item
 
 
-def interesting_items(grid: Grid, count: int) -> list[int]:
+def interesting_items(grid: TranslationGrid, count: int) -> list[int]:
     """Up to `count` items, taken in turn from three lists, each with the largest first.
 
     The lists: how far metrics part on a translation, how far they are from people, and how far
@@ -30,7 +30,7 @@ def interesting_items(grid: Grid, count: int) -> list[int]:
     return sorted(chosen)
 
 
-def systems_to_explain(grid: Grid, item: int) -> list[int]:
+def systems_to_explain(grid: TranslationGrid, item: int) -> list[int]:
     """All systems of an item where they are few, else the most disputed, the best, the worst."""
     rows = np.flatnonzero(grid.item_of == item)
     if len(rows) > MOST_SYSTEMS:
@@ -42,7 +42,7 @@ def systems_to_explain(grid: Grid, item: int) -> list[int]:
     return systems
 
 
-def _by_item(grid: Grid, values: FloatArray) -> FloatArray:
+def _by_item(grid: TranslationGrid, values: FloatArray) -> FloatArray:
     """The highest value among an item's rows, (items,); -inf where none is known."""
     result = np.full(len(grid.items), -np.inf)
     known = np.isfinite(values)

@@ -13,7 +13,7 @@ from tertium.data.evidence import read_people
 from tertium.data.formats import PathLike
 from tertium.data.testset import TestSet
 from tertium.errors import TertiumError, UsageError
-from tertium.evaluation.agreement import Agreement
+from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import Comparison, Test, with_tests
 from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import Evaluation, load_metrics, score
@@ -22,7 +22,7 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.progress import track
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
-from tertium.reporting.page.grid import About, Grid
+from tertium.reporting.page.grid import About, TranslationGrid
 from tertium.reporting.page.interest import interesting_items, systems_to_explain
 from tertium.reporting.page.page import Report
 from tertium.reporting.page.reports import agreement_report, evaluation_grid, evaluation_report
@@ -95,7 +95,7 @@ def report_ranking(ranking: Ranking) -> Report:
     return report_results(with_tests(ranking.as_evaluation()), [], ranker=ranking.ranker)
 
 
-def report_agreement(agreement: Agreement) -> Report:
+def report_agreement(agreement: AgreementStudy) -> Report:
     """A page about metrics and people."""
     about = [About(spec=m, name=m, higher_is_better=False) for m in agreement.lower_better]
     about += [
@@ -111,7 +111,9 @@ def report_agreement(agreement: Agreement) -> Report:
     )
 
 
-def _locate_warnings(grid: Grid, evaluation: Evaluation, metrics: Sequence[Metric]) -> Grid:
+def _locate_warnings(
+    grid: TranslationGrid, evaluation: Evaluation, metrics: Sequence[Metric]
+) -> TranslationGrid:
     """The grid with what metrics warn of, row by row; scores only say how often."""
     several = len(evaluation.systems)
     masks: dict[str, BoolArray] = {}
@@ -140,7 +142,11 @@ def _places_of(metric: Metric, kind: str, segments: Sequence[Segment], start: in
 
 
 def explain_items(
-    testset: TestSet, grid: Grid, metrics: Sequence[Metric], ranker: Ranker | None, count: int
+    testset: TestSet,
+    grid: TranslationGrid,
+    metrics: Sequence[Metric],
+    ranker: Ranker | None,
+    count: int,
 ) -> list[Explained]:
     """What metrics and the ranker say of the segments that are worth it."""
     able = [metric for metric in metrics if metric.explains]

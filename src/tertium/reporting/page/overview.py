@@ -13,7 +13,7 @@ from tertium.evaluation.scoring import Evaluation
 from tertium.reporting.charts.axes import Scale
 from tertium.reporting.markup import Markup, element, escape, join
 from tertium.reporting.names import short_names, shown_name
-from tertium.reporting.page.grid import Grid, metric_names
+from tertium.reporting.page.grid import TranslationGrid, metric_names
 from tertium.reporting.tables.evaluations import document_table, pair_table
 from tertium.reporting.tables.html import html_table
 from tertium.reporting.tables.table import Cell, Table
@@ -24,7 +24,9 @@ TRACK = 120  # pixels of the line below a score
 LONGEST_NAME = 28  # letters of a system's name in the table
 
 
-def overview(evaluation: Evaluation, comparison: Comparison | None, grid: Grid) -> Markup:
+def overview(
+    evaluation: Evaluation, comparison: Comparison | None, grid: TranslationGrid
+) -> Markup:
     """The whole section below its heading."""
     parts: list[Markup] = []
     said = findings(evaluation, comparison)
@@ -207,7 +209,7 @@ def _documents(evaluation: Evaluation) -> Markup:
     return element("details", element("summary", title), table)
 
 
-def _warnings(evaluation: Evaluation, grid: Grid) -> Markup:
+def _warnings(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
     """A table of what was counted: systems x kinds."""
     counts: dict[str, list[int]] = {}
     for kind, mask in grid.warnings.items():

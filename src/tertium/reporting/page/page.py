@@ -23,7 +23,7 @@ from tertium.meta.judged import JudgedSet
 from tertium.reporting.charts.pictures import pictures
 from tertium.reporting.markup import Markup, element, escape, join
 from tertium.reporting.page.explained import Explained
-from tertium.reporting.page.grid import Grid
+from tertium.reporting.page.grid import TranslationGrid
 from tertium.reporting.page.overview import overview, signature_list
 from tertium.reporting.page.payload import encode
 from tertium.reporting.tables.html import html_table
@@ -47,7 +47,7 @@ class Report:
     they are about apart; they and the `signatures` stand where there is no evaluation.
     """
 
-    grid: Grid
+    grid: TranslationGrid
     title: str = "Translations judged"
     evaluation: Evaluation | None = None
     comparison: Comparison | None = None

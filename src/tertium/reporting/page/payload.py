@@ -17,18 +17,18 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.reporting.page.explained import Explained
-from tertium.reporting.page.grid import Column, Grid
+from tertium.reporting.page.grid import Column, TranslationGrid
 
 PER_MILLE = 3  # decimals of ranks and their differences
 
 
-def encode(grid: Grid, explained: Sequence[Explained] = ()) -> str:
+def encode(grid: TranslationGrid, explained: Sequence[Explained] = ()) -> str:
     """Everything the segment browser reads, as base64 text."""
     text = json.dumps(contents(grid, explained), ensure_ascii=True, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
 
 
-def contents(grid: Grid, explained: Sequence[Explained]) -> dict[str, Any]:
+def contents(grid: TranslationGrid, explained: Sequence[Explained]) -> dict[str, Any]:
     """The same as plain values; see `script/data.js`, which reads them."""
     documents = list(dict.fromkeys(item.document for item in grid.items))
     number = {name: n for n, name in enumerate(documents)}
@@ -82,7 +82,7 @@ def _human(values: FloatArray) -> dict[str, Any]:
     return {"decimals": decimals, "values": whole(values, decimals)}
 
 
-def _bits(grid: Grid) -> list[int]:
+def _bits(grid: TranslationGrid) -> list[int]:
     """For each row the sum of 2^k over its kinds of warnings; empty where there are none at all."""
     if not grid.warnings:
         return []

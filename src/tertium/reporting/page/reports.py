@@ -16,7 +16,7 @@ from tertium.meta.tasks import Task
 from tertium.reporting.page.explained import Explained
 from tertium.reporting.page.grid import (
     About,
-    Grid,
+    TranslationGrid,
     display_names,
     grid_of_evaluation,
     grid_of_judged,
@@ -35,7 +35,7 @@ SAMPLES = 1000  # of the tests of agreement
 def evaluation_report(
     results: Evaluation | Comparison,
     *,
-    grid: Grid | None = None,
+    grid: TranslationGrid | None = None,
     human: ScoreMatrix | None = None,
     explained: Sequence[Explained] = (),
     curves: Mapping[str, Curve] | None = None,
@@ -60,7 +60,7 @@ def evaluation_report(
     )
 
 
-def evaluation_grid(evaluation: Evaluation, human: ScoreMatrix | None = None) -> Grid:
+def evaluation_grid(evaluation: Evaluation, human: ScoreMatrix | None = None) -> TranslationGrid:
     """The translations of an evaluation with what people said of them."""
     grid = grid_of_evaluation(evaluation)
     return grid.with_human(human) if human is not None else grid

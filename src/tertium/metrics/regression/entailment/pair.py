@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tertium.linguistics.alignment import NOTHING, Alignment, align_both
+from tertium.linguistics.alignment import NOTHING, WordAlignment, align_both
 from tertium.linguistics.graph import Node
 from tertium.linguistics.meaning import Marks
 from tertium.linguistics.sentence import Sentence
@@ -32,7 +32,7 @@ class Pair:
 
     hypothesis: Sentence
     premise: Sentence
-    alignment: Alignment
+    alignment: WordAlignment
     h: tuple[Node, ...]
     p: tuple[Node, ...]
     h_marks: tuple[Marks, ...]
@@ -58,7 +58,7 @@ class Pair:
 NOMINAL = frozenset({"noun", "name", "pronoun", "number"})
 
 
-def make_pair(hypothesis: Sentence, premise: Sentence, alignment: Alignment) -> Pair:
+def make_pair(hypothesis: Sentence, premise: Sentence, alignment: WordAlignment) -> Pair:
     """A pair with its lists filled in."""
     h, p, targets = hypothesis.graph.nodes, premise.graph.nodes, alignment.targets
     aligned = tuple((i, j) for i, j in enumerate(targets) if j != NOTHING)

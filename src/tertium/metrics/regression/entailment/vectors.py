@@ -16,21 +16,18 @@ from tertium.arrays import Float32Array
 from tertium.encoders.encoder import EncoderName, load_encoder
 from tertium.encoders.stream import embed
 from tertium.linguistics.graph import Graph, Node
-from tertium.linguistics.sentence import Vectors
+from tertium.linguistics.sentence import NodeVectors, Vectors
 
 STATIC = frozenset({"glove", "file"})
 MOST_WORDS = 100_000  # remembered; all are forgotten when there are more
 _MARKS = ("##", "\u2581", "\u0120", "</w>")
 
 
-class NodeVectors(Protocol):
-    """Unit vectors of the nodes of a graph."""
+class PreparableVectors(NodeVectors, Protocol):
+    """Unit vectors of the nodes of graphs, many made at once."""
 
     def prepare(self, texts: Sequence[str]) -> None:
         """Make what these texts need in one go."""
-
-    def __call__(self, graph: Graph) -> Vectors:
-        """A unit vector for each node, zeros where it has none, (nodes, dim)."""
 
 
 class StaticVectors:
@@ -133,7 +130,7 @@ def _characters(graph: Graph, node: Node) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4)
-def node_vectors(encoder: str) -> NodeVectors:
+def node_vectors(encoder: str) -> PreparableVectors:
     """The vectors of an encoder, shared within a process."""
     return StaticVectors(encoder) if is_static(encoder) else ContextVectors(encoder)
 
