@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tertium.linguistics.analysis import Analysis
 from tertium.linguistics.graph import Graph, Node, build_graph
 from tertium.linguistics.meaning import Marks, interpret
-from tertium.linguistics.similarity import BRIDGES, Profile, profile
+from tertium.linguistics.similarity import BRIDGES, WordProfile, profile
 
 Vectors = NDArray[np.float32]
 
@@ -36,7 +36,7 @@ class Sentence:
 
     graph: Graph
     marks: tuple[Marks, ...]
-    profiles: tuple[Profile, ...]
+    profiles: tuple[WordProfile, ...]
     vectors: Vectors
     initials: dict[str, int]
     contents: tuple[int, ...]

@@ -43,7 +43,7 @@ UNLIKE = Likeness(0.0, "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Profile:
+class WordProfile:
     """What one lemma brings to a comparison: its senses, what is above them, what is tied to them.
 
     One object for each lemma and kind (see `profile`), compared by identity.
@@ -63,7 +63,7 @@ class Profile:
 
 
 @lru_cache(maxsize=1 << 16)
-def profile(lemma: str, kind: str) -> Profile:
+def profile(lemma: str, kind: str) -> WordProfile:
     """The profile of a lemma of a kind (noun, verb ...)."""
     pos = POS_OF.get(kind)
     wordnet = load_wordnet()
@@ -71,9 +71,9 @@ def profile(lemma: str, kind: str) -> Profile:
     parts = frozenset(lemma.split("_")) if "_" in lemma else NO_WORDS
     pieces = frozenset(lemma[i : i + 3] for i in range(len(lemma) - 2))
     if not rows or pos is None:
-        return Profile(lemma=lemma, known=False, pieces=pieces, parts=parts)
+        return WordProfile(lemma=lemma, known=False, pieces=pieces, parts=parts)
     above = frozenset(a for r in rows for a, d in wordnet.ancestors(r).items() if 0 < d <= CLIMB)
-    return Profile(
+    return WordProfile(
         lemma=lemma,
         known=True,
         senses=frozenset(rows),
@@ -93,7 +93,7 @@ def _targets(wordnet: WordNet, rows: tuple[int, ...], *relations: Relation) -> f
 
 
 @lru_cache(maxsize=1 << 17)
-def relate(a: Profile, b: Profile) -> Likeness:
+def relate(a: WordProfile, b: WordProfile) -> Likeness:
     """How two content words are related by form and dictionary; direction matters for hypernyms.
 
     `hypernym` says that the second word is the more general.
@@ -118,7 +118,7 @@ def relate(a: Profile, b: Profile) -> Likeness:
     return UNLIKE
 
 
-def _dictionary_relation(a: Profile, b: Profile) -> str:
+def _dictionary_relation(a: WordProfile, b: WordProfile) -> str:
     if not (a.opposites.isdisjoint(b.senses) and b.opposites.isdisjoint(a.senses)):
         return "antonym"
     derived = not (a.derived.isdisjoint(b.senses) and b.derived.isdisjoint(a.senses))
@@ -136,7 +136,7 @@ def _dictionary_relation(a: Profile, b: Profile) -> str:
     return "" if a.parents.isdisjoint(b.parents) else "sibling"
 
 
-def _spelling(a: Profile, b: Profile) -> Likeness:
+def _spelling(a: WordProfile, b: WordProfile) -> Likeness:
     """Names and unknown words: the share of letter trigrams they have in common (Dice)."""
     if not a.pieces or not b.pieces:
         return UNLIKE
