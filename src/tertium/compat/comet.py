@@ -1,16 +1,18 @@
 """COMET's way to load a model and predict, for tertium's metrics.
 
 Replace `from comet import ...` by `from tertium.compat.comet import ...` and name one of tertium's
-metrics. COMET's own checkpoints are neither here nor stood in for: a score under their name would
-not be theirs.
+metrics, or the folder of a checkpoint of COMET (`comet_metric`). What is not here is not stood in
+for: a score under its name would not be its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
+from tertium.compat.comet_metric import COMET
 from tertium.errors import UsageError
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.base.peers import Prediction
@@ -54,10 +56,13 @@ class Model:
 
 def download_model(model: str, saving_directory: str | None = None) -> str:
     """The path of a model: a metric's spec, or the folder of a trained one. Nothing is fetched."""
+    if _checkpoint_folder(model):
+        return model
     if model.lower().startswith(("unbabel/", "wmt2", "eamt22")) or "comet" in model.lower():
         raise UsageError(
             f"{model!r} is a checkpoint of COMET, and tertium does not carry those: choose one of "
-            "its metrics, such as tertium-small, esim or sentsim (`tertium list`)"
+            "its metrics, such as tertium-small, esim or sentsim (`tertium list`), or give the "
+            "folder of a checkpoint that is on this machine"
         )
     load_metric(model)  # an unknown name fails here, with what was meant
     return model
@@ -73,7 +78,14 @@ def load_from_checkpoint(checkpoint_path: str, **ignored: Any) -> Model:
     unknown = set(ignored) - {"reload_hparams", "strict", "local_files_only"}
     if unknown:
         raise UsageError(f"load_from_checkpoint has no {', '.join(sorted(unknown))} here")
-    return Model(load_metric(checkpoint_path))
+    folder = _checkpoint_folder(checkpoint_path)
+    return Model(COMET(model=str(folder)) if folder else load_metric(checkpoint_path))
+
+
+def _checkpoint_folder(path: str) -> Path | None:
+    """The folder of a COMET checkpoint that is named, or one whose `checkpoints/model.ckpt` is."""
+    candidates = (Path(path), *list(Path(path).parents)[1:2])
+    return next((place for place in candidates if (place / "hparams.yaml").is_file()), None)
 
 
 def _device(gpus: int | None, devices: Sequence[int] | None, accelerator: str) -> str | None:

@@ -1,0 +1,207 @@
+"""COMET: a published estimator (Rei et al. 2020, 2022), read from a folder of its checkpoint.
+
+    FOLDER/hparams.yaml         COMET's own settings
+    FOLDER/model.safetensors    its weights, converted once from checkpoints/model.ckpt
+    FOLDER/encoder/             config.json and tokenizer of the encoder it was trained from
+
+`unbabel-comet` loads a checkpoint as a pickle, which can run code, and asks for versions of numpy
+and transformers that are years old. So it is not called: what its models compute is a page of
+arithmetic (`comet_network`), and only weights are taken from a checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.cache.folders import hub_folder
+from tertium.encoders.weights import file_hash
+from tertium.errors import MissingResourceError, ModelError
+from tertium.extras import explain_missing
+from tertium.metrics.base.metric import REFERENCES, SOURCE, SegmentMetric
+from tertium.runtime import Precision, current_runtime
+from tertium.schema import read
+from tertium.segment import Segment
+
+if TYPE_CHECKING:
+    from tertium.compat.comet_network import Estimator
+
+Kind = Literal["regression_metric", "referenceless_regression_metric", "unified_metric"]
+NEEDS: Mapping[tuple[str, ...], frozenset[str]] = {
+    ("mt", "src", "ref"): REFERENCES | SOURCE,
+    ("mt", "src"): SOURCE,
+    ("mt", "ref"): REFERENCES,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hyperparameters:
+    """What COMET's `hparams.yaml` says of how a score is computed; the rest is of training."""
+
+    class_identifier: Kind
+    encoder_model: str = "XLM-RoBERTa"
+    pretrained_model: str = ""
+    pool: Literal["avg", "cls", "max"] = "avg"
+    layer: str = "mix"
+    layer_transformation: Literal["softmax", "sparsemax", "sparsemax_patch"] = "softmax"
+    layer_norm: bool = True
+    hidden_sizes: tuple[int, ...] = (3072, 1024)
+    activations: str = "Tanh"
+    final_activation: str | None = None
+    input_segments: tuple[str, ...] = ("mt", "src", "ref")
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The texts that are read: mt, src and ref, or some of them."""
+        if self.class_identifier == "referenceless_regression_metric":
+            return ("mt", "src")
+        return self.input_segments if self.unified else ("mt", "src", "ref")
+
+    @property
+    def unified(self) -> bool:
+        """Whether texts are read together, as one row; else each by itself."""
+        return self.class_identifier == "unified_metric"
+
+
+@dataclass(frozen=True, kw_only=True)
+class COMET(SegmentMetric):
+    """What a COMET checkpoint predicts, on the scale that it learned; higher is better.
+
+    Regression estimators (wmt20-comet-da, wmt22-comet-da), those without references
+    (wmt20-comet-qe-da) and unified ones (wmt22-cometkiwi-da). With several references a segment
+    has its `best` score or the `mean`. `model` is the folder, `precision` the encoder's.
+
+    Relatives: `tertium-small` and `esim` learned from the same kind of judgements, and ship.
+    """
+
+    name: ClassVar[str] = "comet"
+    title: ClassVar[str] = "COMET"
+    citation: ClassVar[str] = """@inproceedings{rei-etal-2022-comet,
+  title = {{COMET}-22: {U}nbabel-{IST} 2022 Submission for the Metrics Shared Task},
+  author = {Rei, Ricardo and C. de Souza, Jos{\\'e} G. and Alves, Duarte and Zerva, Chrysoula and
+            Farinha, Ana C and Glushkova, Taisiya and Lavie, Alon and Coheur, Luisa and
+            Martins, Andr{\\'e} F. T.},
+  booktitle = {Proceedings of the Seventh Conference on Machine Translation (WMT)},
+  year = {2022},
+  pages = {578--585},
+}"""
+
+    model: str = ""
+    references: Literal["best", "mean"] = "best"
+    precision: Precision = "fp32"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        if not self.model:
+            return REFERENCES | SOURCE
+        return NEEDS[read_hyperparameters(self._folder).inputs]
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return (f"comet@{file_hash(weights_file(self._folder))[:8]}",)
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        name = self._folder.name.replace(":", "-").replace("|", "-")
+        weights = self.learned[0].replace("comet", name)
+        return {"weights": weights, "references": self.references, "prec": self.precision}
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        inputs = read_hyperparameters(self._folder).inputs
+        rows: list[tuple[str, ...]] = []
+        owners: list[int] = []
+        for number, segment in enumerate(segments):
+            for reference in segment.references if "ref" in inputs else ("",):
+                texts = {"mt": segment.hypothesis, "src": segment.source or "", "ref": reference}
+                rows.append(tuple(texts[name] for name in inputs))
+                owners.append(number)
+        scores = self._estimator.predict(rows)
+        starts = np.searchsorted(owners, np.arange(len(segments)))
+        if self.references == "best":
+            best: FloatArray = np.maximum.reduceat(scores, starts)
+            return best
+        sums: FloatArray = np.add.reduceat(scores, starts) / np.bincount(owners)
+        return sums
+
+    @property
+    def _folder(self) -> Path:
+        if not self.model:
+            raise MissingResourceError(
+                "comet has no model of its own: name the folder of a checkpoint with "
+                "comet:model=FOLDER, whose hparams.yaml it reads"
+            )
+        return Path(self.model).expanduser()
+
+    @property
+    def _estimator(self) -> Estimator:
+        weights = file_hash(weights_file(self._folder))
+        return _estimator(self._folder, weights, self.precision, current_runtime().device)
+
+
+@lru_cache(maxsize=2)
+def _estimator(folder: Path, weights: str, precision: Precision, device: str) -> Estimator:
+    """The network of a folder, loaded once a process; `weights` is their hash."""
+    with explain_missing(f"comet:model={folder}"):
+        from tertium.compat.comet_network import Estimator
+
+        told = read_hyperparameters(folder)
+        return Estimator(
+            told, weights_file(folder), encoder_folder(folder, told),
+            precision=precision, device=device,
+        )  # fmt: skip
+
+
+def read_hyperparameters(folder: Path) -> Hyperparameters:
+    """The settings of a folder; what decides a score and is not known here is refused."""
+    with explain_missing("comet"):
+        import yaml
+    file = folder / "hparams.yaml"
+    try:
+        told: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        said = str(error).partition("\n")[0]
+        raise ModelError(f"{file} cannot be read ({said}): not a checkpoint of COMET") from None
+    if not isinstance(told, dict):
+        raise ModelError(f"{file} holds no settings: not a checkpoint of COMET")
+    known = {field.name for field in fields(Hyperparameters)}
+    chosen = {key: value for key, value in told.items() if key in known and value is not None}
+    chosen["layer"] = str(told.get("sent_layer", told.get("layer", "mix")))
+    if told.get("class_identifier") == "unified_metric":
+        chosen["pool"] = "cls"  # whatever the file says: a row's first state is judged
+    found = read(Hyperparameters, chosen, file)
+    if found.inputs not in NEEDS:
+        given = "+".join(found.inputs)
+        raise ModelError(f"{file}: input_segments are {given}, expected mt+src+ref, mt+src, mt+ref")
+    if found.unified and not found.encoder_model.startswith("XLM-RoBERTa"):
+        raise ModelError(f"{file}: unified metrics over {found.encoder_model} are not read here")
+    return found
+
+
+def weights_file(folder: Path) -> Path:
+    """The weights of a folder; a checkpoint that was not converted is refused with the way to."""
+    for file in (folder / "model.safetensors", folder / "checkpoints" / "model.safetensors"):
+        if file.is_file():
+            return file
+    if (folder / "checkpoints" / "model.ckpt").is_file():
+        raise ModelError(
+            f"{folder} has its weights only as checkpoints/model.ckpt, a pickle, which can run "
+            "code when it is loaded: convert them to model.safetensors (docs/metrics/comet.md)"
+        )
+    raise MissingResourceError(f"{folder} holds no model.safetensors: no checkpoint of COMET")
+
+
+def encoder_folder(folder: Path, told: Hyperparameters) -> Path:
+    """Where settings and tokenizer of the encoder lie: in the folder, or in the hub's cache."""
+    hub = hub_folder() / f"models--{told.pretrained_model.replace('/', '--')}" / "snapshots"
+    for place in (folder / "encoder", *sorted(hub.glob("*"))):
+        if (place / "config.json").is_file() and any(place.glob("tokenizer*")):
+            return place
+    raise MissingResourceError(
+        f"{folder} was trained from {told.pretrained_model or 'an encoder it does not name'}: put "
+        f"its config.json, tokenizer.json and tokenizer_config.json into {folder / 'encoder'}"
+    )

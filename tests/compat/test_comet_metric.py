@@ -1,0 +1,205 @@
+"""COMET's estimators, read from a folder: the numbers of unbabel-comet 2.2.7.
+
+Expected scores are those of its models (`prepare_sample`, `predict_step`) over the same tiny
+folders, row by row, with torch 2.13 and transformers 5.22; its batches agree to 1e-6.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.compat.tiny_comet import save_checkpoint, save_comet
+
+from tertium.compat import comet
+from tertium.compat.comet_metric import COMET
+from tertium.errors import DataError, MissingResourceError, ModelError, NeedsError
+from tertium.registry import METRICS
+from tertium.runtime import runtime
+from tertium.segment import Segment
+from tertium.testing import check_metric
+
+pytest.importorskip("transformers")
+
+SEGMENTS = [
+    Segment("the cat sat on the mat", "a cat on mat .", ("the cat sat on a mat .",)),
+    Segment("a dog barked loudly !", "unseen dogs barked", ("the dog barked",)),
+    Segment("", "a house", ("the big house",)),
+    Segment("the " * 24 + "cat", "go home", ("went home",)),  # longer than the encoder
+]
+EXPECTED: list[tuple[str, dict[str, Any], list[float]]] = [
+    ("regression_metric", {}, [1.099211, 1.184829, 1.084556, 1.156693]),
+    (
+        "regression_metric",
+        {"layer_transformation": "sparsemax", "layer_norm": False, "pool": "max"},
+        [2.023504, 2.079220, 1.932204, 1.698266],
+    ),
+    (
+        "regression_metric",
+        {"layer": 2, "pool": "cls"},
+        [-0.275741, -0.087217, 0.088163, -0.295702],
+    ),
+    ("referenceless_regression_metric", {}, [0.903851, 0.715303, 0.615975, 0.859870]),
+    (
+        "unified_metric",
+        {"input_segments": ["mt", "src"], "layer_transformation": "sparsemax_patch"},
+        [1.023321, 1.027771, 1.018998, 1.026926],
+    ),
+    (
+        "unified_metric",
+        {"input_segments": ["mt", "src", "ref"], "final_activation": "Sigmoid"},
+        [0.736550, 0.736085, 0.734513, 0.736397],
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_comet(tmp_path_factory.mktemp("comet") / "tiny-comet-da")
+
+
+@pytest.fixture
+def copy(folder: Path, tmp_path: Path) -> Path:
+    """A folder to damage."""
+    return Path(shutil.copytree(folder, tmp_path / "copy"))
+
+
+@pytest.mark.parametrize(("kind", "changes", "expected"), EXPECTED)
+def test_scores_are_those_of_comet(
+    kind: str, changes: dict[str, Any], expected: list[float], tmp_path: Path
+) -> None:
+    metric = COMET(model=str(save_comet(tmp_path / "model", kind, **changes)))
+    np.testing.assert_allclose(metric.score(SEGMENTS).segments, expected, atol=2e-6)
+
+
+def test_comet_keeps_the_laws_of_metrics_but_knows_no_language(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tertium.testing
+
+    laws = [law for law in tertium.testing.LAWS if law.__name__ != "good_beats_bad"]
+    monkeypatch.setattr(tertium.testing, "LAWS", laws)  # random weights prefer nothing
+    monkeypatch.setitem(METRICS.builtin, "comet", "tertium.compat.comet_metric:COMET")  # type: ignore[index]
+    check_metric(COMET(model=str(folder)))
+    check_metric(f"comet:model={folder},references=mean")
+
+
+def test_batches_and_threads_change_no_bit(folder: Path) -> None:
+    metric, many = COMET(model=str(folder)), [*SEGMENTS * 3, *SEGMENTS[:1]]
+    with runtime(threads=1, batch_size=1):
+        alone = metric.statistics(many)
+    with runtime(threads=3, batch_size=8):
+        np.testing.assert_array_equal(metric.statistics(many), alone)
+
+
+def test_several_references(folder: Path) -> None:
+    texts = ("the cat sat", "a dog")
+    both = [Segment("the cat", "a cat", texts), SEGMENTS[0]]
+    alone = [Segment("the cat", "a cat", (text,)) for text in texts]
+    each = COMET(model=str(folder)).score(alone).segments
+    assert COMET(model=str(folder)).score(both).segments[0] == max(each)
+    mean = COMET(model=str(folder), references="mean").score(both).segments[0]
+    assert mean == pytest.approx(np.mean(each))
+
+
+def test_what_it_needs_is_its_models_to_say(tmp_path: Path) -> None:
+    kiwi = save_comet(tmp_path / "kiwi", "unified_metric", input_segments=["mt", "src"])
+    assert COMET(model=str(kiwi)).needs == {"source"}
+    with pytest.raises(NeedsError, match="needs the source"):
+        COMET(model=str(kiwi)).score([Segment("a", None, ("b",))])
+    assert COMET().needs == {"source", "references"}
+
+
+def test_signature_and_hash_follow_the_weights(folder: Path, copy: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    metric = COMET(model=str(folder))
+    name, digest = metric.learned[0].split("@")
+    assert (name, len(digest)) == ("comet", 8)
+    assert f"|weights:tiny-comet-da@{digest}|" in metric.signature(SEGMENTS)
+    weights = load_file(copy / "model.safetensors")
+    weights["estimator.ff.6.bias"] += 1
+    save_file(weights, copy / "model.safetensors")
+    changed = COMET(model=str(copy))
+    assert changed.learned != metric.learned
+    moved = changed.score(SEGMENTS).segments - metric.score(SEGMENTS).segments
+    np.testing.assert_allclose(moved, 1, atol=1e-5)
+
+
+def test_a_checkpoint_is_not_unpickled(copy: Path) -> None:
+    save_checkpoint(copy)
+    with pytest.raises(ModelError, match=r"only as checkpoints/model.ckpt, a pickle.*convert"):
+        COMET(model=str(copy)).score(SEGMENTS)
+
+
+HPARAMS = {
+    "pool: [1": "hparams.yaml cannot be read",
+    "- 1": "holds no settings",
+    "class_identifier: xcomet_metric": "class_identifier is the text 'xcomet_metric'",
+    "class_identifier: unified_metric\ninput_segments: [src]": "input_segments are src, expected",
+    "class_identifier: unified_metric\nencoder_model: BERT": "over BERT are not read",
+    "class_identifier: regression_metric\npool: default": "pool is the text 'default'",
+    "class_identifier: regression_metric\nlayer: 9": "asks for layer 9 of 3",
+    "class_identifier: regression_metric\nactivations: Swish": "names the activation 'Swish'",
+    "class_identifier: regression_metric\nhidden_sizes: [5]": "do not fit|has no|has 'ff",
+}
+
+
+@pytest.mark.parametrize("content", HPARAMS)
+def test_settings_that_do_not_fit_are_refused(copy: Path, content: str) -> None:
+    (copy / "hparams.yaml").write_text(content)
+    with pytest.raises(ModelError, match=HPARAMS[content]):
+        COMET(model=str(copy)).score(SEGMENTS)
+
+
+def test_what_is_missing_is_said(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(copy / "hub"))
+    shutil.rmtree(copy / "encoder")
+    with pytest.raises(MissingResourceError, match="was trained from tiny: put"):
+        COMET(model=str(copy)).score(SEGMENTS)
+    (copy / "hparams.yaml").unlink()
+    with pytest.raises(ModelError, match="not a checkpoint of COMET"):
+        COMET(model=str(copy)).score(SEGMENTS)
+    with pytest.raises(MissingResourceError, match="name the folder of a checkpoint"):
+        COMET().score(SEGMENTS)
+
+
+@pytest.mark.parametrize("drop", ["estimator.ff.0.bias", "layerwise_attention.gamma"])
+def test_incomplete_weights_are_refused(copy: Path, drop: str) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    weights = load_file(copy / "model.safetensors")
+    del weights[drop]
+    save_file(weights, copy / "model.safetensors")
+    with pytest.raises(ModelError, match="missing"):
+        COMET(model=str(copy)).score(SEGMENTS)
+    (copy / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(ModelError, match="damaged"):
+        COMET(model=str(copy)).score(SEGMENTS)
+
+
+def test_comets_own_calls_take_a_folder(folder: Path) -> None:
+    data = [{"src": s.source, "mt": s.hypothesis, "ref": s.references[0]} for s in SEGMENTS]
+    for path in (folder, folder / "checkpoints" / "model.ckpt"):
+        found = comet.load_from_checkpoint(str(path)).predict(data, gpus=0)
+        np.testing.assert_allclose(found.scores, EXPECTED[0][2], atol=2e-6)
+    with pytest.raises(DataError):
+        comet.load_from_checkpoint(str(folder)).predict([], gpus=0)
+
+
+def test_it_is_registered_as_a_plugin_would_be() -> None:
+    project = tomllib.loads(Path(__file__).parents[2].joinpath("pyproject.toml").read_text())
+    entries = project["project"]["entry-points"]["tertium.metrics"]
+    assert entries == {COMET.name: f"{COMET.__module__}:{COMET.__qualname__}"}
+
+
+def test_torch_waits_for_the_first_score() -> None:
+    code = "import sys, tertium.compat.comet_metric as m; m.COMET().needs; assert 'torch' not in "
+    code += "sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
