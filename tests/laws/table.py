@@ -14,7 +14,7 @@ from tests.laws import field_laws, learning_laws, scoring_laws, showing_laws
 from tests.laws.trial import Broken, Subject, Trial
 
 from tertium.data.testset import TestSet
-from tertium.errors import TertiumError
+from tertium.errors import NeedsError, TertiumError
 
 Check = Callable[[Trial], int]
 Applies = Callable[[Subject], bool]
@@ -115,11 +115,17 @@ def try_law(law: Law, subject: Subject, testset: TestSet, seed: int = 0) -> int:
 
 
 def hold_law(law: Law, trial: Trial) -> int:
-    """The same for a trial that was looked at before; a refusal of whole texts is a fault, too."""
+    """The same for a trial that was looked at before; a refusal of whole texts is a fault, too.
+
+    A metric may say that it needs what a set does not have (English references, say); there is
+    then nothing to try.
+    """
     if not law.applies(trial.subject) or len(trial.testset.systems) < law.systems:
         return 0
     try:
         return law.check(trial)
+    except NeedsError:
+        return 0
     except Broken as broken:
         raise Broken(f"{law}, {trial.subject.spec}: {broken}") from None
     except TertiumError as error:

@@ -17,7 +17,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.cache.memory import recall, remember
 from tertium.cache.record import Part
-from tertium.errors import UsageError
+from tertium.errors import NeedsError
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.metrics.base.references import Over, comparisons, over_references
 from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged, packaged
@@ -99,7 +99,7 @@ class Assessment(EqualByWeights, SegmentMetric):
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
         if not looks_english([s.references[0] for s in segments]):
-            raise UsageError(
+            raise NeedsError(
                 f"{self.name} judges translations into English, and these references are not: "
                 "use chrf for any language, or sentsim / bertscore with encoder=use"
             )
