@@ -149,7 +149,7 @@ class Campaign:
             yield f"{self.cases[name]:>9,}  {name}  ({self.seconds[name]:.0f} s)"
         yield f"{sum(self.cases.values()):>9,}  cases of {len(self.subjects)} metrics and rankers"
         for kind, count in self.kinds.most_common():
-            yield f"{count:>9,}  {'rounds of' if kind.startswith('shape') else 'texts:'} {kind}"
+            yield f"{count:>9,}  rounds: {kind}"
         yield f"{len(self.findings):>9,}  findings (seed {self.seed})"
 
 

@@ -279,7 +279,7 @@ def rankings_are_sound(trial: Trial) -> int:
     for n in range(0 if reads_all else min(3, len(left))):
         alone = ranker.prefer([left[n]], [right[n]])
         _hold_chances(alone, chances[[n]], "alone")
-    return 4 * len(left)
+    return len(left)
 
 
 def _hold_chances(found: Any, wanted: Any, where: str) -> None:
