@@ -16,7 +16,7 @@ import torch
 from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import SHARED
 from tertium.encoders.toy import ToyEncoder
-from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError, UsageError
+from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.heads.attention import BiLSTMAttention
@@ -102,17 +102,6 @@ def test_a_tiny_set_is_learned(name: str, trained: dict[str, Any]) -> None:
     r = np.corrcoef(scores_of(trained[name], rows), [row.score for row in rows])[0, 1]
     assert r > 0.95
 
-
-def test_save_load_score_is_equal(name: str, trained: dict[str, Any], tmp_path: Path) -> None:
-    metric, rows = trained[name], judged(8, seed=2)
-    saved = metric.save(tmp_path / "model")
-    loaded = load_metric(str(tmp_path / "model"))
-    assert type(loaded) is type(metric)
-    assert loaded == saved == metric
-    assert hash(loaded) == hash(metric)
-    assert (scores_of(loaded, rows) == scores_of(metric, rows)).all()
-    assert load_metric(saved.spec) == saved
-    assert load_metric(metric.spec) == metric
 
 
 def test_a_batch_of_one_scores_as_a_batch_of_many(name: str, trained: dict[str, Any]) -> None:
@@ -355,11 +344,6 @@ def test_damaged_folders_are_refused(name: str, trained: dict[str, Any], tmp_pat
         load_metric(str(folder))
 
 
-def test_a_folder_of_another_metric_is_refused(trained: dict[str, Any], tmp_path: Path) -> None:
-    trained["svr"].save(tmp_path / "model")
-    with pytest.raises(ModelError, match="of svr, not of esim"):
-        ESIM.load(tmp_path / "model")
-
 
 def test_weights_that_do_not_fit_their_settings_are_refused(
     trained: dict[str, Any], tmp_path: Path
@@ -371,14 +355,6 @@ def test_weights_that_do_not_fit_their_settings_are_refused(
         scores_of(load_metric(str(tmp_path / "m")), judged(2))
 
 
-def test_an_unsaved_model_is_gone_with_its_process() -> None:
-    with pytest.raises(TertiumError, match="never saved"):
-        scores_of(load_metric("esim:model=unsaved-0123"), judged(1))
-
-
-def test_svr_refuses_comparisons() -> None:
-    with pytest.raises(UsageError, match="human scores"):
-        train_svr(preferences(3))
 
 
 def test_svr_without_support_vectors_is_a_constant(tmp_path: Path) -> None:

@@ -1,0 +1,197 @@
+"""One life of a trained model: the laws that every learner keeps, whatever it learns and how."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tertium.errors import DataError, ModelError, TertiumError, UsageError
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.ranker import load_ranker
+from tertium.metrics.base.training import Plan, find_learner, learners, options_of, train
+from tertium.metrics.flagship.base import TertiumBase
+from tertium.models.card import CARD, WRITTEN
+from tertium.models.shipped import shipped_models
+from tertium.models.trained import UNSAVED, Trained, load_checkpoint
+from tertium.segment import Judgement, Preference, Segment
+
+WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
+NAMES = [cls.name for cls in learners()]
+# what makes a learner quick, by what it reads
+QUICK: dict[str, dict[str, Any]] = {
+    "epochs": {"epochs": 1}, "folds": {"folds": 2, "c": (1.0,), "gamma": (0.1,)},
+    "strengths": {"strengths": (1.0,)},
+}  # fmt: skip
+SPECS = {
+    "bilstm": "encoder=toy,hidden=2", "bilstm-attention": "encoder=toy,hidden=2",
+    "esim": "encoder=toy,hidden=2", "svr": "encoders=toy", "pairwise": "features=bleucomp+chrf",
+    "rte-r": "groups=alignment,vectors=toy", "mt-rte-r": "groups=alignment,vectors=toy",
+}  # fmt: skip
+
+
+def test_every_learner_is_tried() -> None:
+    assert {"bilstm", "bilstm-attention", "esim", "svr", "pairwise"} <= set(NAMES)
+    assert {"bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r", "rte-r", "mt-rte-r"} <= set(NAMES)
+
+
+def judgements(seed: int, count: int = 12) -> list[Judgement]:
+    """Translations that lose more and more words, each of a reference of its own."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for n in range(count):
+        words = [*rng.permutation(WORDS)[:8], f"{seed} {n}"]
+        lost = " ".join(words[: 8 - n % 4])
+        rows.append(Judgement(Segment(lost, "x", (" ".join(words),)), -float(n % 4) + seed / 9))
+    return rows
+
+
+def preferences(seed: int, count: int = 12) -> list[Preference]:
+    rows = [row.segment for row in judgements(seed, count)]
+    worse = [dataclasses.replace(s, hypothesis=s.hypothesis[:9]) for s in rows]
+    pairs = [(a, b, 1.0) if n % 2 else (b, a, 0.0) for n, a in enumerate(rows) for b in [worse[n]]]
+    return [Preference(*pair, item=str(n)) for n, pair in enumerate(pairs)]
+
+
+def data_for(cls: type[Trained], seed: int) -> list[Any]:
+    return judgements(seed) if "scores" in cls.teachers else preferences(seed)
+
+
+@lru_cache(maxsize=32)
+def trained(name: str, seed: int = 1) -> Any:
+    """A learner that learned something, quickly."""
+    cls, reads = find_learner(name), {option.name for option in options_of(find_learner(name))}
+    options = {k: v for key, quick in QUICK.items() if key in reads for k, v in quick.items()}
+    spec = f"{name}:{SPECS[name]}" if name in SPECS else name
+    return train(spec, data_for(cls, seed), dev=data_for(cls, 7), **options)
+
+
+def judge(model: Any) -> np.ndarray:
+    """What a learner says of segments it never saw."""
+    segments = [row.segment for row in judgements(5, 4)]
+    if model.kind == "metric":
+        scores: np.ndarray = model.score(segments).segments
+        return scores
+    return model.prefer(segments, [dataclasses.replace(s, hypothesis="noon") for s in segments])
+
+
+def load(cls: type[Trained]) -> Callable[[str], Any]:
+    return load_metric if cls.kind == "metric" else load_ranker
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def test_what_is_saved_is_what_is_loaded(name: str, tmp_path: Path) -> None:
+    model = trained(name)
+    saved, again = model.save(tmp_path / "m"), load(type(model))
+    assert again(str(tmp_path / "m")) == saved == model == again(saved.spec) == again(model.spec)
+    assert hash(saved) == hash(model)
+    assert type(saved).load(tmp_path / "m").weights_hash == model.weights_hash
+    load_checkpoint.cache_clear()
+    assert (judge(again(str(tmp_path / "m"))) == judge(model)).all()
+
+
+def test_equal_are_those_of_equal_weights_wherever_they_lie(name: str, tmp_path: Path) -> None:
+    model, other = trained(name), trained(name, 2)
+    assert model.weights_hash != other.weights_hash
+    assert model != other
+    here, there = model.save(tmp_path / "here"), model.save(tmp_path / "there")
+    assert here.model != there.model
+    assert here == there
+    shutil.copytree(tmp_path / "here", tmp_path / "copy")
+    assert type(model).load(tmp_path / "copy") == here
+    other.save(tmp_path / "there")
+    assert here != there  # other weights now lie in the same folder
+
+
+def test_a_model_that_was_not_saved_lives_with_its_process(name: str) -> None:
+    model = trained(name)
+    assert model.model.startswith(UNSAVED)
+    with pytest.raises(TertiumError, match="never saved"):
+        judge(dataclasses.replace(model, model=f"{UNSAVED}0123"))
+
+
+def test_the_folder_of_another_learner_is_refused(name: str, tmp_path: Path) -> None:
+    trained(name).save(tmp_path / "m")
+    other = find_learner("svr" if name != "svr" else "esim")
+    with pytest.raises(ModelError, match=f"holds a model of {name}, not of {other.name}"):
+        other.load(tmp_path / "m")
+    stranger: Any = other(model=str(tmp_path / "m"))
+    with pytest.raises(ModelError, match=f"holds a model of {name}"):
+        _ = stranger.checkpoint
+
+
+def test_a_folder_has_a_card_and_keeps_one_that_a_person_wrote(name: str, tmp_path: Path) -> None:
+    trained(name).save(tmp_path)
+    text = (tmp_path / CARD).read_text()
+    assert text.startswith(WRITTEN)
+    assert f"`{name}`" in text
+    assert "Licence" in text
+    (tmp_path / CARD).write_text("mine")
+    trained(name).save(tmp_path)
+    assert (tmp_path / CARD).read_text() == "mine"
+
+
+def test_it_learns_from_its_teachers_only(name: str) -> None:
+    cls = find_learner(name)
+    with pytest.raises(DataError, match="nothing to learn from"):
+        cls.train([])
+    for kind, rows in (("scores", judgements(1)), ("comparisons", preferences(1))):
+        if kind not in cls.teachers:
+            with pytest.raises(UsageError, match="it cannot use"):
+                cls.train(rows)
+
+
+def test_what_shares_a_reference_with_dev_or_held_out_is_not_learned(name: str) -> None:
+    rows = data_for(find_learner(name), 1)
+    with pytest.raises(DataError, match="nothing is left"):
+        train(name, rows, dev=rows)
+    with pytest.raises(DataError, match="nothing is left"):
+        train(name, rows, held_out=rows)
+
+
+def test_both_recipes_are_settings_and_options_of_it(name: str) -> None:
+    cls = find_learner(name)
+    assert set(cls.recipes) == {"published", "ours"}
+    for recipe, preset in cls.recipes.items():
+        assert preset.says
+        assert isinstance(preset.options, cls.options)
+        kind: Any = cls.settings or cls
+        assert kind(**Plan.make(name, recipe).settings)
+    given = Plan.make(f"{name}:{SPECS[name]}") if name in SPECS else Plan.make(name)
+    assert given.cls is cls
+    with pytest.raises(UsageError, match="unknown recipe 'theirs'"):
+        Plan.make(name, "theirs")
+    with pytest.raises(UsageError, match=f"{name} does not read --epoch-s"):
+        Plan.make(name, epoch_s=3)
+
+
+def test_the_spec_and_the_call_go_before_the_recipe() -> None:
+    plan = Plan.make("esim:hidden=3", "ours", epochs=2)
+    assert plan.settings == {"difference": "absolute", "input_dropout": 0.0, "hidden": 3}
+    assert (plan.options.epochs, plan.options.schedule) == (2, "linear")
+    assert Plan.make("esim", "published").settings == {}
+
+
+def test_what_ships_is_equal_by_weights_too(tmp_path: Path) -> None:
+    shutil.copytree(shipped_models() / "tertium-base", tmp_path / "base")
+    shutil.copytree(shipped_models() / "bleu-r", tmp_path / "bleu-r")
+    assert TertiumBase(folder=str(tmp_path / "base")) == TertiumBase()
+    assert TertiumBase(references="mean") != TertiumBase()
+    assert load_metric("tertium-small") == load_metric("tertium-small")
+    assert load_metric(str(tmp_path / "bleu-r")) == load_metric("bleu-r")
+
+
+def test_a_model_that_ships_is_found_by_its_name() -> None:
+    ranker = load_ranker("pairwise:model=pairwise-minilm")
+    assert ranker == load_ranker(str(shipped_models() / "pairwise-minilm"))
+    assert load_metric("esim:model=esim") == load_metric("esim")
