@@ -9,6 +9,7 @@
     ranking = tertium.rank(testset, "pairwise")
     tertium.report(testset, ["bleu", "chrf"]).write("report.html")
     agreement = tertium.meta_evaluate("judgements.tsv", ["bleu", "chrf"])
+    mine = tertium.train("bleu-r", "judgements.tsv", folder="models/mine")
     tertium.explain(tertium.Segment("a hypothesis", references=("a reference",)), metric="rte-r")
 
 Names are resolved when first used: `import tertium` loads no metric and no heavy library.
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from tertium.evaluation.explaining import explain
     from tertium.evaluation.ranking import Ranking, rank
     from tertium.evaluation.scoring import Evaluation, score
+    from tertium.evaluation.training import train
     from tertium.metrics.base.explanation import Explanation
     from tertium.metrics.base.metric import Metric, SegmentMetric, load_metric
     from tertium.metrics.base.ranker import Ranker, load_ranker
@@ -62,6 +64,7 @@ _HOMES = {
     "rank": "tertium.evaluation.ranking",
     "report": "tertium.reporting.page.making",
     "score": "tertium.evaluation.scoring",
+    "train": "tertium.evaluation.training",
 }
 
 __all__ = [
@@ -90,6 +93,7 @@ __all__ = [
     "rank",
     "report",
     "score",
+    "train",
 ]
 
 

@@ -37,6 +37,7 @@ def test_public_names_are_pinned() -> None:
         "rank",
         "report",
         "score",
+        "train",
     ]
     assert all(getattr(tertium, name) is not None for name in tertium.__all__)
 

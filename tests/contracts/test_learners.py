@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from tertium.errors import DataError, ModelError, TertiumError, UsageError
+from tertium.evaluation.training import Plan, find_learner, learners, options_of, train
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.metrics.base.training import Plan, find_learner, learners, options_of, train
 from tertium.metrics.flagship.base import TertiumBase
 from tertium.models.card import CARD, WRITTEN
 from tertium.models.shipped import shipped_models

@@ -9,7 +9,7 @@ from tertium.cli.bars import bars
 from tertium.cli.inputs import loaded
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.cli.runtime import add_runtime, runtime_of
-from tertium.data.sets import read_score_sets
+from tertium.data.sets import read_scored_sets
 from tertium.errors import UsageError
 from tertium.reporting.tables.table import Cell, Table
 
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     first, second = loaded(args.metrics, args.precision)
     if first == second:
         raise UsageError(f"-m {first.spec} twice: two metrics that differ are compared")
-    sets = read_score_sets(args.files)
+    sets = read_scored_sets(args.files)
     with bars(args.quiet), runtime_of(args):
         found = analyse(
             sets, first, second, share=args.share, vocabulary=_vocabulary(args.vocabulary)

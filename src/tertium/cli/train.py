@@ -70,7 +70,7 @@ def add_parser(
 
 def add_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
     """The options of all learners; help shows those of the one that is asked for."""
-    from tertium.metrics.base.training import RECIPE, find_learner, learners
+    from tertium.evaluation.training import RECIPE, find_learner, learners
 
     try:
         shown = [find_learner(next((a for a in arguments if not a.startswith("-")), ""))]
@@ -97,7 +97,7 @@ def add_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> No
 
 def _by_name(known: Sequence[type[Trained]]) -> dict[str, dict[type[Trained], Option]]:
     """Each option, as each learner that reads it means it."""
-    from tertium.metrics.base.training import options_of
+    from tertium.evaluation.training import options_of
 
     names: dict[str, dict[type[Trained], Option]] = {}
     for cls in known:
@@ -120,7 +120,7 @@ def _explain(read: Mapping[type[Trained], Option], *, alone: bool) -> str:
 
 def _defaults(cls: type[Trained], name: str) -> str:
     """The default of an option in each recipe of a learner."""
-    from tertium.metrics.base.training import options_of
+    from tertium.evaluation.training import options_of
 
     values = {
         recipe: next(o.default for o in options_of(cls, recipe) if o.name == name)
@@ -164,8 +164,7 @@ def _placeholder(kind: Any) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.data.sets import read_ranking_sets, read_score_sets
-    from tertium.metrics.base.training import Plan, check_folder, train
+    from tertium.evaluation.training import Plan, check_folder, train
     from tertium.runtime import runtime
 
     options = _given_options(args)
@@ -176,9 +175,9 @@ def run(args: argparse.Namespace) -> int:
     with bars(args.quiet), runtime(device=args.device, threads=args.threads):
         metric = train(
             args.metric,
-            [*read_score_sets(args.train), *read_ranking_sets(args.preferences)],
-            dev=[*read_score_sets(args.dev), *read_ranking_sets(args.dev_preferences)],
-            held_out=read_score_sets(args.held_out),
+            [*args.train, *args.preferences],
+            dev=[*args.dev, *args.dev_preferences],
+            held_out=args.held_out,
             recipe=args.recipe,
             folder=args.output,
             on_epoch=None if args.quiet else _show,
@@ -192,7 +191,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _given_options(args: argparse.Namespace) -> dict[str, Any]:
     """The options on the command line, as values of their types."""
-    from tertium.metrics.base.training import learners
+    from tertium.evaluation.training import learners
 
     options = {name: next(iter(one.values())) for name, one in _by_name(learners()).items()}
     given = {name: getattr(args, name) for name in options}

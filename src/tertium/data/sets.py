@@ -1,43 +1,41 @@
-"""Files of judgements and of comparisons as sets, named after where they lie."""
+"""What can be learned from: judged translations and comparisons of any source, as sets."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from tertium.data.collection import read_texts
-from tertium.data.judgements import JudgementSet, read_judgements
-from tertium.data.preferences import RankingSet, read_preferences
+from tertium.data.evidence import read_evidence
+from tertium.data.formats import PathLike
+from tertium.data.judgements import JudgementSet
+from tertium.data.people import ComparedTranslations, Evidence, ScoredTranslations
+from tertium.data.preferences import RankingSet
 from tertium.errors import DataError
 
 
-def read_score_sets(files: Sequence[str | Path]) -> list[JudgementSet]:
-    """The judged translations of each file."""
-    return [read_judgements(file, name=_name(file), lp=_pair(file)) for file in files]
+def read_sets(sources: Iterable[PathLike]) -> list[JudgementSet | RankingSet]:
+    """The sets of files, folders or named sets, by language pair and named after their place."""
+    return [_set_of(entry, source) for source in sources for entry in read_evidence(source)]
 
 
-def read_ranking_sets(files: Sequence[str | Path]) -> list[RankingSet]:
-    """The comparisons of each file, which finds its texts in the row or in a file beside it."""
-    sets = []
-    for file in files:
-        beside = Path(str(file).replace(".judgements.tsv", ".texts.jsonl"))
-        texts = read_texts(beside) if beside != Path(file) and beside.is_file() else None
-        one = read_preferences(file, texts=texts, name=_name(file), lp=_pair(file))
-        if not one.has_texts:
-            raise DataError(
-                f"{file}: no texts; expected columns hypothesis_a and hypothesis_b, or {beside}"
-            )
-        sets.append(one)
-    return sets
+def read_scored_sets(sources: Iterable[PathLike]) -> list[JudgementSet]:
+    """The same where only translations with scores will do."""
+    sets = read_sets(sources)
+    scored = [one for one in sets if isinstance(one, JudgementSet)]
+    if len(scored) < len(sets):
+        raise DataError("comparisons were given where translations with scores are needed")
+    return scored
 
 
-def _name(file: str | Path) -> str:
-    """A set's name from its path: `da/wmt16/cs-en.jsonl.gz` is `da/wmt16`."""
-    parts = Path(file).parts
-    return "/".join(parts[-3:-1]) or Path(file).name.split(".")[0]
-
-
-def _pair(file: str | Path) -> str:
-    found = re.search(r"(?:^|\.)([a-z]{2,3}-[a-z]{2,3})(?=\.)", Path(file).name)
-    return found.group(1) if found else ""
+def _set_of(entry: Evidence, source: PathLike) -> JudgementSet | RankingSet:
+    name = "/".join(Path(source).parts[-3:-1]) or entry.name  # da/wmt16/cs-en.jsonl.gz: da/wmt16
+    match entry:
+        case ScoredTranslations():
+            return replace(entry.judgements, name=name, lp=entry.lp)
+        case ComparedTranslations() if entry.comparisons.has_texts:
+            return replace(entry.comparisons, name=name, lp=entry.lp)
+    raise DataError(
+        f"{source}: no texts; expected translations with their scores, or comparisons with columns "
+        "hypothesis_a and hypothesis_b or a file X.texts.jsonl beside X.judgements.tsv"
+    )

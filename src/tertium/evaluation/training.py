@@ -10,6 +10,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tertium.data.formats import PathLike
+from tertium.data.judgements import JudgementSet
+from tertium.data.preferences import RankingSet
+from tertium.data.sets import read_sets
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.models.checkpoint import CONFIG
 from tertium.models.material import TrainingData, training_sets, without_leaks
@@ -17,6 +21,7 @@ from tertium.models.options import Epoch, Option, describe_options
 from tertium.models.trained import Trained
 from tertium.registry import METRICS, RANKERS, read_fields, resolve_scorer, split_spec
 
+Sources = TrainingData | PathLike | Iterable[PathLike]
 RECIPE = "ours"
 SNAPSHOT = "training.safetensors"
 
@@ -44,10 +49,10 @@ class Plan:
 
 def train(
     spec: str,
-    data: TrainingData,
+    data: Sources,
     *,
-    dev: TrainingData = (),
-    held_out: TrainingData = (),
+    dev: Sources = (),
+    held_out: Sources = (),
     recipe: str = RECIPE,
     folder: str | Path | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -56,27 +61,34 @@ def train(
     """Train a metric or a ranker from people's judgements, by the recipe it does best with.
 
     `spec` is a name with what to choose before training (`esim:encoder=mpnet`), `recipe` one of
-    `ours` and `published`, `options` change it (`describe_options(ESIM.options)` lists them). `dev`
-    chooses; what shares a reference with it or with `held_out` is never trained on. With `folder`
-    the result is saved there, and heads go on where an interrupted training stopped.
+    `ours` and `published`, `options` change it (`describe_options(ESIM.options)` lists them).
+    `data`, `dev` and `held_out` are sets, single judgements and preferences, or where they lie.
+    `dev` chooses; what shares a reference with it or with `held_out` is never trained on. With
+    `folder` the result is saved there, and heads go on where an interrupted training stopped.
 
-        judged = tertium.data.judgements.read_judgements("mine.tsv")
-        metric = tertium.train("bleu-r", judged, folder="models/mine")
+        metric = tertium.train("bleu-r", "mine.tsv", folder="models/mine")
     """
     plan = Plan.make(spec, recipe, **options)
     if folder is not None:
         check_folder(folder)
-    scores, rankings = training_sets(data)
-    held = [one for sets in training_sets(held_out) for one in sets]
-    scores, rankings = without_leaks(scores, rankings, held)
+    held = [one for sets in training_sets(_read(held_out)) for one in sets]
+    scores, rankings = without_leaks(*training_sets(_read(data)), held)
     return plan.cls.train(
         [*scores, *rankings],
-        dev=dev,
+        dev=_read(dev),
         options=plan.options,
         folder=folder,
         on_epoch=on_epoch,
         **plan.settings,
     )
+
+
+def _read(sources: Sources) -> TrainingData:
+    """Sets and single verdicts as they are, and what lies at each path."""
+    single = isinstance(sources, str | os.PathLike | JudgementSet | RankingSet)
+    entries: list[Any] = [sources] if single else list(sources)  # type: ignore[arg-type]
+    paths = [entry for entry in entries if isinstance(entry, str | os.PathLike)]
+    return [*(e for e in entries if not isinstance(e, str | os.PathLike)), *read_sets(paths)]
 
 
 @lru_cache(maxsize=1)
