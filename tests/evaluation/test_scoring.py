@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tertium
+from tertium.cache import memory
 from tertium.data.testset import TestSet
 from tertium.errors import UnknownNameError
+from tertium.runtime import runtime
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +52,35 @@ def test_what_was_not_scored_is_answered_with_what_was(comparison: tertium.Compa
 def test_an_evaluation_is_copied_and_sent_to_processes(comparison: tertium.Comparison) -> None:
     for other in (copy.deepcopy(comparison), pickle.loads(pickle.dumps(comparison))):
         assert other.p_value("chrf++", "poor") == comparison.p_value("chrf++", "poor")
+
+
+def test_metrics_over_one_encoder_share_a_pass(
+    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other layers and parts come from the same pass, and no score knows of its neighbours."""
+    pytest.importorskip("torch")
+    from tertium.encoders.transformer import Transformer
+
+    encoder = f"dir/{tiny_model('bert')}"
+    specs = [f"{name}:encoder={encoder}@{n}" for name, n in (("bertr", 1), ("wmd", 2), ("sss", 1))]
+    small = TestSet(systems={"a": ["the cat", "a dog"], "b": ["a cat", "dogs"]},
+                    references=[["the cat sat"], ["the dog"]])  # fmt: skip
+    asked: list[str] = []
+    together = Transformer.encode_together
+
+    def count(self: Transformer, texts: Sequence[str], *rest: Any) -> Any:
+        asked.extend(texts)
+        return together(self, texts, *rest)
+
+    monkeypatch.setattr(Transformer, "encode_together", count)
+    with runtime(cache=False):
+        apart = [tertium.score(small, spec) for spec in specs]
+        memory.forget()
+        asked.clear()
+        evaluation = tertium.score(small, specs)
+    assert sorted(asked) == sorted({*asked})
+    assert len(asked) == 6
+    for alone, spec in zip(apart, evaluation.metrics, strict=True):
+        for system in small.systems:
+            both = evaluation.scores[system][spec], alone.scores[system][spec]
+            assert (both[0].statistics == both[1].statistics).all()

@@ -58,7 +58,7 @@ def recall(fingerprint: str, texts: Sequence[str]) -> dict[str, Part]:
     return known | stored
 
 
-def known(fingerprint: str, texts: Sequence[str]) -> set[str]:
+def find_texts(fingerprint: str, texts: Sequence[str]) -> set[str]:
     """Which of these texts `recall` would find, without reading their vectors from disk."""
     if not fingerprint:
         return set()

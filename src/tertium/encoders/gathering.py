@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.arrays import IntArray
-from tertium.cache.memory import known, recall, remember
+from tertium.cache.memory import find_texts, recall, remember
 from tertium.cache.record import Part
 from tertium.encoders.embeddings import Embeddings, from_parts
 from tertium.encoders.encoder import Encoder, Sharing
@@ -99,7 +99,7 @@ def _fill(encoder: Encoder, texts: Sequence[str], found: dict[str, dict[str, Par
         for (owner, name), result in zip(job, _compute(encoder, group, job), strict=True):
             fresh = dict(zip(group, _parts_of(result, name), strict=True))
             remember(owner.fingerprint(name), fresh)
-            if owner is encoder:
+            if owner is encoder and name in found:
                 found[name].update(fresh)
 
 
@@ -117,7 +117,7 @@ def _foreseen_with(
         fingerprint = other.fingerprint(part)
         if fingerprint not in have:
             have.add(fingerprint)
-            others.append(((other, part), set(texts) - known(fingerprint, texts)))
+            others.append(((other, part), set(texts) - find_texts(fingerprint, texts)))
     return others
 
 

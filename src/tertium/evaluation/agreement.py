@@ -21,7 +21,7 @@ from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_s
 from tertium.data.people import Evidence, ScoreTable
 from tertium.display import Displayed
 from tertium.errors import DataError, UnknownNameError, UsageError
-from tertium.evaluation.scoring import load_metrics, score_systems
+from tertium.evaluation.scoring import foresee, load_metrics, score_systems
 from tertium.meta.evaluation import MetaEvaluation, Results
 from tertium.meta.judged import JudgedSet
 from tertium.meta.tasks import STATISTICS, tasks_for
@@ -216,11 +216,13 @@ def _score_now(
     tables: dict[str, _SetScores],
 ) -> None:  # fmt: skip
     """Add to the tables what each metric says of the judged translations."""
-    for metric, name in track([(m, name) for m in metrics for name in people], "scoring"):
-        matrix, systems = _score_set(metric, people[name], level)
-        table = tables.setdefault(name, _SetScores())
-        table.matrices.append(matrix)
-        table.systems[metric.spec] = systems
+    known = [[segment for _, segment in e.translations(level)] for e in people.values()]
+    with foresee(metrics, *filter(None, known)):
+        for metric, name in track([(m, name) for m in metrics for name in people], "scoring"):
+            matrix, systems = _score_set(metric, people[name], level)
+            table = tables.setdefault(name, _SetScores())
+            table.matrices.append(matrix)
+            table.systems[metric.spec] = systems
 
 
 def _score_set(

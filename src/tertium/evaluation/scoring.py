@@ -6,8 +6,10 @@ repeated outputs is shared; the rows of statistics are then dealt back to their 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -24,6 +26,8 @@ from tertium.segment import Segment
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from tertium.encoders import Encoder
 
 Value = TypeVar("Value")
 
@@ -152,7 +156,8 @@ def score(
     100.0
     """
     loaded = load_metrics(metrics)
-    by_metric = {metric.spec: score_systems(testset, metric) for metric in loaded}
+    with foresee(loaded, testset.segments(next(iter(testset.systems)))):
+        by_metric = {metric.spec: score_systems(testset, metric) for metric in loaded}
     systems = tuple(testset.systems)
     scores = {
         system: {spec: by_metric[spec][n] for spec in by_metric}
@@ -160,6 +165,26 @@ def score(
     }
     evaluation = Evaluation(testset, systems, tuple(by_metric), scores)
     return with_intervals(evaluation, confidence, seed) if confidence else evaluation
+
+
+@contextmanager
+def foresee(metrics: Sequence[Metric], *sets: Sequence[Segment]) -> Iterator[None]:
+    """Let metrics over one encoder have their vectors, layers and all, from one pass.
+
+    The segments of each set say what they will ask. One metric has nothing to share.
+    """
+    needs: list[tuple[Encoder, str]] = []
+    for metric, segments in product(metrics if len(metrics) > 1 else (), sets):
+        metric.check(segments)
+        with explain_missing(metric.name):
+            needs += metric.asks(segments)
+    if not needs:
+        yield
+        return
+    from tertium.encoders import foreseeing
+
+    with foreseeing(needs):
+        yield
 
 
 def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:

@@ -10,7 +10,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from tertium.schema import read_json
 from tertium.scores import Scores
 from tertium.segment import Segment
 from tertium.version import __version__
+
+if TYPE_CHECKING:
+    from tertium.encoders import Encoder
 
 REFERENCES = frozenset({"references"})
 SOURCE = frozenset({"source"})
@@ -134,6 +137,10 @@ class Metric(PeerCalls, ABC):
             decimals=self.decimals,
             verbose=self.verbose(statistics.sum(axis=0)),
         )
+
+    def asks(self, segments: Sequence[Segment]) -> list[tuple[Encoder, str]]:
+        """Which parts ("tokens", "sentences") of which encoders' vectors it will read, if any."""
+        return []
 
     @property
     def explains(self) -> bool:

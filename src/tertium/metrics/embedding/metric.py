@@ -160,7 +160,6 @@ class EmbeddingMetric(Metric):
         return tuple(encoder.signature_fields()["model"] for encoder in encoders)
 
     def asks(self, segments: Sequence[Segment]) -> list[tuple[Encoder, str]]:
-        """What the metric will ask of encoders, for `encoders.foreseeing`."""
         encoders = [(self.encoder_of(side), side) for side in self.sides(segments)]
         return [(e, part) for e, side in encoders for part in sorted(self.parts_of(e, side))]
 
