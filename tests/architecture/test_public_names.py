@@ -7,7 +7,7 @@ import sys
 
 import tertium
 
-HEAVY = ("torch", "transformers", "spacy", "sacrebleu", "sklearn", "matplotlib", "ot", "scipy")
+HEAVY = ("torch", "transformers", "spacy", "sacrebleu", "sklearn", "ot", "scipy")
 
 
 def test_public_names_are_pinned() -> None:

@@ -63,7 +63,7 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("explain", "-r", "The dog sleeps.", "-t", "A dog sleeps."): MEANING,
         ("explain", "-s", "Der Hund.", "-t", "A dog."): NEURAL,
         ("meta", "--human", "judgements.jsonl", "-m", "chrf"): set(),
-        ("meta", "--human", "judgements.jsonl", "-m", "chrf", "--plot", "x.png"): {"report"},
+        ("meta", "--human", "judgements.jsonl", "-m", "chrf", "--plot", "x.svg"): set(),
         ("train", "bleu-r", "--train", "judgements.jsonl", "-o", "trained", "-q"): set(),
         ("train", "svr", "--train", "judgements.jsonl", "-o", "svr", "-q"): {"learn", *NEURAL},
         ("list",): set(),

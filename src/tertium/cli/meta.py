@@ -57,7 +57,7 @@ def add_parser(
     output.add_argument(
         "--p-values", action="store_true", help="also p-values of all pairs; in TSV these alone"
     )
-    output.add_argument("--plot", metavar="FILE", help="a scatter plot (.png, .pdf, .svg)")
+    output.add_argument("--plot", metavar="FILE", help="a scatter plot (.svg)")
     return parser
 
 

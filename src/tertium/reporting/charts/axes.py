@@ -7,7 +7,7 @@ carries its title and what it shows in words for those who cannot see it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,15 +49,23 @@ class Panel:
     x: Scale
     y: Scale
 
-    def horizontal(self, label: str) -> list[Markup]:
-        """The lower axis: grid lines, numbers and a label."""
+    def horizontal(self, label: str, texts: Mapping[float, str] | None = None) -> list[Markup]:
+        """The lower axis: grid lines, numbers and a label.
+
+        `texts` stand at values in place of round numbers, as many as have room.
+        """
         top, bottom = self.y.end, self.y.start
         parts = []
         room = (self.x.end - self.x.start) / TICK_WIDTH
-        for value, text in ticks(self.x.low, self.x.high, max(2, min(5, round(room)))):
+        free = -math.inf
+        wanted = texts or dict(ticks(self.x.low, self.x.high, max(2, min(5, round(room)))))
+        for value, text in wanted.items():
             place = self.x(value)
             parts.append(element("line", x1=place, x2=place, y1=top, y2=bottom, class_="grid"))
-            parts.append(words(place, bottom + 15, text, "tick", anchor="middle"))
+            half = DIGIT * len(text) / 2
+            if place - half > free or texts is None:
+                parts.append(words(place, bottom + 15, text, "tick", anchor="middle"))
+                free = place + half + DIGIT
         middle = (self.x.start + self.x.end) / 2
         return [*parts, words(middle, bottom + 32, label, "label", anchor="middle")]
 

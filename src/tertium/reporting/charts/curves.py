@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tertium.meta.curves import Curve, Point
-from tertium.reporting.charts.axes import DIGIT, LETTER, Panel, Scale, bounds, drawing, panel, words
+from tertium.reporting.charts.axes import LETTER, Panel, Scale, bounds, drawing, panel, words
 from tertium.reporting.markup import Markup, compact, element
 from tertium.reporting.names import letters, short_names
 
@@ -34,7 +34,8 @@ def lines_chart(points: Sequence[Point], title: str) -> Markup:
     height = max(HEIGHT, LINE * len(tests) + 60)
     lower = bounds(np.log10([point.size for point in points]))
     plot = panel(lower, bounds(spread), width=WIDTH + 62, height=height)
-    parts = [*_sizes(plot, points), *plot.vertical("agreement")]
+    sizes = {float(np.log10(size)): f"{size:,}" for size in sorted({p.size for p in points})}
+    parts = [*plot.horizontal("training examples", sizes), *plot.vertical("agreement")]
     ends = []
     for n, test in enumerate(tests):
         own = sorted((p for p in points if p.test == test), key=lambda p: p.size)
@@ -42,7 +43,7 @@ def lines_chart(points: Sequence[Point], title: str) -> Markup:
         parts += _line(known, plot, n)
         if known:
             ends.append((plot.y(known[-1].mean), n))
-    parts += _line_names(ends, tests, short, plot)
+    parts += line_names(ends, tests, short, plot)
     said = "; ".join(f"{p.test} with {p.size} examples: {p.mean:.3f}" for p in points)
     width = plot.width + 18 + LETTER * max(map(letters, short), default=0)
     return drawing(width, height, title, said, parts)
@@ -78,25 +79,6 @@ def _heading(test: str, place: int, plot: Panel) -> Markup:
                    class_="name", font_weight=600)  # fmt: skip
 
 
-def _sizes(plot: Panel, points: Sequence[Point]) -> list[Markup]:
-    """The numbers of examples themselves are the ticks, as many as have room."""
-    parts = []
-    free = -np.inf
-    for size in sorted({point.size for point in points}):
-        place = plot.x(float(np.log10(size)))
-        parts.append(
-            element("line", x1=place, x2=place, y1=plot.y.end, y2=plot.y.start, class_="grid")
-        )
-        text = f"{size:,}"
-        half = DIGIT * len(text) / 2
-        if place - half > free:
-            parts.append(words(place, plot.y.start + 15, text, "tick", anchor="middle"))
-            free = place + half + DIGIT
-    middle = (plot.x.start + plot.x.end) / 2
-    parts.append(words(middle, plot.y.start + 32, "training examples", "label", anchor="middle"))
-    return parts
-
-
 def _line(points: Sequence[Point], plot: Panel, number: int) -> list[Markup]:
     def place(point: Point, value: float) -> tuple[float, float]:
         return plot.x(float(np.log10(point.size))), plot.y(value)
@@ -111,11 +93,11 @@ def _line(points: Sequence[Point], plot: Panel, number: int) -> list[Markup]:
                     class_=f"seeds {colour}")
         )  # fmt: skip
         shown = f"{p.test}, {p.size:,} examples: {p.mean:.4f} ({p.runs} runs)"
-        parts.append(_mark(x, y, number, shown))
+        parts.append(mark(x, y, number, shown))
     return parts
 
 
-def _mark(x: float, y: float, number: int, shown: str) -> Markup:
+def mark(x: float, y: float, number: int, shown: str) -> Markup:
     """A sign that tells lines apart without their colour: disc, square, diamond, triangle."""
     shapes = (
         "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
@@ -131,7 +113,7 @@ def _mark(x: float, y: float, number: int, shown: str) -> Markup:
     )  # fmt: skip
 
 
-def _line_names(
+def line_names(
     ends: Sequence[tuple[float, int]], names: Sequence[str], short: Sequence[str], plot: Panel
 ) -> list[Markup]:
     """Names at the ends of lines behind their signs, moved apart where they would cover each other.
@@ -142,7 +124,7 @@ def _line_names(
     ordered = sorted(ends)
     places = apart([y for y, _ in ordered], plot.y.start)
     for (_, n), y in zip(ordered, places, strict=True):
-        parts.append(_mark(plot.x.end + 10, y, n, names[n]))
+        parts.append(mark(plot.x.end + 10, y, n, names[n]))
         parts.append(
             element("text", element("title", names[n]), short[n], x=plot.x.end + 20, y=y + 4,
                     class_="name")
