@@ -13,7 +13,7 @@ import numpy as np
 from tertium.atomic import check_writable
 from tertium.errors import DataError, UsageError
 from tertium.meta.judged import JudgedSet
-from tertium.reporting.charts.clouds import Axis, cloud_chart, described
+from tertium.reporting.charts.clouds import Axis, cloud_chart, describe
 from tertium.reporting.charts.standalone import Captioned, write_picture
 
 LARGEST = 120  # panels in one figure
@@ -60,4 +60,4 @@ def _draw(judged: JudgedSet, metric: str, level: str) -> Captioned:
     chart = cloud_chart(
         Axis(name="human", values=x), Axis(name=metric, values=y), fit=True, names=names
     )
-    return f"{judged.name}  {described(x[known], y[known])}", chart
+    return f"{judged.name}  {describe(x[known], y[known])}", chart
