@@ -16,7 +16,7 @@ SOURCE := -s examples/source.de.txt -t examples/system-good.en.txt examples/syst
 	examples/system-poor.en.txt --names good fair poor
 LEXICAL := bleu chrf ter nist meteor
 
-.PHONY: demo test tests test-slow coverage faults extras fuzz lint bench clean
+.PHONY: docs demo test tests test-slow coverage faults extras fuzz lint bench clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tertium score $(EXAMPLE) -m $(LEXICAL)
@@ -58,11 +58,15 @@ lint: $(VENV)/.dev
 	$(BIN)/python -m ruff check src tests benchmarks recipes papers
 	$(BIN)/python -m mypy
 
+# the pages as a site in site/; a link that leads nowhere or a page without a place fails
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md
 
 clean:
-	rm -rf $(VENV) $(LEAN) build dist .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(LEAN) build dist site .mypy_cache .pytest_cache .ruff_cache .coverage
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tertium needs Python 3.11 or newer")'
@@ -80,3 +84,7 @@ $(VENV)/.dev: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/pyt
 	$(INSTALL) -e '.[dev]' -e ./weights
 	$(BIN)/tertium models install e5 wordnet
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: constraints.txt | $(BIN)/python
+	$(INSTALL) mkdocs-material
+	@touch $@

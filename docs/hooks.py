@@ -1,0 +1,42 @@
+"""For MkDocs: pages of the repository that lie outside of docs/ join the site, and links follow.
+
+On the site the folder docs/ and the root of the repository are one. What is not a page there, such
+as the licence, keeps its text and loses its link.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+OUTSIDE = ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md")
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?![a-z]+:)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages from outside."""
+    for name in OUTSIDE:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Let links between docs/ and the rest of the repository lead where the pages are now."""
+    here = page.file.src_uri
+    folder = posixpath.dirname(here if here in OUTSIDE else f"docs/{here}")
+
+    def follow(match: re.Match[str]) -> str:
+        text, target, anchor = match[1], match[2], match[3] or ""
+        place = posixpath.normpath(posixpath.join(folder, target)).removeprefix("docs/")
+        if files.get_file_from_path(place) is None and (ROOT / place).exists():
+            return text
+        return f"[{text}]({posixpath.relpath(place, posixpath.dirname(here) or '.')}{anchor})"
+
+    parts = re.split(r"(^```.*?^```)", markdown, flags=re.MULTILINE | re.DOTALL)
+    return "".join(part if n % 2 else LINK.sub(follow, part) for n, part in enumerate(parts))
