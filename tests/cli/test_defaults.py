@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import tertium
 from tertium.cli import main
-from tertium.cli.inputs import best_metric
 from tertium.data.testset import TestSet
+from tertium.evaluation.defaults import best_metric
 
 pytest.importorskip("torch")
 ENGLISH = ("The cat is sitting on the mat.", "It has rained for three days in the north.") * 5
@@ -43,3 +44,15 @@ def test_score_without_a_metric_uses_it(
     assert main(["compare", "-t", ours, german, "-r", reference, "--paired-bs-n", "10"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in ("BLEU", "chrF", "tertium-small"))
+
+
+def test_the_library_chooses_as_the_command_does() -> None:
+    testset = TestSet(
+        systems={"a": ENGLISH, "b": ENGLISH[::-1]}, references=[(text,) for text in ENGLISH]
+    )
+    assert tertium.score(testset).metrics == ("tertium-small",)
+    usual = ("bleu", "chrf", "tertium-small")
+    assert tertium.compare(testset, resamples=10).evaluation.metrics == usual
+    assert {c.name for c in tertium.report(testset, explain=0, resamples=10).grid.columns} == {
+        "BLEU", "chrF", "tertium-small",
+    }  # fmt: skip

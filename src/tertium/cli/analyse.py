@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from tertium.cli.bars import bars
-from tertium.cli.inputs import loaded
+from tertium.cli.inputs import load_in_precision
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.data.sets import read_scored_sets
@@ -47,9 +47,9 @@ def add_parser(
 
 
 def run(args: argparse.Namespace) -> int:
-    from papers.error_analysis import analyse
+    from tertium.evaluation.error_analysis import analyse
 
-    first, second = loaded(args.metrics, args.precision)
+    first, second = load_in_precision(args.metrics, args.precision)
     if first == second:
         raise UsageError(f"-m {first.spec} twice: two metrics that differ are compared")
     sets = read_scored_sets(args.files)

@@ -9,7 +9,7 @@ from tertium.cli.inputs import (
     BEST,
     add_inputs,
     add_metrics,
-    chosen_metrics,
+    named_metrics,
     read_inputs,
 )
 from tertium.cli.output import (
@@ -23,7 +23,7 @@ from tertium.cli.output import (
     write_report,
 )
 from tertium.cli.runtime import add_runtime, runtime_of
-from tertium.cli.score import BESIDE, add_paired
+from tertium.cli.score import add_paired
 
 DESCRIPTION = "Compare systems: the first is the baseline; every pair is tested."
 EPILOG = """\
@@ -47,7 +47,7 @@ def add_parser(
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_metrics(parser, f"{BESIDE} and {BEST}")
+    add_metrics(parser, f"bleu chrf and {BEST}")
     add_inputs(parser)
     add_runtime(parser)
     output = add_output(parser)
@@ -62,11 +62,12 @@ def add_parser(
 
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation import comparison
+    from tertium.evaluation.defaults import usual_metrics
     from tertium.reporting.tables import evaluations
 
     check_outputs(args)
     testset = read_inputs(args)
-    metrics = chosen_metrics(args, testset, BESIDE)
+    metrics = named_metrics(args, usual_metrics(testset))
     with bars(args.quiet), runtime_of(args):
         result = comparison.compare(
             testset,

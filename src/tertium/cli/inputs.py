@@ -10,10 +10,7 @@ from pathlib import Path
 from tertium.data.formats import RECORD_SUFFIXES
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
-from tertium.extras import is_installed
 from tertium.metrics.base.metric import Metric, load_metric
-from tertium.models.shipped import are_installed
-from tertium.text.english import looks_english
 from tertium.text.languages import CODES
 
 BEST = "tertium-small for translations into English, else the best that serves"
@@ -59,37 +56,18 @@ def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
         )  # fmt: skip
 
 
-def chosen_metrics(args: argparse.Namespace, testset: TestSet, beside: str = "") -> list[Metric]:
-    """The metrics that were asked for, or the default ones, in the precision asked for."""
-    if args.metrics or args.model:
-        return named_metrics(args)
-    companions = beside.split() if testset.references else []
-    specs = dict.fromkeys([*companions, best_metric(testset)])
-    return _in_languages(loaded(specs, args.precision), args)
+def named_metrics(args: argparse.Namespace, otherwise: Iterable[str] = ()) -> list[Metric]:
+    """The metrics that were asked for, or others, in the precision and languages asked for."""
+    specs = [*args.metrics, *args.model] or otherwise
+    return _in_languages(load_in_precision(specs, args.precision), args)
 
 
-def named_metrics(args: argparse.Namespace) -> list[Metric]:
-    """The metrics that were asked for, in the precision asked for."""
-    return _in_languages(loaded([*args.metrics, *args.model], args.precision), args)
-
-
-def loaded(specs: Iterable[str], precision: str | None) -> list[Metric]:
+def load_in_precision(specs: Iterable[str], precision: str | None) -> list[Metric]:
     """The metrics of these specs, in this precision where they have one."""
     metrics = [load_metric(spec) for spec in specs]
     if precision is None:
         return metrics
     return [_in_precision(metric, precision) for metric in metrics]
-
-
-def best_metric(testset: TestSet) -> str:
-    """The metric that agrees best with people on such a test set, of those that can run here."""
-    if not is_installed("torch", "transformers"):
-        return "chrf"
-    first = [texts[0] for texts in testset.references if texts]
-    if not first and testset.sources:
-        return "sss"
-    english = bool(first) and looks_english(first)
-    return "tertium-small" if english and are_installed() else "chrf"
 
 
 def _in_precision(metric: Metric, precision: str) -> Metric:

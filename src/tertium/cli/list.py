@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
+import re
 from typing import Any
 
 from tertium.cli.output import FORMATS, print_records, print_table
@@ -77,12 +78,18 @@ def _summary(cls: type) -> str:
     return ((module and module.__doc__) or "").split("\n")[0].rstrip(".")
 
 
+def _type_name(field: dataclasses.Field[Any]) -> str:
+    """A field's type as it is declared, without the range that stands beside it."""
+    declared = str(field.type)
+    return re.sub(r"^Annotated\[(.*?), [A-Z].*\]$", r"\1", declared)
+
+
 def _explain(spec: str, style: Any) -> int:
     name, _ = split_spec(spec)
     name, _ = split_spec(ALIASES.get(name, name))
     cls = resolve_scorer(name)
     rows = [
-        [field.name, str(field.type), print_value(field.default)]
+        [field.name, _type_name(field), print_value(field.default)]
         for field in dataclasses.fields(cls)
         if field.init
     ]

@@ -9,12 +9,12 @@ from tertium.cli.inputs import (
     BEST,
     add_inputs,
     add_metrics,
-    chosen_metrics,
+    named_metrics,
     read_inputs,
 )
 from tertium.cli.output import check_outputs, write_report
 from tertium.cli.runtime import add_runtime, runtime_of
-from tertium.cli.score import BESIDE, add_paired
+from tertium.cli.score import add_paired
 
 DESCRIPTION = "Write one self-contained HTML page that shows how systems and metrics differ."
 EPILOG = """\
@@ -43,7 +43,7 @@ def add_parser(
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_metrics(parser, f"{BESIDE} and {BEST}")
+    add_metrics(parser, f"bleu chrf and {BEST}")
     add_inputs(parser)
     parser.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
     parser.add_argument("--ranker", metavar="RANKER", help="also a ranker's chances to win")
@@ -68,11 +68,12 @@ def add_parser(
 
 
 def run(args: argparse.Namespace) -> int:
+    from tertium.evaluation.defaults import usual_metrics
     from tertium.reporting.page.making import report
 
     check_outputs(args)
     testset = read_inputs(args)
-    metrics = chosen_metrics(args, testset, BESIDE)
+    metrics = named_metrics(args, usual_metrics(testset))
     with bars(args.quiet), runtime_of(args):
         page = report(
             testset, metrics, ranker=args.ranker, human=args.human, curves=args.curves,

@@ -10,7 +10,7 @@ from tertium.cli.inputs import (
     BEST,
     add_inputs,
     add_metrics,
-    chosen_metrics,
+    named_metrics,
     read_inputs,
 )
 from tertium.cli.output import (
@@ -29,7 +29,6 @@ from tertium.extras import require
 from tertium.frames import write_frame
 
 FRAME_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")
-BESIDE = "bleu chrf"  # what comparisons and reports show beside the best metric
 
 # what a paired test would ignore
 UNPAIRED = {
@@ -121,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
         from tertium.cli import compare
 
         return compare.run(args)
-    from tertium.evaluation import scoring
+    from tertium.evaluation import defaults, scoring
     from tertium.reporting.tables import evaluations
 
     confidence = _resamples(args)
@@ -130,7 +129,7 @@ def run(args: argparse.Namespace) -> int:
     testset = read_inputs(args)
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
-    metrics = chosen_metrics(args, testset)
+    metrics = named_metrics(args, [defaults.best_metric(testset)])
     with bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)
         if args.report:

@@ -16,6 +16,7 @@ from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.errors import UnknownNameError, UsageError
+from tertium.evaluation.defaults import usual_metrics
 from tertium.evaluation.resampling import (
     Interval,
     bootstrap,
@@ -90,7 +91,7 @@ class Comparison(Displayed):
 
 def compare(
     testset: TestSet,
-    metrics: str | Metric | Sequence[str | Metric],
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
     *,
     test: Test = "bootstrap",
     resamples: int | None = None,
@@ -99,6 +100,7 @@ def compare(
 ) -> Comparison:
     """Score all systems and test every pair of them.
 
+    `metrics` are specs or metrics: BLEU, chrF and the best that serves unless they are given.
     `test` is "bootstrap" (paired bootstrap, 1,000 samples unless said otherwise) or "randomisation"
     (paired approximate randomisation, 10,000 trials).
     """
@@ -106,8 +108,9 @@ def compare(
         raise UsageError("comparing needs at least two systems; the first is the baseline")
     if test not in DEFAULT_RESAMPLES:
         raise UsageError(f"unknown test {test!r}: bootstrap or randomisation")
+    evaluation = score(testset, usual_metrics(testset) if metrics is None else metrics)
     return compare_evaluation(
-        score(testset, metrics), test=test, resamples=resamples, seed=seed, alpha=alpha
+        evaluation, test=test, resamples=resamples, seed=seed, alpha=alpha
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.errors import TertiumError, UnknownNameError, UsageError
+from tertium.evaluation.defaults import best_metric
 from tertium.evaluation.resampling import Interval, bootstrap, interval
 from tertium.extras import explain_missing
 from tertium.frames import make_frame
@@ -141,21 +142,22 @@ class Evaluation(Displayed):
 
 def score(
     testset: TestSet,
-    metrics: str | Metric | Sequence[str | Metric],
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
     *,
     confidence: int = 0,
     seed: int = 12345,
 ) -> Evaluation:
     """Score every system of a test set under every metric.
 
-    `metrics` are specs ("chrf:word_order=2") or metrics; `confidence` is the number of bootstrap
+    `metrics` are specs ("chrf:word_order=2") or metrics, the best that serves where none is given;
+    `confidence` is the number of bootstrap
     resamples for 95 % intervals, 0 for none.
 
     >>> small = TestSet(systems={"ours": ["hello world"]}, references=[["hello world"]])
     >>> score(small, ["chrf"]).scores["ours"]["chrf"].system
     100.0
     """
-    loaded = load_metrics(metrics)
+    loaded = load_metrics(best_metric(testset) if metrics is None else metrics)
     with foresee(loaded, testset.segments(next(iter(testset.systems)))):
         by_metric = {metric.spec: score_systems(testset, metric) for metric in loaded}
     systems = tuple(testset.systems)

@@ -15,6 +15,7 @@ from tertium.data.testset import TestSet
 from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import Comparison, Test, with_tests
+from tertium.evaluation.defaults import usual_metrics
 from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import Evaluation, load_metrics, score
 from tertium.meta.curves import Curve, read_curves
@@ -36,7 +37,7 @@ EXPLAINED = 8  # segments that a report explains unless told otherwise
 
 def report(
     testset: TestSet,
-    metrics: str | Metric | Sequence[str | Metric],
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
     *,
     ranker: str | Ranker | None = None,
     human: ScoreMatrix | PathLike | None = None,
@@ -50,16 +51,17 @@ def report(
 ) -> Report:
     """Score and compare systems and show everything on one page; `write(path)` saves it.
 
-    `ranker` adds its chances to win; `human` are people's scores of the segments, or a file of
-    them; `curves` are JSON files of learning curves; so many segments as `explain` says, where
-    metrics, people or systems differ most, are explained by whatever can.
+    `metrics` are those of `tertium.compare` unless they are given; `ranker` adds its chances to
+    win; `human` are people's scores of the segments, or a file of them; `curves` are JSON files of
+    learning curves; so many segments as `explain` says, where metrics, people or systems differ
+    most, are explained by whatever can.
     """
     if explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
     if not (human is None or isinstance(human, ScoreMatrix)):
         human = read_people(human, testset.systems)
     drawn = read_curves(curves)
-    loaded = load_metrics(metrics)
+    loaded = load_metrics(usual_metrics(testset) if metrics is None else metrics)
     evaluation = score(testset, loaded)
     ranking = rank(testset, ranker) if ranker is not None else None
     if ranking is not None:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from papers.experiments import oriented
-from tertium.arrays import BoolArray
+from tertium.arrays import BoolArray, FloatArray
 from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError
 from tertium.meta.disagreement import Disagreement, disagreement
 from tertium.metrics import Metric
+from tertium.scores import Scores
 from tertium.segment import Segment
 from tertium.text.overlap import overlap, unknown, words
 
@@ -64,8 +64,8 @@ def analyse(
         vocabulary = {w for s in segments for r in s.references for w in words(r)}
     found = disagreement(
         np.concatenate([one.scores for one in sets]),
-        oriented(first.score(segments)),
-        oriented(second.score(segments)),
+        _upward(first.score(segments)),
+        _upward(second.score(segments)),
         [one.lp for one in sets for _ in one.judgements],
         share=share,
     )
@@ -75,6 +75,11 @@ def analyse(
         found=found,
         traits=traits_of(segments, vocabulary),
     )
+
+
+def _upward(scores: Scores) -> FloatArray:
+    """Segment scores with higher always better, (n,)."""
+    return scores.segments if scores.higher_is_better else -scores.segments
 
 
 def traits_of(segments: Sequence[Segment], vocabulary: Container[str]) -> dict[str, BoolArray]:
