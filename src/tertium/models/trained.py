@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from tertium.encoders import Encoder, load_encoder
-from tertium.errors import DataError, ModelError, UsageError
+from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.models.card import write_card
 from tertium.models.checkpoint import (
     CONFIG,
     Checkpoint,
     check_encoder,
     read_checkpoint,
+    read_config,
     read_declared,
     write_checkpoint,
 )
@@ -35,7 +36,8 @@ from tertium.models.examples import JudgedSets
 from tertium.models.material import TrainingData, judged_sets
 from tertium.models.options import Epoch, Recipe
 from tertium.models.shipped import find_shipped, shipped_models
-from tertium.schema import construct, read_fields
+from tertium.registry import resolve
+from tertium.schema import SHOWN, construct, read_fields
 
 UNSAVED = "unsaved-"
 PLACES = ("model", "folder")  # fields that say where weights lie, and nothing about them
@@ -256,3 +258,16 @@ def load_checkpoint(where: str) -> Checkpoint:
     if folder.parent == shipped_models():
         find_shipped(folder.name)
     return read_checkpoint(folder)
+
+
+def load_folder(folder: Path, table: Mapping[str, str], kind: str) -> Any:
+    """What was saved to a folder: its configuration names a class of a table."""
+    file, name = folder / CONFIG, read_config(folder).get(kind)
+    if not isinstance(name, str):
+        raise ModelError(f"{file} names no {kind}: not a trained {kind}")
+    if name not in table:
+        raise ModelError(f"{file}: {UnknownNameError(kind, name[:SHOWN], table)}")
+    cls = resolve(table, name, kind)
+    if not issubclass(cls, Trained):
+        raise ModelError(f"{file}: {kind} is {name!r}, which is not a {kind} that is trained")
+    return cls.load(folder)

@@ -27,7 +27,6 @@ from tertium.metrics.pairwise.training import (
     Comparisons,
     PairwiseOptions,
     Scaler,
-    train_network,
     train_networks,
 )
 
@@ -161,6 +160,13 @@ def learnable(seed: int, count: int = 400) -> Comparisons:
 
 
 OPTIONS = PairwiseOptions(rate=0.1, epochs=40, patience=0)
+
+
+def train_network(data: Comparisons, held_out: Comparisons, *, options: PairwiseOptions, **shape):
+    """One network, from the seed of its options."""
+    seeds = (options.seed,)
+    (learned,) = train_networks(data, held_out, options=options, seeds=seeds, **shape)
+    return learned
 
 
 def test_the_network_learns_what_a_flat_one_cannot() -> None:

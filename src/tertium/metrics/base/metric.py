@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.errors import DataError, ModelError, NeedsError, UnknownNameError, UsageError
+from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError
 from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.peers import PeerCalls
@@ -29,7 +29,6 @@ from tertium.registry import (
     resolve,
     split_spec,
 )
-from tertium.schema import read_json
 from tertium.scores import Scores
 from tertium.segment import Segment
 from tertium.version import __version__
@@ -236,7 +235,9 @@ def load_metric(spec: str, **fields: Any) -> Metric:
     `./esim` for a folder of that name.
     """
     if is_folder(spec):
-        found: Metric = dataclasses.replace(load_folder(Path(spec)), **fields)
+        from tertium.models.trained import load_folder
+
+        found: Metric = dataclasses.replace(load_folder(Path(spec), METRICS, "metric"), **fields)
         return found
     name, texts = split_spec(spec)
     if name in ALIASES:
@@ -268,17 +269,3 @@ def is_folder(spec: str) -> bool:
         return not known and (Path(spec) / "config.json").is_file()
     except OSError:
         return False
-
-
-def load_folder(folder: Path) -> Any:
-    """The metric that was saved to a folder."""
-    file = folder / "config.json"
-    name = read_json(file).get("metric")
-    if not isinstance(name, str):
-        raise ModelError(f"{file} names no metric: not a trained metric")
-    if name not in METRICS:
-        raise ModelError(f"{file}: {UnknownNameError('metric', name, METRICS)}")
-    cls = resolve(METRICS, name, "metric")
-    if not hasattr(cls, "load"):
-        raise ModelError(f"{file}: metric is {name!r}, which is not a metric that is trained")
-    return cls.load(folder)

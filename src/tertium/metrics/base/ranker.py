@@ -233,12 +233,11 @@ def load_ranker(spec: str, **fields: Any) -> Ranker:
 
 def _load_folder(folder: str, **fields: Any) -> Ranker:
     """The ranker that was saved to a folder, or one that goes by the metric saved there."""
-    name = read_config(Path(folder)).get("ranker")
-    if name is None:
+    from tertium.models.trained import load_folder
+
+    if "ranker" not in read_config(Path(folder)):
         return ByScore(metric=load_metric(folder, **fields).spec)
-    if name not in list(RANKERS):
-        raise ModelError(f"{folder}: {UnknownNameError('ranker', str(name)[:40], RANKERS)}")
-    ranker: Ranker = resolve(RANKERS, name, "ranker").load(folder)
+    ranker: Ranker = load_folder(Path(folder), RANKERS, "ranker")
     return dataclasses.replace(ranker, **fields) if fields else ranker  # type: ignore[type-var]
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
+from tertium.models.examples import sides_of
 from tertium.segment import Segment
 
 Side = Literal["reference", "source"]
@@ -22,12 +23,26 @@ def comparisons(
     >>> comparisons([Segment("a", "A", ("x", "y"))], "reference")
     (array([0, 0]), ['a', 'a'], ['x', 'y'])
     """
+    owners, (left, right) = compared_columns(segments, side)
+    return owners, left, right
+
+
+def compared_columns(
+    segments: Sequence[Segment], against: str
+) -> tuple[IntArray, list[list[str]]]:
+    """The same for any number of sides: a column of hypotheses, and one of texts for each side.
+
+    >>> compared_columns([Segment("a", "A", ("x", "y"))], "both")
+    (array([0, 0]), [['a', 'a'], ['x', 'y'], ['A', 'A']])
+    """
+    sides = sides_of(against)
     rows = [
-        (number, segment.hypothesis, text)
+        (number, segment.hypothesis, *texts)
         for number, segment in enumerate(segments)
-        for text in (segment.references if side == "reference" else (segment.source or "",))
+        for texts in sides(segment)
     ]
-    return np.array([row[0] for row in rows]), [row[1] for row in rows], [row[2] for row in rows]
+    owners, *columns = zip(*rows, strict=True)
+    return np.array(owners), [list(column) for column in columns]
 
 
 def over_references(

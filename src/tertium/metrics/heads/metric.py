@@ -16,11 +16,10 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder, pairwise
-from tertium.metrics.base.references import over_references
+from tertium.metrics.base.references import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
 from tertium.metrics.heads.options import RECIPES, HeadConfig, HeadOptions
 from tertium.models.checkpoint import Checkpoint, read_declared
-from tertium.models.examples import sides_of
 from tertium.models.options import Recipe
 from tertium.models.trained import Lesson
 from tertium.runtime import current_runtime
@@ -68,15 +67,7 @@ class PairHead(ComparingMetric):
         return (self.encoder,)
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        sides = sides_of(self.config.against)
-        rows = [
-            (number, segment.hypothesis, texts)
-            for number, segment in enumerate(segments)
-            for texts in sides(segment)
-        ]
-        owners = np.array([row[0] for row in rows])
-        left = [row[1] for row in rows]
-        columns = [list(column) for column in zip(*(row[2] for row in rows), strict=True)]
+        owners, (left, *columns) = compared_columns(segments, self.config.against)
         return over_references(self._compare(left, columns), owners, self.references)
 
     def _compare(self, left: list[str], columns: list[list[str]]) -> FloatArray:

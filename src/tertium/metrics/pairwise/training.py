@@ -137,21 +137,6 @@ class Learned:
     history: tuple[float, ...]
 
 
-def train_network(
-    data: Comparisons,
-    held_out: Comparisons,
-    *,
-    hidden: int,
-    costs: tuple[Cost, ...],
-    options: PairwiseOptions,
-) -> Learned:
-    """Train one network, from the seed of the options."""
-    (learned,) = train_networks(
-        data, held_out, hidden=hidden, costs=costs, options=options, seeds=(options.seed,)
-    )
-    return learned
-
-
 def train_networks(
     data: Comparisons,
     held_out: Comparisons,

@@ -12,12 +12,12 @@ from tertium.arrays import FloatArray
 from tertium.data.judgements import JudgementSet
 from tertium.encoders import Encoder, embed, load_encoder
 from tertium.errors import UsageError
-from tertium.metrics.base.references import over_references
+from tertium.metrics.base.references import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
 from tertium.metrics.regression import kernel as svr
 from tertium.models.arrays import Like, check_arrays
 from tertium.models.checkpoint import Checkpoint, halve, read_declared
-from tertium.models.examples import check_targets, sides_of
+from tertium.models.examples import check_targets
 from tertium.models.options import NEEDS, Against, Options, Recipe, check_against
 from tertium.models.trained import Lesson
 from tertium.registry import Range
@@ -130,10 +130,10 @@ class SVR(ComparingMetric):
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         arrays, config = self.arrays, self.config
-        owners, rows = compared_texts(segments, config.against)
-        sides = rows.shape[1]
+        owners, columns = compared_columns(segments, config.against)
+        sides = len(columns)
         values = svr.predict(
-            features(sentence_vectors(self.encoders, rows)),
+            features(sentence_vectors(self.encoders, columns)),
             features(arrays["vectors"].reshape(-1, sides, arrays["vectors"].shape[1] // sides)),
             arrays["coefficients"],
             float(arrays["intercept"]),
@@ -182,31 +182,16 @@ def _examples(
     """Vectors (n, 1 + sides, d), rounded as they are stored, and targets (n,), shuffled."""
     segments = [j.segment for one in sets for j in one.judgements]
     scores = np.array([j.score for one in sets for j in one.judgements], dtype=np.float64)
-    owners, rows = compared_texts(segments, against)
+    owners, columns = compared_columns(segments, against)
     order = np.random.default_rng(seed).permutation(len(owners))
-    vectors = sentence_vectors(encoders, rows)[order].astype(np.float16).astype(np.float32)
+    vectors = sentence_vectors(encoders, columns)[order].astype(np.float16).astype(np.float32)
     return vectors, check_targets(scores[owners][order])
 
 
-def compared_texts(segments: Sequence[Segment], against: str) -> tuple[Any, Any]:
-    """Which segment each comparison belongs to, (m,), and its texts, (m, 1 + sides).
-
-    >>> compared_texts([Segment("a", "A", ("x", "y"))], "reference")[1].tolist()
-    [['a', 'x'], ['a', 'y']]
-    """
-    sides = sides_of(against)
-    rows = [
-        (number, (segment.hypothesis, *texts))
-        for number, segment in enumerate(segments)
-        for texts in sides(segment)
-    ]
-    return np.array([row[0] for row in rows]), np.array([row[1] for row in rows], dtype=object)
-
-
-def sentence_vectors(encoders: Sequence[Encoder], rows: Any) -> Any:
-    """Vectors of texts (m, k) from several encoders side by side, (m, k, d)."""
+def sentence_vectors(encoders: Sequence[Encoder], columns: Sequence[Sequence[str]]) -> Any:
+    """Vectors of k columns of m texts from several encoders side by side, (m, k, d)."""
     places: dict[str, int] = {}
-    index = np.array([[places.setdefault(text, len(places)) for text in row] for row in rows])
+    index = np.array([[places.setdefault(t, len(places)) for t in column] for column in columns]).T
     parts = [embed(encoder, list(places), tokens=False).sentences for encoder in encoders]
     return np.hstack(parts)[index]
 
