@@ -17,7 +17,7 @@ import numpy as np
 
 from papers.experiments import Segments, oriented, over_seeds
 from papers.table import Figure
-from tertium.cache.folders import cache_folder
+from tertium.cache.kinds import TRAINED
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import RankingSet
@@ -199,4 +199,4 @@ def some(sets: Sequence[JudgementSet], count: int, seed: int) -> JudgementSet:
 def kept(recipe: object) -> Path:
     """The folder of what a recipe trains."""
     key = repr((recipe, OURS))
-    return cache_folder() / "reproduce" / hashlib.sha256(key.encode()).hexdigest()[:16]
+    return TRAINED.path(hashlib.sha256(key.encode()).hexdigest()[:16])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tertium.cache.kinds import KINDS
 from tertium.cache.record import Part
 from tertium.cache.store import FILE, Store
 from tertium.cli import main
@@ -55,6 +57,67 @@ def test_cache_info_and_clear(filled: Path, capsys: pytest.CaptureFixture[str]) 
     assert not (filled / FILE).exists()
     assert main(["cache", "info", "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["texts"] == {}
+
+
+@pytest.fixture
+def every_kind(filled: Path) -> Path:
+    """A cache folder with a file of each kind, oldest first, and two files of others."""
+    digest = "0123456789abcdef"
+    (filled / FILE).rename(filled / "aside")
+    for age, name in enumerate((
+        "analyses-1-en-3.8.sqlite", f"rows/chrf-{digest[:12]}.npz", f"indexes/wordnet-{digest}.npz",
+        f"word-vectors/{2 * digest}.npy", "hashes.json", f"reproduce/{digest}/config.json",
+        "rows/mine.npz", "notes.txt",
+    )):  # fmt: skip
+        (filled / name).parent.mkdir(parents=True, exist_ok=True)
+        (filled / name).write_bytes(bytes(1000))
+        os.utime(filled / name, (1000 + age, 1000 + age))
+    (filled / "aside").rename(filled / FILE)
+    return filled
+
+
+def test_every_kind_is_shown_and_cleared_alone(
+    every_kind: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cache", "-f", "json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert set(record["kinds"]) == set(KINDS)
+    assert all(kind["files"] == 1 for kind in record["kinds"].values())
+    assert {Path(name).name for name in record["foreign"]} == {"mine.npz", "notes.txt"}
+    assert main(["cache"]) == 0
+    assert "not tertium's, left alone" in capsys.readouterr().out
+    assert main(["cache", "clear", "rows", "trained"]) == 0
+    names = {p.name for p in every_kind.rglob("*") if p.is_file()}
+    assert {"mine.npz", "notes.txt", "hashes.json", FILE} <= names
+    assert not {"config.json", "chrf-0123456789ab.npz"} & names
+    assert main(["cache", "clear"]) == 0
+    left = {p.name for p in every_kind.rglob("*") if p.is_file()}
+    assert left == {"mine.npz", "notes.txt"}
+
+
+def test_a_limit_drops_vectors_and_then_the_oldest(
+    every_kind: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["cache", "limit", "10M"]) == 0
+    assert "0.0 MB freed" in capsys.readouterr().out
+    assert main(["cache", "limit", "4000"]) == 0
+    names = {p.name for p in every_kind.rglob("*") if p.is_file()}
+    assert not {"analyses-1-en-3.8.sqlite", "chrf-0123456789ab.npz"} & names
+    assert {"hashes.json", "config.json", "mine.npz", "notes.txt"} <= names
+    assert FILE not in names
+    assert main(["cache", "info", "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out.split("freed", 1)[1].split("\n", 1)[1])["texts"] == {}
+
+
+def test_what_is_no_kind_or_size_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "clear", "row"]) == 2
+    assert main(["cache", "limit", "much"]) == 2
+    assert main(["cache", "limit"]) == 2
+    assert main(["cache", "info", "rows"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 4
+    assert "did you mean 'rows'" in said[0]
+    assert "expected bytes" in said[1]
 
 
 def test_a_damaged_cache_is_said_and_cleared(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.atomic import replace_content
-from tertium.cache.folders import cache_folder
+from tertium.cache.kinds import INDEXES
 from tertium.errors import WriteError
 
 Arrays = Mapping[str, NDArray[np.generic]]
@@ -42,29 +42,31 @@ def cached_arrays(
 
     `version` names the layout of the arrays: raise it when `build` changes.
     """
-    path = cache_folder() / "indexes" / f"{name}-{fingerprint(files, version)}.npz"
-    kept = _load(path)
+    path = INDEXES.path(f"{name}-{fingerprint(files, version)}")
+    kept = read_arrays(path)
     if kept is not None:
         return kept
     arrays = build()
-    _save(path, arrays)
+    write_arrays(path, arrays)
     return arrays
 
 
-def _load(path: Path) -> Arrays | None:
+def read_arrays(path: Path) -> Arrays | None:
+    """The arrays of a file; None where there is none that can be read."""
     try:
         with np.load(path, allow_pickle=False) as stored:
             return {key: stored[key] for key in stored.files}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        _log.warning("the index %s cannot be read (%s): it is made anew", path, error)
+        _log.warning("%s cannot be read (%s): it is made anew", path, error)
         return None
 
 
-def _save(path: Path, arrays: Arrays) -> None:
+def write_arrays(path: Path, arrays: Arrays) -> None:
+    """Keep arrays where that is possible."""
     try:
         with replace_content(path, make_folder=True, durable=False) as stream:
             np.savez(stream, **arrays)  # type: ignore[arg-type]
     except WriteError as error:
-        _log.info("the index is not kept: %s", error)
+        _log.info("%s is not kept: %s", path.name, error)

@@ -29,6 +29,7 @@ from typing import TypeVar
 
 from tertium.cache.database import connect, file_bytes, files_of, give_back, is_foreign, live_bytes
 from tertium.cache.folders import cache_folder
+from tertium.cache.kinds import VECTORS
 from tertium.cache.record import Keys, Part, pack, unpack
 from tertium.errors import DataError, UsageError
 from tertium.runtime import current_runtime
@@ -36,7 +37,8 @@ from tertium.runtime import current_runtime
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-FILE = "embeddings-1.sqlite"
+LAYOUT = "1"  # of the file; another layout is another file
+FILE = VECTORS.place.format(LAYOUT)
 DEFAULT_SIZE = 4 << 30
 KEPT_AFTER_EVICTION = 0.8
 READ_AT_ONCE = 500
@@ -48,6 +50,7 @@ WRITER_PATIENCE = 10.0
 # cannot be.
 FAULTS = (sqlite3.Error, OSError, ValueError, TypeError, OverflowError, MemoryError)
 MOVE_AWAY = "move it away yourself, or name another folder in TERTIUM_CACHE"
+EXPECTED_SIZE = "expected bytes, or a number with K, M, G or T"
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -158,6 +161,24 @@ class Store:
         except OSError as error:
             raise DataError(f"{self.path} cannot be removed: {error}") from None
         return freed
+
+    def shrink(self) -> int:
+        """Evict what was used longest ago until the file is as small as allowed; bytes freed."""
+        self.close()
+        before = file_bytes(self.path)
+        if before <= self.limit:
+            return 0
+        try:
+            with closing(connect(self.path)) as database:
+                self._evict(database, int(self.limit * KEPT_AFTER_EVICTION))
+                give_back(database, database.execute("PRAGMA page_count").fetchone()[0])
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                rest = database.execute("SELECT 1 FROM entries LIMIT 1").fetchone()
+        except FAULTS as error:
+            raise DataError(f"{self.path} cannot be read: {error}; {self._remedy()}") from None
+        if rest is None:  # an empty database still takes its pages
+            self.clear()
+        return before - file_bytes(self.path)
 
     def _select(self, keys: Iterable[int]) -> list[tuple[int, float, bytes]]:
         with self._lock:
@@ -328,20 +349,30 @@ def _store(path: Path, limit: int, process: int) -> Store:
 
 def size_limit() -> int:
     """The bytes the store may take: `TERTIUM_CACHE_SIZE` such as 500M or 8G, 4G by default."""
-    text = os.environ.get("TERTIUM_CACHE_SIZE", "").strip().upper().removesuffix("B")
-    if not text:
+    text = os.environ.get("TERTIUM_CACHE_SIZE", "")
+    if not text.strip():
         return DEFAULT_SIZE
-    unit = text[-1] if text[-1] in UNITS else ""
-    try:
-        size = int(float(text.removesuffix(unit)) * UNITS[unit])
-        if size < 0:
-            raise ValueError
-        return size
-    except (ValueError, OverflowError):
+    size = read_size(text)
+    if size is None:
         raise UsageError(
-            f"TERTIUM_CACHE_SIZE={os.environ['TERTIUM_CACHE_SIZE']} is no size: "
-            "expected bytes, or a number with K, M, G or T; 0 turns the cache off"
-        ) from None
+            f"TERTIUM_CACHE_SIZE={text} is no size: {EXPECTED_SIZE}; 0 turns the cache off"
+        )
+    return size
+
+
+def read_size(text: str) -> int | None:
+    """A number of bytes; None where the text is none.
+
+    >>> read_size("500M"), read_size("1.5 kb"), read_size("-3"), read_size("much")
+    (524288000, 1536, None, None)
+    """
+    number = text.strip().upper().removesuffix("B")
+    unit = number[-1:] if number[-1:] in UNITS else ""
+    try:
+        size = int(float(number.removesuffix(unit)) * UNITS[unit])
+    except (ValueError, OverflowError):
+        return None
+    return size if size >= 0 else None
 
 
 def _is_writable(folder: Path) -> bool:

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tertium.atomic import write_text
-from tertium.cache.folders import cache_folder, hub_folder, models_folder
+from tertium.cache.folders import hub_folder, models_folder
+from tertium.cache.kinds import HASHES
 from tertium.encoders.cards import CARDS, Card
 from tertium.encoders.encoder import EncoderName
 from tertium.errors import MissingResourceError, ModelError, WriteError
@@ -208,7 +209,7 @@ def file_hash(file: Path) -> str:
     """The sha256 of a file; remembered by path, size and time of change in the cache folder."""
     status = file.stat()
     key = f"{file.resolve()}|{status.st_size}|{status.st_mtime_ns}"
-    memo = cache_folder() / "hashes.json"
+    memo = HASHES.path("hashes")
     known = _read_memo(memo)
     if key not in known:
         known[key] = hash_of(file)

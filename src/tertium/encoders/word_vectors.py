@@ -22,7 +22,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array
 from tertium.atomic import replace_content
-from tertium.cache.folders import cache_folder
+from tertium.cache.kinds import WORD_VECTORS
 from tertium.errors import DataError, WriteError
 from tertium.extras import explain_missing
 
@@ -136,7 +136,7 @@ def _indexed(path: Path, key: str) -> tuple[Float32Array, list[str]]:
 
 
 def _index(key: str, suffix: str) -> Path:
-    return cache_folder() / "word-vectors" / f"{key[:32]}.{suffix}"
+    return WORD_VECTORS.path(f"{key[:32]}.{suffix}")
 
 
 def _keep(path: Path, write: Callable[[IO[bytes]], object]) -> None:

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from tertium.cache.folders import cache_folder
+from tertium.cache.kinds import ANALYSES
 from tertium.errors import DataError
 from tertium.linguistics.analysis import Analysis, pack, unpack
 
@@ -30,7 +30,8 @@ class AnalysisStore:
     """The analyses of one parser, by text."""
 
     def __init__(self, parser: str, folder: Path | None = None) -> None:
-        self.path = (folder or cache_folder()) / f"analyses-{LAYOUT}-{parser}.sqlite"
+        own = ANALYSES.path(f"{LAYOUT}-{parser}")
+        self.path = folder / own.name if folder else own
         self._connection: sqlite3.Connection | None = None
         self._process = 0
 
