@@ -64,13 +64,12 @@ TRAINED = Kind(
     name="trained", what="models of published tables", place="reproduce/{}", names="[0-9a-f]{16}"
 )
 KINDS = {
-    kind.name: kind
-    for kind in (VECTORS, ANALYSES, ROWS, INDEXES, WORD_VECTORS, HASHES, TRAINED)
+    kind.name: kind for kind in (VECTORS, ANALYSES, ROWS, INDEXES, WORD_VECTORS, HASHES, TRAINED)
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
+class Holding:
     """One thing that is kept: a file with its companions, or a folder."""
 
     kind: Kind
@@ -89,7 +88,7 @@ class Item:
             raise DataError(f"{self.path} cannot be removed: {error}") from None
 
 
-def survey() -> tuple[list[Item], list[Path]]:
+def survey() -> tuple[list[Holding], list[Path]]:
     """What the cache folder holds, and the files in it that are not tertium's."""
     folder = cache_folder()
     owned: dict[tuple[str, str], list[os.stat_result]] = {}
@@ -105,14 +104,14 @@ def survey() -> tuple[list[Item], list[Path]]:
             elif file.exists():
                 owned.setdefault(of_kind, []).append(file.stat())
     items = [
-        Item(kind=KINDS[kind], path=folder / owner, bytes=sum(s.st_size for s in states),
+        Holding(kind=KINDS[kind], path=folder / owner, bytes=sum(s.st_size for s in states),
              written=max(s.st_mtime for s in states))
         for (kind, owner), states in owned.items()
     ]  # fmt: skip
     return items, foreign
 
 
-def drop_oldest(items: Iterable[Item], limit: int) -> int:
+def drop_oldest(items: Iterable[Holding], limit: int) -> int:
     """Remove what was written longest ago until the rest takes at most so many bytes.
 
     Returns the bytes freed.
