@@ -120,5 +120,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     for name in COMMANDS:
         module = importlib.import_module(f"tertium.cli.{name}")
-        module.add_parser(subparsers).set_defaults(run=module.run)
+        command = subparsers.add_parser(
+            name, help=module.HELP, description=module.DESCRIPTION, epilog=module.EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
     return parser

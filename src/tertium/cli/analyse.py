@@ -13,6 +13,7 @@ from tertium.data.sets import read_scored_sets
 from tertium.errors import UsageError
 from tertium.reporting.tables.table import Cell, Table
 
+HELP = "see where two metrics part on good translations"
 DESCRIPTION = "Compare two metrics on the translations that people rate best."
 EPILOG = """\
 examples:
@@ -25,16 +26,7 @@ reference, by unknown words (not in --vocabulary, or in no reference of the file
 """
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "analyse",
-        help="see where two metrics part on good translations",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="judged translations")
     parser.add_argument("-m", "--metrics", nargs=2, required=True, metavar="METRIC")
     parser.add_argument("--share", type=float, default=0.2, help="default: 0.2")
@@ -43,7 +35,6 @@ def add_parser(
     add_runtime(parser)
     parser.add_argument("-f", "--format", choices=FORMATS, default="text")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,6 +16,8 @@ from tertium.errors import UnknownNameError, UsageError
 from tertium.reporting.tables.table import Table
 
 NAMED = 3  # files of others that a note names
+HELP = "show, limit or clear what is kept on disk"
+DESCRIPTION = "Show what is kept on disk, limit it, or clear it."
 EPILOG = """\
 examples:
   tertium cache info
@@ -30,16 +32,7 @@ tertium's are never touched.
 """
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "cache",
-        help="show, limit or clear what is kept on disk",
-        description="Show what is kept on disk, limit it, or clear it.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action", nargs="?", choices=("info", "clear", "limit"), default="info",
         help="default: info",
@@ -49,7 +42,6 @@ def add_parser(
         help=f"kinds to clear ({', '.join(KINDS)}; all by default), or the size to limit to",
     )  # fmt: skip
     parser.add_argument("-f", "--format", choices=FORMATS, default="text")
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

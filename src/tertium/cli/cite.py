@@ -6,6 +6,8 @@ import argparse
 
 from tertium.registry import ALIASES, resolve_scorer, split_spec
 
+HELP = "what to cite for a metric or ranker"
+DESCRIPTION = "Print the BibTeX entries of metrics and rankers."
 EPILOG = """\
 examples:
   tertium cite bleu
@@ -13,18 +15,8 @@ examples:
 """
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "cite",
-        help="what to cite for a metric or ranker",
-        description="Print the BibTeX entries of metrics and rankers.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("metrics", nargs="+", metavar="METRIC")
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

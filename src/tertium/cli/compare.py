@@ -25,6 +25,7 @@ from tertium.cli.output import (
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.cli.score import add_paired
 
+HELP = "compare systems with significance tests"
 DESCRIPTION = "Compare systems: the first is the baseline; every pair is tested."
 EPILOG = """\
 examples:
@@ -37,16 +38,7 @@ none about twice as often as --alpha says. Check a borderline p with --paired-ar
 """
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "compare",
-        help="compare systems with significance tests",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_metrics(parser, f"bleu chrf and {BEST}")
     add_inputs(parser)
     add_runtime(parser)
@@ -57,7 +49,6 @@ def add_parser(
     add_paired(parser)
     parser.add_argument("--seed", type=int, default=12345, help="of all resampling")
     parser.add_argument("--alpha", type=float, default=0.05, help="level of the marks and ranks")
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,6 +13,8 @@ from tertium.errors import DataError
 from tertium.progress import track
 from tertium.reporting.tables.table import Cell, Table, number
 
+HELP = "list human judgements, or describe one set"
+DESCRIPTION = "List the sets of human judgements in a folder, or describe one."
 EPILOG = f"""\
 The folder is --data or, by default, what {VARIABLE} names. Sets are found by their layout.
 
@@ -23,21 +25,11 @@ examples:
 """
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "data",
-        help="list human judgements, or describe one set",
-        description="List the sets of human judgements in a folder, or describe one.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("set", nargs="?", help="a set to describe")
     parser.add_argument("--data", metavar="DIR", help=f"the folder (default: {VARIABLE})")
     parser.add_argument("-f", "--format", choices=FORMATS, default="text")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

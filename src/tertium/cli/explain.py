@@ -19,6 +19,11 @@ QUESTIONS = {
     "backward": "does the reference follow from the hypothesis?",
 }
 
+HELP = "why a translation has its score, in words"
+DESCRIPTION = (
+    "Show the alignment of a translation with its reference or its source, what "
+    "fired and what each feature contributed to the score."
+)
 EPILOG = """\
 -t, -r and -s take the sentences themselves, not files. Contributions are counted from what the
 reference would score as its own translation, so that they add up to the score. With -s and no -r
@@ -34,17 +39,7 @@ examples:
 """
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "explain",
-        help="why a translation has its score, in words",
-        description="Show the alignment of a translation with its reference or its source, what "
-        "fired and what each feature contributed to the score.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-t", "--translation", "-i", action="append", required=True, metavar="TEXT",
         help="the translation; again for one to compare it with",
@@ -63,7 +58,6 @@ def add_parser(
     parser.add_argument("--top", type=int, default=10, metavar="N", help="features (default: 10)")
     parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
     parser.add_argument("--json", action="store_true", help="the same as -f json")
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,6 +13,8 @@ from tertium.errors import MissingResourceError
 from tertium.registry import ALIASES, METRICS, RANKERS, print_value, resolve_scorer, split_spec
 from tertium.reporting.tables.table import Table
 
+HELP = "list metrics and rankers, or explain one"
+DESCRIPTION = "List the metrics and rankers, or show one with its fields."
 EPILOG = """\
 examples:
   tertium list
@@ -21,19 +23,9 @@ examples:
 """
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "list",
-        help="list metrics and rankers, or explain one",
-        description="List the metrics and rankers, or show one with its fields.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("metric", nargs="?", help="a metric or ranker to explain")
     parser.add_argument("-f", "--format", choices=FORMATS, default="text")
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

@@ -22,6 +22,7 @@ from tertium.meta.tasks import STATISTICS
 if TYPE_CHECKING:
     from tertium.evaluation.agreement import AgreementStudy
 
+HELP = "measure how well metrics agree with people"
 DESCRIPTION = "Measure how well metrics agree with human judgements, and whether they differ."
 EPILOG = """\
 --human and --scores take files in many layouts; see docs/meta-evaluation.md. Several language
@@ -38,16 +39,7 @@ examples:
 """
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "meta",
-        help="measure how well metrics agree with people",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_inputs(parser)
     add_metrics(parser, "none, where --scores are given")
     _add_statistics(parser)
@@ -58,7 +50,6 @@ def add_parser(
         "--p-values", action="store_true", help="also p-values of all pairs; in TSV these alone"
     )
     output.add_argument("--plot", metavar="FILE", help="a scatter plot (.svg)")
-    return parser
 
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:

@@ -23,6 +23,8 @@ from tertium.reporting.tables.table import Table
 
 RESOURCES: Mapping[str, Resource] = {**CARDS, WORDNET.name: WORDNET}
 LISTED = 15  # languages that a row names; the JSON names all
+HELP = "list encoders and dictionaries, or install one"
+DESCRIPTION = "List the encoders and dictionaries that are or could be here, or install one."
 EPILOG = """\
 examples:
   tertium models
@@ -35,23 +37,13 @@ and the entailment features read WordNet.
 """
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "models",
-        help="list encoders and dictionaries, or install one",
-        description="List the encoders and dictionaries that are or could be here, or install one.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action", nargs="?", choices=("list", "install"), default="list", help="default: list"
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="the models to install")
     parser.add_argument("-f", "--format", choices=FORMATS, default="text")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tertium.metrics.base.ranker import Ranker
 
 DEFAULT = "pairwise"
+HELP = "rank systems or candidate lists in pairs"
 DESCRIPTION = (
     "Compare every two translations of each segment and rank systems by their mean chance to win."
 )
@@ -40,16 +41,7 @@ candidates, source and references; they come back with the candidates from best 
 """
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "rank",
-        help="rank systems or candidate lists in pairs",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m", "--ranker", "--model", default=DEFAULT, metavar="RANKER", help=f"default: {DEFAULT}"
     )
@@ -60,7 +52,6 @@ def add_parser(
     output.add_argument(
         "-sl", "--sentence-level", action="store_true", help="print a chance for each segment"
     )
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

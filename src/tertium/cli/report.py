@@ -16,6 +16,7 @@ from tertium.cli.output import check_outputs, write_report
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.cli.score import add_paired
 
+HELP = "write an HTML page about systems and metrics"
 DESCRIPTION = "Write one self-contained HTML page that shows how systems and metrics differ."
 EPILOG = """\
 The page opens from disk and asks nothing of the network. It shows scores with intervals and
@@ -33,16 +34,7 @@ examples:
 """
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "report",
-        help="write an HTML page about systems and metrics",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_metrics(parser, f"bleu chrf and {BEST}")
     add_inputs(parser)
     parser.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
@@ -64,7 +56,6 @@ def add_parser(
     add_paired(parser)
     parser.add_argument("--seed", type=int, default=12345, help="of all resampling")
     parser.add_argument("--alpha", type=float, default=0.05, help="level of significance")
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

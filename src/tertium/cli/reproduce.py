@@ -15,23 +15,18 @@ from tertium.errors import MissingResourceError
 # its figures, and both have a checkout.
 CHECKOUT = Path(tertium.__file__).parents[2]
 
+HELP = "measure a paper's tables, published beside measured (in a checkout)"
+DESCRIPTION = "Measure the tables of a paper, or one, and print them beside what it says."
+EPILOG = ""  # the papers', where there is a checkout
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     command = _command()
-    parser = subparsers.add_parser(
-        "reproduce",
-        help="measure a paper's tables, published beside measured (in a checkout)",
-        description="Measure the tables of a paper, or one, and print them beside what it says.",
-        epilog=command.EPILOG if command else None,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser.epilog = command.EPILOG if command else None
     if command:
         command.add_arguments(parser)
     else:
         parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
-    return parser
 
 
 def run(args: argparse.Namespace) -> int:

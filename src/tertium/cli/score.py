@@ -40,6 +40,7 @@ UNPAIRED = {
     "confidence_n": "--confidence-n",
 }
 
+HELP = "score translations"
 DESCRIPTION = "Score one or more systems under one or more metrics."
 EPILOG = """\
 examples:
@@ -53,16 +54,7 @@ With --paired-bs or --paired-ar the systems are compared as `tertium compare` do
 """
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "score",
-        help="score translations",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_metrics(parser, BEST)
     add_inputs(parser)
     add_runtime(parser)
@@ -86,7 +78,6 @@ def add_parser(
     )
     add_confidence(parser)
     add_paired(parser)
-    return parser
 
 
 def add_confidence(parser: argparse.ArgumentParser) -> None:

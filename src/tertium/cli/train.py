@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tertium.models.options import Epoch, Option
     from tertium.models.trained import Trained
 
+HELP = "train a metric on human judgements"
 DESCRIPTION = "Train a metric on human judgements and write it to a folder."
 EPILOG = """\
 examples:
@@ -46,16 +47,7 @@ DATA = {
 }
 
 
-def add_parser(
-    subparsers: argparse._SubParsersAction[LateParser],
-) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(
-        "train",
-        help="train a metric on human judgements",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: LateParser) -> None:
     parser.add_argument("metric", metavar="METRIC", help="what to train, as a spec")
     data = parser.add_argument_group("data")
     for option, says in DATA.items():
@@ -65,7 +57,6 @@ def add_parser(
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:N, mps or auto")
     parser.add_argument("--threads", type=int, metavar="N", help="CPU threads")
     parser.late = add_options
-    return parser
 
 
 def add_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
