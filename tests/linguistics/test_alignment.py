@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
+from tertium.linguistics import alignment
 from tertium.linguistics.alignment import (
     NOTHING,
+    ROOT,
+    Candidate,
     WordAlignment,
     align,
     align_both,
     candidates,
-    score_of,
+    edge_score,
     unclaimed,
 )
 from tertium.linguistics.parse import load_parser
@@ -44,6 +48,28 @@ def partners(hypothesis: str, premise: str) -> dict[str, str]:
     return {
         n.text: p.nodes[t].text if (t := targets[n.index]) != NOTHING else "" for n in h.nodes
     }
+
+
+def score_of(
+    hypothesis: Sentence,
+    premise: Sentence,
+    found: Sequence[list[Candidate]],
+    targets: Sequence[int],
+) -> float:
+    """The score of any alignment, -inf where a node has no such candidate."""
+    parents = [node.parent for node in premise.nodes]
+    roles = [node.role for node in premise.nodes]
+    total = 0.0
+    for i, target in enumerate(targets):
+        options = alignment._states(hypothesis, premise, i, unclaimed(found)[i])
+        states = {s[0]: s[1] for s in options}
+        if target not in states:
+            return float("-inf")
+        total += states[target]
+        node = hypothesis.nodes[i]
+        if node.parent != ROOT and NOTHING not in (target, targets[node.parent]):
+            total += edge_score(target, targets[node.parent], node.role, parents, roles)
+    return total
 
 
 def best_by_enumeration(h: Sentence, p: Sentence) -> float:

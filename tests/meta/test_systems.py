@@ -12,7 +12,7 @@ from tests.meta import slow_loops
 
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.meta import soft_pairwise_accuracy, system_accuracy, tie_aware_spearman
-from tertium.meta.systems import best_shares, first_place_ties, permutation_p_values, tie_epsilon
+from tertium.meta.systems import best_shares, permutation_p_values, tie_epsilon
 
 few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
 vectors = arrays(float, (3, 6), elements=few_values)
@@ -81,9 +81,8 @@ def test_permutation_p_values_equal_the_exact_ones():
     assert permutation_p_values(rows, signs).tolist() == [1 / 8, 2 / 8, 5 / 8]
 
 
-def test_first_places_and_epsilon_by_hand():
+def test_ties_in_first_place_by_hand():
     scores = np.array([[5.0, 4, 3, 9], [5, 3, 3, 1], [1, 4, 2, 8]])
-    assert first_place_ties(scores) == 3 / 4
     # Leads over the second are 0, 0, 0, 1.
     assert tie_epsilon(scores, 0.75) == 0.0
     assert tie_epsilon(scores, 0.76) == 1.0

@@ -22,7 +22,7 @@ from typing import Literal
 from tertium.data.archive import bare_name, is_tar
 from tertium.data.formats import PathLike, read_jsonl, read_table
 from tertium.data.judgements import JudgementSet, SystemScores, read_judgements, read_score
-from tertium.data.mtme import EvalSet, eval_sets
+from tertium.data.mtme import eval_sets
 from tertium.data.preferences import ItemTexts, RankingSet, read_preferences
 from tertium.data.similarity import SentencePair, read_pairs
 from tertium.data.wmt import MetricsTask, is_metrics_task
@@ -154,14 +154,6 @@ class Collection:
         if name not in self._tasks:
             self._tasks[name] = MetricsTask.open(self.find(name, "metrics task").path)
         return self._tasks[name]
-
-    def eval_set(self, name: str, lp: str) -> EvalSet:
-        """One language pair in mt-metrics-eval's layout."""
-        path = self.find(name, "mt-metrics-eval").path
-        sets = {entry.lp: entry for entry in eval_sets(path)}
-        if lp not in sets:
-            raise UnknownNameError(f"language pair of {name}", lp, sets)
-        return sets[lp]
 
     @cached_property
     def _tasks(self) -> dict[str, MetricsTask]:

@@ -311,24 +311,3 @@ def _trace(
         tuple(s[0] for s in taken), tuple(s[2] for s in taken), tuple(s[3] for s in taken),
         tuple(edges), score,
     )  # fmt: skip
-
-
-def score_of(
-    hypothesis: Sentence,
-    premise: Sentence,
-    found: Sequence[list[Candidate]],
-    targets: Sequence[int],
-) -> float:
-    """The score of any alignment, -inf where a node has no such candidate."""
-    parents = [node.parent for node in premise.nodes]
-    roles = [node.role for node in premise.nodes]
-    total = 0.0
-    for i, target in enumerate(targets):
-        states = {s[0]: s[1] for s in _states(hypothesis, premise, i, unclaimed(found)[i])}
-        if target not in states:
-            return float("-inf")
-        total += states[target]
-        node = hypothesis.nodes[i]
-        if node.parent != ROOT and NOTHING not in (target, targets[node.parent]):
-            total += edge_score(target, targets[node.parent], node.role, parents, roles)
-    return total

@@ -27,12 +27,12 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
 @lru_cache(maxsize=1 << 13)
-def looks_english(text: str) -> bool:
+def may_be_english(text: str) -> bool:
     """Whether nothing speaks against a text being English.
 
-    >>> looks_english("The cat sat on the mat."), looks_english("Die Katze sitzt auf der Matte.")
+    >>> may_be_english("The cat sat on the mat."), may_be_english("Die Katze sitzt auf der Matte.")
     (True, False)
-    >>> looks_english("Кошка сидит"), looks_english("Angela Merkel"), looks_english("")
+    >>> may_be_english("Кошка сидит"), may_be_english("Angela Merkel"), may_be_english("")
     (False, True, True)
     """
     letters = [c for c in text if c.isalpha()]

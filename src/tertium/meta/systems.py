@@ -137,18 +137,6 @@ def permutation_p_values(differences: FloatArray, signs: FloatArray) -> FloatArr
     return share / len(signs)
 
 
-def first_place_ties(scores: ArrayLike) -> float:
-    """The share of segments on which two or more systems share first place, (systems, segments).
-
-    Segments with fewer than two scored systems are not counted.
-
-    >>> first_place_ties([[5, 4, 3], [5, 3, 3], [1, 4, 2]])
-    1.0
-    """
-    gaps = _lead(finite(scores, "scores"))
-    return float(divide((gaps == 0).sum(), (~np.isnan(gaps)).sum()))
-
-
 def tie_epsilon(scores: ArrayLike, rate: float) -> float:
     """The smallest epsilon under which ties for first place are at least as frequent as `rate`.
 

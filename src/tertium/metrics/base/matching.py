@@ -15,7 +15,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders.embeddings import Embeddings, offsets_of
-from tertium.encoders.grid import on_grid, squares
+from tertium.encoders.grid import on_grid, products, squares
 from tertium.encoders.stream import Chunk
 
 Vectors = TypeVar("Vectors", Float32Array, FloatArray)
@@ -32,6 +32,12 @@ def unit(vectors: Vectors) -> Vectors:
     norms[norms == 0] = 1
     result: Vectors = (vectors / norms[:, None]).astype(vectors.dtype)
     return result
+
+
+def cosine(a: Float32Array, b: Float32Array) -> float:
+    """The cosine of two vectors, 0 where one is zero."""
+    size = float(np.sqrt(squares(a) * squares(b)))
+    return float(products(a[None], b[None])[0, 0]) / size if size > 0 else 0.0
 
 
 def spans(texts: Embeddings, *, special: bool = False) -> tuple[IntArray, IntArray]:

@@ -15,9 +15,10 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders.encoder import Encoder, load_encoder
-from tertium.encoders.grid import products, squares
+from tertium.encoders.grid import products
 from tertium.encoders.stream import Chunk, pairwise
 from tertium.metrics.base.featurizer import reference_of
+from tertium.metrics.base.matching import cosine
 from tertium.runtime import runtime
 from tertium.segment import Segment
 
@@ -80,8 +81,8 @@ def _compare(chunk: Chunk, layers: int) -> FloatArray:
             for value in matches(h, r)
         ]
         ratio = np.log((len(units[left][0]) + 1) / (len(units[right][0]) + 1))
-        cosine = _cosine(chunk.texts.sentences[left], chunk.texts.sentences[right])
-        rows[row, -len(WHOLE) :] = cosine, ratio, abs(ratio)
+        alike = cosine(chunk.texts.sentences[left], chunk.texts.sentences[right])
+        rows[row, -len(WHOLE) :] = alike, ratio, abs(ratio)
     return rows
 
 
@@ -112,8 +113,3 @@ def _by_layer(tokens: Float32Array, layers: int) -> list[Float32Array]:
     sizes = np.linalg.norm(stacked, axis=2, keepdims=True)
     stacked = stacked / np.maximum(sizes, 1e-12)
     return [np.ascontiguousarray(stacked[:, layer]) for layer in range(layers)]
-
-
-def _cosine(a: Float32Array, b: Float32Array) -> float:
-    size = float(np.sqrt(squares(a) * squares(b)))
-    return float(products(a[None], b[None])[0, 0]) / size if size > 0 else 0.0

@@ -13,10 +13,10 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders.encoder import load_encoder
-from tertium.encoders.grid import products, squares
+from tertium.encoders.grid import products
 from tertium.encoders.stream import Chunk, pairwise
 from tertium.metrics.base.featurizer import reference_of
-from tertium.metrics.base.matching import unit
+from tertium.metrics.base.matching import cosine, unit
 from tertium.segment import Segment
 
 COLUMNS = ("recall", "precision", "f1", "cosine")
@@ -69,9 +69,3 @@ def greedy_match(hypothesis: Float32Array, reference: Float32Array) -> tuple[flo
     recall, precision = float(similar.max(axis=0).mean()), float(similar.max(axis=1).mean())
     both = recall + precision
     return recall, precision, 2 * recall * precision / both if both > 0 else 0.0
-
-
-def cosine(a: Float32Array, b: Float32Array) -> float:
-    """The cosine of two vectors, 0 where one is zero."""
-    size = float(np.sqrt(squares(a) * squares(b)))
-    return float(products(a[None], b[None])[0, 0]) / size if size > 0 else 0.0

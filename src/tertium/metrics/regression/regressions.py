@@ -15,7 +15,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import UnknownNameError
-from tertium.linguistics.language import looks_english
+from tertium.linguistics.language import may_be_english
 from tertium.linguistics.parse import is_cut, load_parser
 from tertium.metrics.base.components import SMALL, LexicalFeatures, Part
 from tertium.metrics.base.featurizer import Featurizer
@@ -203,9 +203,9 @@ class RTER(LexicalRegression):
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         counts = {
-            "hypothesis not English": sum(not looks_english(s.hypothesis) for s in segments),
+            "hypothesis not English": sum(not may_be_english(s.hypothesis) for s in segments),
             "reference not English": sum(
-                any(not looks_english(r) for r in s.references) for s in segments
+                any(not may_be_english(r) for r in s.references) for s in segments
             ),
             "text too long to parse whole, cut": sum(
                 any(is_cut(text) for text in (s.hypothesis, *s.references)) for s in segments
