@@ -20,7 +20,7 @@ from papers.table import Figure, MakeModel, PaperTable, Row
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared
-from tertium.data.rankings import win_ratio
+from tertium.data.win_rates import win_ratio
 from tertium.meta.agreement import Agreement
 from tertium.meta.correlation import ranks, spearman
 from tertium.meta.curves import draw

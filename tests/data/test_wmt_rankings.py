@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tertium.data.rankings import win_ratio
 from tertium.data.testset import TestSet
+from tertium.data.win_rates import win_ratio
 from tertium.data.wmt_rankings import read_rankings
 from tertium.errors import DataError
 

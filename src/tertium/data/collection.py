@@ -24,7 +24,7 @@ from tertium.data.formats import PathLike, read_jsonl, read_table
 from tertium.data.judgements import JudgementSet, SystemScores, read_judgements, read_score
 from tertium.data.mtme import eval_sets
 from tertium.data.preferences import ItemTexts, RankingSet, read_preferences
-from tertium.data.similarity import SentencePair, read_pairs
+from tertium.data.sentence_pairs import SentencePair, read_pairs
 from tertium.data.wmt import MetricsTask, is_metrics_task
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.segment import check_texts

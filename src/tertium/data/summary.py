@@ -8,7 +8,7 @@ from typing import Any
 from tertium.data.collection import Collection, DataSet
 from tertium.data.formats import read_jsonl, read_lines
 from tertium.data.mtme import eval_sets
-from tertium.data.rankings import judge_agreement
+from tertium.data.win_rates import judge_agreement
 from tertium.errors import DataError
 
 Record = dict[str, Any]

@@ -14,7 +14,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.data.preferences import RankingSet
-from tertium.data.rankings import expected_wins
+from tertium.data.win_rates import expected_wins
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.scores import ScoreMatrix
 

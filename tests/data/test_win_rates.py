@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from tertium.data.collection import Collection
 from tertium.data.preferences import PairJudgement, RankingSet, gather
-from tertium.data.rankings import (
+from tertium.data.win_rates import (
     expected_wins,
     judge_agreement,
     pair_counts,
