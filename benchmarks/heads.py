@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import torch
 
@@ -32,7 +33,8 @@ def main() -> None:
     left, right = [s.hypothesis for s in rows], [s.references[0] for s in rows]
     encoder = load_encoder("minilm@all")
     encoder.encode(["a text that loads the model"])
-    networks = {name: loaded_network(load_metric(name)) for name in HEADS}
+    metrics: dict[str, Any] = {name: load_metric(name) for name in HEADS}
+    networks = {name: loaded_network(metric) for name, metric in metrics.items()}
     spent = dict.fromkeys(("encoder", *HEADS), 0.0)
     with runtime(cache=False, threads=args.threads), torch.inference_mode():
         started = time.perf_counter()

@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
     def peer_test() -> Any:
         metrics = {n: PEERS[n][0](references=references) for n in args.metrics}
         return PairedTest(
-            systems, metrics, references=None, test_type="bs", n_samples=args.resamples
+            list(systems), metrics, references=None, test_type="bs", n_samples=args.resamples
         )()
 
     print(f"{len(systems)} systems x {len(testset)} segments: {' '.join(args.metrics)}")

@@ -148,13 +148,14 @@ def read_corpus(
         for year in PREFERENCES
         for one in english_rankings(collection, f"rankings/{year}")
     ]
-    left_out = {f"{one.name} {one.lp}": dict(one.left_out) for one in [*train, *rankings]}
+    read: list[JudgementSet | RankingSet] = [*train, *rankings]
+    left_out = {f"{one.name} {one.lp}": dict(one.left_out) for one in read}
     if limit:
         train, dev, test17 = ([_first(s, limit) for s in group] for group in (train, dev, test17))
         rankings = [s.select(np.arange(len(s)) < limit) for s in rankings]
         test12 = [s.select(np.arange(len(s)) < limit) for s in test12]
     table, sides = TextTable(), sides_of("reference")
-    parts = {
+    parts: dict[str, Any] = {
         "train": judged(train, table),
         "dev": judged(dev, table),
         "test": judged(test17, table),

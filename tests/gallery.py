@@ -53,7 +53,7 @@ ALL: tuple[str, ...] = tuple(dict.fromkeys(text for texts in TEXTS.values() for 
 SHORT: tuple[str, ...] = tuple(text for text in ALL if len(text) <= 100)
 
 KIND_OF: Mapping[str, str] = {
-    text: kind for kind, texts in reversed(TEXTS.items()) for text in texts
+    text: kind for kind, texts in reversed(list(TEXTS.items())) for text in texts
 }
 
 

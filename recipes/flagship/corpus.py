@@ -184,9 +184,9 @@ def add_judgements(
             builder.scored.append((row, judgement.score))
     for part in ("news21", "ted21"):
         by_item: dict[str, list[tuple[int, float]]] = defaultdict(list)
-        for judgement in read_mqm(data, part):
-            row = builder.pair(judgement["hypothesis"], judgement["reference"], "mqm")
-            by_item[judgement["reference"]].append((row, float(judgement["score"])))
+        for rated in read_mqm(data, part):
+            row = builder.pair(rated["hypothesis"], rated["reference"], "mqm")
+            by_item[rated["reference"]].append((row, float(rated["score"])))
         for rows in by_item.values():
             for a, score_a in rows:
                 for b, score_b in rows:

@@ -55,8 +55,9 @@ class Job:
         if self.net.needs_surface:
             assert surface is not None
             self.surface = torch.tensor(surface, dtype=torch.float32, device=self.device)
-            self.net.head.surface_mean.copy_(self.surface.mean(0))
-            self.net.head.surface_scale.copy_(self.surface.std(0).clamp(min=0.05))
+            head: Any = self.net.head  # its buffers are declared as modules
+            head.surface_mean.copy_(self.surface.mean(0))
+            head.surface_scale.copy_(self.surface.std(0).clamp(min=0.05))
         self.scale, self.shift = 1.0, 0.0
 
     def scores(self, pairs: IntArray) -> Tensor:
@@ -110,7 +111,7 @@ class Steps:
     """AdamW with warm-up and linear decay, the head faster than the encoder."""
 
     def __init__(self, net: nn.Module, rate: float, head_rate: float, total: int) -> None:
-        encoder = net.encoder
+        encoder: Any = net.encoder
         encoder_names = {id(p) for p in encoder.parameters()}
         frozen = [p for n, p in encoder.named_parameters() if ".embeddings." in n]
         for p in frozen if rate < 1e-4 else []:

@@ -219,7 +219,7 @@ def test_what_was_used_longest_ago_goes_first(path: Path) -> None:
 def filled_at(path: Path, texts: list[str], when: float, limit: int) -> None:
     """Write as a process that started at that time would."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cache.time, "time", lambda: when)
+        patch.setattr(time, "time", lambda: when)
         made = Store(path, limit)
         made.write("model", {text: part_of(text) for text in texts})
         made.close()

@@ -212,7 +212,7 @@ def folder(tmp_path):
     }
     for system, text in outputs.items():
         write(root / "system-outputs" / "en-de" / f"{system}.txt", text)
-    mqm = {"A": [0, 0, 0, 0], "B": [0, -5, 0, -1], "C": [-25, -6, -5, None]}
+    mqm = {"A": ["0", "0", "0", "0"], "B": ["0", "-5", "0", "-1"], "C": ["-25", "-6", "-5", "None"]}
     human = "".join(f"{s}\t{v}\n" for s, values in mqm.items() for v in values)
     write(root / "human-scores" / "en-de.mqm.seg.score", human)
     write(root / "human-scores" / "en-de.mqm.sys.score", "A\t0\nB\t-1.5\nC\t-12\n")

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import sacrebleu as peer
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 import tertium
 from tertium.compat import comet, evaluate, sacrebleu

@@ -122,7 +122,7 @@ def test_a_model_that_was_not_saved_lives_with_its_process(name: str) -> None:
 
 def test_the_folder_of_another_learner_is_refused(name: str, tmp_path: Path) -> None:
     trained(name).save(tmp_path / "m")
-    other = find_learner("svr" if name != "svr" else "esim")
+    other: Any = find_learner("svr" if name != "svr" else "esim")
     with pytest.raises(ModelError, match=f"holds a model of {name}, not of {other.name}"):
         other.load(tmp_path / "m")
     stranger: Any = other(model=str(tmp_path / "m"))

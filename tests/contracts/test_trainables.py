@@ -224,7 +224,7 @@ def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Pat
     with pytest.raises(KeyboardInterrupt):
         TRAINERS["esim"](data, on_epoch=kill, **arguments)
     assert np.isfinite(scores_of(load_metric(str(folder)), dev)).all()
-    epochs = []
+    epochs: list[Any] = []
     resumed = TRAINERS["esim"](data, on_epoch=epochs.append, **arguments)
     assert [(epoch.stage, epoch.number) for epoch in epochs] == [("scores", 3), ("scores", 4)]
     assert resumed == whole

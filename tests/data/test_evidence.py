@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -148,7 +149,7 @@ def test_folders_of_a_metrics_task(tmp_path, caplog):
     assert isinstance(czech, ScoredTranslations)
     assert czech.judgements.scores.tolist() == [0.5]
     assert "en-cs has no system outputs and is left out" in caplog.text
-    systems = {entry.lp: entry for entry in read_evidence(root, level="system")}
+    systems: dict[str, Any] = {e.lp: e for e in read_evidence(root, level="system")}
     assert systems["cs-en"].testset is not None
     assert systems["en-cs"].testset is None
     assert systems["en-cs"].system_scores() == {"A.1": 1.0}

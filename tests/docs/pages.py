@@ -65,7 +65,8 @@ class Step:
 
 def blocks(text: str) -> list[Block]:
     """All fenced blocks and setups of a page."""
-    found, end = [], 0
+    found: list[Block] = []
+    end = 0
     for match in _FENCE.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
         joined = bool(found) and not text[end : match.start()].strip()

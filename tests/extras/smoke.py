@@ -71,7 +71,9 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("cache", "info"): set(),
         ("cite", "bleu"): set(),
     }
-    scored = {("score", *texts, "-m", name): NEEDS.get(name, set()) for name in METRICS.builtin}
+    scored: dict[tuple[str, ...], set[str]] = {
+        ("score", *texts, "-m", name): NEEDS.get(name, set()) for name in METRICS.builtin
+    }
     return {**plain, **scored}
 
 

@@ -79,7 +79,10 @@ def read_only(folder: Path, rng: random.Random) -> Iterator[None]:
     try:
         yield
     finally:
-        _ = subprocess.run(["umount", str(folder)], check=True) if mounted else folder.chmod(0o700)
+        if mounted:
+            subprocess.run(["umount", str(folder)], check=True)
+        else:
+            folder.chmod(0o700)
 
 
 @contextlib.contextmanager

@@ -146,10 +146,13 @@ def weight_cases(folder: Path, rng: random.Random) -> Iterator[tuple[str, Folder
     for size in (0, 7, 10**6, 2**63, 2**64 - 1):
         yield f"{folder.name} header of {size}", _puts(struct.pack("<Q", size) + data[8:])
     for name in rng.sample(sorted(arrays), min(4, len(arrays))):
-        for lie in ({"shape": [10**18]}, {"shape": [2**40, 2**40]}, {"shape": []},
-                    {"shape": [0, 10**18], "data_offsets": [0, 0]}, {"shape": [-1]},
-                    {"dtype": "F8_E4M3"}, {"dtype": "BF16"}, {"dtype": "pickle"},
-                    {"data_offsets": [0, 10**18]}, {"data_offsets": [5, 1]}):  # fmt: skip
+        lies: tuple[dict[str, Any], ...] = (
+            {"shape": [10**18]}, {"shape": [2**40, 2**40]}, {"shape": []},
+            {"shape": [0, 10**18], "data_offsets": [0, 0]}, {"shape": [-1]},
+            {"dtype": "F8_E4M3"}, {"dtype": "BF16"}, {"dtype": "pickle"},
+            {"data_offsets": [0, 10**18]}, {"data_offsets": [5, 1]},
+        )  # fmt: skip
+        for lie in lies:
             yield f"{folder.name} {name} {lie}", _puts(_lying(data, name, lie))
         array = arrays[name]
         for kind, other in {
@@ -184,7 +187,10 @@ def _writes(config: Any) -> Folder:
 
 
 def _writes_text(text: str) -> Folder:
-    return lambda folder: (folder / "config.json").write_text(text, "utf-8") and None
+    def write(folder: Path) -> None:
+        (folder / "config.json").write_text(text, "utf-8")
+
+    return write
 
 
 def _puts(data: bytes) -> Folder:

@@ -10,9 +10,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.faults import archives, caches, campaign, folders
+from tests.faults import archives, caches, campaign, folders, kills
 from tests.tiny_models import save_model
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills need fork and signals")
@@ -46,7 +47,8 @@ def test_six_kills_and_each_harm_of_a_cache(tmp_path: Path) -> None:
         capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert sum(f"| kill -9: {job.name} |" in done.stdout for job in campaign.kills.JOBS) == 6
+    jobs: tuple[Any, ...] = kills.JOBS
+    assert sum(f"| kill -9: {job.name} |" in done.stdout for job in jobs) == 6
 
 
 def test_some_hostile_model_folders(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,7 +95,7 @@ class Campaign:
         self.settings = {s: settings_of(s) for s in self.subjects}
         self.cases: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
-        self.seconds: Counter[str] = Counter()
+        self.seconds: dict[str, float] = defaultdict(float)
         self.findings: list[Finding] = []
         self.broken: set[tuple[str, str]] = set()
 

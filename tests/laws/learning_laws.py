@@ -109,9 +109,9 @@ def training_is_sound(trial: Trial) -> int:
     else:
         pairs = preferences(trial)
         left, right = [p.left for p in pairs], [p.right for p in pairs]
-        loaded, values = load_ranker(str(folder)), trained.prefer(left, right)
+        ranker, values = load_ranker(str(folder)), trained.prefer(left, right)
         hold(np.isfinite(values).all(), "a trained ranker gives what is no number")
-        hold((loaded.prefer(left, right) == values).all(), "saved, it ranks otherwise")
+        hold((ranker.prefer(left, right) == values).all(), "saved, it ranks otherwise")
     hold(loaded == saved, "saved and loaded are not equal")
     return 1
 

@@ -67,8 +67,8 @@ def _shorter_texts(testset: TestSet) -> Iterator[TestSet]:
     for n, references in enumerate(testset.references):
         for k, text in enumerate(references):
             for shorter in _shorter(text):
-                changed = _put(references, k, shorter)
-                yield replace(testset, references=_put(testset.references, n, changed))
+                fewer = _put(references, k, shorter)
+                yield replace(testset, references=_put(testset.references, n, fewer))
     for n, text in enumerate(testset.sources):
         for shorter in _shorter(text):
             yield replace(testset, sources=_put(testset.sources, n, shorter))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def test_operations_on_each_shape(subject: Subject, tmp_path: Path) -> None:
     """Each law on one shape that it applies to; the next subject begins with the next."""
     place = SUBJECTS.index(subject)
     turn = count(place)
-    trials = []
+    trials: list[Any] = []
     for law in LAWS:
         shapes = [name for name in gallery.SHAPES if len(small(name).systems) >= law.systems]
         shape = shapes[next(turn) % len(shapes)]

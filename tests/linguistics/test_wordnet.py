@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tertium.errors import DataError, MissingResourceError, UnknownNameError
-from tertium.linguistics import wordnet_files
 from tertium.linguistics.wordnet import WordNet, load_wordnet, wordnet_pos
 from tertium.linguistics.wordnet_files import WORDNET, find_wordnet
 from tertium.linguistics.wordnet_index import load_arrays, read_dictionary
@@ -136,7 +134,7 @@ SMALL = {
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A dictionary of four synsets in the format of WordNet's files, and an empty cache."""
     folder = tmp_path / "dictionary"
     folder.mkdir()
@@ -217,7 +215,7 @@ def test_without_wordnet_the_install_command_is_named(
 ) -> None:
     monkeypatch.delenv("TERTIUM_WORDNET", raising=False)
     monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path))
-    monkeypatch.setattr(wordnet_files.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     if not Path("/usr/share/wordnet/data.noun").is_file():
         with pytest.raises(MissingResourceError, match="tertium models install wordnet"):
             find_wordnet()

@@ -42,9 +42,10 @@ def test_strict_tau_counts_equal_outputs_as_the_meta_evaluation_does() -> None:
         for n in range(20)
     }
     said = [
-        PairJudgement(str(n), *rng.choice(list(systems), 2, replace=False), verdict)
+        PairJudgement(str(n), left, right, verdict)
         for n in range(20)
         for verdict in (0.0, 1.0, 1.0, 0.5)
+        for left, right in [rng.choice(list(systems), 2, replace=False)]
     ]
     one = gather(said, texts, name="demo")
     scores = {s.hypothesis: float(rng.normal()) for s in one.segments}

@@ -121,7 +121,7 @@ def test_a_figure_measured_in_another_way_does_not_count(tmp_path: Path) -> None
     assert way_of(table, changed) != way_of(table, table.rows[0])
     other = PaperTable(paper=table.paper, number=table.number, title="", rows=[changed],
                        experiment=table.experiment)  # fmt: skip
-    kept = measure(other, collection, lambda *a: ledger.recall(*a[:3], lambda: second))
+    kept = measure(other, collection, lambda t, r, e, _: ledger.recall(t, r, e, lambda: second))
     assert kept.rows[0].measured == (1.0,) * 7
 
 

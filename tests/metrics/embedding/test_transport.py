@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import ot
@@ -114,11 +115,16 @@ def test_the_cores_of_a_process_are_those_it_may_use(monkeypatch: pytest.MonkeyP
 
 
 def test_problems_are_dealt_to_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    pool = transport.ThreadPoolExecutor
+    asked: list[int] = []
+    pool = ThreadPoolExecutor
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5}, raising=False)
-    monkeypatch.setattr(transport, "ThreadPoolExecutor", lambda n: asked.append(n) or pool(n))
+
+    def count(threads: int) -> ThreadPoolExecutor:
+        asked.append(threads)
+        return pool(threads)
+
+    monkeypatch.setattr(transport, "ThreadPoolExecutor", count)
     assert list(transport._in_threads(abs, [-1, -2])) == [1, 2]
     assert asked == [2]
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,7 +127,7 @@ def test_a_pair_that_was_judged_is_not_judged_again(
 
 
 def test_scores_are_calibrated_and_a_copy_scores_one(tuned: Path) -> None:
-    metric = load_metric(f"tertium-base:folder={tuned}")
+    metric: Any = load_metric(f"tertium-base:folder={tuned}")
     segments = [Segment(h, None, (r,)) for h, r in [*PAIRS, ("the cat", "the cat")]]
     scores = metric.segment_scores(segments)
     assert scores[-1] == 1.0

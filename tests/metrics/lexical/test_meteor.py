@@ -100,7 +100,8 @@ def test_statistics_are_those_of_the_jar(golden: dict[str, Any]) -> None:
 def wmt17(folder: Path) -> list[Segment]:
     rows = []
     for source in INTO_ENGLISH:
-        with gzip.open(folder / "da" / "wmt17" / f"{source}-en.jsonl.gz", "rt", "utf-8") as file:
+        path = folder / "da" / "wmt17" / f"{source}-en.jsonl.gz"
+        with gzip.open(path, "rt", encoding="utf-8") as file:
             rows += [json.loads(line) for line in file][::7][:72]
     texts = [(" ".join(r["hypothesis"].split()), " ".join(r["reference"].split())) for r in rows]
     return [Segment(hypothesis, references=(reference,)) for hypothesis, reference in texts[:500]]
