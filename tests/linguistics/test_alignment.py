@@ -11,7 +11,6 @@ import pytest
 from tertium.linguistics import alignment
 from tertium.linguistics.alignment import (
     NOTHING,
-    ROOT,
     Candidate,
     WordAlignment,
     align,
@@ -20,6 +19,7 @@ from tertium.linguistics.alignment import (
     edge_score,
     unclaimed,
 )
+from tertium.linguistics.graph import ROOT
 from tertium.linguistics.parse import load_parser
 from tertium.linguistics.sentence import Sentence, build_sentence
 from tertium.linguistics.similarity import flip, profile, relate
