@@ -152,3 +152,58 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
     output = f"{files['train']}/model"
     assert main(["train", "bleu-r", "--train", "missing.tsv", "-o", output]) == 2
     assert f"{files['train']} is no folder" in capsys.readouterr().err
+
+
+def help_of(metric: str, capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit):
+        main(["train", metric, "--help"])
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_help_shows_what_a_metric_reads_with_its_own_defaults(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    head, ranker, regression = (help_of(name, capsys) for name in ("bilstm", "pairwise", "rte-r"))
+    assert "epochs on scores, at most (published: 30, ours: 12)" in head
+    assert "difference=absolute,input_dropout=0.0" in head
+    assert "--kendall-rate" not in head
+    assert "step of Adagrad (published: 0.01, ours: 0.1)" in ranker
+    assert "comparisons of a step (published: 30, ours: 100)" in ranker
+    assert "--kendall-rate N" in ranker
+    assert "--comparison-rate" not in ranker
+    assert "--strengths N+N" in regression
+    assert "--epochs" not in regression.partition("examples:")[0]
+
+
+def test_the_recipe_decides_what_is_trained(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--train", files["train"], "--epochs", "1", "-q"]
+    for recipe, difference in (("ours", "absolute"), ("published", "signed")):
+        folder = f"{files['out']}-{recipe}"
+        spec = "bilstm:encoder=toy,hidden=2"
+        assert main(["train", spec, *arguments, "--recipe", recipe, "-o", folder]) == 0
+        config = json.loads((Path(folder) / "config.json").read_text())
+        assert config["config"]["difference"] == difference
+        assert config["training"]["options"]["epochs"] == 1
+    assert main(["train", "bilstm", *arguments, "--recipe", "mine", "-o", files["out"]]) == 2
+    assert "unknown recipe 'mine'" in capsys.readouterr().err
+
+
+def test_comparisons_and_named_options_reach_a_ranker(
+    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dev = tmp_path / "dev-pref.tsv"
+    text = write_preferences(tmp_path / "more.tsv", 9).read_text().splitlines()
+    dev.write_text("\n".join([text[0], *text[6:]]) + "\n")
+    code = main(
+        ["train", "pairwise:features=chrf", "--preferences", files["preferences"],
+         "--dev-preferences", str(dev), "--kendall-rate", "0.5", "--decay", "0.1", "--order",
+         "given", "-o", files["out"]]
+    )  # fmt: skip
+    assert code == 0, capsys.readouterr().err
+    options = json.loads((Path(files["out"]) / "config.json").read_text())["training"]["options"]
+    assert (options["kendall_rate"], options["decay"], options["order"]) == (0.5, 0.1, "given")
+    assert (options["batch_size"], options["rate"]) == (100, 0.1)  # the recipe's
+    assert main(["train", "pairwise", "--preferences", files["preferences"], "-o", "x"]) == 2
+    assert "give some with dev= or --dev-preferences" in capsys.readouterr().err
