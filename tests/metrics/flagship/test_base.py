@@ -31,7 +31,7 @@ PAIRS = [
 TABLES = {
     "calibration": {"raw": [-2.0, 0.0, 2.0], "score": [0.1, 0.5, 0.9]},
     "uncertainty": {"score": [0.0, 1.0], "deviation": [0.2, 0.1]},
-    "percentiles": {"score": [0.0, 1.0], "percent": [0.0, 100.0]},
+    "percentiles": {"score": [0.0, 1.0], "percent": [0.0, 100.0], "segments": 2},
 }
 
 

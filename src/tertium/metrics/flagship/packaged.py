@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from tertium.encoders.weights import WeightFolder, hash_of
 from tertium.errors import ModelError
-from tertium.models.checkpoint import CONFIG, WEIGHTS
+from tertium.models.arrays import check_finite, read_arrays
+from tertium.models.checkpoint import CONFIG, WEIGHTS, read_config
 from tertium.models.shipped import find_shipped
-from tertium.schema import POSITIVE, Rule, Sha256, read, read_json
+from tertium.schema import POSITIVE, Rule, Sha256, read
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 ENCODER, ENCODER_PREFIX = "encoder", "encoder.backbone."
-STORED = ("torch.int8", "torch.float16", "torch.float32")  # what compact weights are made of
+STORED = ("int8", "float16", "float32")  # what compact weights are made of
 
 Increasing = Annotated[
     tuple[float, ...],
@@ -88,10 +89,7 @@ class Packaged:
     @cached_property
     def config(self) -> dict[str, Any]:
         """The settings as they stand in the file."""
-        try:
-            return read_json(self.folder / CONFIG)
-        except FileNotFoundError:
-            raise ModelError(f"{self.folder} has no {CONFIG}: not a packaged model") from None
+        return read_config(self.folder, "model")
 
     def settings(self, kind: type[S]) -> S:
         """The settings as declared by a metric."""
@@ -106,21 +104,16 @@ class Packaged:
     @cached_property
     def weights(self) -> dict[str, Tensor]:
         """Compact weights as stored."""
-        _ = self.hash  # damaged weights are refused here
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
+        import torch
 
+        _ = self.hash  # damaged weights are refused here
         file = self.folder / WEIGHTS
-        try:
-            found = load_file(file)
-        except (SafetensorError, OSError) as error:
-            raise ModelError(f"{file} is damaged: {error}") from None
-        for name, tensor in found.items():
-            if str(tensor.dtype) not in STORED:
-                raise ModelError(f"{file}: {name} is of type {tensor.dtype}, not of a compact one")
-            if not bool(tensor.isfinite().all()):
-                raise ModelError(f"{file}: {name} holds NaN or infinite numbers")
-        return found
+        arrays, _ = read_arrays(file)
+        for name, array in arrays.items():
+            if str(array.dtype) not in STORED:
+                raise ModelError(f"{file}: {name} is of type {array.dtype}, not of a compact one")
+        check_finite(arrays, file)
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     def restored(self, prefix: str) -> dict[str, Tensor]:
         """The weights under a prefix in single precision, by what follows it."""
