@@ -21,7 +21,7 @@ from tests import gallery
 from tests.laws.field_laws import settings_of
 from tests.laws.findings import Finding, keep_finding, read_finding, smallest
 from tests.laws.table import LAWS, Law, hold_law
-from tests.laws.trial import Broken, Subject, Trial, missing_resource, subjects
+from tests.laws.trial import Broken, Subject, Trial, is_possible, missing_resource, subjects
 
 from tertium.data.testset import TestSet
 
@@ -114,7 +114,7 @@ class Campaign:
         others = self.settings[subject]
         if others and rng.random() < OTHER_SETTINGS:
             changed = others[rng.integers(len(others))]
-            subject = subject if missing_resource(changed) else changed
+            subject = changed if is_possible(changed) else subject
         self.kinds[f"shape {shape}"] += 1
         self.kinds.update(gallery.kinds([t for o in testset.systems.values() for t in o]))
         seed = int(rng.integers(1 << 30))

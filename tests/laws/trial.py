@@ -20,7 +20,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.cli import main
 from tertium.data.testset import TestSet
-from tertium.errors import MissingResourceError, UsageError
+from tertium.errors import MissingResourceError, TertiumError
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.base.ranker import Ranker, load_ranker
 from tertium.models.shipped import shipped_models
@@ -92,9 +92,18 @@ def missing_resource(subject: Subject) -> str:
             subject.metric.score([TRY])
         else:
             subject.ranker.prefer([TRY], [TRY])
-    except (MissingResourceError, UsageError) as error:  # no weights; fp16 without a GPU
+    except MissingResourceError as error:
         return str(error)
     return ""
+
+
+@lru_cache(maxsize=512)
+def is_possible(subject: Subject) -> bool:
+    """Whether chosen settings can be used here: fp16 needs a GPU, other features other weights."""
+    try:
+        return not missing_resource(subject)
+    except TertiumError:
+        return False
 
 
 @dataclass(frozen=True)
