@@ -243,7 +243,10 @@ def find_model(model: str, shipped: str) -> str:
         return str(shipped_models() / shipped)
     named = shipped_models() / model
     is_name = not model.startswith(UNSAVED) and Path(model).name == model
-    there = is_name and not (Path(model) / CONFIG).is_file() and named.is_dir()
+    try:
+        there = is_name and not (Path(model) / CONFIG).is_file() and named.is_dir()
+    except OSError:  # a name that no file can have, refused where it is read
+        there = False
     return str(named) if there else model
 
 

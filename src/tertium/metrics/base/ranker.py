@@ -219,7 +219,7 @@ def load_ranker(spec: str, **fields: Any) -> Ranker:
     name, texts = split_spec(spec)
     if name in METRICS or name in ALIASES:
         return ByScore(metric=load_metric(spec, **fields).spec)
-    if name not in RANKERS and Path(spec).is_dir():
+    if name not in RANKERS and _is_directory(spec):
         raise ModelError(f"{spec} has no config.json: neither a trained ranker nor a metric")
     if name not in RANKERS:
         raise UnknownNameError("ranker", name, [*RANKERS, *METRICS, *ALIASES])
@@ -229,6 +229,13 @@ def load_ranker(spec: str, **fields: Any) -> Ranker:
         return loaded
     ranker: Ranker = build(cls, name, texts)
     return dataclasses.replace(ranker, **fields) if fields else ranker  # type: ignore[type-var]
+
+
+def _is_directory(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except OSError:  # longer than the name of any file
+        return False
 
 
 def _load_folder(folder: str, **fields: Any) -> Ranker:
