@@ -1,7 +1,10 @@
 """COMET's estimators, read from a folder: the numbers of unbabel-comet 2.2.7.
 
 Expected scores are those of its models (`prepare_sample`, `predict_step`) over the same tiny
-folders, row by row, with torch 2.13 and transformers 5.22; its batches agree to 1e-6.
+folders, row by row, with torch 2.13 and transformers 5.22; its batches agree to 1e-6. To run under
+that transformers it was given another tokenizer class, a forward pass of the encoder that reads
+hidden states by name, and XLM-R's way to join two texts (start A end end B end), which these values
+therefore do not check; sparsemax_patch was given to it as softmax, as its loader does.
 """
 
 from __future__ import annotations
