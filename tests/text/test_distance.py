@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tertium.text.distance import (
+    BEAM_WIDTH,
     DELETION,
     INSERTION,
     MATCH,
@@ -144,3 +145,10 @@ def test_beam_spans_are_those_of_the_definition() -> None:
     assert beam(4, 4) == [(0, 5)] * 4
     # 120 reference words for one: 25 + 60 on either side of the middle, and the last row's end.
     assert beam(1, 120) == [(35, 121)]
+
+
+def test_a_table_keeps_the_beam_alone() -> None:
+    words = [place * 7 % 300 for place in range(5_000)]
+    table = CostTable(words, words[::-1], (1, 20, 20))
+    first_row = len(words) + 1
+    assert table.size <= first_row + len(words) * 2 * (BEAM_WIDTH + 1)

@@ -169,7 +169,8 @@ class CostTable:
         D[i][j] = min(D[i-1][j-1] + substitution unless equal, D[i-1][j] + deletion,
                       D[i][j-1] + insertion)
 
-    Cells outside the beam are never entered. `costs` are those of an insertion, a deletion and a
+    Cells outside the beam are never entered and not kept: memory grows with the length of the
+    hypothesis times the width of the beam. `costs` are those of an insertion, a deletion and a
     substitution, in whole units, so that sums are exact.
 
     >>> CostTable([1, 2, 3, 4], [1, 3, 5, 4], (1, 1, 1)).path()
@@ -183,60 +184,70 @@ class CostTable:
     ) -> None:
         self._reference = reference
         self._insertion, self._deletion, self._substitution = costs
-        self._beam = beam(len(hypothesis), len(reference))
-        self.bounded = all(span == (0, len(reference) + 1) for span in self._beam)
+        whole = (0, len(reference) + 1)
+        self._spans = [whole, *beam(len(hypothesis), len(reference))]
+        self.bounded = all(span == whole for span in self._spans)
         self._rows = [[j * self._insertion for j in range(len(reference) + 1)]]
         self.update(hypothesis, 0)
+
+    @property
+    def size(self) -> int:
+        """The number of cells that are kept."""
+        return sum(map(len, self._rows))
 
     def update(self, words: Sequence[int], start: int) -> None:
         self._words = words
         del self._rows[start + 1 :]
         for row in range(start, len(words)):
-            self._rows.append(self._next(self._rows[-1], words[row], *self._beam[row]))
+            self._rows.append(self._next(self._rows[-1], row, words[row]))
         self.distance = self._rows[-1][-1]
 
     def distance_to(self, words: Sequence[int], start: int) -> int:
         above = self._rows[start]
         for row in range(start, len(words)):
-            above = self._next(above, words[row], *self._beam[row])
+            above = self._next(above, row, words[row])
         return above[-1]
 
-    def _next(self, above: list[int], word: int, low: int, high: int) -> list[int]:
+    def _next(self, above: list[int], row: int, word: int) -> list[int]:
+        """The cells below those of a row, for the word that comes next."""
         insertion, deletion, substitution = self._insertion, self._deletion, self._substitution
-        row, left = [_INFINITY] * low, _INFINITY
+        first, (low, high) = self._spans[row][0], self._spans[row + 1]
+        cells, left = [], _INFINITY
         if low == 0:
             left = above[0] + deletion
-            row.append(left)
+            cells.append(left)
             low = 1
-        columns = zip(
-            above[low - 1 : high - 1],
-            above[low:high],
-            self._reference[low - 1 : high - 1],
-            strict=True,
-        )
-        for best, up, expected in columns:
-            if word != expected:
+        # The row above from column low - 1 on; rows never begin before the one above them.
+        before = [_INFINITY] * (first - low + 1) + above[max(low - 1 - first, 0) : high - first]
+        before += [_INFINITY] * (high - low + 1 - len(before))
+        expected = self._reference[low - 1 : high - 1]
+        for best, up, target in zip(before, before[1:], expected, strict=False):
+            if word != target:
                 best += substitution
             if up + deletion < best:
                 best = up + deletion
             left += insertion
             if best < left:
                 left = best
-            row.append(left)
-        row.extend([_INFINITY] * (len(above) - len(row)))
-        return row
+            cells.append(left)
+        return cells
+
+    def _cell(self, row: int, column: int) -> int:
+        low, high = self._spans[row]
+        return self._rows[row][column - low] if low <= column < high else _INFINITY
 
     def path(self) -> str:
         row, column = len(self._rows) - 1, len(self._reference)
         steps: list[str] = []
         while row and column:
-            here, above = self._rows[row][column], self._rows[row - 1]
+            here = self._cell(row, column)
             equal = self._words[row - 1] == self._reference[column - 1]
-            if here == above[column - 1] + (0 if equal else self._substitution):
+            swap = 0 if equal else self._substitution
+            if here == self._cell(row - 1, column - 1) + swap:
                 steps.append(MATCH if equal else SUBSTITUTION)
                 row -= 1
                 column -= 1
-            elif here == above[column] + self._deletion:
+            elif here == self._cell(row - 1, column) + self._deletion:
                 steps.append(DELETION)
                 row -= 1
             else:
