@@ -24,6 +24,7 @@ from tertium.encoders.pieces import Pieces, Tokenizer, Window, windows
 from tertium.encoders.settings import ModelSettings, parse_layers, side_by_side
 from tertium.encoders.weights import Tensors
 from tertium.runtime import Long, Precision, current_runtime
+from tertium.text.bounds import ENCODED_PIECES
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -68,24 +69,26 @@ class Body:
         """How many pieces fit between the special tokens."""
         return self.settings.max_length - self.tokenizer.specials
 
+    @property
+    def most(self) -> int:
+        """How many pieces of a text are read: as many as fit, or several windows of them."""
+        return self.room if self.long == "truncate" else max(self.room, ENCODED_PIECES)
+
     def pieces(self, texts: Sequence[str]) -> list[Pieces]:
-        """The pieces of texts that have vectors: all in windows, else as many as fit."""
-        found = self.tokenizer(texts)
-        return [p.first(self.room) for p in found] if self.long == "truncate" else found
+        """The pieces of texts that have vectors."""
+        return [pieces.first(self.most) for pieces in self.tokenizer(texts)]
 
     def too_long(self, texts: Sequence[str]) -> list[bool]:
         """Which texts have pieces without vectors."""
-        if self.long == "window":
-            return [False] * len(texts)
-        return [len(pieces) > self.room for pieces in self.tokenizer(texts)]
+        return [len(pieces) > self.most for pieces in self.tokenizer(texts)]
 
     def encode(
         self, texts: Sequence[str], *, layers: Sequence[str], sentences: bool, special: bool
     ) -> PassResults:
         """Everything that is asked of distinct texts, from one pass."""
         found = self.tokenizer(texts)
-        cut = [self.long == "truncate" and len(pieces) > self.room for pieces in found]
-        pieces = [p.first(self.room) if c else p for p, c in zip(found, cut, strict=True)]
+        cut = [len(pieces) > self.most for pieces in found]
+        pieces = [text.first(self.most) for text in found]
         around = (len(self.tokenizer.prefix), len(self.tokenizer.suffix)) if special else (0, 0)
         results = PassResults.empty(pieces, cut, self.settings, layers, sentences, around)
         jobs = self._jobs(pieces, sentences)

@@ -38,6 +38,8 @@ ENCODERS = Names("tertium.encoders", {
     "toy": "tertium.encoders.toy:load",
 })  # fmt: skip
 
+OPAQUE = "text of unknown pieces only"  # the warning that counts what `Encoder.opaque` does
+
 _LAYER = re.compile(r"@(all|\d+(?:-\d+|(?:\+\d+)+)?)$")
 
 
@@ -82,6 +84,10 @@ class Encoder(Protocol):
 
     def truncated(self, texts: Sequence[str]) -> int:
         """How many of these texts are longer than the encoder sees."""
+        ...
+
+    def opaque(self, texts: Sequence[str]) -> int:
+        """How many of these texts are not blank and yet have no piece that the encoder knows."""
         ...
 
     def signature_fields(self) -> Mapping[str, str]:

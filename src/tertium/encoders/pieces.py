@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from tertium.errors import ModelError
 
 MOST_SPECIALS = 4
 PLAIN_CLASS = "PreTrainedTokenizerFast"
+UNKNOWN_PIECES = frozenset({"[UNK]", "<unk>"})
+_PLAIN_WORD = re.compile(r"(?<!\w)[A-Za-z0-9]{1,99}(?!\w)")  # WordPiece reads words up to 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,16 @@ def surely_fits(text: str, max_length: int) -> bool:
     if text.isascii():
         return True
     return len(unicodedata.normalize("NFKD", text).encode(errors="replace")) <= room
+
+
+def surely_known(text: str) -> bool:
+    """Whether a text can be known, without tokenizing it, to have a piece that is not unknown, or
+    to be blank: vocabularies have all Latin letters and digits, and words of some length.
+
+    >>> surely_known("a cat"), surely_known("x" * 5_000), surely_known(" ")
+    (True, False, True)
+    """
+    return not text.strip() or _PLAIN_WORD.search(text) is not None
 
 
 class Window(NamedTuple):

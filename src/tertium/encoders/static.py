@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from tertium.encoders.encoder import EncoderName
 from tertium.encoders.weights import file_hash, locate
 from tertium.encoders.word_vectors import WordTable, files_of, read_table, width_of
 from tertium.errors import MissingResourceError, UsageError
+from tertium.text.bounds import ENCODED_PIECES
 
 _WORD = re.compile(
     r"(?:[^\W\d_]\.){2,}|n't(?!\w)|'(?:s|re|ve|ll|d|m)(?!\w)|\d+(?:[.,:]\d+)*|[^\W\d_]+?(?=n't(?!\w))"
@@ -33,7 +35,8 @@ class StaticEncoder:
 
     Texts are split into words, numbers and marks. A word is looked up as written, then in lower
     case, then (where it has a hyphen or stop inside) by its parts. A sentence vector is the mean of
-    its word vectors, zero where there is none. `unknown` counts the words that were skipped.
+    its word vectors, zero where there is none. `unknown` counts the words that were skipped. Of a
+    text `ENCODED_PIECES` known words are read.
     """
 
     name: str
@@ -51,8 +54,8 @@ class StaticEncoder:
         return 1
 
     @property
-    def max_length(self) -> int | None:
-        return None
+    def max_length(self) -> int:
+        return ENCODED_PIECES
 
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
@@ -66,12 +69,11 @@ class StaticEncoder:
             offsets=offsets if tokens else np.zeros_like(offsets),
             pieces=tuple(found if tokens else () for found in words),
             sentences=_means(vectors, offsets)[:, : self.dim * sentences],
-            truncated=np.zeros(len(texts), dtype=np.bool_),
+            truncated=np.array([self._is_cut(text) for text in texts], dtype=np.bool_),
         )
 
     def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        rows = self._table.rows
-        return [tuple(w for w in self._look_up(text) if w in rows) for text in texts]
+        return [tuple(islice(self._known_words(text), ENCODED_PIECES)) for text in texts]
 
     def unknown(self, texts: Sequence[str]) -> int:
         """How many words of these texts have no vector."""
@@ -79,7 +81,10 @@ class StaticEncoder:
         return sum(word not in rows for text in texts for word in self._look_up(text))
 
     def truncated(self, texts: Sequence[str]) -> int:
-        return 0
+        return sum(map(self._is_cut, texts))
+
+    def opaque(self, texts: Sequence[str]) -> int:
+        return sum(bool(t.strip()) and next(self._known_words(t), None) is None for t in texts)
 
     def signature_fields(self) -> Mapping[str, str]:
         stem = self.name.replace(":", "_").replace("|", "_")
@@ -87,6 +92,15 @@ class StaticEncoder:
 
     def fingerprint(self, part: str) -> str:
         return ""
+
+    def _known_words(self, text: str) -> Iterator[str]:
+        rows = self._table.rows
+        return (word for word in self._look_up(text) if word in rows)
+
+    def _is_cut(self, text: str) -> bool:
+        if len(text) <= ENCODED_PIECES:
+            return False
+        return next(islice(self._known_words(text), ENCODED_PIECES, None), None) is not None
 
     def _look_up(self, text: str) -> Iterator[str]:
         """The words of a text in the form the table knows, or as written where it knows none."""

@@ -14,11 +14,12 @@ from functools import cached_property
 from tertium.encoders.body import Body, names_of, width_of
 from tertium.encoders.embeddings import Embeddings
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.pieces import surely_fits
+from tertium.encoders.pieces import UNKNOWN_PIECES, surely_fits, surely_known
 from tertium.encoders.settings import ModelSettings, parse_layers, read_settings
 from tertium.encoders.weights import WeightFolder, locate, missing_extras
 from tertium.extras import require
 from tertium.runtime import Long, Precision
+from tertium.text.bounds import ENCODED_PIECES
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,12 +111,17 @@ class Transformer:
         return [names_of(text, around) for text in self.body.pieces(texts)]
 
     def truncated(self, texts: Sequence[str]) -> int:
-        room = self.max_length - len(self.settings.prefix.encode())
+        most = self.max_length if self.long == "truncate" else ENCODED_PIECES
+        room = most - len(self.settings.prefix.encode())
         doubtful = [text for text in texts if not surely_fits(text, room)]
         unknown = [text for text in dict.fromkeys(doubtful) if text not in self._known]
         if unknown:
             self._known.update(zip(unknown, self.body.too_long(unknown), strict=True))
         return sum(self._known[text] for text in doubtful)
+
+    def opaque(self, texts: Sequence[str]) -> int:
+        doubtful = [text for text in texts if not surely_known(text)]
+        return sum({*text.pieces} <= UNKNOWN_PIECES for text in self.body.pieces(doubtful))
 
     def signature_fields(self) -> Mapping[str, str]:
         stem = self.name.rpartition("@")[0].replace(":", "_").replace("|", "_")
@@ -135,7 +141,9 @@ class Transformer:
 
     def fingerprint(self, part: str) -> str:
         layer = self.layer if part == "tokens" else "pooled"
-        choices = (self.settings.hash, layer, self.precision, str(self.max_length), self.long)
+        # what is read of a long text decides its vectors, too
+        long = self.long if self.long == "truncate" else f"{self.long}-{ENCODED_PIECES}"
+        choices = (self.settings.hash, layer, self.precision, str(self.max_length), long)
         return ":".join(["transformer-3", self.weights_hash, part, *choices])
 
 

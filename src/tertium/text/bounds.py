@@ -1,9 +1,9 @@
 """How much of one line is read where cost would grow faster than its length.
 
 Every bound on the length of a text stands here but those that a publication or a model sets itself:
-an encoder sees `max_length` pieces (`long=window` slides over the rest), and TER tries the shifts
-that sacrebleu tries. Beyond a bound something is left out, which a metric counts among the
-`warnings` of its scores; texts of some 500 words lie below all of them.
+a transformer sees so many pieces at a time, and TER tries the shifts that sacrebleu tries. Beyond
+a bound something is left out, which a metric counts among the `warnings` of its scores; texts of
+some 500 words lie below all of them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from itertools import islice
 
 PARSED_CHARACTERS = 20_000
 PARSED_WORDS = 1_500  # words and marks; aligning two parses grows with the square of them
+ENCODED_PIECES = 2_048  # of encoders without a length of their own; all meet all of another text
 PARAPHRASES = 1 << 16  # pairs of phrases that METEOR's search may choose from
 
 _WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")

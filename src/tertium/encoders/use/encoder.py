@@ -16,11 +16,13 @@ from tertium.arrays import IntArray
 from tertium.encoders.cards import CARDS
 from tertium.encoders.embeddings import Embeddings, offsets_of
 from tertium.encoders.encoder import EncoderName
+from tertium.encoders.pieces import surely_fits, surely_known
 from tertium.encoders.use.network import EMBEDDING, LAYERS, UniversalNetwork
 from tertium.encoders.use.sentencepiece import UNKNOWN, PieceTokenizer
 from tertium.encoders.weights import WeightFolder, locate, missing_extras
 from tertium.errors import UnknownNameError, UsageError
 from tertium.extras import require
+from tertium.text.bounds import ENCODED_PIECES
 
 BEGIN, END = 1, 2
 
@@ -32,8 +34,8 @@ class UniversalEncoder:
 
     `layer` 0 embeds pieces without context (512), 1 and 2 are the convolutions (768 and 1280), 3
     (the default, best on da/wmt15 and da/wmt16) a piece's share of its sentence (512). A text in
-    any other language gets vectors too, at chance: see `languages`. There is no limit of length;
-    computed in numpy, on the CPU, whatever the device.
+    any other language gets vectors too, at chance: see `languages`. `ENCODED_PIECES` of a text
+    are read, though the network knows no limit; computed in numpy, on the CPU, whatever the device.
     """
 
     weights: WeightFolder
@@ -60,8 +62,8 @@ class UniversalEncoder:
         return self.weights.card.languages if self.weights.card else None
 
     @property
-    def max_length(self) -> int | None:
-        return None
+    def max_length(self) -> int:
+        return ENCODED_PIECES
 
     @property
     def weights_hash(self) -> str:
@@ -76,17 +78,22 @@ class UniversalEncoder:
         return result if len(places) == len(texts) else result.take(order)
 
     def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        return [pieces for _, pieces in self._tokenizer.encode(texts)]
+        return [pieces[:ENCODED_PIECES] for _, pieces in self._tokenizer.encode(texts)]
 
     def truncated(self, texts: Sequence[str]) -> int:
-        return 0
+        doubtful = [text for text in texts if not surely_fits(text, ENCODED_PIECES)]
+        return sum(len(ids) > ENCODED_PIECES for ids, _ in self._tokenizer.encode(doubtful))
+
+    def opaque(self, texts: Sequence[str]) -> int:
+        doubtful = [text for text in texts if not surely_known(text)]
+        return sum({*ids} == {UNKNOWN} for ids, _ in self._tokenizer.encode(doubtful))
 
     def signature_fields(self) -> Mapping[str, str]:
         return {"model": f"use@{self.weights_hash[:8]}", "layer": str(self.layer), "prec": "fp32"}
 
     def fingerprint(self, part: str) -> str:
         layer = str(self.layer) if part == "tokens" else "pooled"
-        return f"universal-2:{self.weights_hash}:{part}:{layer}"
+        return f"universal-3:{self.weights_hash}:{part}:{layer}"
 
     @cached_property
     def _tokenizer(self) -> PieceTokenizer:
@@ -97,14 +104,15 @@ class UniversalEncoder:
         return UniversalNetwork(self.weights.folder / "weights.npz")
 
     def _encode_distinct(self, texts: Sequence[str], tokens: bool, sentences: bool) -> Embeddings:
-        found = self._tokenizer.encode(texts)
+        whole = self._tokenizer.encode(texts)
+        found = [(ids[:ENCODED_PIECES], pieces[:ENCODED_PIECES]) for ids, pieces in whole]
         lengths = np.array([len(ids) if tokens else 0 for ids, _ in found], dtype=np.int64)
         result = Embeddings(
             vectors=np.zeros((int(lengths.sum()), self.dim * tokens), dtype=np.float32),
             offsets=offsets_of(lengths),
             pieces=tuple(pieces if tokens else () for _, pieces in found),
             sentences=np.zeros((len(texts), EMBEDDING * sentences), dtype=np.float32),
-            truncated=np.zeros(len(texts), dtype=np.bool_),
+            truncated=np.array([len(ids) > ENCODED_PIECES for ids, _ in whole], dtype=np.bool_),
         )
         if tokens or sentences:
             self._fill(result, [ids for ids, _ in found], tokens, sentences)

@@ -171,15 +171,7 @@ class Metric(PeerCalls, ABC):
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         """Counts of what a reader of the score should know; only those above zero."""
-        counts = {
-            "empty hypothesis": sum(not s.hypothesis.strip() for s in segments),
-            "empty reference": sum(any(not r.strip() for r in s.references) for s in segments),
-            "hypothesis equals source": sum(
-                s.source is not None and bool(s.source.strip()) and s.hypothesis == s.source
-                for s in segments
-            ),
-        }
-        return {kind: count for kind, count in counts.items() if count}
+        return count_odd_texts(segments)
 
     @property
     def spec(self) -> str:
@@ -225,6 +217,19 @@ def count_references(segments: Sequence[Segment]) -> str:
     """The number of references as signatures print it: a number, or `var` where it differs."""
     counts = {len(segment.references) for segment in segments}
     return str(counts.pop()) if len(counts) == 1 else "var"
+
+
+def count_odd_texts(segments: Sequence[Segment]) -> dict[str, int]:
+    """How many segments are odd in a way that any score suffers from; only counts above zero."""
+    counts = {
+        "empty hypothesis": sum(not s.hypothesis.strip() for s in segments),
+        "empty reference": sum(any(not r.strip() for r in s.references) for s in segments),
+        "hypothesis equals source": sum(
+            s.source is not None and bool(s.source.strip()) and s.hypothesis == s.source
+            for s in segments
+        ),
+    }
+    return {kind: count for kind, count in counts.items() if count}
 
 
 def load_metric(spec: str, **fields: Any) -> Metric:

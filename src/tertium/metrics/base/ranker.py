@@ -28,7 +28,14 @@ from tertium.errors import (
 )
 from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation, Votes
-from tertium.metrics.base.metric import REFERENCES, WAYS, count_references, is_folder, load_metric
+from tertium.metrics.base.metric import (
+    REFERENCES,
+    WAYS,
+    count_odd_texts,
+    count_references,
+    is_folder,
+    load_metric,
+)
 from tertium.models.checkpoint import read_config
 from tertium.registry import (
     ALIASES,
@@ -155,6 +162,10 @@ class Ranker(ABC):
             if "source" in self.needs and segment.source is None:
                 raise NeedsError(f"{self.name} needs the source: {WAYS['source']}")
 
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        """Counts of what a reader of a ranking should know; only those above zero."""
+        return count_odd_texts(segments)
+
     def signature(self, segments: Sequence[Segment]) -> str:
         """What to publish beside a ranking."""
         parts = {"nrefs": count_references(segments), **self.signature_fields()}
@@ -202,6 +213,9 @@ class ByScore(Ranker):
         if not segments:
             super().check(segments)
         load_metric(self.metric).check(segments)
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        return load_metric(self.metric).warnings(segments)
 
     def signature(self, segments: Sequence[Segment]) -> str:
         return f"{self.title}|metric:{load_metric(self.metric).signature(segments)}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tertium.encoders import Encoder
+from tertium.encoders.encoder import OPAQUE
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.metrics.base.references import Over
 from tertium.models.examples import texts_read
@@ -68,9 +69,12 @@ class ComparingMetric(Trainable):
         return super().frozen(name, precision=self.precision, long=self.long, **how)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        counts = super().warnings(segments)
-        cut = self.truncated(segments)
-        return {**counts, "truncated text": cut} if cut else counts
+        texts = texts_read(segments, self.config.against)
+        counts = {
+            "truncated text": self.truncated(segments),
+            OPAQUE: max(encoder.opaque(texts) for encoder in self.encoders),
+        }
+        return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
 
     def truncated(self, segments: Sequence[Segment]) -> int:
         """How many distinct texts are cut; of several encoders, by the one that cuts most."""

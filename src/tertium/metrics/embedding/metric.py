@@ -16,6 +16,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder, chunks, load_encoder, pairwise
+from tertium.encoders.encoder import OPAQUE
 from tertium.encoders.means import language_means
 from tertium.encoders.static import StaticEncoder
 from tertium.errors import NeedsError, UsageError
@@ -258,6 +259,7 @@ class EmbeddingMetric(Metric):
             texts = list(dict.fromkeys([*left, *right]))
             cut, strange = encoder.truncated(texts), self._foreign(encoder, segments, side)
             counts["truncated text"] = counts.get("truncated text", 0) + cut
+            counts[OPAQUE] = counts.get(OPAQUE, 0) + encoder.opaque(texts)
             kind = f"language unknown to {encoder.name.partition('@')[0]}"
             counts[kind] = counts.get(kind, 0) + strange
             if isinstance(encoder, StaticEncoder):

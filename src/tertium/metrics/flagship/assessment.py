@@ -17,6 +17,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.cache.memory import recall, remember
 from tertium.cache.record import Part
+from tertium.encoders.encoder import OPAQUE
 from tertium.errors import NeedsError
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.metrics.base.references import Over, comparisons, over_references
@@ -91,6 +92,10 @@ class Assessment(EqualByWeights, SegmentMetric):
     def truncated(self, texts: Sequence[str]) -> int:
         """How many of these texts are longer than the model reads."""
 
+    @abstractmethod
+    def opaque(self, texts: Sequence[str]) -> int:
+        """How many of these texts are not blank and have no piece that the model knows."""
+
     @property
     @abstractmethod
     def max_length(self) -> int | None:
@@ -143,9 +148,9 @@ class Assessment(EqualByWeights, SegmentMetric):
         }
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        counts = super().warnings(segments)
-        cut = self._cut(segments)
-        return {**counts, "truncated text": cut} if cut else counts
+        texts = _texts_of(segments)
+        counts = {"truncated text": self.truncated(texts), OPAQUE: self.opaque(texts)}
+        return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
 
     @property
     def learned(self) -> tuple[str, ...]:
@@ -156,14 +161,14 @@ class Assessment(EqualByWeights, SegmentMetric):
             "model": self.learned[0],
             "prec": self.precision,
             "maxlen": str(self.max_length),
-            "trunc": str(self._cut(segments)),
+            "trunc": str(self.truncated(_texts_of(segments))),
         }
         several = any(len(s.references) > 1 for s in segments)
         return {**fields, "refs": self.references} if several else fields
 
-    def _cut(self, segments: Sequence[Segment]) -> int:
-        texts = dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references))
-        return self.truncated(list(texts))
+
+def _texts_of(segments: Sequence[Segment]) -> list[str]:
+    return list(dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references)))
 
 
 def distinct(

@@ -19,7 +19,7 @@ from tertium import progress
 from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders.batching import plan_batches
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.pieces import Tokenizer, surely_fits
+from tertium.encoders.pieces import UNKNOWN_PIECES, Tokenizer, surely_fits, surely_known
 from tertium.encoders.settings import read_settings
 from tertium.encoders.weights import locate
 from tertium.errors import ModelError
@@ -116,6 +116,9 @@ class TertiumBase(Assessment):
     def truncated(self, texts: Sequence[str]) -> int:
         return self._judge.truncated(texts)
 
+    def opaque(self, texts: Sequence[str]) -> int:
+        return self._judge.opaque(texts)
+
 
 class PairJudge:
     """The tuned encoder with its head: pairs of texts in, raw scores out."""
@@ -188,6 +191,11 @@ class PairJudge:
         """How many texts lose pieces in a pair."""
         doubtful = [text for text in texts if not surely_fits(text, self._room)]
         return sum(len(pieces) > self._room for pieces in self._tokenizer(doubtful))
+
+    def opaque(self, texts: Sequence[str]) -> int:
+        """How many texts are not blank and have no known piece."""
+        doubtful = [text for text in texts if not surely_known(text)]
+        return sum({*text.pieces} <= UNKNOWN_PIECES for text in self._tokenizer(doubtful))
 
     @property
     def _room(self) -> int:

@@ -105,6 +105,9 @@ class TertiumSmall(Assessment):
     def truncated(self, texts: Sequence[str]) -> int:
         return self.encoder.truncated(texts)
 
+    def opaque(self, texts: Sequence[str]) -> int:
+        return self.encoder.opaque(texts)
+
 
 @lru_cache(maxsize=4)
 def _encoder(model: Packaged, precision: Precision, device: str) -> Encoder:

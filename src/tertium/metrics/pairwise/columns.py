@@ -67,6 +67,11 @@ class Columns:
         return tuple(name for part in self.parts for name in _names(part))
 
     @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The metrics among its parts."""
+        return tuple(metric for part in self.parts if (metric := _metric(part)))
+
+    @property
     def reads_source(self) -> bool:
         """Whether a column compares with the source."""
         return any(map(_reads_source, self.parts))

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
-from tertium.encoders.encoder import load_encoder
+from tertium.encoders.encoder import OPAQUE, load_encoder
 from tertium.errors import DataError, ModelError, UsageError
 from tertium.metrics.base.components import tokens
 from tertium.metrics.base.featurizer import single
@@ -161,6 +161,21 @@ class Pairwise(Trained, Ranker):
         count, rows = len(left), self.inputs([*left, *right])
         inputs = inputs_of(rows, np.arange(count), np.arange(count, 2 * count))
         return self.trained.network.probabilities(inputs).astype(np.float64)
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        """What its metrics and encoders count; of several, what counts most."""
+        texts = list(dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references)))
+        encoders = [load_encoder(name) for name in self._encoders()]
+        counted = [metric.warnings(segments) for metric in self._columns().metrics]
+        counted += [
+            {"truncated text": encoder.truncated(texts), OPAQUE: encoder.opaque(texts)}
+            for encoder in encoders
+        ]
+        result = super().warnings(segments)
+        for kind, count in (item for counts in counted for item in counts.items()):
+            if count > result.get(kind, 0):
+                result[kind] = count
+        return result
 
     def signature_fields(self) -> dict[str, str]:
         return {"model": f"{self.origin}@{self.trained.digest}"}
