@@ -67,6 +67,12 @@ def test_bleu_components_by_hand() -> None:
     assert found["log bleu.precision-1"][0] == pytest.approx(math.log(2 / 3 + 0.01))
 
 
+def test_an_empty_text_has_no_precision() -> None:
+    found = columns("bleu", [Segment(text, None, ("a b d e",)) for text in ("", "x")])
+    smooth = np.column_stack([found[f"bleu.smooth-precision-{n}"] for n in range(1, 5)])
+    np.testing.assert_allclose(smooth, [[0, 0, 0, 0], [0, 1, 1, 1]])
+
+
 def test_nist_of_one_reference_is_nists() -> None:
     # without a background both learn from the one reference alone
     found = columns("nist", [SEGMENTS[0]])

@@ -319,3 +319,24 @@ def test_the_papers_claims_hold_on_wmt17(human_data: Path) -> None:
         both = np.stack([scores[n][bounds[k] : bounds[k + 1]] for n in ("mt-rte-r", "mt-r")])
         better += float(williams(one.scores, both)[0, 1]) < 0.05
     assert better >= 5
+
+
+@pytest.mark.parametrize("spec", [*REGRESSIONS, "mt-rte-r:embeddings=true"])
+def test_nothing_is_worse_than_an_empty_text_or_better_than_the_reference(spec: str) -> None:
+    metric = load_metric(spec)
+    texts = ["word", "?", "x y z", "the the the the", "My old bicycle is green.", PIRATES, VIRUS]
+    for reference in (PIRATES, "?", "Yes"):
+        rows = ["", " \t", *texts, reference]
+        scores = metric.score([Segment(text, None, (reference,)) for text in rows]).segments
+        assert scores[0] == scores[1] == scores.min(), reference
+        assert scores[-1] == scores.max(), reference
+    blank = metric.score([Segment(text, None, ("",)) for text in ("", "word")]).segments
+    assert blank[0] >= blank[1]
+
+
+def test_an_explanation_adds_up_at_the_end_of_the_scale() -> None:
+    metric = BLEUR()
+    score = metric.sentence_score("", [PIRATES])
+    found = reasons_of(metric, "", PIRATES)
+    assert "ends of the scale" in found.groups
+    assert found.perfect + sum(found.groups.values()) == pytest.approx(score)

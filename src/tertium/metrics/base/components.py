@@ -93,12 +93,14 @@ def tokens(text: str) -> Words:
 def bleu_components(h: Words, r: Words, information: Information) -> list[float]:
     """BLEU-n and n-gram precision (n = 1 to 4), plain and smoothed, BP, BLEU / BP: 18 numbers.
 
-    Smoothing adds one to matches and totals of n > 1 (Lin and Och 2004).
+    Smoothing adds one to matches and totals of n > 1 (Lin and Och 2004), so that an order for which
+    a text is too short has 1. A text without any word has 0 in all orders: nothing is precise.
     """
     matched = [sum((Counter(ngrams(h, n)) & Counter(ngrams(r, n))).values()) for n in range(1, 5)]
     totals = [max(len(h) - n + 1, 0) for n in range(1, 5)]
     plain = [m / t if t else 0.0 for m, t in zip(matched, totals, strict=True)]
-    smooth = [plain[0], *((m + 1) / (t + 1) for m, t in zip(matched[1:], totals[1:], strict=True))]
+    raised = [(m + 1) / (t + 1) for m, t in zip(matched[1:], totals[1:], strict=True)]
+    smooth = [plain[0], *raised] if h else [0.0] * 4
     penalty = min(1.0, math.exp(1 - len(r) / len(h))) if h else 0.0
     scores, smoothed = _means(plain, penalty), _means(smooth, penalty)
     return [*scores, *plain, *smoothed, *smooth, penalty, _means(plain, 1.0)[-1]]

@@ -53,7 +53,8 @@ class LinearModel:
 
     `mean`, `scale` and `weights` (features,) belong to `names`; a prediction is
     bias + weights . z with z = (x - mean) / scale, cut at `FARTHEST` either way, so that a feature
-    far outside what was seen in training cannot carry the score away.
+    far outside what was seen in training cannot carry the score away. `least` is the lowest human
+    score of training, where a scale for readers ends.
     """
 
     names: tuple[str, ...]
@@ -62,6 +63,7 @@ class LinearModel:
     weights: FloatArray
     bias: float
     strength: float
+    least: float
 
     def contributions(self, features: FloatArray) -> FloatArray:
         """What each feature adds to the prediction, (n, features)."""
@@ -85,7 +87,7 @@ class LinearModel:
     @property
     def arrays(self) -> Mapping[str, FloatArray]:
         """All numbers, for storage."""
-        numbers = np.array([self.bias, self.strength])
+        numbers = np.array([self.bias, self.strength, self.least])
         return {
             "mean": self.mean, "scale": self.scale, "weights": self.weights, "numbers": numbers,
         }  # fmt: skip
@@ -93,17 +95,18 @@ class LinearModel:
     @classmethod
     def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, FloatArray]) -> LinearModel:
         """The model `arrays` came from."""
-        bias, strength = arrays["numbers"].tolist()
+        bias, strength, least = arrays["numbers"].tolist()
         return cls(
             names=tuple(names), mean=arrays["mean"], scale=arrays["scale"],
-            weights=arrays["weights"], bias=bias, strength=strength,
+            weights=arrays["weights"], bias=bias, strength=strength, least=least,
         )  # fmt: skip
 
     @property
     def digest(self) -> str:
-        """A short name for these very numbers."""
+        """A short name for what was learned; `least` comes with the data it was learned from."""
         summary = hashlib.sha256("\n".join(self.names).encode())
-        for array in self.arrays.values():
+        learned = {**self.arrays, "numbers": np.array([self.bias, self.strength])}
+        for array in learned.values():
             summary.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
         return summary.hexdigest()[:12]
 
@@ -129,7 +132,7 @@ def fit(
     weights = _solve(features, targets, [strength], prior)[0]
     return LinearModel(
         names=tuple(names), mean=mean, scale=scale, weights=weights,
-        bias=float(targets.mean()), strength=strength,
+        bias=float(targets.mean()), strength=strength, least=float(targets.min()),
     )  # fmt: skip
 
 

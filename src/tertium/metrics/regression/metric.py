@@ -40,7 +40,7 @@ from tertium.segment import Judgement, Segment
 BLOCK = 4096  # segments whose features are held at once
 ARRAYS = {
     **dict.fromkeys(("mean", "scale", "weights"), Like("f", ("features",))),
-    "numbers": Like("f", (2,)),
+    "numbers": Like("f", (3,)),
     **dict.fromkeys(("information_keys", "information_counts"), Like("u", ("n-grams",))),
     "information_total": Like("i", (1,)),
 }
@@ -80,9 +80,10 @@ class Regression(Trainable):
 
     The score is on the scale of the human scores it was trained on (standardised direct assessment
     for those that ship: 0 is an average translation of WMT15 and WMT16, higher is better). With
-    several references it is the best over them. Nothing scores above what a reference would as its
-    own translation: where weights say otherwise (for a reference without words, say, or a
-    hypothesis that leaves out what is frequent), that score is given.
+    several references it is the best over them. Two ends are fixed, whatever weights say of texts
+    unlike those of training: nothing scores above what a reference would as its own translation,
+    and nothing below the lowest human score of training, which is the score of a blank hypothesis
+    (unless its reference is blank, too).
 
     `model` names the folder of a model that was trained and saved; empty is the one that ships.
     """
@@ -160,22 +161,24 @@ class Regression(Trainable):
         best = np.full(len(segments), -np.inf)
         for start in range(0, len(parts), BLOCK):
             block = order[start : start + BLOCK]
-            scores, perfect = self.predictions([parts[n] for n in block], trained)
-            np.maximum.at(best, owner[block], np.minimum(scores, perfect))
+            scores, _ = self.predictions([parts[n] for n in block], trained)
+            np.maximum.at(best, owner[block], scores)
         return best
 
     def predictions(
         self, segments: Sequence[Segment], trained: FittedRegression
     ) -> tuple[FloatArray, FloatArray]:
-        """What the weights say of segments with one reference each, and of each reference as its
-        own translation, (n,) each."""
+        """The scores of segments with one reference each, and of each reference as its own
+        translation, (n,) each."""
         references = list(dict.fromkeys(s.references[0] for s in segments))
         place = {text: n for n, text in enumerate(references)}
         themselves = [Segment(text, None, (text,)) for text in references]
         rows = self.features([*segments, *themselves], trained.information)
-        values = trained.linear.predict(rows)
-        perfect = values[len(segments) :]
-        return values[: len(segments)], perfect[[place[s.references[0]] for s in segments]]
+        values = np.maximum(trained.linear.predict(rows), trained.linear.least)
+        perfect = values[len(segments) :][[place[s.references[0]] for s in segments]]
+        blank = [not s.hypothesis.strip() and bool(s.references[0].strip()) for s in segments]
+        scores = np.minimum(values[: len(segments)], perfect)
+        return np.where(blank, trained.linear.least, scores), perfect
 
     def features(
         self, segments: Sequence[Segment], information: Information | None = None

@@ -25,7 +25,7 @@ from tertium.segment import Segment
 if TYPE_CHECKING:
     from tertium.metrics.regression.metric import Regression
 
-LIMIT = "no better than the reference"  # takes back what weights say above the reference's own
+LIMIT = "ends of the scale"  # the difference between a score and what the weights say
 
 
 def explain(metric: Regression, segment: Segment) -> Explanation:
@@ -36,7 +36,7 @@ def explain(metric: Regression, segment: Segment) -> Explanation:
     options = [Segment(segment.hypothesis, segment.source, (r,)) for r in segment.references]
     rows = metric.features(options, trained.information)
     scores, limits = metric.predictions(options, trained)
-    best = int(np.argmax(np.minimum(scores, limits)))
+    best = int(np.argmax(scores))
     chosen, reference = options[best], options[best].references[0]
     perfect = metric.features([Segment(reference, None, (reference,))], trained.information)
     difference = (linear.contributions(rows[[best]]) - linear.contributions(perfect))[0]
@@ -45,8 +45,9 @@ def explain(metric: Regression, segment: Segment) -> Explanation:
     groups = [metric.family(name) for name in linear.names]
     fired = _fired(entailment, pairs)
     parts = _contributions(linear.names, groups, rows[best], difference, fired)
-    if (excess := float(scores[best] - limits[best])) > 0:
-        parts.append(Contribution(feature=LIMIT, group=LIMIT, value=excess, contribution=-excess))
+    said_of = linear.predict(np.vstack([rows[best], perfect[0]]))
+    if beyond := float((scores[best] - said_of[0]) - (limits[best] - said_of[1])):
+        parts.append(Contribution(feature=LIMIT, group=LIMIT, value=beyond, contribution=beyond))
     said = remarks(pairs, entailment.features, DIRECTIONS) if entailment and pairs else []
     reasons = Reasons(
         hypothesis=segment.hypothesis,
@@ -60,8 +61,7 @@ def explain(metric: Regression, segment: Segment) -> Explanation:
         merits=tuple(remark.sentence for remark in said if remark.good),
         warnings=tuple(metric.warnings([segment])),
     )
-    score = float(min(scores[best], limits[best]))
-    return Explanation(metric=metric.label, score=score, reasons=reasons)
+    return Explanation(metric=metric.label, score=float(scores[best]), reasons=reasons)
 
 
 def _contributions(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.encoders.encoder import OPAQUE, load_encoder
 from tertium.errors import UnknownNameError
 from tertium.linguistics.language import may_be_english
 from tertium.linguistics.parse import is_cut, load_parser
@@ -244,6 +245,14 @@ class MTRTER(RTER):
     @property
     def encoders(self) -> tuple[str, ...]:
         return (self.vectors, self.encoder) if self.embeddings else (self.vectors,)
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        if not self.embeddings:
+            return super().warnings(segments)
+        encoder = load_encoder(self.encoder)
+        texts = list(dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references)))
+        counts = {"truncated text": encoder.truncated(texts), OPAQUE: encoder.opaque(texts)}
+        return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
 
     @property
     def shipped(self) -> str:
