@@ -98,3 +98,8 @@ def test_several_translations_are_compared(capsys: pytest.CaptureFixture[str]) -
     assert said["chances"] == [[0.5, 1.0], [0.0, 0.5]]
     assert main(command) == 0
     assert "1: a cat sits" in capsys.readouterr().out
+
+
+def test_an_empty_text_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "-r", "Hello world", "-t", "", "-m", "tertium-small"]) == 0
+    assert "tertium-small" in capsys.readouterr().out

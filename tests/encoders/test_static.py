@@ -13,6 +13,7 @@ from tertium.encoders import load_encoder
 from tertium.encoders.static import StaticEncoder
 from tertium.encoders.word_vectors import files_of, read_table, read_text, width_of
 from tertium.errors import DataError, MissingResourceError, UsageError
+from tertium.text.bounds import ENCODED_PIECES
 
 LINES = ["cat 1 0 0", "dog 0 1 0", "New York 0 0 1", "ice 2 0 0", ". 5 5 5"]
 MATRIX = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [2, 0, 0], [5, 5, 5]]
@@ -160,3 +161,15 @@ def test_glove_knows_its_words() -> None:
 
     assert cosine(king, queen) > 0.7 > cosine(king, cabbage)
     assert (encoder.dim, encoder.languages) == (50, frozenset({"en"}))
+
+
+def test_a_book_is_cut_and_counted(vectors: Path) -> None:
+    encoder = static(vectors)
+    whole, book = "dog cat " * (ENCODED_PIECES // 2), "dog cat " * ENCODED_PIECES
+    assert encoder.encode([whole, book]).lengths.tolist() == [ENCODED_PIECES] * 2
+    assert encoder.encode([whole, book]).truncated.tolist() == [False, True]
+    assert encoder.truncated([whole, book]) == 1
+
+
+def test_a_text_of_unknown_words_is_counted(vectors: Path) -> None:
+    assert static(vectors).opaque(["the cat", "x" * 5_000, " ", "xqzjv"]) == 2

@@ -1,0 +1,50 @@
+"""What one line may cost: beyond a bound something is left out, and what is left out is counted.
+
+Nothing is timed: a bound is a number of pieces, words or cells.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tertium.encoders.encoder import OPAQUE, load_encoder
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.ranker import load_ranker
+from tertium.segment import Segment
+from tertium.text.bounds import ENCODED_PIECES
+
+WORDS = "the parliament rejected a new budget on Tuesday".split()
+BOOK = " ".join(WORDS[place * place % len(WORDS)] for place in range(5_000))
+LONG = Segment(BOOK, "Das Parlament lehnte ab.", (" ".join(WORDS),))
+ENCODED = ("bertscore", "wmd", "sss", "esim", "svr", "tertium-small", "bertscore:encoder=glove")
+
+
+@pytest.mark.parametrize("spec", ENCODED)
+def test_a_cut_is_counted(spec: str) -> None:
+    assert load_metric(spec).warnings([LONG])["truncated text"] == 1
+
+
+def test_a_ranker_counts_what_its_metrics_cut() -> None:
+    counts = load_ranker("pairwise").warnings([LONG, Segment("", None, ("a",))])
+    assert counts == {"empty hypothesis": 1, "truncated text": 1}
+    assert load_ranker("rte-r").warnings([LONG])["text too long to parse whole, cut"] == 1
+
+
+@pytest.mark.parametrize("spec", ["glove", "use"])
+def test_an_encoder_without_a_length_reads_so_many_pieces(spec: str) -> None:
+    encoder = load_encoder(spec)
+    assert [len(pieces) for pieces in encoder.pieces([BOOK])] == [ENCODED_PIECES]
+    assert encoder.truncated([BOOK, "a cat"]) == 1
+
+
+def test_windows_end_with_the_bound() -> None:
+    encoder = load_encoder("minilm", long="window")
+    assert [len(pieces) for pieces in encoder.pieces([BOOK])] == [ENCODED_PIECES]
+    assert encoder.truncated([BOOK, " ".join(WORDS * 100)]) == 1
+
+
+@pytest.mark.parametrize("spec", ["bertscore", "esim", "tertium-small"])
+def test_a_text_of_unknown_pieces_is_counted(spec: str) -> None:
+    one = Segment("x" * 5_000, "Hallo.", ("y" * 5_000,))
+    assert load_metric(spec).warnings([one])[OPAQUE] == 2
+    assert OPAQUE not in load_metric(spec).warnings([Segment("a cat", "Hallo.", ("a cat",))])
