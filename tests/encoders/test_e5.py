@@ -62,18 +62,25 @@ def test_translations_find_each_other(vectors: np.ndarray) -> None:
 
 
 def test_the_table_of_pieces_stays_on_disk(e5: Encoder) -> None:
-    """Rows that no text needs cost no memory: the table is mapped, not read."""
-    status = Path("/proc/self/smaps")
-    if not status.exists():
+    """The table is mapped, not read: its pages belong to the file, which the system may drop.
+
+    How many of them are resident is the kernel's choice (it maps whole folios around a row), so
+    what is counted are the pages that this process had copied.
+    """
+    account = Path("/proc/self/smaps")
+    if not account.exists():
         pytest.skip("no account of mapped memory on this system")
     e5.encode(["a short text"])
-    blocks = status.read_text().split("VmFlags")
+    blocks = account.read_text().split("VmFlags")
     own = [block for block in blocks if "e5/model.safetensors" in block]
-    resident = sum(
-        int(line.split()[1]) for block in own for line in block.splitlines() if line[:4] == "Rss:"
+    copied = sum(
+        int(line.split()[1])
+        for block in own
+        for line in block.splitlines()
+        if line.startswith("Anonymous:")
     )
     assert own
-    assert resident < 250_000  # kB, of 459,000 on disk
+    assert copied < 20_000  # kB, of 459,000 on disk
 
 
 def test_it_is_ready_soon(e5: Encoder) -> None:

@@ -26,6 +26,7 @@ from tertium.encoders.weights import Tensors
 from tertium.errors import ModelError, UsageError
 
 TRIED_LENGTHS = (1, 6, 19, 40)  # pieces of the texts that tell whether texts stay apart
+TRIED_PIECES = 100  # of the vocabulary: more would read a mapped table all over
 SPARE = 4  # positions that some models count and do not have
 
 
@@ -116,7 +117,8 @@ class Network:
         The order in which a pass adds up depends on shapes and places, not on values; so a few
         lengths of random pieces tell.
         """
-        generator, size = np.random.default_rng(1), int(self._model.config.vocab_size)
+        generator = np.random.default_rng(1)
+        size = min(int(self._model.config.vocab_size), TRIED_PIECES)
         wanted, threads = range(self.depth + 1), torch.get_num_threads()
         room = int(getattr(self._model.config, "max_position_embeddings", 0) or 512) - SPARE
         torch.set_num_threads(1)
