@@ -121,20 +121,12 @@ def test_a_full_disk_leaves_the_old_weights(
     assert sorted(f.name for f in tmp_path.iterdir()) == ["config.json", "weights.safetensors"]
 
 
-def test_weights_of_another_run_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A kill after the weights were replaced and before the configuration was."""
-    write_checkpoint(tmp_path, checkpoint())
-
-    def kill(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("tertium.models.checkpoint.write_text", kill)
-    with pytest.raises(KeyboardInterrupt):
-        write_checkpoint(tmp_path, checkpoint(arrays={"w": np.zeros(3, np.float32)}))
+def test_weights_of_another_run_are_refused(tmp_path: Path) -> None:
+    for name, size in (("one", 2), ("other", 3)):
+        write_checkpoint(tmp_path / name, checkpoint(arrays={"w": np.zeros(size, np.float32)}))
+    (tmp_path / "other/weights.safetensors").replace(tmp_path / "one/weights.safetensors")
     with pytest.raises(ModelError, match=r"not the file that config\.json was written for"):
-        read_checkpoint(tmp_path)
+        read_checkpoint(tmp_path / "one")
 
 
 def test_a_folder_without_the_hash_of_its_weights_is_read(tmp_path: Path) -> None:
@@ -167,3 +159,23 @@ def test_another_encoder_is_refused() -> None:
     check_encoder("minilm@all", "a" * 64, "a" * 64)
     with pytest.raises(ModelError, match="trained with minilm@all of sha256 aaaaaaaaaaaa"):
         check_encoder("minilm@all", "a" * 64, "b" * 64)
+
+
+def test_a_kill_between_the_two_files_leaves_the_older_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older, newer = checkpoint(), checkpoint(arrays={"w": np.ones((2, 2), np.float32)})
+    write_checkpoint(tmp_path, older)
+    for _ in range(2):  # the second time after an interruption
+        with monkeypatch.context() as patched:
+            patched.setattr("tertium.models.checkpoint.write_text", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                write_checkpoint(tmp_path, newer)
+        assert read_checkpoint(tmp_path).hash == older.hash
+    write_checkpoint(tmp_path, newer)
+    assert read_checkpoint(tmp_path).hash == newer.hash
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["config.json", "weights.safetensors"]
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt

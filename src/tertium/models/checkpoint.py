@@ -23,11 +23,12 @@ import numpy as np
 from tertium.atomic import write_text
 from tertium.data.formats import without_nan
 from tertium.encoders.weights import hash_of
-from tertium.errors import ModelError
+from tertium.errors import DataError, ModelError
 from tertium.models.arrays import Array, check_finite, read_arrays, write_arrays
 from tertium.schema import Sha256, read, read_json
 
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
+OLDER = ".older.weights.safetensors"  # the second name of weights that are being replaced
 WEIGHTS_HASH = "weights_sha256"
 T = TypeVar("T")
 
@@ -126,15 +127,44 @@ def _compact(array: Array) -> Array:
 
 
 def write_folder(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Write both files, the configuration last; it names the weights it belongs to."""
-    digest = write_arrays(folder / WEIGHTS, arrays)
+    """Write both files, the configuration last; it names the weights it belongs to.
+
+    Weights that lie there already keep a second name until the new configuration is in place, so
+    that a process killed between the two files leaves the older model whole.
+    """
+    older = _keep_older(folder)
+    try:
+        digest = write_arrays(folder / WEIGHTS, arrays)
+    except DataError:
+        if older and older.samefile(folder / WEIGHTS):  # nothing was replaced
+            older.unlink()
+        raise
     text = json.dumps({**config, WEIGHTS_HASH: digest}, indent=1, allow_nan=False)
     write_text(folder / CONFIG, text + "\n")
+    if older:
+        older.unlink(missing_ok=True)
+
+
+def _keep_older(folder: Path) -> Path | None:
+    """A second name for the weights that a folder's configuration belongs to, if it is whole."""
+    older, file = folder / OLDER, folder / WEIGHTS
+    try:
+        wanted = read_config(folder).get(WEIGHTS_HASH)
+        if older.is_file() and hash_of(older) == wanted:
+            return older  # an interrupted writing kept it, and the weights are not its own
+        older.unlink(missing_ok=True)
+        older.hardlink_to(file)
+    except (ModelError, OSError):  # nothing to keep, or a disk without second names
+        return None
+    return older
 
 
 def read_weights(folder: Path, wanted: str | None) -> dict[str, Array]:
     """The arrays of a folder; refused where other weights than those of a hash lie there."""
     file = folder / WEIGHTS
+    older = folder / OLDER
+    if wanted is not None and older.is_file() and hash_of(older) == wanted:
+        file = older  # writing was interrupted: the configuration is still the older one's
     arrays, _ = read_arrays(file)
     if wanted is not None and (found := hash_of(file)) != wanted:
         raise ModelError(
