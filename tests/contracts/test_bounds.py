@@ -5,9 +5,14 @@ Nothing is timed: a bound is a number of pieces, words or cells.
 
 from __future__ import annotations
 
+import random
+
+import numpy as np
 import pytest
+from tests.laws.trial import Subject, subjects
 
 from tertium.encoders.encoder import OPAQUE, load_encoder
+from tertium.errors import MissingResourceError, ModelError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.segment import Segment
@@ -16,7 +21,30 @@ from tertium.text.bounds import ENCODED_PIECES
 WORDS = "the parliament rejected a new budget on Tuesday".split()
 BOOK = " ".join(WORDS[place * place % len(WORDS)] for place in range(5_000))
 LONG = Segment(BOOK, "Das Parlament lehnte ab.", (" ".join(WORDS),))
+OTHER = " ".join(random.Random(1).sample(BOOK.split(), 5_000))
+REPEATED = " ".join(["the"] * 5_000)
+# What these read grows with the line, and what they keep with it: nothing is cut, nothing counted.
+WHOLE = ("bleu", "bleu-r", "chrf", "chrf++", "chrfpp", "meteor", "meteor-r", "mt-r", "nist",
+         "nist-r", "ter", "ter-r")  # fmt: skip
+CUTS = ("truncated text", "text too long to parse whole, cut", "too many paraphrases, left out")
 ENCODED = ("bertscore", "wmd", "sss", "esim", "svr", "tertium-small", "bertscore:encoder=glove")
+
+
+@pytest.mark.parametrize("subject", subjects(), ids=lambda s: s.spec.rpartition("/")[2])
+def test_a_line_of_five_thousand_words_has_a_score(subject: Subject) -> None:
+    """It ends, in a number; whatever cannot read such a line whole counts it as cut."""
+    try:
+        loaded = subject.loaded
+        segments = [Segment(BOOK, OTHER, (OTHER,)), Segment(REPEATED, OTHER, (OTHER,))]
+        if subject.kind == "ranker":
+            values = loaded.prefer(segments[:1], segments[1:])
+        else:
+            values = loaded.score(segments[: 2 if subject.spec in WHOLE else 1]).segments
+    except (MissingResourceError, ModelError) as error:
+        pytest.skip(str(error))
+    assert np.isfinite(values).all()
+    name = subject.spec.rpartition("/")[2]
+    assert (name in WHOLE) != any(loaded.warnings(segments).get(cut) for cut in CUTS)
 
 
 @pytest.mark.parametrize("spec", ENCODED)
