@@ -143,7 +143,7 @@ def compared_scores(model: Any, rankings: RankingSet) -> tuple[FloatArray, Float
             [rankings.segments[n] for n in rankings.right],
         )
         return chances, 1.0 - chances, getattr(model, "spec", repr(model))
-    used = np.flatnonzero(rankings.compared)
+    used = np.flatnonzero(rankings.is_compared)
     scores = model.score([rankings.segments[n] for n in used])
     values = np.full(len(rankings.segments), np.nan)
     values[used] = oriented(scores)

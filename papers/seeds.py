@@ -91,7 +91,7 @@ def _unseen(collection: Collection, name: str, assessed: str) -> list[RankingSet
     pairs = [lp for lp in collection.find(assessed).lps if lp.endswith("-en")]
     judged = [collection.judgements(assessed, lp) for lp in pairs]
     sets = [collection.rankings(name, lp) for lp in pairs]
-    return [keep_shared(rankings, judged).without_ties() for rankings in sets]
+    return [keep_shared(rankings, judged).drop_ties() for rankings in sets]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class SeededComparisons(Comparisons):
         self, collection: Collection, model: Sequence[Pairwise], column: str
     ) -> Figure:
         rankings = collection.rankings(self.set, column)
-        used = np.flatnonzero(rankings.compared)
+        used = np.flatnonzero(rankings.is_compared)
         place = np.full(len(rankings.segments), -1)
         place[used] = np.arange(len(used))
         rows = model[0].inputs([rankings.segments[n] for n in used])

@@ -18,7 +18,7 @@ from typing import Any
 from papers.experiments import Segments
 from papers.table import Figure, PaperTable, Row
 from tertium.data.collection import Collection
-from tertium.encoders import foreseeing
+from tertium.encoders import foresee
 
 TO_ENGLISH = ("de-en", "zh-en", "fi-en", "lv-en", "ru-en", "cs-en", "tr-en")
 SOURCES = ("de-en", "zh-en", "ru-en", "en-ru", "en-zh", "tr-en")
@@ -70,7 +70,7 @@ class LayerCurve(Segments):
         encoder = model.encoder.partition("@")[0]
         layers = range(dict(self.depths)[encoder] + 1)
         others = [replace(model, encoder=f"{encoder}@{layer}") for layer in layers]
-        with foreseeing([need for other in others for need in other.asks(judged.segments)]):
+        with foresee([need for other in others for need in other.asks(judged.segments)]):
             return super().measure(collection, model, column)
 
     def rows(self, against: str) -> list[Row]:

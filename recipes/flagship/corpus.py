@@ -156,7 +156,7 @@ def add_rankings(
     sources: dict[str, str] = {}
     for year in RANKINGS:
         for lp in to_english(data, f"rankings/{year}"):
-            ranking = drop_shared(data.rankings(f"rankings/{year}", lp), held_out).without_ties()
+            ranking = drop_shared(data.rankings(f"rankings/{year}", lp), held_out).drop_ties()
             rows: dict[int, int] = {}
             for left, right, verdict in zip(
                 ranking.left, ranking.right, ranking.verdicts, strict=True

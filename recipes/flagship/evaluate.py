@@ -56,7 +56,7 @@ def wmt12(metric: Metric, data: Collection) -> dict[str, float]:
     figures = {}
     for lp in to_english(data, "rankings/wmt12"):
         ranking = data.rankings("rankings/wmt12", lp)
-        used = np.flatnonzero(ranking.compared)
+        used = np.flatnonzero(ranking.is_compared)
         scores = np.full(len(ranking.segments), np.nan)
         scores[used] = metric.score([ranking.segments[n] for n in used]).segments
         left, right = scores[ranking.left], scores[ranking.right]

@@ -62,13 +62,13 @@ def test_a_ranker_counts_what_its_metrics_cut() -> None:
 def test_an_encoder_without_a_length_reads_so_many_pieces(spec: str) -> None:
     encoder = load_encoder(spec)
     assert [len(pieces) for pieces in encoder.pieces([BOOK])] == [ENCODED_PIECES]
-    assert encoder.truncated([BOOK, "a cat"]) == 1
+    assert encoder.count_truncated([BOOK, "a cat"]) == 1
 
 
 def test_windows_end_with_the_bound() -> None:
     encoder = load_encoder("minilm", long="window")
     assert [len(pieces) for pieces in encoder.pieces([BOOK])] == [ENCODED_PIECES]
-    assert encoder.truncated([BOOK, " ".join(WORDS * 100)]) == 1
+    assert encoder.count_truncated([BOOK, " ".join(WORDS * 100)]) == 1
 
 
 @pytest.mark.parametrize("spec", ["bertscore", "esim", "tertium-small"])

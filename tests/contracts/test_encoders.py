@@ -108,7 +108,7 @@ def test_the_cache_changes_nothing(
 def test_long_texts_are_counted(encoder: Encoder) -> None:
     long = "word and " * 2000
     found = encoder.encode([long, "short"])
-    assert found.truncated.sum() == encoder.truncated([long, "short"])
+    assert found.truncated.sum() == encoder.count_truncated([long, "short"])
     if encoder.max_length is not None:
         assert found.truncated.tolist() == [True, False]
         assert found.lengths[0] <= encoder.max_length

@@ -169,7 +169,7 @@ def test_several_encoders_stand_side_by_side_in_a_signature(
     class Other(ToyEncoder):
         """Cuts after two words and says so."""
 
-        def truncated(self, texts: Sequence[str]) -> int:
+        def count_truncated(self, texts: Sequence[str]) -> int:
             return sum(len(text.split()) > 2 for text in texts)
 
         def signature_fields(self) -> dict[str, str]:

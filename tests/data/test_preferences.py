@@ -33,7 +33,7 @@ def test_comparisons_are_rows_of_shared_segments(tmp_path: Path) -> None:
     assert found.right.tolist() == [1, 0, 4]
     assert found.judges == ("ann", "bob")
     assert found.judge_of.tolist() == [0, 1, -1]
-    assert found.compared.tolist() == [True, True, False, True, True]
+    assert found.is_compared.tolist() == [True, True, False, True, True]
 
 
 def test_preferences_share_their_segments(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_without_texts_a_set_still_serves_for_systems(tmp_path: Path) -> None:
 
 def test_ties_leave_and_are_counted() -> None:
     pairs = [PairJudgement("1", "A", "B", v) for v in (1.0, 0.5, 0.0, 0.5)]
-    found = gather(pairs, TEXTS, name="x").without_ties()
+    found = gather(pairs, TEXTS, name="x").drop_ties()
     assert found.verdicts.tolist() == [1.0, 0.0]
     assert found.left_out == {"tie": 2}
 

@@ -44,7 +44,7 @@ def test_unknown_words_are_skipped_and_counted(vectors: Path) -> None:
     found = encoder.encode(["a cat", "zebra", ""])
     assert found.lengths.tolist() == [1, 0, 0]
     assert found.sentences[1:].tolist() == [[0, 0, 0]] * 2
-    assert encoder.unknown(["a cat", "zebra, zebra"]) == 4
+    assert encoder.count_unknown(["a cat", "zebra, zebra"]) == 4
 
 
 def test_a_compound_is_looked_up_by_its_parts(vectors: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_book_is_cut_and_counted(vectors: Path) -> None:
     whole, book = "dog cat " * (ENCODED_PIECES // 2), "dog cat " * ENCODED_PIECES
     assert encoder.encode([whole, book]).lengths.tolist() == [ENCODED_PIECES] * 2
     assert encoder.encode([whole, book]).truncated.tolist() == [False, True]
-    assert encoder.truncated([whole, book]) == 1
+    assert encoder.count_truncated([whole, book]) == 1
 
 
 def test_a_text_of_unknown_words_is_counted(vectors: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tertium.cache.memory import forget
 from tertium.cache.store import open_store
-from tertium.encoders import Chunk, Embeddings, chunks, embed, foreseeing, load_encoder, pairwise
+from tertium.encoders import Chunk, Embeddings, chunks, embed, foresee, load_encoder, pairwise
 from tertium.encoders.stream import stream
 from tertium.encoders.toy import ToyEncoder
 from tertium.errors import LengthError
@@ -215,7 +215,7 @@ def test_what_is_foreseen_is_computed_in_the_same_pass(
     with runtime(cache=False):
         apart = [e.encode(texts, tokens=p == "tokens", sentences=p != "tokens") for e, p in needs]
         passes.clear()
-        with foreseeing(needs):
+        with foresee(needs):
             together = [
                 embed(encoder, texts, tokens=part == "tokens", sentences=part != "tokens")
                 for encoder, part in needs
@@ -229,7 +229,7 @@ def test_what_is_foreseen_is_computed_in_the_same_pass(
 
 def test_what_is_foreseen_and_known_is_not_computed_again() -> None:
     encoder, other = Counting(), Counting(label="other")
-    with runtime(cache=False), foreseeing([(other, "tokens")]):
+    with runtime(cache=False), foresee([(other, "tokens")]):
         embed(encoder, ["a cat"], sentences=False)
         embed(other, ["a cat"], sentences=False)
     assert encoder.seen["a cat", True, False] == other.seen["a cat", True, False] == 1

@@ -210,7 +210,7 @@ def test_a_long_text_is_cut_and_counted(tiny_model: TinyModel) -> None:
     found = encoder.encode([fits, long, "a dog"])
     assert found.truncated.tolist() == [False, True, False]
     assert found.lengths.tolist() == [18, 18, 2]
-    assert encoder.truncated([fits, long, "a dog", long]) == 2
+    assert encoder.count_truncated([fits, long, "a dog", long]) == 2
 
 
 def test_windows_cover_a_long_text(tiny_model: TinyModel) -> None:
@@ -219,7 +219,7 @@ def test_windows_cover_a_long_text(tiny_model: TinyModel) -> None:
     windowed = load_encoder(f"dir/{folder}@2", long="window")
     found = windowed.encode([text, "a dog"])
     assert found.truncated.tolist() == [False, False]
-    assert windowed.truncated([text]) == 0
+    assert windowed.count_truncated([text]) == 0
     assert len(found.pieces[0]) == 63
     cut = load_encoder(f"dir/{folder}@2").encode([text, "a dog"])
     # Up to the middle of the overlap of the first two windows, the first window is what is kept.

@@ -16,8 +16,8 @@ from tertium.linguistics.alignment import (
     align,
     align_both,
     candidates,
+    drop_claimed,
     edge_score,
-    unclaimed,
 )
 from tertium.linguistics.graph import ROOT
 from tertium.linguistics.parse import load_parser
@@ -61,7 +61,7 @@ def score_of(
     roles = [node.role for node in premise.nodes]
     total = 0.0
     for i, target in enumerate(targets):
-        options = alignment._states(hypothesis, premise, i, unclaimed(found)[i])
+        options = alignment._states(hypothesis, premise, i, drop_claimed(found)[i])
         states = {s[0]: s[1] for s in options}
         if target not in states:
             return float("-inf")
@@ -74,7 +74,7 @@ def score_of(
 
 def best_by_enumeration(h: Sentence, p: Sentence) -> float:
     found = candidates(h, p)
-    options = [[NOTHING, *(c[0] for c in row)] for row in unclaimed(found)]
+    options = [[NOTHING, *(c[0] for c in row)] for row in drop_claimed(found)]
     return max(score_of(h, p, found, choice) for choice in itertools.product(*options))
 
 

@@ -61,8 +61,9 @@ def test_base_forms(wordnet: WordNet, word: str, pos: str, bases: list[str]) -> 
 
 def test_relations_lead_where_the_files_say(wordnet: WordNet) -> None:
     dog = wordnet.synsets("dog", "n")[0]
-    assert [s.lemmas[0] for s in wordnet.related(dog, "hypernym")] == ["canine", "domestic_animal"]
-    assert "poodle" in [s.lemmas[0] for s in wordnet.related(dog, "hyponym")]
+    hypernyms = wordnet.related_synsets(dog, "hypernym")
+    assert [s.lemmas[0] for s in hypernyms] == ["canine", "domestic_animal"]
+    assert "poodle" in [s.lemmas[0] for s in wordnet.related_synsets(dog, "hyponym")]
     assert wordnet.related_words("hot", "antonym", "a") == {"cold"}
     assert "invasion" in wordnet.related_words("invade", "derivation")
     assert "slow" in wordnet.related_words("slowly", "pertainym")
@@ -77,7 +78,7 @@ def test_relations_of_single_words_start_at_the_word(wordnet: WordNet) -> None:
     assert "large" in big.lemmas
     assert "little" in wordnet.related_words("big", "antonym")
     assert "little" not in wordnet.related_words("large", "antonym")
-    assert any("little" in s.lemmas for s in wordnet.related(big, "antonym"))
+    assert any("little" in s.lemmas for s in wordnet.related_synsets(big, "antonym"))
 
 
 def test_every_relation_can_be_followed_both_ways(wordnet: WordNet) -> None:

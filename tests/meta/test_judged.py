@@ -81,15 +81,15 @@ def test_comparisons_become_indices():
 
 def test_systems_can_be_taken_out():
     metric = ScoreMatrix("m", ("A", "B", "C"), np.ones((3, 3)), PEOPLE.items)
-    judged = JudgedSet.align("x", [metric], human=PEOPLE).without(["A"])
+    judged = JudgedSet.align("x", [metric], human=PEOPLE).drop_systems(["A"])
     assert judged.judged == 5
     assert_allclose(judged.human_systems, [np.nan, 5, 8])
     with pytest.raises(UnknownNameError, match="unknown system of x 'Q'"):
-        judged.without(["A", "Q"])
+        judged.drop_systems(["A", "Q"])
     rankings = gather(
         [PairJudgement("1", "A", "B", 1.0), PairJudgement("1", "B", "C", 0.5)], name="r"
     )
-    compared = JudgedSet.align("x", [], comparisons=rankings).without(["A"])
+    compared = JudgedSet.align("x", [], comparisons=rankings).drop_systems(["A"])
     assert compared.judged == 1
 
 

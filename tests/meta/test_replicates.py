@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson, replicates, spearman
 from tertium.meta.replicates import (
-    averaged,
     bootstrap,
+    mean_replicate,
     of_accuracy,
     of_kendall_b,
     of_matrix,
@@ -94,7 +94,7 @@ def test_sums_values_and_averages():
     assert_allclose(share(np.array([[1.0, 1], [2, 0]])), [[4 / 6], [0.5]])
     mean = of_values(np.array([[0.2, np.nan, 0.8]]))
     assert_allclose(mean(np.array([[1.0, 5, 2], [0, 1, 0]])), [[1.8 / 3], [np.nan]])
-    both = averaged([share, of_values(np.array([[np.nan, 1.0]]))])
+    both = mean_replicate([share, of_values(np.array([[np.nan, 1.0]]))])
     assert_allclose(both(np.array([[1.0, 1], [2, 0]])), [[(4 / 6 + 1) / 2], [0.5]])
 
 

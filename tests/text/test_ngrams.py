@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text.ngrams import ABSENT, NgramIndex, clipped
+from tertium.text.ngrams import ABSENT, NgramIndex, clipped_matches
 
 texts = st.lists(st.lists(st.sampled_from("abc"), max_size=7), max_size=5)
 some_texts = texts.filter(lambda drawn: any(drawn))
@@ -64,7 +64,8 @@ def test_clipping_is_that_of_bleu(hypotheses: list[list[str]], data: st.DataObje
     index = NgramIndex.of(flat, order=3)
     left, right = index.locate(hypotheses), index.locate(flat)
     for n in range(1, 4):
-        mask = clipped(left.numbers[n - 1], left.owner, right.numbers[n - 1], right.owner, groups)
+        ours, theirs = left.numbers[n - 1], right.numbers[n - 1]
+        mask = clipped_matches(ours, left.owner, theirs, right.owner, groups)
         found = np.bincount(left.owner[mask], minlength=size)
         for row, (text, group) in enumerate(zip(hypotheses, references, strict=True)):
             ceiling: Counter[tuple[str, ...]] = Counter()

@@ -48,7 +48,7 @@ def recall(fingerprint: str, texts: Sequence[str]) -> dict[str, Part]:
     """The parts that memory or disk hold for these texts."""
     if not fingerprint or not texts:
         return {}
-    known = _held(fingerprint, texts)
+    known = _find_held(fingerprint, texts)
     store = open_store()
     missing = [text for text in dict.fromkeys(texts) if text not in known]
     if store is None or not missing:
@@ -62,7 +62,7 @@ def find_texts(fingerprint: str, texts: Sequence[str]) -> set[str]:
     """Which of these texts `recall` would find, without reading their vectors from disk."""
     if not fingerprint:
         return set()
-    held = set(_held(fingerprint, texts))
+    held = set(_find_held(fingerprint, texts))
     store = open_store()
     return held if store is None else held | store.has(fingerprint, texts)
 
@@ -84,7 +84,7 @@ def forget() -> None:
     _sentences.clear()
 
 
-def _held(fingerprint: str, texts: Sequence[str]) -> dict[str, Part]:
+def _find_held(fingerprint: str, texts: Sequence[str]) -> dict[str, Part]:
     found = {t: _tokens.get(fingerprint, t) or _sentences.get(fingerprint, t) for t in texts}
     return {text: part for text, part in found.items() if part is not None}
 

@@ -25,14 +25,14 @@ WORTHWHILE = 64  # fewer new rows are not written
 MOST_BYTES = 1 << 30  # a file past this is not added to
 
 
-def kept_rows(name: str, keys: Sequence[Key], width: int, compute: Compute) -> Rows:
+def rows_by_key(name: str, keys: Sequence[Key], width: int, compute: Compute) -> Rows:
     """The row of each key, (n, width): from the file of `name`, else computed and added to it.
 
     `compute` gets the places of the keys it is to make rows for, each distinct key once.
 
     >>> from tertium.runtime import runtime
     >>> with runtime(cache=False):
-    ...     kept_rows("lengths", [("ab",), ("c",), ("ab",)], 1, lambda p: np.ones((len(p), 1)))
+    ...     rows_by_key("lengths", [("ab",), ("c",), ("ab",)], 1, lambda p: np.ones((len(p), 1)))
     array([[1.],
            [1.],
            [1.]], dtype=float32)

@@ -107,8 +107,8 @@ class Store:
         try:
             for some in _batches(keys, READ_AT_ONCE) if self.usable else ():
                 with self._lock:
-                    reader = self._reading()
-                    found |= {keys[k] for k in _present(reader, some)} if reader else set()
+                    reader = self._open_reader()
+                    found |= {keys[k] for k in _keys_present(reader, some)} if reader else set()
         except FAULTS as error:
             self._give_up(error)
         return found
@@ -182,7 +182,7 @@ class Store:
 
     def _select(self, keys: Iterable[int]) -> list[tuple[int, float, bytes]]:
         with self._lock:
-            reader = self._reading()
+            reader = self._open_reader()
             if reader is None:
                 return []
             return reader.execute(
@@ -190,7 +190,7 @@ class Store:
                 f"WHERE key IN ({','.join(map(str, keys))})"
             ).fetchall()
 
-    def _reading(self) -> sqlite3.Connection | None:
+    def _open_reader(self) -> sqlite3.Connection | None:
         """The connection for reading; None while there is no file."""
         if self._reader is None and self.path.exists():
             self._reader = connect(self.path)
@@ -234,7 +234,7 @@ class Store:
             if not self._make_room(database, sum(map(len, fresh.values()))):
                 return
             database.execute("BEGIN IMMEDIATE")
-            for key in _present(database, fresh):
+            for key in _keys_present(database, fresh):
                 del fresh[key]
             _append(database, space, fresh)
             database.execute("COMMIT")
@@ -317,7 +317,7 @@ def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield some
 
 
-def _present(database: sqlite3.Connection, keys: Iterable[int]) -> list[int]:
+def _keys_present(database: sqlite3.Connection, keys: Iterable[int]) -> list[int]:
     marks = ",".join(map(str, keys))
     return [row[0] for row in database.execute(f"SELECT key FROM entries WHERE key IN ({marks})")]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tertium.atomic import check_writable, write_text
-from tertium.data.formats import without_nan
+from tertium.data.formats import null_missing
 from tertium.errors import UsageError
 from tertium.reporting.tables.table import Format, Table, render
 
@@ -95,7 +95,7 @@ def print_warnings(lines: Sequence[str], quiet: bool) -> None:
 
 def to_json(value: Any) -> str:
     """JSON with full numbers; a missing number is null, since JSON has no NaN."""
-    return json.dumps(without_nan(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return json.dumps(null_missing(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def print_records(records: Sequence[dict[str, Any]]) -> None:

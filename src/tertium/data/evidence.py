@@ -106,19 +106,19 @@ def _from_file(path: Path, level: str) -> Iterator[Evidence]:
         return
     columns = _columns(path)
     if columns & set(VERDICT_NAMES) and columns & set(LEFT_NAMES):
-        yield _ranked(read_preferences(path, texts=_texts_beside(path), lp=lp))
+        yield _comparison_evidence(read_preferences(path, texts=_texts_beside(path), lp=lp))
     elif "system1rank" in columns:
         for rankings in read_rankings(path).values():
-            yield _ranked(rankings)
+            yield _comparison_evidence(rankings)
     elif {"severity", "category"} <= columns:
-        yield _scored(average(read_mqm(path, lp=lp)))
+        yield _score_evidence(average(read_mqm(path, lp=lp)))
     elif level == "system" and columns <= {"system", "score", "lp"}:
         yield from _system_table(path)
     else:
         judged = read_judgements(path)
         left_out = judged.left_out  # of the whole file: counted once, with its first pair
         for pair, part in judged.by_lp().items():
-            yield _scored(part, pair or lp, left_out)
+            yield _score_evidence(part, pair or lp, left_out)
             left_out = {}
 
 
@@ -151,10 +151,10 @@ def _system_table(path: Path) -> Iterator[Evidence]:
         except (TypeError, ValueError):
             raise DataError(f"{path}, line {number}: {row['score']!r} is not a number") from None
     for lp, found in pairs.items():
-        yield _of_systems(path.name.split(".")[0], lp, found)
+        yield _system_evidence(path.name.split(".")[0], lp, found)
 
 
-def _of_systems(
+def _system_evidence(
     name: str, lp: str, scores: Mapping[str, float], testset: TestSet | None = None,
     left_out: Mapping[str, int] | None = None,
 ) -> ScoreTable:  # fmt: skip
@@ -162,7 +162,7 @@ def _of_systems(
     return ScoreTable(name=name, lp=lp, table=table, testset=testset, left_out=left_out or {})
 
 
-def _scored(
+def _score_evidence(
     judged: JudgementSet, lp: str = "", left_out: Mapping[str, int] | None = None
 ) -> ScoredTranslations:
     counts = judged.left_out if left_out is None else left_out
@@ -171,7 +171,7 @@ def _scored(
     )
 
 
-def _ranked(
+def _comparison_evidence(
     rankings: RankingSet, systems: Mapping[str, float] | None = None
 ) -> ComparedTranslations:
     return ComparedTranslations(
@@ -202,9 +202,9 @@ def _from_task(task: MetricsTask, level: str, lps: Sequence[str]) -> Iterator[Ev
         testset = task.testset(lp) if lp in task.with_outputs else None
         if level == "system":
             human = task.system_scores(lp)
-            yield _of_systems(task.name, lp, human.scores, testset, human.left_out)
+            yield _system_evidence(task.name, lp, human.scores, testset, human.left_out)
         elif testset is not None:
-            yield _scored(task.judgements(lp, testset), lp)
+            yield _score_evidence(task.judgements(lp, testset), lp)
         else:
             logger.warning("%s: %s has no system outputs and is left out", task.name, lp)
 
@@ -251,9 +251,9 @@ def _from_collection(
         if entry.kind == "rankings":
             given = (lp, "systems") in entry.files
             systems = collection.system_scores(name, lp).scores if given else {}
-            yield _ranked(collection.rankings(name, lp), systems)
+            yield _comparison_evidence(collection.rankings(name, lp), systems)
             continue
         parts = sorted(part for pair, part in entry.files if pair == lp)
         for part in ["test"] if "test" in parts else parts:
             judged = collection.judgements(name, lp, part)
-            yield replace(_scored(judged, lp), name=f"{name} {part}".rstrip())
+            yield replace(_score_evidence(judged, lp), name=f"{name} {part}".rstrip())

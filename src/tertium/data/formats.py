@@ -142,16 +142,16 @@ def read_jsonl(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, record
 
 
-def without_nan(value: Any) -> Any:
+def null_missing(value: Any) -> Any:
     """A value as JSON can hold it: a missing number is null, and tuples are lists.
 
-    >>> without_nan({"dev": (float("nan"), 1.5)})
+    >>> null_missing({"dev": (float("nan"), 1.5)})
     {'dev': [None, 1.5]}
     """
     if isinstance(value, Mapping):
-        return {key: without_nan(item) for key, item in value.items()}
+        return {key: null_missing(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [without_nan(item) for item in value]
+        return [null_missing(item) for item in value]
     return None if isinstance(value, float) and value != value else value
 
 
@@ -221,13 +221,13 @@ def read_records(
     """Records of a JSONL, TSV, CSV or Parquet file, whichever its suffix says."""
     suffixes = Path(path).suffixes
     if ".parquet" in suffixes:
-        return _checked(path)
+        return _read_parquet(path)
     if ".jsonl" in suffixes or ".json" in suffixes or ".ndjson" in suffixes:
         return read_jsonl(path)
     return read_table(path, fields)
 
 
-def _checked(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_parquet(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, record in enumerate(read_parquet_records(path), start=1):
         check_record(record, f"{path}, line {number}")
         yield number, record

@@ -114,7 +114,7 @@ class JudgementSet:
         if len(values) != len(self):
             raise LengthError(f"{self.name}: {len(values)} values for {len(self)} judgements")
         if self.systems == ("",):
-            labels = _numbered([j.item for j in self.judgements])
+            labels = _number_repeats([j.item for j in self.judgements])
             return ScoreMatrix(name, ("",), np.asarray(values, np.float64)[None, :], labels)
         split = self._parts if split_joint else lambda system: (system,)
         cells = [(s, j.item, n) for n, j in enumerate(self.judgements) for s in split(j.system)]
@@ -313,7 +313,7 @@ def text_of(record: Mapping[str, Any], names: Sequence[str]) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _numbered(items: Sequence[str]) -> tuple[str, ...]:
+def _number_repeats(items: Sequence[str]) -> tuple[str, ...]:
     """Distinct labels for items that may repeat: the second `x` becomes `x#2`."""
     seen: Counter[str] = Counter()
     labels = []

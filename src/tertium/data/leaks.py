@@ -51,33 +51,34 @@ def drop_shared(
     Judgements of such segments (or comparisons on them) are counted in `left_out`. Segments without
     reference (quality estimation) are compared by their source.
     """
-    shared = _shared(train.segments, held_out)
+    shared = _find_shared(train.segments, held_out)
     if isinstance(train, RankingSet):
         rows = shared[train.left] | shared[train.right]
-        return replace(train.select(~rows), left_out=_counted(train, int(rows.sum())))
+        return replace(train.select(~rows), left_out=_add_count(train, int(rows.sum())))
     judgements = tuple(train.judgements[n] for n in np.flatnonzero(~shared))
-    return replace(train, judgements=judgements, left_out=_counted(train, int(shared.sum())))
+    return replace(train, judgements=judgements, left_out=_add_count(train, int(shared.sum())))
 
 
 def keep_shared(
     rankings: RankingSet, others: Iterable[JudgementSet | RankingSet]
 ) -> RankingSet:
     """The comparisons that `drop_shared` drops: their reference occurs in other data."""
-    shared = _shared(rankings.segments, others)
+    shared = _find_shared(rankings.segments, others)
     return rankings.select(shared[rankings.left] | shared[rankings.right])
 
 
-def _shared(
+def _find_shared(
     segments: Iterable[Segment], others: Iterable[JudgementSet | RankingSet]
 ) -> NDArray[np.bool_]:
-    taken = {key for other in others for segment in _judged(other) for key in _keys(segment)}
+    judged = (segment for other in others for segment in _judged_segments(other))
+    taken = {key for segment in judged for key in _keys(segment)}
     return np.array([bool(_keys(segment) & taken) for segment in segments], dtype=np.bool_)
 
 
-def _judged(data: JudgementSet | RankingSet) -> Iterable[Segment]:
+def _judged_segments(data: JudgementSet | RankingSet) -> Iterable[Segment]:
     """The segments somebody judged: rankings also hold texts that nobody compared."""
     if isinstance(data, RankingSet):
-        return (data.segments[n] for n in np.flatnonzero(data.compared))
+        return (data.segments[n] for n in np.flatnonzero(data.is_compared))
     return data.segments
 
 
@@ -86,6 +87,6 @@ def _keys(segment: Segment) -> frozenset[str]:
     return frozenset(key for key in map(normalise, texts) if key)
 
 
-def _counted(train: JudgementSet | RankingSet, count: int) -> dict[str, int]:
+def _add_count(train: JudgementSet | RankingSet, count: int) -> dict[str, int]:
     total = train.left_out.get(SHARED, 0) + count
     return {**train.left_out, SHARED: total} if total else dict(train.left_out)

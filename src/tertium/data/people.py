@@ -145,17 +145,17 @@ class ComparedTranslations(Evidence):
         if not self.comparisons.has_texts:
             return []
         owners, segments = self.comparisons.system_of, self.comparisons.segments
-        return [(self.comparisons.systems[owners[n]], segments[n]) for n in self._used(level)]
+        return [(self.comparisons.systems[owners[n]], segments[n]) for n in self._rows_used(level)]
 
     def arrange(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
         every = np.full(len(self.comparisons.segments), np.nan)
-        every[self._used(level)] = values
+        every[self._rows_used(level)] = values
         return self.comparisons.arrange(every, name)
 
-    def _used(self, level: str) -> list[int]:
+    def _rows_used(self, level: str) -> list[int]:
         """The texts that count: those compared, and for scores of systems all."""
-        used: list[int] = np.flatnonzero(self.comparisons.compared | (level == "system")).tolist()
-        return used
+        used = self.comparisons.is_compared | (level == "system")
+        return [int(row) for row in np.flatnonzero(used)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -119,7 +119,7 @@ class RankingSet:
         return int((self.verdicts == 0.5).sum())
 
     @property
-    def compared(self) -> NDArray[np.bool_]:
+    def is_compared(self) -> NDArray[np.bool_]:
         """Which segments occur in a comparison, (segments,)."""
         mask = np.zeros(len(self.segments), dtype=bool)
         mask[self.left] = mask[self.right] = True
@@ -132,7 +132,7 @@ class RankingSet:
             judge_of=self.judge_of[rows],
         )  # fmt: skip
 
-    def without_ties(self) -> RankingSet:
+    def drop_ties(self) -> RankingSet:
         """The comparisons in which people preferred one side; the others are counted."""
         counted = {**self.left_out, "tie": self.ties} if self.ties else self.left_out
         return replace(self.select(self.verdicts != 0.5), left_out=counted)

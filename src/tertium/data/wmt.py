@@ -105,11 +105,11 @@ class MetricsTask:
 
     @cached_property
     def _system_rows(self) -> dict[str, list[tuple[str, list[str]]]]:
-        return _grouped(self.folder.path / SYSTEM_FILE, ("LP", "HUMAN", "SYSTEM"))
+        return _read_rows(self.folder.path / SYSTEM_FILE, ("LP", "HUMAN", "SYSTEM"))
 
     @cached_property
     def _segment_rows(self) -> dict[str, list[tuple[str, list[str]]]]:
-        return _grouped(self.folder.path / SEGMENT_FILE, ("LP", "DATA", "SYSTEM", "SID", "HUMAN"))
+        return _read_rows(self.folder.path / SEGMENT_FILE, ("LP", "DATA", "SYSTEM", "SID", "HUMAN"))
 
     def _outputs(self, lp: str) -> dict[str, Path]:
         """System name to file; packed outputs are unpacked when they are first needed."""
@@ -194,7 +194,7 @@ def _output_files(root: Path, lp: str) -> dict[str, Path]:
     return found
 
 
-def _grouped(path: Path, header: tuple[str, ...]) -> dict[str, list[tuple[str, list[str]]]]:
+def _read_rows(path: Path, header: tuple[str, ...]) -> dict[str, list[tuple[str, list[str]]]]:
     """Rows (where, cells) of a blank-separated file by language pair; none where it is absent."""
     groups: dict[str, list[tuple[str, list[str]]]] = {}
     if path.is_file():

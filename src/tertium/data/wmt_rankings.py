@@ -49,7 +49,7 @@ def read_rankings(
         record = {key.lower(): value for key, value in row.items()}
         where = f"{path}, line {number}"
         lp = "-".join(_code(record, key, where) for key in ("srclang", "trglang"))
-        ranked, missing = _ranked(record, where)
+        ranked, missing = _read_ranks(record, where)
         found.setdefault(lp, []).extend(_pairs(record, ranked, where))
         left_out.setdefault(lp, Counter())[NOT_RANKED] += missing
     name = Path(path).name.split(".csv")[0]
@@ -61,7 +61,7 @@ def read_rankings(
     return sets
 
 
-def _ranked(record: Mapping[str, str], where: str) -> tuple[list[tuple[str, int]], int]:
+def _read_ranks(record: Mapping[str, str], where: str) -> tuple[list[tuple[str, int]], int]:
     """(system, rank) for every system of a row, and how many had no rank."""
     ranked, missing = [], 0
     for key in record:

@@ -6,7 +6,7 @@ bounded memory, through what memory and disk already hold; `runtime` says on whi
 
 from tertium.encoders.embeddings import Embeddings
 from tertium.encoders.encoder import Encoder, EncoderName, load_encoder
-from tertium.encoders.gathering import foreseeing
+from tertium.encoders.gathering import foresee
 from tertium.encoders.stream import Chunk, chunks, embed, pairwise, stream
 from tertium.runtime import Runtime, current_runtime, runtime
 
@@ -19,7 +19,7 @@ __all__ = [
     "chunks",
     "current_runtime",
     "embed",
-    "foreseeing",
+    "foresee",
     "load_encoder",
     "pairwise",
     "runtime",

@@ -78,7 +78,7 @@ class Body:
         """The pieces of texts that have vectors."""
         return [pieces.first(self.most) for pieces in self.tokenizer(texts)]
 
-    def too_long(self, texts: Sequence[str]) -> list[bool]:
+    def are_too_long(self, texts: Sequence[str]) -> list[bool]:
         """Which texts have pieces without vectors."""
         return [len(pieces) > self.most for pieces in self.tokenizer(texts)]
 

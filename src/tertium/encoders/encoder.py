@@ -82,7 +82,7 @@ class Encoder(Protocol):
         """The tokens of texts, those `encode` has vectors for, without computing any vector."""
         ...
 
-    def truncated(self, texts: Sequence[str]) -> int:
+    def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of these texts are longer than the encoder sees."""
         ...
 

@@ -23,7 +23,7 @@ _foreseen: ContextVar[tuple[Need, ...]] = ContextVar("foreseen", default=())
 
 
 @contextmanager
-def foreseeing(needs: Iterable[Need]) -> Iterator[None]:
+def foresee(needs: Iterable[Need]) -> Iterator[None]:
     """Say what a run is going to ask, so that one pass computes it for all metrics.
 
     Without it a metric's first call computes what that metric reads, and a later metric that reads
@@ -89,7 +89,7 @@ def _fill(encoder: Encoder, texts: Sequence[str], found: dict[str, dict[str, Par
         parts.update(recall(encoder.fingerprint(name), missing))
     own = [((encoder, name), set(texts) - set(parts)) for name, parts in found.items()]
     missing = [text for text in texts if any(text in absent for _, absent in own)]
-    wanted = own + _foreseen_with(encoder, found, missing)
+    wanted = own + _foreseen_needs(encoder, found, missing)
     jobs: dict[tuple[int, ...], list[str]] = {}
     for text in missing:
         needs = tuple(n for n, (_, absent) in enumerate(wanted) if text in absent)
@@ -103,7 +103,7 @@ def _fill(encoder: Encoder, texts: Sequence[str], found: dict[str, dict[str, Par
                 found[name].update(fresh)
 
 
-def _foreseen_with(
+def _foreseen_needs(
     encoder: Encoder, found: Mapping[str, object], texts: Sequence[str]
 ) -> list[tuple[Need, set[str]]]:
     """What else the run will ask of this encoder's body, and the texts it is missing for."""

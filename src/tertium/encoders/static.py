@@ -35,7 +35,7 @@ class StaticEncoder:
 
     Texts are split into words, numbers and marks. A word is looked up as written, then in lower
     case, then (where it has a hyphen or stop inside) by its parts. A sentence vector is the mean of
-    its word vectors, zero where there is none. `unknown` counts the words that were skipped. Of a
+    its word vectors, zero where there is none. `count_unknown` counts the skipped words. Of a
     text `ENCODED_PIECES` known words are read.
     """
 
@@ -75,12 +75,12 @@ class StaticEncoder:
     def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         return [tuple(islice(self._known_words(text), ENCODED_PIECES)) for text in texts]
 
-    def unknown(self, texts: Sequence[str]) -> int:
+    def count_unknown(self, texts: Sequence[str]) -> int:
         """How many words of these texts have no vector."""
         rows = self._table.rows
         return sum(word not in rows for text in texts for word in self._look_up(text))
 
-    def truncated(self, texts: Sequence[str]) -> int:
+    def count_truncated(self, texts: Sequence[str]) -> int:
         return sum(map(self._is_cut, texts))
 
     def opaque(self, texts: Sequence[str]) -> int:

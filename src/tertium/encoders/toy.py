@@ -54,14 +54,14 @@ class ToyEncoder:
             matrices if tokens else [m[:0] for m in matrices],
             pieces if tokens else [() for _ in texts],
             np.array(means, dtype=np.float32).reshape(-1, self.dim)[:, : self.dim * sentences],
-            [self.truncated([text]) > 0 for text in texts],
+            [self.count_truncated([text]) > 0 for text in texts],
             self.dim,
         )
 
     def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         return [tuple(text.lower().split())[: self.max_length] for text in texts]
 
-    def truncated(self, texts: Sequence[str]) -> int:
+    def count_truncated(self, texts: Sequence[str]) -> int:
         limit = self.max_length
         return 0 if limit is None else sum(len(text.split()) > limit for text in texts)
 

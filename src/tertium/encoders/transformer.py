@@ -110,13 +110,13 @@ class Transformer:
         around = (len(tokenizer.prefix), len(tokenizer.suffix)) if self.special else (0, 0)
         return [names_of(text, around) for text in self.body.pieces(texts)]
 
-    def truncated(self, texts: Sequence[str]) -> int:
+    def count_truncated(self, texts: Sequence[str]) -> int:
         most = self.max_length if self.long == "truncate" else ENCODED_PIECES
         room = most - len(self.settings.prefix.encode())
         doubtful = [text for text in texts if not surely_fits(text, room)]
         unknown = [text for text in dict.fromkeys(doubtful) if text not in self._known]
         if unknown:
-            self._known.update(zip(unknown, self.body.too_long(unknown), strict=True))
+            self._known.update(zip(unknown, self.body.are_too_long(unknown), strict=True))
         return sum(self._known[text] for text in doubtful)
 
     def opaque(self, texts: Sequence[str]) -> int:

@@ -67,13 +67,13 @@ def locate(name: EncoderName) -> WeightFolder:
         folder = Path(name.rest).expanduser()
         if not folder.is_dir():
             raise MissingResourceError(f"encoder {name}: there is no folder {folder}")
-        return _checked(folder, "folder", None)
+        return _check_folder(folder, "folder", None)
     for folder, origin in _places(name, card):
         if _is_model(folder, card):
-            return _checked(folder, origin, card)
+            return _check_folder(folder, origin, card)
     hub = card.hub if card else name.rest
     if hub and (found := _download(hub)):
-        return _checked(found, "hub", card)
+        return _check_folder(found, "hub", card)
     raise MissingResourceError(_advice(name, card))
 
 
@@ -157,7 +157,7 @@ def _download(hub: str) -> Path | None:
         return None
 
 
-def _checked(folder: Path, origin: str, card: Card | None) -> WeightFolder:
+def _check_folder(folder: Path, origin: str, card: Card | None) -> WeightFolder:
     """Refuse what is no weights, a pickle, or not what its card says; then hash."""
     files = weight_files(folder, card)
     hashes = {file.name: file_hash(file) for file in files}

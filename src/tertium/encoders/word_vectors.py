@@ -48,7 +48,7 @@ def read_table(files: Sequence[Path], key: str) -> WordTable:
         matrix = np.load(files[0], mmap_mode="r", allow_pickle=False)
         words = _words(files[1], key)
     else:
-        matrix, words = _indexed(files[0], key)
+        matrix, words = _read_indexed(files[0], key)
     if len(words) != len(matrix):
         raise DataError(f"{files[0]} has {len(matrix)} vectors, {files[-1]} {len(words)} words")
     return WordTable(rows=dict(zip(words, range(len(words)), strict=True)), matrix=matrix)
@@ -121,7 +121,7 @@ def _parquet_words(path: Path) -> list[str]:
     return words
 
 
-def _indexed(path: Path, key: str) -> tuple[Float32Array, list[str]]:
+def _read_indexed(path: Path, key: str) -> tuple[Float32Array, list[str]]:
     """What a text file holds, from the index where there is one."""
     matrix_path, words_path = _index(key, "npy"), _index(key, "txt")
     with contextlib.suppress(OSError, ValueError):

@@ -105,7 +105,7 @@ def meta_evaluate(
     if now:
         _score_now(now, people, where, tables)
     sets = [
-        _align(name, entry, tables.get(name, _SetScores()), where).without(exclude)
+        _align(name, entry, tables.get(name, _SetScores()), where).drop_systems(exclude)
         for name, entry in people.items()
     ]
     ranked = where == "segment" and all(judged.comparisons is not None for judged in sets)

@@ -19,7 +19,7 @@ from tertium.meta.disagreement import Disagreement, disagreement
 from tertium.metrics import Metric
 from tertium.scores import Scores
 from tertium.segment import Segment
-from tertium.text.overlap import overlap, unknown, words
+from tertium.text.overlap import overlap, unknown_words, words
 
 LOW_OVERLAP, SHORT = 0.5, 15
 
@@ -87,7 +87,7 @@ def traits_of(segments: Sequence[Segment], vocabulary: Container[str]) -> dict[s
     low = np.array(
         [max(overlap(s.hypothesis, r) for r in s.references) < LOW_OVERLAP for s in segments]
     )
-    strange = np.array([bool(unknown(s.hypothesis, vocabulary)) for s in segments])
+    strange = np.array([bool(unknown_words(s.hypothesis, vocabulary)) for s in segments])
     short = np.array([len(words(s.hypothesis)) <= SHORT for s in segments])
     return {
         f"word overlap below {LOW_OVERLAP:g}": low,

@@ -183,9 +183,9 @@ def foresee(metrics: Sequence[Metric], *sets: Sequence[Segment]) -> Iterator[Non
     if not needs:
         yield
         return
-    from tertium.encoders import foreseeing
+    from tertium.encoders import foresee
 
-    with foreseeing(needs):
+    with foresee(needs):
         yield
 
 

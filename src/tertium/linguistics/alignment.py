@@ -175,7 +175,7 @@ def solve(
     hypothesis: Sentence, premise: Sentence, found: Sequence[list[Candidate]]
 ) -> WordAlignment:
     """The alignment of highest score among the candidates of each node."""
-    options = [_states(hypothesis, premise, i, row) for i, row in enumerate(unclaimed(found))]
+    options = [_states(hypothesis, premise, i, row) for i, row in enumerate(drop_claimed(found))]
     parents = [node.parent for node in premise.nodes]
     roles = [node.role for node in premise.nodes]
     order = sorted(range(len(options)), key=lambda i: -hypothesis.nodes[i].depth)
@@ -201,7 +201,7 @@ def solve(
     return _trace(hypothesis, options, totals, choices, reversed(order), parents, roles, score)
 
 
-def unclaimed(found: Sequence[list[Candidate]]) -> list[list[Candidate]]:
+def drop_claimed(found: Sequence[list[Candidate]]) -> list[list[Candidate]]:
     """The candidates without those a better one stands against.
 
     A premise node that has its like in the hypothesis is not lent to a mere relative of it.

@@ -219,7 +219,7 @@ def _iso(match: re.Match[str]) -> tuple[str, str] | None:
     return _date(match.group(1), int(match.group(2)), match.group(3), None)
 
 
-def _slashed(match: re.Match[str]) -> tuple[str, str] | None:
+def _slash_date(match: re.Match[str]) -> tuple[str, str] | None:
     first, second, year = int(match.group(1)), int(match.group(2)), match.group(3)
     day, month = (second, first) if second > 12 else (first, second)
     return _date(year, month, str(day), None)
@@ -301,7 +301,7 @@ _READERS = (
     (re.compile(rf"{_M},?\s+(?:of\s+)?(?P<y>1\d{{3}}|20\d{{2}})\b"), _month_alone),
     (re.compile(rf"{_M}(?P<y>(?!))?"), _month_alone),
     (re.compile(r"((?:1\d|20)\d{2})-([01]?\d)-([0-3]?\d)(?!\d)"), _iso),
-    (re.compile(r"([0-3]?\d)[/.]([0-3]?\d)[/.]((?:1\d|20)?\d{2})(?![\d.])"), _slashed),
+    (re.compile(r"([0-3]?\d)[/.]([0-3]?\d)[/.]((?:1\d|20)?\d{2})(?![\d.])"), _slash_date),
     (re.compile(r"(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"), _weekday),
     (re.compile(r"([0-2]?\d)(?:[:.]([0-5]\d))?\s?([ap])\.?m\b\.?", re.IGNORECASE), _clock),
     (re.compile(r"([0-2]?\d):([0-5]\d)(?!\d)()"), _clock),

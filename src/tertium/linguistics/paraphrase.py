@@ -130,7 +130,7 @@ def load_paraphrases(path: str) -> ParaphraseTable:
 
     The first time takes a minute for METEOR's five million entries.
     """
-    file = _packaged(path) if path in PACKAGES else Path(path).expanduser()
+    file = _package_table(path) if path in PACKAGES else Path(path).expanduser()
     if not file.is_file():
         raise MissingResourceError(
             f"there is no paraphrase table at {path}: name a file in METEOR's format "
@@ -139,7 +139,7 @@ def load_paraphrases(path: str) -> ParaphraseTable:
     return ParaphraseTable(cached_arrays("paraphrases", [file], LAYOUT, lambda: read_table(file)))
 
 
-def _packaged(package: str) -> Path:
+def _package_table(package: str) -> Path:
     """The table of an installed package, which is not imported for it."""
     found = importlib.util.find_spec(package)
     folders = found.submodule_search_locations if found else None

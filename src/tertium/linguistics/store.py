@@ -52,7 +52,7 @@ class AnalysisStore:
 
     def put(self, analyses: Iterable[Analysis]) -> None:
         """Keep analyses, dropping the oldest above `MOST_ROWS`."""
-        rows = [(_key(a.text), zlib.compress(_encoded(a), 1)) for a in analyses]
+        rows = [(_key(a.text), zlib.compress(_encode(a), 1)) for a in analyses]
         with self._forgiving():
             connection = self._open()
             with connection:
@@ -90,7 +90,7 @@ def _key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).digest()[:16]
 
 
-def _encoded(analysis: Analysis) -> bytes:
+def _encode(analysis: Analysis) -> bytes:
     return pack(analysis).encode("utf-8", errors="replace")
 
 

@@ -3,7 +3,7 @@
     >>> wordnet = load_wordnet()
     >>> wordnet.synsets("dogs", "n")[0].lemmas
     ('dog', 'domestic_dog', 'canis_familiaris')
-    >>> [s.lemmas[0] for s in wordnet.related(wordnet.synsets("dog", "n")[0], "hypernym")]
+    >>> [s.lemmas[0] for s in wordnet.related_synsets(wordnet.synsets("dog", "n")[0], "hypernym")]
     ['canine', 'domestic_animal']
 
 Words are matched in lower case, with spaces written as underscores. `relatedness` answers questions
@@ -153,12 +153,12 @@ class WordNet:
             table[form, pos] = (*table.get((form, pos), ()), *bases)
         return table
 
-    def related(self, synset: Synset, relation: Relation) -> tuple[Synset, ...]:
+    def related_synsets(self, synset: Synset, relation: Relation) -> tuple[Synset, ...]:
         """The synsets a relation leads to; for relations of single words, from any of its words."""
         return tuple(map(self.synset, self.related_rows(synset.row, relation)))
 
     def related_rows(self, row: int, relation: Relation) -> tuple[int, ...]:
-        """`related` on row numbers."""
+        """`related_synsets` on row numbers."""
         if relation not in LEXICAL:
             return tuple(self._targets(row, relation))
         targets = (

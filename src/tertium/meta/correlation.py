@@ -87,14 +87,14 @@ def kendall_b_values(layout: Layout) -> FloatArray:
 def correlate(x: FloatArray, y: FloatArray, present: BoolArray) -> FloatArray:
     """Pearson's r along the last axis over the points marked present, (..., n) -> (...)."""
     counts = present.sum(axis=-1, keepdims=True)
-    left, right = _centred(x, present, counts), _centred(y, present, counts)
+    left, right = _centre(x, present, counts), _centre(y, present, counts)
     covariance = (left * right).sum(axis=-1)
     spread = np.sqrt((left * left).sum(axis=-1) * (right * right).sum(axis=-1))
     r: FloatArray = np.clip(divide(covariance, spread), -1.0, 1.0)
     return r
 
 
-def _centred(values: FloatArray, present: BoolArray, counts: FloatArray) -> FloatArray:
+def _centre(values: FloatArray, present: BoolArray, counts: FloatArray) -> FloatArray:
     """Less the mean of the present points, zero elsewhere and in constant vectors."""
     filled = np.where(present, values, 0.0)
     centred = np.where(present, filled - divide(filled.sum(axis=-1, keepdims=True), counts), 0.0)

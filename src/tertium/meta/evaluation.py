@@ -55,9 +55,9 @@ class Figures:
         """Which metrics the best one does not beat significantly, itself among them, (metrics,)."""
         if self.best is None:
             return np.zeros(len(self.values), dtype=bool)
-        kept: BoolArray = self.p_values[self.best] >= self.alpha  # untested is not kept
-        kept[self.best] = True
-        return kept
+        marks: BoolArray = self.p_values[self.best] >= self.alpha  # untested is not marked
+        marks[self.best] = True
+        return marks
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,7 +120,7 @@ class Results:
         samples = min(len(task.replicates) for task in self.tasks)
         drawn = np.mean([task.replicates[:samples] for task in self.tasks], axis=0)
         first = self.tasks[0].task
-        p = bootstrap_p_values(drawn) if samples else _unknown(len(values))
+        p = bootstrap_p_values(drawn) if samples else _nan_matrix(len(values))
         return _figures(self.metrics, values, drawn, p, first.confidence, first.alpha)
 
     @cached_property
@@ -228,7 +228,7 @@ def _p_values(
 ) -> FloatArray:
     metrics = measured.agreement.value
     if not task.samples or task.test == "none":
-        return _unknown(len(metrics))
+        return _nan_matrix(len(metrics))
     if task.test == "bootstrap":
         p = bootstrap_p_values(drawn)
     else:
@@ -238,7 +238,7 @@ def _p_values(
     return p
 
 
-def _unknown(metrics: int) -> FloatArray:
+def _nan_matrix(metrics: int) -> FloatArray:
     return np.full((metrics, metrics), np.nan)
 
 

@@ -75,7 +75,7 @@ class JudgedSet:
             return len(self.comparisons)
         return int((~np.isnan(self.human)).sum())
 
-    def without(self, systems: Sequence[str]) -> JudgedSet:
+    def drop_systems(self, systems: Sequence[str]) -> JudgedSet:
         """As if people had not judged some systems; a name that no system has is an error."""
         dropped = np.isin(self.systems, list(systems))
         if len(set(systems)) > dropped.sum():
@@ -142,7 +142,7 @@ class JudgedSet:
             name=name, systems=systems, items=items, metrics=tuple(names), human=human.values,
             scores=np.array([r for r, _ in rows]).reshape((*shape, len(items))),
             human_systems=people, system_scores=np.array(totals).reshape(shape),
-            comparisons=_indexed(comparisons) if comparisons is not None else None,
+            comparisons=_index_comparisons(comparisons) if comparisons is not None else None,
             left_out={m: counts for m, (_, counts) in zip(names, rows, strict=True) if counts},
         )  # fmt: skip
 
@@ -218,7 +218,7 @@ def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
 
 
-def _indexed(rankings: RankingSet) -> ComparisonIndex:
+def _index_comparisons(rankings: RankingSet) -> ComparisonIndex:
     return ComparisonIndex(
         item=rankings.item_of[rankings.left],
         left=rankings.system_of[rankings.left],

@@ -100,7 +100,7 @@ def judged_columns(
 def _correlation(
     human: FloatArray, scores: FloatArray, statistic: str, by: Grouping
 ) -> Measured:
-    function, group_values, pooled = _CORRELATIONS[statistic]
+    function, group_values, pool = _CORRELATIONS[statistic]
     agreement = function(human, scores, by=by)
     tests: dict[str, TestFunction] = {
         "perm-both": lambda samples, rng: significance.perm_both_any(
@@ -112,7 +112,7 @@ def _correlation(
             human, scores, samples=samples, rng=rng
         )
         tests["williams"] = lambda samples, rng: significance.williams(human, scores)
-    replicate = _by_group(human, scores, by, pooled, group_values)
+    replicate = _by_group(human, scores, by, pool, group_values)
     return Measured(
         agreement=agreement, replicate=replicate, strata=(human.shape[1],), tests=tests
     )
@@ -122,16 +122,16 @@ def _by_group(
     human: FloatArray,
     scores: FloatArray,
     by: Grouping,
-    pooled: Pooled,
+    pool: Pooled,
     group_values: Callable[[Layout], FloatArray],
 ) -> Replicate:
     """How a grouped statistic varies when columns (items) are drawn."""
     if by == "none":
-        return pooled(human, scores)
+        return pool(human, scores)
     if by == "item":
         return replicates.of_values(group_values(lay_out(human, scores, "item")))
     rows = range(len(human))
-    return replicates.averaged([pooled(human[r : r + 1], scores[:, r : r + 1]) for r in rows])
+    return replicates.mean_replicate([pool(human[r : r + 1], scores[:, r : r + 1]) for r in rows])
 
 
 def _accuracy(
@@ -144,12 +144,12 @@ def _accuracy(
     def group_values(layout: Layout) -> FloatArray:
         return pairs.accuracy(pairs.count_groups(layout, epsilon=epsilon))
 
-    def pooled(people: FloatArray, metrics: FloatArray) -> Replicate:
+    def pool(people: FloatArray, metrics: FloatArray) -> Replicate:
         return replicates.of_accuracy(people, metrics, epsilon)
 
     return Measured(
         agreement=agreement,
-        replicate=_by_group(human, scores, by, pooled, group_values),
+        replicate=_by_group(human, scores, by, pool, group_values),
         strata=(human.shape[1],),
         tests={
             "pairs": lambda samples, rng: significance.pair_test(

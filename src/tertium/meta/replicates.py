@@ -65,7 +65,7 @@ def of_values(values: FloatArray) -> Replicate:
     return lambda weights: divide(weights @ filled, weights @ defined.T.astype(np.float64))
 
 
-def averaged(parts: Sequence[Replicate]) -> Replicate:
+def mean_replicate(parts: Sequence[Replicate]) -> Replicate:
     """The mean over groups of what is defined, all under the same weights."""
 
     def replicate(weights: FloatArray) -> FloatArray:
@@ -108,10 +108,10 @@ def of_spearman(human: FloatArray, metrics: FloatArray) -> Replicate:
         for points, people in parts:
             for rows in _row_blocks(len(weights), len(points.unit)):
                 drawn = weights[rows][:, points.unit]  # (draws, cells)
-                left, spread = people.centred(drawn) * drawn, people.spread(drawn)
+                left, spread = people.centred_ranks(drawn) * drawn, people.spread(drawn)
                 for metric, scores in zip(points.metrics, points.scores, strict=True):
                     ranked = WeightedRanks(scores)
-                    top = np.einsum("dc,dc->d", left, ranked.centred(drawn))
+                    top = np.einsum("dc,dc->d", left, ranked.centred_ranks(drawn))
                     below = np.sqrt(spread * ranked.spread(drawn))
                     result[rows, metric] = divide(top, below)
         return result
@@ -122,7 +122,7 @@ def of_spearman(human: FloatArray, metrics: FloatArray) -> Replicate:
 class WeightedRanks:
     """Mid-ranks of fixed values under weights: a cell weighs as if it occurred that often.
 
-    >>> WeightedRanks(np.array([3.0, 1.0, 2.0])).centred(np.array([[1.0, 2.0, 1.0]]))
+    >>> WeightedRanks(np.array([3.0, 1.0, 2.0])).centred_ranks(np.array([[1.0, 2.0, 1.0]]))
     array([[ 1.5, -1. ,  0.5]])
     """
 
@@ -142,7 +142,7 @@ class WeightedRanks:
         sums: FloatArray = np.add.reduceat(ordered, self.starts, axis=1)
         return sums
 
-    def centred(self, weights: FloatArray) -> FloatArray:
+    def centred_ranks(self, weights: FloatArray) -> FloatArray:
         """Ranks less their mean, (draws, cells)."""
         runs = self.runs(weights)
         middle = np.cumsum(runs, axis=1) - runs / 2 - runs.sum(axis=1, keepdims=True) / 2
@@ -155,7 +155,7 @@ class WeightedRanks:
         result: FloatArray = (runs.sum(axis=1) ** 3 - (runs**3).sum(axis=1)) / 12
         return result
 
-    def untied(self, weights: FloatArray) -> FloatArray:
+    def untied_weight(self, weights: FloatArray) -> FloatArray:
         """Twice the weighted number of pairs that are not tied, (draws,)."""
         runs = self.runs(weights)
         result: FloatArray = runs.sum(axis=1) ** 2 - np.einsum("dr,dr->d", runs, runs)
@@ -170,10 +170,10 @@ def of_kendall_b(human: FloatArray, metrics: FloatArray) -> Replicate:
         result = np.full((len(weights), len(metrics)), np.nan)
         for points in groups:
             drawn = weights[:, points.unit]
-            untied = WeightedRanks(points.human).untied(drawn)
+            untied = WeightedRanks(points.human).untied_weight(drawn)
             for metric, scores in zip(points.metrics, points.scores, strict=True):
                 top = quadratic(_same_order(points.human, scores), drawn)
-                below = np.sqrt(untied * WeightedRanks(scores).untied(drawn))
+                below = np.sqrt(untied * WeightedRanks(scores).untied_weight(drawn))
                 result[:, metric] = divide(top, below)
         return result
 

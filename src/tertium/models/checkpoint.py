@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from tertium.atomic import write_text
-from tertium.data.formats import without_nan
+from tertium.data.formats import null_missing
 from tertium.encoders.weights import hash_of
 from tertium.errors import DataError, ModelError
 from tertium.models.arrays import Array, check_finite, read_arrays, write_arrays
@@ -97,7 +97,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         checkpoint.kind: checkpoint.name,
         "config": dict(checkpoint.config),
         "encoders": dict(checkpoint.encoders),
-        "training": without_nan(checkpoint.training),
+        "training": null_missing(checkpoint.training),
     }
     write_folder(folder, config, arrays)
 
@@ -191,7 +191,7 @@ def read_declared(kind: type[T], checkpoint: Checkpoint, where: str) -> T:
 
 
 def _null_to_nan(value: Any) -> Any:
-    """The way back from `without_nan`: what a file has no number for is NaN.
+    """The way back from `null_missing`: what a file has no number for is NaN.
 
     >>> _null_to_nan({"dev": [None, 1.5]})
     {'dev': [nan, 1.5]}

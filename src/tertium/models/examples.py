@@ -156,7 +156,7 @@ def compared_pairs(sets: Iterable[RankingSet], sides: Sides, table: TextTable) -
     """The comparisons without ties; equal ones are one with a weight."""
     places: dict[tuple[int, int, tuple[int, ...]], int] = {}
     better, worse, items = [], [], 0
-    for one in (rankings.without_ties() for rankings in sets):
+    for one in (rankings.drop_ties() for rankings in sets):
         rows = [
             [
                 places.setdefault(
@@ -171,7 +171,7 @@ def compared_pairs(sets: Iterable[RankingSet], sides: Sides, table: TextTable) -
             ]
             if used
             else []
-            for n, used in enumerate(one.compared)
+            for n, used in enumerate(one.is_compared)
         ]
         items += len(one.items)
         for left, right, verdict in zip(one.left, one.right, one.verdicts, strict=True):

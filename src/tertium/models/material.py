@@ -99,7 +99,7 @@ def check_needs(
 ) -> None:
     """Refuse training data whose segments lack what the metric compares with."""
     for one in sets:
-        used = one.compared if isinstance(one, RankingSet) else np.ones(len(one), dtype=bool)
+        used = one.is_compared if isinstance(one, RankingSet) else np.ones(len(one), dtype=bool)
         for number in np.flatnonzero(used):
             segment = one.segments[number]
             missing = [

@@ -80,7 +80,7 @@ class NgramIndex:
         return self.keys[n - 1] // len(self.words) if self.words else self.keys[n - 1]
 
 
-def clipped(
+def clipped_matches(
     numbers: IntArray, group: IntArray, others: IntArray, text: IntArray, groups: IntArray
 ) -> BoolArray:
     """Which n-grams are matched, each no more often than the text that has it most often.
@@ -91,7 +91,7 @@ def clipped(
 
     >>> hypothesis, reference = np.array([7, 7, 7, 8]), np.array([7, 7, 9, 7])
     >>> zeros, two = np.zeros(4, int), np.array([0, 0, 0, 1])  # the second reference has one 7
-    >>> clipped(hypothesis, zeros, reference, two, groups=np.array([0, 0]))
+    >>> clipped_matches(hypothesis, zeros, reference, two, groups=np.array([0, 0]))
     array([ True,  True, False, False])
     """
     size = max(numbers.max(initial=0), others.max(initial=0)) + 1

@@ -29,10 +29,10 @@ def overlap(left: str, right: str) -> float:
     return 2 * sum((a & b).values()) / total if total else 0.0
 
 
-def unknown(text: str, vocabulary: Collection[str]) -> list[str]:
+def unknown_words(text: str, vocabulary: Collection[str]) -> list[str]:
     """The words of a text, numbers aside, that are not in a vocabulary.
 
-    >>> unknown("the Katze sat 12 times", {"the", "sat", "times"})
+    >>> unknown_words("the Katze sat 12 times", {"the", "sat", "times"})
     ['katze']
     """
     return [w for w in words(text) if w not in vocabulary and not w[0].isdigit()]

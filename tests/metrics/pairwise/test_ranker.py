@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.cache.rows import kept_rows
+from tertium.cache.rows import rows_by_key
 from tertium.data.collection import Collection
 from tertium.data.sampling import sample_comparisons
 from tertium.errors import DataError, ModelError, NeedsError, UsageError
@@ -199,13 +199,13 @@ def test_rows_are_computed_once_and_survive_a_damaged_file(
         return np.array([[float(n)] for n in places])
 
     keys = [(str(n % 100),) for n in range(120)]
-    first = kept_rows("test", keys, 1, compute)
+    first = rows_by_key("test", keys, 1, compute)
     assert len(asked) == 100
-    assert (kept_rows("test", keys[::-1], 1, compute)[::-1] == first).all()
+    assert (rows_by_key("test", keys[::-1], 1, compute)[::-1] == first).all()
     assert len(asked) == 100
     (file,) = (tmp_path / "rows").iterdir()
     file.write_bytes(b"damaged")
-    assert (kept_rows("test", keys, 1, compute) == first).all()
+    assert (rows_by_key("test", keys, 1, compute) == first).all()
     assert len(asked) == 200
 
 
@@ -361,7 +361,7 @@ def test_a_column_that_was_learned_anew_is_warned_of(
 @pytest.mark.slow
 def test_the_ranker_that_ships_agrees_with_people(human_data: Path) -> None:
     """Measured on all of WMT12 de-en: strict tau .483; BLEU has .183. 400 comparisons: ± .045."""
-    rankings = Collection(human_data).rankings("rankings/wmt12", "de-en").without_ties()
+    rankings = Collection(human_data).rankings("rankings/wmt12", "de-en").drop_ties()
     some = rankings.select(np.random.default_rng(0).choice(len(rankings), 400, replace=False))
     chances = load_ranker("pairwise").prefer(
         [some.segments[n] for n in some.left], [some.segments[n] for n in some.right]

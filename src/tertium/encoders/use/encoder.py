@@ -80,7 +80,7 @@ class UniversalEncoder:
     def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         return [pieces[:ENCODED_PIECES] for _, pieces in self._tokenizer.encode(texts)]
 
-    def truncated(self, texts: Sequence[str]) -> int:
+    def count_truncated(self, texts: Sequence[str]) -> int:
         doubtful = [text for text in texts if not surely_fits(text, ENCODED_PIECES)]
         return sum(len(ids) > ENCODED_PIECES for ids, _ in self._tokenizer.encode(doubtful))
 
@@ -122,7 +122,7 @@ class UniversalEncoder:
         self, result: Embeddings, ids: Sequence[Sequence[int]], tokens: bool, sentences: bool
     ) -> None:
         """Write the vectors of texts into the result, without those of BEGIN and END."""
-        whole = [_framed(numbers) for numbers in ids]
+        whole = [_frame(numbers) for numbers in ids]
         text = row = 0
         for vectors, summaries in self._network.run(
             whole, self.layer if tokens else None, sentences
@@ -136,7 +136,7 @@ class UniversalEncoder:
             text += len(summaries)
 
 
-def _framed(numbers: Sequence[int]) -> IntArray:
+def _frame(numbers: Sequence[int]) -> IntArray:
     """A text's pieces as the network reads them; an empty text is one unknown piece."""
     return np.array([BEGIN, *(numbers or [UNKNOWN]), END], dtype=np.int64)
 

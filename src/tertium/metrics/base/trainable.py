@@ -71,15 +71,15 @@ class ComparingMetric(Trainable):
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         texts = texts_read(segments, self.config.against)
         counts = {
-            "truncated text": self.truncated(segments),
+            "truncated text": self.count_truncated(segments),
             OPAQUE: max(encoder.opaque(texts) for encoder in self.encoders),
         }
         return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
 
-    def truncated(self, segments: Sequence[Segment]) -> int:
+    def count_truncated(self, segments: Sequence[Segment]) -> int:
         """How many distinct texts are cut; of several encoders, by the one that cuts most."""
         texts = texts_read(segments, self.config.against)
-        return max(encoder.truncated(texts) for encoder in self.encoders)
+        return max(encoder.count_truncated(texts) for encoder in self.encoders)
 
     @property
     def learned(self) -> tuple[str, ...]:
@@ -89,7 +89,8 @@ class ComparingMetric(Trainable):
         fields = {"against": self.config.against, **super().signature_fields(segments)}
         if any(len(s.references) > 1 for s in segments):
             fields["refs"] = self.references
-        return {**fields, **_side_by_side(self.encoders), "trunc": str(self.truncated(segments))}
+        cut = str(self.count_truncated(segments))
+        return {**fields, **_side_by_side(self.encoders), "trunc": cut}
 
 
 def _side_by_side(encoders: Sequence[Encoder]) -> dict[str, str]:

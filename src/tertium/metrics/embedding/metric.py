@@ -257,13 +257,13 @@ class EmbeddingMetric(Metric):
             encoder = self.encoder_of(side)
             _, left, right = comparisons(segments, side)
             texts = list(dict.fromkeys([*left, *right]))
-            cut, strange = encoder.truncated(texts), self._foreign(encoder, segments, side)
+            cut, strange = encoder.count_truncated(texts), self._foreign(encoder, segments, side)
             counts["truncated text"] = counts.get("truncated text", 0) + cut
             counts[OPAQUE] = counts.get(OPAQUE, 0) + encoder.opaque(texts)
             kind = f"language unknown to {encoder.name.partition('@')[0]}"
             counts[kind] = counts.get(kind, 0) + strange
             if isinstance(encoder, StaticEncoder):
-                counts["unknown word"] = encoder.unknown(texts)
+                counts["unknown word"] = encoder.count_unknown(texts)
             if centring := self.centring(encoder, side):
                 counts |= centring.warnings(left, right)
             if side == "source":
@@ -298,7 +298,7 @@ class EmbeddingMetric(Metric):
             if centring := self.centring(encoder, side):
                 fields["means"] = centring.signature()
             _, left, right = comparisons(segments, side)
-            cut += encoder.truncated(list(dict.fromkeys([*left, *right])))
+            cut += encoder.count_truncated(list(dict.fromkeys([*left, *right])))
         return {**fields, "trunc": str(cut), **self.settings(segments)}
 
     def settings(self, segments: Sequence[Segment]) -> Mapping[str, str]:

@@ -89,7 +89,7 @@ class Assessment(EqualByWeights, SegmentMetric):
         return scores
 
     @abstractmethod
-    def truncated(self, texts: Sequence[str]) -> int:
+    def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of these texts are longer than the model reads."""
 
     @abstractmethod
@@ -149,7 +149,7 @@ class Assessment(EqualByWeights, SegmentMetric):
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         texts = _texts_of(segments)
-        counts = {"truncated text": self.truncated(texts), OPAQUE: self.opaque(texts)}
+        counts = {"truncated text": self.count_truncated(texts), OPAQUE: self.opaque(texts)}
         return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
 
     @property
@@ -161,7 +161,7 @@ class Assessment(EqualByWeights, SegmentMetric):
             "model": self.learned[0],
             "prec": self.precision,
             "maxlen": str(self.max_length),
-            "trunc": str(self.truncated(_texts_of(segments))),
+            "trunc": str(self.count_truncated(_texts_of(segments))),
         }
         several = any(len(s.references) > 1 for s in segments)
         return {**fields, "refs": self.references} if several else fields

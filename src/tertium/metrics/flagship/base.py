@@ -113,8 +113,8 @@ class TertiumBase(Assessment):
         score = float(self.segment_scores([segment])[0])
         return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
 
-    def truncated(self, texts: Sequence[str]) -> int:
-        return self._judge.truncated(texts)
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        return self._judge.count_truncated(texts)
 
     def opaque(self, texts: Sequence[str]) -> int:
         return self._judge.opaque(texts)
@@ -187,7 +187,7 @@ class PairJudge:
         check_tensors(tuned, public, self._model.folder)
         encoder.load_state_dict(tuned)
 
-    def truncated(self, texts: Sequence[str]) -> int:
+    def count_truncated(self, texts: Sequence[str]) -> int:
         """How many texts lose pieces in a pair."""
         doubtful = [text for text in texts if not surely_fits(text, self._room)]
         return sum(len(pieces) > self._room for pieces in self._tokenizer(doubtful))

@@ -102,8 +102,8 @@ class TertiumSmall(Assessment):
         score = float(self.segment_scores([segment])[0])
         return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
 
-    def truncated(self, texts: Sequence[str]) -> int:
-        return self.encoder.truncated(texts)
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        return self.encoder.count_truncated(texts)
 
     def opaque(self, texts: Sequence[str]) -> int:
         return self.encoder.opaque(texts)

@@ -15,7 +15,7 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import load_sacre_bleu, sacre_signature
 from tertium.registry import Range
 from tertium.segment import Segment
-from tertium.text.ngrams import Located, NgramIndex, clipped
+from tertium.text.ngrams import Located, NgramIndex, clipped_matches
 
 MAX_ORDER = 10
 
@@ -172,7 +172,7 @@ def _match(
     for n, (numbers, others) in enumerate(
         zip(hypotheses.numbers, references.numbers, strict=True)
     ):
-        matched = clipped(numbers, hypotheses.owner, others, references.owner, groups)
+        matched = clipped_matches(numbers, hypotheses.owner, others, references.owner, groups)
         owner, bits = hypotheses.owner[matched], weights[n][numbers[matched]]
         information[:, n] = np.bincount(owner, weights=bits, minlength=rows)
         matches[:, n] = np.bincount(owner, minlength=rows)

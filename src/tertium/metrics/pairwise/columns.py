@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.cache.rows import kept_rows
+from tertium.cache.rows import rows_by_key
 from tertium.encoders.encoder import load_encoder
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.components import brevity_penalty, nist_components, tokens
@@ -87,7 +87,7 @@ class Columns:
             (s.hypothesis, reference_of(s), *((s.source or "",) if sourced else ()))
             for s in segments
         ]
-        rows = kept_rows(
+        rows = rows_by_key(
             f"{part} {__version__} {self._decides(part)}",
             keys,
             len(_names(part)),

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.cache.rows import kept_rows
+from tertium.cache.rows import rows_by_key
 from tertium.encoders.encoder import load_encoder
 from tertium.encoders.grid import products
 from tertium.encoders.stream import stream
@@ -98,7 +98,7 @@ def sentence_vectors(encoder: str, texts: Sequence[str]) -> Array:
 def _syntax_vectors(texts: Sequence[str]) -> Array:
     from tertium.linguistics.tensors import parser_name, syntax_vectors
 
-    return kept_rows(
+    return rows_by_key(
         f"{SYNTAX} {parser_name()}",
         [(text,) for text in texts],
         SYNTAX_WIDTH,
