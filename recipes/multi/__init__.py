@@ -1,0 +1,1 @@
+"""How `tertium-multi` was made: pack the texts, train on a GPU, ship."""

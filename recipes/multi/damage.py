@@ -1,0 +1,241 @@
+"""Damage to translations by pieces, in any language: what a metric must notice, and where.
+
+`tertium.text.damage` changes English words; here words are runs of pieces that begin with a blank,
+so every kind works in every language (single pieces where a script has no blanks), and the place of
+the error is known. Each kind returns the damaged pieces and the spans that are wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.int32]
+Generator = np.random.Generator
+Spans = list[tuple[int, int]]
+SLIGHT, SERIOUS, FATAL = 0.3, 0.9, 2.0  # what it should cost at least, in standard deviations
+
+_NEGATIONS = (
+    "not never nicht kein keine pas jamais no nunca non não nie niet geen inte ikke nu не нет ни "
+    "nem ei değil δεν ne nije není لا ليس لم לא אין नहीं না नाही 不 没 沒 ない ません 않 ไม่ không "
+    "tidak bukan nav mitte ei nė hindi"
+).split()
+_AUXILIARIES = "is are was were will can could should may must has have had would".split()
+_OPPOSITES = (
+    "more less|before after|first last|high low|higher lower|good bad|better worse|best worst|"
+    "old new|large small|with without|many few|above below|early late|right wrong|he she|his her|"
+    "increase decrease|rose fell|open closed|always never|same different|inside outside|all some|"
+    "left right|men women|man woman|north south|east west|day night|won lost|mehr weniger|"
+    "больше меньше|más menos|plus moins|vor nach|он она|er sie|il elle|él ella"
+).split("|")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Material:
+    """What damage draws from: the text, its source, and texts of other lines."""
+
+    text: Array
+    source: Array
+    same_language: Array  # another line
+    other_language: Array  # the same line in a third language
+
+
+@dataclass(frozen=True)
+class Damaged:
+    text: Array
+    spans: Spans
+    cost: float
+
+
+Kind = Callable[[Material, Generator], Damaged | None]
+
+
+class Damager:
+    """The kinds, over a vocabulary given by its pieces."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._begins = np.array([name.startswith("▁") for name in names])
+        self._capital = np.array([len(n) > 2 and n[0] == "▁" and n[1].isupper() for n in names])
+        self._point = np.array([bool(n.strip("▁")) and not any(map(str.isalnum, n)) for n in names])
+        numbers = {name: n for n, name in enumerate(names)}
+        forms: dict[tuple[bool, int], list[int]] = {}
+        for n, name in enumerate(names):
+            if name.strip("▁").isdecimal() and name.isascii() | (name[0] == "▁"):
+                forms.setdefault((name[0] == "▁", len(name)), []).append(n)
+        self._digits = {n: np.array(form) for form in forms.values() for n in form if len(form) > 1}
+        self._negations = {numbers[m] for w in _NEGATIONS for m in (w, f"▁{w}") if m in numbers}
+        self._auxiliaries = {numbers[f"▁{w}"] for w in _AUXILIARIES if f"▁{w}" in numbers}
+        self._not = numbers.get("▁not")
+        self._opposites: dict[int, int] = {}
+        for pair in _OPPOSITES:
+            words = [numbers.get(f"▁{word}") for word in pair.split()]
+            if len(words) == 2 and words[0] is not None and words[1] is not None:
+                self._opposites |= {words[0]: words[1], words[1]: words[0]}
+        self.kinds: dict[str, tuple[float, Kind]] = {
+            "dropped": (2, self.drop), "half dropped": (1, self.truncate),
+            "doubled": (1, self.double), "shuffled": (1, self.shuffle),
+            "swapped": (1, self.swap), "number": (2, self.change_number),
+            "replaced": (2.5, self.replace_words), "added": (2, self.add_words),
+            "name": (1.5, self.change_name), "untranslated part": (1, self.leave_part),
+            "negation": (3, self.negate), "opposite": (2, self.reverse),
+            "copy": (0.7, self.copy), "wrong language": (1, self.wrong_language),
+            "another line": (0.7, self.another_line), "empty": (0.2, self.empty),
+            "points lost": (0.5, self.lose_points),
+        }  # fmt: skip
+        shares = np.array([share for share, _ in self.kinds.values()])
+        self._shares = shares / shares.sum()
+
+    def damage(self, material: Material, rng: Generator) -> Damaged | None:
+        """One kind at random, or None where the text offers nothing for the kinds tried."""
+        names = list(self.kinds)
+        for _ in range(4):
+            kind = names[int(rng.choice(len(names), p=self._shares))]
+            found = self.kinds[kind][1](material, rng)
+            if found is not None and not np.array_equal(found.text, material.text):
+                return found
+        return None
+
+    def words(self, text: Array) -> list[tuple[int, int]]:
+        """Where each word begins and ends."""
+        if not len(text):
+            return []
+        begins = self._begins[text]
+        # scripts without blanks: few begins, every piece a word
+        if begins.sum() * 6 < len(text):
+            return [(n, n + 1) for n in range(len(text))]
+        starts = [0, *(np.flatnonzero(begins[1:]) + 1).tolist()]
+        return list(zip(starts, [*starts[1:], len(text)], strict=True))
+
+    def _run(self, text: Array, rng: Generator, longest: int) -> tuple[int, int] | None:
+        words = self.words(text)
+        if not words:
+            return None
+        size = int(rng.integers(1, min(longest, len(words)) + 1))
+        first = int(rng.integers(len(words) - size + 1))
+        return words[first][0], words[first + size - 1][1]
+
+    def drop(self, given: Material, rng: Generator) -> Damaged | None:
+        words = self.words(given.text)
+        run = self._run(given.text, rng, 3)
+        if run is None or len(words) < 5:
+            return None
+        left = np.concatenate([given.text[: run[0]], given.text[run[1] :]])
+        return Damaged(left, [], SERIOUS if run[1] - run[0] > 2 else SLIGHT)
+
+    def truncate(self, given: Material, rng: Generator) -> Damaged | None:
+        words = self.words(given.text)
+        if len(words) < 6:
+            return None
+        size = int(rng.integers(len(words) // 3, len(words) // 2 + 1))
+        first = int(rng.choice([0, len(words) - size, rng.integers(len(words) - size + 1)]))
+        start, end = words[first][0], words[first + size - 1][1]
+        return Damaged(np.concatenate([given.text[:start], given.text[end:]]), [], FATAL)
+
+    def double(self, given: Material, rng: Generator) -> Damaged | None:
+        run = self._run(given.text, rng, 4)
+        if run is None:
+            return None
+        start, end = run
+        text = np.concatenate([given.text[:end], given.text[start:]])
+        return Damaged(text, [(end, 2 * end - start)], SERIOUS)
+
+    def shuffle(self, given: Material, rng: Generator) -> Damaged | None:
+        words = self.words(given.text)
+        if len(words) < 4:
+            return None
+        order = rng.permutation(len(words))
+        text = np.concatenate([given.text[slice(*words[n])] for n in order])
+        return Damaged(text, [(0, len(text))], FATAL)
+
+    def swap(self, given: Material, rng: Generator) -> Damaged | None:
+        words = self.words(given.text)
+        if len(words) < 6:
+            return None
+        a, b, c = sorted(int(n) for n in rng.choice(len(words), size=3, replace=False))
+        first, middle, last = words[a][0], words[b][0], words[c][0]
+        text = given.text
+        mixed = [text[:first], text[middle:last], text[first:middle], text[last:]]
+        return Damaged(np.concatenate(mixed), [(first, last)], SERIOUS)
+
+    def change_number(self, given: Material, rng: Generator) -> Damaged | None:
+        places = [n for n, piece in enumerate(given.text) if int(piece) in self._digits]
+        if not places:
+            return None
+        place, text = places[int(rng.integers(len(places)))], given.text.copy()
+        text[place] = rng.choice(self._digits[int(text[place])])
+        return Damaged(text, [(place, place + 1)], SERIOUS)
+
+    def replace_words(self, given: Material, rng: Generator) -> Damaged | None:
+        run, other = self._run(given.text, rng, 3), self._run(given.same_language, rng, 3)
+        return self._put(given.text, run, given.same_language, other, SERIOUS)
+
+    def _put(
+        self, text: Array, run: tuple[int, int] | None, donor: Array,
+        taken: tuple[int, int] | None, cost: float,
+    ) -> Damaged | None:  # fmt: skip
+        if run is None or taken is None:
+            return None
+        new = donor[taken[0] : taken[1]]
+        mixed = np.concatenate([text[: run[0]], new, text[run[1] :]])
+        return Damaged(mixed, [(run[0], run[0] + len(new))], cost)
+
+    def add_words(self, given: Material, rng: Generator) -> Damaged | None:
+        words, taken = self.words(given.text), self._run(given.same_language, rng, 8)
+        if not words:
+            return None
+        at = len(given.text) if rng.random() < 0.5 else words[int(rng.integers(len(words)))][0]
+        return self._put(given.text, (at, at), given.same_language, taken, SERIOUS)
+
+    def change_name(self, given: Material, rng: Generator) -> Damaged | None:
+        own = [w for w in self.words(given.text)[1:] if self._capital[given.text[w[0]]]]
+        theirs = [w for w in self.words(given.same_language)[1:]
+                  if self._capital[given.same_language[w[0]]]]  # fmt: skip
+        if not own or not theirs:
+            return None
+        run, taken = own[int(rng.integers(len(own)))], theirs[int(rng.integers(len(theirs)))]
+        return self._put(given.text, run, given.same_language, taken, SERIOUS)
+
+    def leave_part(self, given: Material, rng: Generator) -> Damaged | None:
+        run, taken = self._run(given.text, rng, 5), self._run(given.source, rng, 5)
+        return self._put(given.text, run, given.source, taken, SERIOUS)
+
+    def negate(self, given: Material, rng: Generator) -> Damaged | None:
+        text = given.text
+        negated = [n for n, piece in enumerate(text) if int(piece) in self._negations]
+        if negated:
+            at = negated[int(rng.integers(len(negated)))]
+            left = np.concatenate([text[:at], text[at + 1 :]])
+            return Damaged(left, [(max(at - 1, 0), min(at + 1, len(left)))], SERIOUS)
+        places = [n for n, piece in enumerate(text) if int(piece) in self._auxiliaries]
+        if not places or self._not is None:
+            return None
+        at = places[int(rng.integers(len(places)))] + 1
+        more = np.concatenate([text[:at], np.array([self._not], np.int32), text[at:]])
+        return Damaged(more, [(at, at + 1)], SERIOUS)
+
+    def reverse(self, given: Material, rng: Generator) -> Damaged | None:
+        places = [n for n, piece in enumerate(given.text) if int(piece) in self._opposites]
+        if not places:
+            return None
+        at, text = places[int(rng.integers(len(places)))], given.text.copy()
+        text[at] = self._opposites[int(text[at])]
+        return Damaged(text, [(at, at + 1)], SERIOUS)
+
+    def copy(self, given: Material, rng: Generator) -> Damaged | None:
+        return Damaged(given.source, [(0, len(given.source))], FATAL)
+
+    def wrong_language(self, given: Material, rng: Generator) -> Damaged | None:
+        return Damaged(given.other_language, [(0, len(given.other_language))], FATAL)
+
+    def another_line(self, given: Material, rng: Generator) -> Damaged | None:
+        return Damaged(given.same_language, [(0, len(given.same_language))], FATAL)
+
+    def empty(self, given: Material, rng: Generator) -> Damaged | None:
+        return Damaged(given.text[:0], [], FATAL)
+
+    def lose_points(self, given: Material, rng: Generator) -> Damaged | None:
+        left = given.text[~self._point[given.text]] if len(given.text) else given.text
+        return Damaged(left, [], 0.05) if 3 < len(left) < len(given.text) else None

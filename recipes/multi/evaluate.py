@@ -1,0 +1,284 @@
+"""Agreement of a network with people on packed held-out sets, in every view; spans; damage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from recipes.multi.damage import Damager, Material
+from recipes.multi.examples import (
+    HELD_LINES,
+    VIEWS,
+    Judgements,
+    Outputs,
+    Shares,
+    join_rows,
+    row_texts,
+)  # fmt: skip
+from recipes.multi.network import SCALES, Multi, Texts, lay_out, send_batch
+from recipes.multi.store import Store
+
+Floats = NDArray[np.float64]
+LONGEST = 510
+
+
+@dataclass
+class Said:
+    """Scores (rows, scales), the logit of no error, and tag logits of each hypothesis."""
+
+    scores: Floats
+    spreads: Floats
+    clean: Floats
+    tags: list[NDArray[np.float32]]
+
+
+@torch.no_grad()
+def judge(
+    network: Multi, texts: Sequence[Texts], device: str, *, budget: int = 100_000,
+    with_tags: bool = False,
+) -> Said:  # fmt: skip
+    """What the network says of rows, in batches of similar length."""
+    network.eval()
+    count = len(texts)
+    scores, spreads, clean = np.zeros((count, len(SCALES))), np.zeros((count, 3)), np.zeros(count)
+    tags: list[NDArray[np.float32]] = [np.zeros((0, 0), np.float32)] * (count if with_tags else 0)
+    cost = np.array([sum(len(t) + 2 for t in row if t is not None) for row in texts])
+    order = np.argsort(-cost, kind="stable")
+    at = 0
+    while at < count:
+        size = max(1, min(budget // max(int(cost[order[at]]), 1), count - at))
+        chosen = order[at : at + size]
+        batch = send_batch(lay_out([cut(texts[n]) for n in chosen]), device)
+        said = network(batch)
+        scores[chosen] = said.scores.float().cpu().numpy()
+        spreads[chosen] = said.spreads.float().cpu().numpy()
+        clean[chosen] = said.clean.float().cpu().numpy()
+        if with_tags:
+            found = said.tags.float().cpu().numpy()
+            for n, row in zip(chosen, found, strict=True):
+                tags[n] = row[1 : 1 + len(texts[n][0])]  # type: ignore[arg-type]
+        at += size
+    network.train()
+    return Said(scores, spreads, clean, tags)
+
+
+def cut(texts: Texts) -> Texts:
+    return tuple(None if text is None else text[:LONGEST] for text in texts)
+
+
+def hide(texts: Texts, view: str) -> Texts | None:
+    """The texts in a view, or None where they lack what it needs."""
+    with_source, with_reference = VIEWS[view]
+    hypothesis, source, reference = texts
+    if (with_source and source is None) or (with_reference and reference is None):
+        return None
+    return hypothesis, source if with_source else None, reference if with_reference else None
+
+
+def overall(said: Said) -> Floats:
+    """One number a row: the mean of the scales."""
+    return np.asarray(said.scores.mean(1))
+
+
+def pearson(a: Floats, b: Floats) -> float:
+    if len(a) < 3 or a.std() == 0 or b.std() == 0:
+        return float("nan")
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+def set_rows(store: Store, number: int, most: int | None) -> NDArray[np.int64]:
+    rows = np.flatnonzero(store.columns["set"] == number)
+    if most is not None and len(rows) > most:
+        rows = np.sort(np.random.default_rng(7).choice(rows, most, replace=False))
+    return rows
+
+
+Judge = Callable[[Sequence[Texts]], Said]
+
+
+def measure_sets(
+    say: Judge, store: Store, part: str, most: int | None = None
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Set -> view -> the Pearson correlation of each scale and of their mean.
+
+    All sets go through the network together, so that batches are full.
+    """
+    jobs: list[tuple[str, str, NDArray[np.int64]]] = []
+    texts: list[Texts] = []
+    compared = set(store.columns["comparisons"][:, 2].tolist())
+    for number, name in enumerate(store.names):
+        if not name.startswith(part) or number in compared:
+            continue
+        rows = set_rows(store, number, most)
+        for view in VIEWS:
+            seen = [(row, hide(row_texts(store, row), view)) for row in rows]
+            there = [(row, shown) for row, shown in seen if shown is not None]
+            if len(there) >= 50:
+                jobs.append((name, view, np.array([row for row, _ in there])))
+                texts += [shown for _, shown in there]
+    said = say(texts)
+    result: dict[str, dict[str, dict[str, float]]] = {}
+    at = 0
+    for name, view, rows in jobs:
+        part_said, at = said.scores[at : at + len(rows)], at + len(rows)
+        human = store.columns["score"][rows].astype(float)
+        figures = {s: pearson(part_said[:, n], human) for n, s in enumerate(SCALES)}
+        figures["mean"] = pearson(part_said.mean(1), human)
+        result.setdefault(name, {})[view] = figures
+    return result
+
+
+def measure_paragraphs(
+    say: Judge, store: Store, part: str, most: int = 1500
+) -> dict[str, dict[str, float]]:
+    """Joined neighbours of documents: set -> view -> r of the mean scale."""
+    source = Judgements(store, Shares({}))
+    result: dict[str, dict[str, float]] = {}
+    for number, name in enumerate(store.names):
+        rows = [r for r in set_rows(store, number, None) if store.columns["document"][r] >= 0]
+        if not name.startswith(part) or not rows:
+            continue
+        done: set[int] = set()
+        joined = []
+        for row in sorted(rows, key=lambda r: source.rank[r]):
+            if row not in done:
+                group = source.neighbours(int(row), 10)
+                done.update(group)
+                if len(group) > 2:
+                    joined.append(join_rows([source.example(r) for r in group]))
+        joined = joined[:most]
+        human = np.array([np.nanmean(e.targets) for e in joined])
+        for view in VIEWS:
+            seen = [hide(e.texts, view) for e in joined]
+            there = [n for n, texts in enumerate(seen) if texts is not None]
+            if len(there) >= 50:
+                said = say([seen[n] for n in there])  # type: ignore[misc]
+                result.setdefault(name, {})[view] = pearson(overall(said), human[there])
+    return result
+
+
+def measure_comparisons(say: Judge, store: Store, part: str) -> dict[str, dict[str, float]]:
+    """Strict tau: concordant less discordant and tied, over all strict human comparisons."""
+    left, right, which, outcome = store.columns["comparisons"].T
+    result: dict[str, dict[str, float]] = {}
+    rows = np.unique(np.concatenate([left, right]))
+    place = {int(row): n for n, row in enumerate(rows)}
+    a, b = (np.array([place[int(r)] for r in side]) for side in (left, right))
+    for view in VIEWS:
+        scores = overall(say([hide(row_texts(store, r), view) for r in rows]))  # type: ignore[misc]
+        agree = np.sign(scores[a] - scores[b]) * outcome
+        for number in np.unique(which):
+            mine = (which == number) & (outcome != 0)
+            if store.names[number].startswith(part) and mine.any():
+                tau = float(((agree[mine] > 0) * 2.0 - 1).mean())
+                result.setdefault(store.names[number], {})[view] = tau
+    return result
+
+
+def measure_damage(
+    say: Judge, outputs: Outputs, damager: Damager, each: int = 150
+) -> dict[str, dict[str, float]]:
+    """Kind -> view -> share of damaged copies that score lower than the whole.
+
+    Lines are the last of FLORES, which training leaves out.
+    """
+    rng = np.random.default_rng(11)
+    whole: list[Texts] = []
+    broken: list[Texts] = []
+    kinds: list[str] = []
+    for kind, (_, make) in damager.kinds.items():
+        found = 0
+        for _ in range(12 * each):
+            if found == each:
+                break
+            line = int(rng.integers(outputs.lines - HELD_LINES, outputs.lines))
+            other = int(rng.integers(outputs.lines - HELD_LINES, outputs.lines))
+            system = int(rng.integers(len(outputs.systems)))
+            third = outputs.column[outputs.languages[int(rng.integers(len(outputs.languages)))]]
+            if third in outputs.systems[system]:
+                continue
+            texts = outputs.texts(line, system)
+            material = Material(texts[0], texts[1], outputs.text(other, outputs.systems[system][0]),
+                                outputs.text(line, third))  # type: ignore[arg-type] # fmt: skip
+            damaged = make(material, rng)
+            if damaged is not None and not np.array_equal(damaged.text, texts[0]):  # type: ignore[arg-type]
+                whole.append(texts)
+                broken.append((damaged.text, *texts[1:]))
+                kinds.append(kind)
+                found += 1
+    result: dict[str, dict[str, float]] = {}
+    for view in VIEWS:
+        before, after = (
+            overall(say([hide(t, view) for t in texts])) for texts in (whole, broken)  # type: ignore[misc]
+        )
+        for kind in dict.fromkeys(kinds):
+            mine = np.array([k == kind for k in kinds])
+            result.setdefault(kind, {})[view] = float((before[mine] > after[mine]).mean())
+    return result
+
+
+def measure_spans(
+    say: Judge, store: Store, part: str, most: int = 2500
+) -> dict[str, dict[str, float]]:
+    """F1 over pieces of errors of any severity at the best threshold, beside marking everything."""
+    marks: dict[int, list[tuple[int, int]]] = {}
+    for row, start, end, *_ in store.columns["marks"]:
+        marks.setdefault(int(row), []).append((int(start), int(end)))
+    result: dict[str, dict[str, float]] = {}
+    for number, name in enumerate(store.names):
+        rows = [r for r in set_rows(store, number, most) if store.columns["marked"][r]]
+        if not name.startswith(part) or len(rows) < 50:
+            continue
+        for view in VIEWS:
+            there = [(r, hide(row_texts(store, r), view)) for r in rows]
+            there = [(r, texts) for r, texts in there if texts is not None]
+            if len(there) >= 50:
+                figures = span_figures(say, there, marks)  # type: ignore[arg-type]
+                result[f"{name} {view}"] = figures
+    return result
+
+
+def span_figures(
+    say: Judge, rows: Sequence[tuple[int, Texts]], marks: dict[int, list[tuple[int, int]]]
+) -> dict[str, float]:
+    said = say([texts for _, texts in rows])
+    truth, chance = [], []
+    for (row, texts), logits in zip(rows, said.tags, strict=True):
+        wrong = np.zeros(len(texts[0]), bool)  # type: ignore[arg-type]
+        for start, end in marks.get(row, ()):
+            wrong[start:end] = True
+        truth.append(wrong)
+        chance.append(error_chance(logits))
+    wrong, p = np.concatenate(truth), np.concatenate(chance)
+    order = np.argsort(-p)
+    hits = np.cumsum(wrong[order])
+    f1 = 2 * hits / (np.arange(1, len(hits) + 1) + max(wrong.sum(), 1))
+    best = int(f1.argmax())
+    base = wrong.mean()
+    return {"f1": float(f1[best]), "threshold": float(p[order[best]]),
+            "everything": float(2 * base / (1 + base)), "rate": float(base)}  # fmt: skip
+
+
+def error_chance(logits: NDArray[np.float32]) -> Floats:
+    """The mean over the three ways of tagging of the chance that a piece is wrong, (pieces,)."""
+    chances = []
+    for first, size in ((0, 3), (3, 3), (6, 2)):
+        part = logits[:, first : first + size]
+        part = np.exp(part - part.max(1, keepdims=True, initial=-1e9))
+        chances.append(1 - part[:, 0] / part.sum(1))
+    return np.asarray(np.mean(chances, 0), float)
+
+
+def summarise(figures: dict[str, dict[str, dict[str, float]]]) -> dict[str, float]:
+    """The mean over sets for each kind of set and view: what chooses."""
+    groups: dict[str, list[float]] = {}
+    for name, views in figures.items():
+        group = name.split("/")[0].split(":")[1]
+        for view, scales in views.items():
+            groups.setdefault(f"{group} {view}", []).append(scales["mean"])
+    means = {name: float(np.nanmean(values)) for name, values in groups.items()}
+    return {**means, "mean": float(np.mean(list(means.values())))}
