@@ -61,8 +61,9 @@ train soup $weights --run "$RUN" --apart "$APART" > "$RUN/soup.out" 2>&1
 say "teach"
 pids=
 for teacher in $weights; do
+    number=$((number + 1))
     train teach "$teacher" --run "$RUN" --apart "$APART" --rows "$TEACHER_ROWS" \
-      --seed $((++number)) > "$RUN/teach$number.out" 2>&1 &
+      --seed "$number" > "$RUN/teach$number.out" 2>&1 &
     pids="$pids $!"
 done
 wait $pids
