@@ -24,7 +24,7 @@ from recipes.flagship.corpus import to_english
 from recipes.flagship.train import LAYERS
 from tertium.data.collection import Collection
 from tertium.encoders.weights import hash_of
-from tertium.metrics.flagship.assessment import Assessment
+from tertium.metrics.flagship.assessment import EnglishAssessment
 from tertium.metrics.flagship.base import TertiumBase, settings_of
 from tertium.metrics.flagship.packaged import ENCODER, packaged
 from tertium.metrics.flagship.small import TertiumSmall
@@ -103,7 +103,7 @@ def write(folder: Path, config: dict[str, Any]) -> None:
     packaged.cache_clear()
 
 
-def judged_scores(data: Collection, metric: Assessment) -> tuple[FloatArray, FloatArray]:
+def judged_scores(data: Collection, metric: EnglishAssessment) -> tuple[FloatArray, FloatArray]:
     """Raw scores and people's on the sets that calibration may see."""
     judged = [
         judgement
@@ -153,7 +153,7 @@ def spread(predicted: FloatArray, human: FloatArray) -> dict[str, list[float]]:
     }
 
 
-def wmt18_scores(data: Collection, metric: Assessment, each: int) -> FloatArray:
+def wmt18_scores(data: Collection, metric: EnglishAssessment, each: int) -> FloatArray:
     """The scores of a sample of WMT18 outputs into English."""
     task, rng, sample = data.metrics_task("wmt18-metrics-task"), np.random.default_rng(1), []
     for lp in task.with_outputs:

@@ -22,7 +22,7 @@ Job = tuple[str, int, list[str], list[str]]
 
 
 def score_part(job: Job) -> None:
-    from tertium.metrics.tertium_small import TertiumSmall
+    from tertium.metrics.flagship.small import TertiumSmall
 
     folder, begin, hypotheses, references = job
     scores = TertiumSmall().judge(hypotheses, references).astype(np.float32)

@@ -49,6 +49,7 @@ METRICS = Names("tertium.metrics", {
     "ter": "tertium.metrics.lexical.ter:TER",
     "ter-r": "tertium.metrics.regression.regressions:TERR",
     "tertium-base": "tertium.metrics.flagship.base:TertiumBase",
+    "tertium-multi": "tertium.metrics.flagship.multi:TertiumMulti",
     "tertium-small": "tertium.metrics.flagship.small:TertiumSmall",
     "wmd": "tertium.metrics.embedding.wmd:WMD",
     "wmdo": "tertium.metrics.embedding.wmdo:WMDO",

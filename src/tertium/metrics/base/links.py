@@ -9,6 +9,7 @@ from tertium.encoders import Chunk
 from tertium.encoders.grid import products
 from tertium.metrics.base.explanation import Direction, Link, TextComparison
 from tertium.metrics.base.matching import spans, unit
+from tertium.metrics.base.references import Side
 
 
 def piece_vectors(chunk: Chunk, place: int) -> tuple[Float32Array, Float32Array]:
@@ -57,16 +58,17 @@ def compare_pieces(
     values: Mapping[str, float],
     pieces: tuple[tuple[str, ...], tuple[str, ...]],
     vectors: tuple[Float32Array, Float32Array],
+    side: Side = "reference",
 ) -> TextComparison:
-    """A hypothesis and a reference by the vectors of their pieces, both ways."""
+    """A hypothesis and another text by the vectors of their pieces, both ways."""
     links: list[Link] = []
     cosines: tuple[tuple[float, ...], ...] = ()
     if all(pieces):
-        # (hypothesis pieces, reference pieces)
+        # (hypothesis pieces, other pieces)
         similar = products(unit(vectors[0]), unit(vectors[1]))
         links, cosines = best_partners(similar, ("precision", "recall")), round_cosines(similar)
     return TextComparison(
-        side="reference",
+        side=side,
         text=text,
         values=dict(values),
         hypothesis_pieces=pieces[0],

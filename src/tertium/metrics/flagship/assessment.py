@@ -8,7 +8,7 @@ stand on it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -37,7 +37,7 @@ CITATION = """\
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assessment(EqualByWeights, SegmentMetric):
-    """Expected direct assessment of a translation into English, 0 to 1, by a model that ships.
+    """Expected direct assessment of a translation, 0 to 1, by a model that ships.
 
     A hypothesis equal to its reference scores 1, and nothing else does. `references` takes the best
     or the mean over several.
@@ -58,35 +58,8 @@ class Assessment(EqualByWeights, SegmentMetric):
         return self.model.hash
 
     @property
-    @abstractmethod
-    def settings(self) -> AssessmentSettings:
-        """What the model's `config.json` says, as its metric declares it."""
-
-    @abstractmethod
-    def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        """What the network says of each pair of texts, no two of them the same."""
-
-    def raw_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        """What the network says of each pair, before calibration.
-
-        Each distinct pair is judged once; what was said of it is kept with the vectors.
-        """
-        left, right, rows = distinct(hypotheses, references)
-        keys = [f"{len(a)} {a}{b}" for a, b in zip(left, right, strict=True)]
-        fingerprint = f"{self.name}-2:{self.model.hash}:{self.precision}"
-        known = recall(fingerprint, keys)
-        missing = [n for n, key in enumerate(keys) if key not in known]
-        for start in range(0, len(missing), KEPT_AT_ONCE):
-            some = missing[start : start + KEPT_AT_ONCE]
-            fresh = self.judge([left[n] for n in some], [right[n] for n in some])
-            parts = {
-                keys[n]: Part(np.array([score], dtype=np.float32), (), False)
-                for n, score in zip(some, fresh, strict=True)
-            }
-            remember(fingerprint, parts)
-            known |= parts
-        scores: FloatArray = np.array([known[keys[n]].matrix[0] for n in rows], dtype=np.float64)
-        return scores
+    def learned(self) -> tuple[str, ...]:
+        return (f"{self.name}@{self.model.hash[:8]}",)
 
     @abstractmethod
     def count_truncated(self, texts: Sequence[str]) -> int:
@@ -101,12 +74,79 @@ class Assessment(EqualByWeights, SegmentMetric):
     def max_length(self) -> int | None:
         """How many pieces the model reads at once."""
 
+    def texts(self, segments: Sequence[Segment]) -> list[str]:
+        """The distinct texts of segments that are read."""
+        return list(dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references)))
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        texts = self.texts(segments)
+        counts = {"truncated text": self.count_truncated(texts), OPAQUE: self.opaque(texts)}
+        return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        fields = {
+            "model": self.learned[0],
+            "prec": self.precision,
+            "maxlen": str(self.max_length),
+            "trunc": str(self.count_truncated(self.texts(segments))),
+        }
+        several = any(len(s.references) > 1 for s in segments)
+        return {**fields, "refs": self.references} if several else fields
+
+    def recall_or_judge(
+        self, version: int, keys: Sequence[str], judge: Callable[[list[int]], FloatArray]
+    ) -> FloatArray:
+        """What the network says of each row, (rows, k), by a key that holds all of its texts.
+
+        Each distinct row is judged once; what was said of it is kept with the vectors. `judge` is
+        given the places of rows; `version` changes where the same weights say something else.
+        """
+        fingerprint = f"{self.name}-{version}:{self.model.hash}:{self.precision}"
+        places = {key: n for n, key in reversed(list(enumerate(keys)))}
+        known = recall(fingerprint, list(places))
+        missing = sorted(n for key, n in places.items() if key not in known)
+        for start in range(0, len(missing), KEPT_AT_ONCE):
+            some = missing[start : start + KEPT_AT_ONCE]
+            parts = {
+                keys[n]: Part(np.asarray(said, dtype=np.float32), (), False)
+                for n, said in zip(some, judge(some), strict=True)
+            }
+            remember(fingerprint, parts)
+            known |= parts
+        said: FloatArray = np.array([known[key].matrix for key in keys], dtype=np.float64)
+        return said
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EnglishAssessment(Assessment):
+    """Expected direct assessment of a translation into English, beside its references alone."""
+
+    @property
+    @abstractmethod
+    def settings(self) -> AssessmentSettings:
+        """What the model's `config.json` says, as its metric declares it."""
+
+    @abstractmethod
+    def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        """What the network says of each pair of texts, no two of them the same."""
+
+    def raw_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        """What the network says of each pair, before calibration."""
+        pairs = list(zip(hypotheses, references, strict=True))
+
+        def judge(places: list[int]) -> FloatArray:
+            left, right = zip(*(pairs[n] for n in places), strict=True)
+            return self.judge(left, right)[:, None]
+
+        keys = [f"{len(a)} {a}{b}" for a, b in pairs]
+        return self.recall_or_judge(2, keys, judge).reshape(len(pairs))
+
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
         if not looks_english([s.references[0] for s in segments]):
             raise NeedsError(
                 f"{self.name} judges translations into English, and these references are not: "
-                "use chrf for any language, or sentsim / bertscore with encoder=use"
+                "use tertium-multi or chrf, or sentsim / bertscore with encoder=use"
             )
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
@@ -118,25 +158,15 @@ class Assessment(EqualByWeights, SegmentMetric):
 
     def calibrate(self, raw: FloatArray) -> FloatArray:
         """Raw scores on the scale of human scores, strictly increasing, inside 0 to 1."""
-        knots = self.settings.calibration
-        inner = np.interp(raw, knots.raw, knots.score)
-        low, high = knots.raw[0], knots.raw[-1]
-        below = knots.score[0] * np.exp(np.minimum(raw - low, 0.0))
-        above = 1 - (1 - knots.score[-1]) * np.exp(-np.maximum(raw - high, 0.0))
-        mapped: FloatArray = np.where(raw < low, below, np.where(raw > high, above, inner))
-        return mapped
+        return self.settings.calibrate(raw)
 
     def uncertainty(self, scores: FloatArray) -> FloatArray:
         """The standard deviation of people's scores around a score, on held-out judgements."""
-        table = self.settings.uncertainty
-        deviations: FloatArray = np.interp(scores, table.score, table.deviation)
-        return deviations
+        return self.settings.deviation(scores)
 
     def percentile(self, scores: FloatArray) -> FloatArray:
         """The share, in percent, of system outputs that score lower; its card says of which."""
-        table = self.settings.percentiles
-        percentages: FloatArray = np.interp(scores, table.score, table.percent)
-        return percentages
+        return self.settings.percent(scores)
 
     def values(self, hypothesis: str, reference: str) -> dict[str, float]:
         """A pair's score, its uncertainty and its percentile, for explanations."""
@@ -146,41 +176,3 @@ class Assessment(EqualByWeights, SegmentMetric):
             "uncertainty": float(self.uncertainty(score)[0]),
             "percentile": float(self.percentile(score)[0]),
         }
-
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        texts = _texts_of(segments)
-        counts = {"truncated text": self.count_truncated(texts), OPAQUE: self.opaque(texts)}
-        return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
-
-    @property
-    def learned(self) -> tuple[str, ...]:
-        return (f"{self.name}@{self.model.hash[:8]}",)
-
-    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        fields = {
-            "model": self.learned[0],
-            "prec": self.precision,
-            "maxlen": str(self.max_length),
-            "trunc": str(self.count_truncated(_texts_of(segments))),
-        }
-        several = any(len(s.references) > 1 for s in segments)
-        return {**fields, "refs": self.references} if several else fields
-
-
-def _texts_of(segments: Sequence[Segment]) -> list[str]:
-    return list(dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references)))
-
-
-def distinct(
-    hypotheses: Sequence[str], references: Sequence[str]
-) -> tuple[list[str], list[str], list[int]]:
-    """Distinct pairs, and the place of each given pair among them.
-
-    >>> distinct(["a", "b", "a"], ["x", "x", "x"])
-    (['a', 'b'], ['x', 'x'], [0, 1, 0])
-    """
-    places: dict[tuple[str, str], int] = {}
-    rows = [
-        places.setdefault(pair, len(places)) for pair in zip(hypotheses, references, strict=True)
-    ]
-    return [pair[0] for pair in places], [pair[1] for pair in places], rows

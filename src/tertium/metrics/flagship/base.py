@@ -26,7 +26,7 @@ from tertium.errors import ModelError
 from tertium.extras import require
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.links import compare_pieces
-from tertium.metrics.flagship.assessment import Assessment
+from tertium.metrics.flagship.assessment import EnglishAssessment
 from tertium.metrics.flagship.packaged import ENCODER_PREFIX, AssessmentSettings, Packaged, packaged
 from tertium.runtime import Precision, current_runtime
 from tertium.schema import POSITIVE, Rule, Sha256
@@ -60,7 +60,7 @@ class BaseSettings(AssessmentSettings):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TertiumBase(Assessment):
+class TertiumBase(EnglishAssessment):
     """Expected direct assessment of a translation into English, 0 to 1, by the larger model.
 
     Scores mean what tertium-small's mean, with the same calibration, uncertainty and percentiles of

@@ -14,6 +14,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+import numpy as np
+
+from tertium.arrays import FloatArray
 from tertium.encoders.weights import WeightFolder, hash_of
 from tertium.errors import ModelError
 from tertium.models.arrays import check_finite, read_arrays
@@ -25,14 +28,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 ENCODER, ENCODER_PREFIX = "encoder", "encoder.backbone."
-STORED = ("int8", "float16", "float32")  # what compact weights are made of
+STORED = ("int8", "uint8", "float16", "float32")  # what compact weights are made of
 
 Increasing = Annotated[
     tuple[float, ...],
     Rule(lambda v: len(v) > 1 and all(a < b for a, b in pairwise(v)), "numbers that increase"),
 ]
 INSIDE = Rule(lambda v: all(0 < x < 1 for x in v), "numbers between 0 and 1")
-S = TypeVar("S", bound="AssessmentSettings")
+S = TypeVar("S", bound="PackagedSettings")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,14 +73,45 @@ class Percentiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AssessmentSettings:
+class Scale:
+    """What raw scores mean: their place on people's scale, people's spread, what others score."""
+
+    calibration: Calibration
+    uncertainty: Uncertainty
+    percentiles: Percentiles
+
+    def calibrate(self, raw: FloatArray) -> FloatArray:
+        """Raw scores on the scale of human scores, strictly increasing, inside 0 to 1."""
+        knots = self.calibration
+        inner = np.interp(raw, knots.raw, knots.score)
+        low, high = knots.raw[0], knots.raw[-1]
+        below = knots.score[0] * np.exp(np.minimum(raw - low, 0.0))
+        above = 1 - (1 - knots.score[-1]) * np.exp(-np.maximum(raw - high, 0.0))
+        mapped: FloatArray = np.where(raw < low, below, np.where(raw > high, above, inner))
+        return mapped
+
+    def deviation(self, scores: FloatArray) -> FloatArray:
+        """The standard deviation of people's scores around a score, on held-out judgements."""
+        found: FloatArray = np.interp(scores, self.uncertainty.score, self.uncertainty.deviation)
+        return found
+
+    def percent(self, scores: FloatArray) -> FloatArray:
+        """The share, in percent, of system outputs that score lower; its card says of which."""
+        found: FloatArray = np.interp(scores, self.percentiles.score, self.percentiles.percent)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackagedSettings:
     """What the `config.json` of every packaged model declares."""
 
     architecture: str
     weights_sha256: Sha256
-    calibration: Calibration
-    uncertainty: Uncertainty
-    percentiles: Percentiles
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssessmentSettings(PackagedSettings, Scale):
+    """The same of a model whose scores have one scale."""
 
 
 @dataclass(frozen=True)

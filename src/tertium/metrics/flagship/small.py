@@ -19,7 +19,7 @@ from tertium.encoders import Chunk, Encoder, chunks
 from tertium.encoders.encoder import EncoderName
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.links import compare_pieces
-from tertium.metrics.flagship.assessment import Assessment
+from tertium.metrics.flagship.assessment import EnglishAssessment
 from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged
 from tertium.metrics.flagship.surface import surface_features
 from tertium.runtime import Precision, current_runtime
@@ -53,7 +53,7 @@ class SmallSettings(AssessmentSettings):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TertiumSmall(Assessment):
+class TertiumSmall(EnglishAssessment):
     """Expected direct assessment of a translation into English, 0 to 1.
 
     The score is a monotone map of the network's output to the scale of standardised human scores,

@@ -1,0 +1,224 @@
+"""Puts a trained tertium-multi into the package that ships: small, then calibrated.
+
+    python -m recipes.multi.ship weights STUDENT.0.safetensors ... --encoder parts/encoder
+    python -m recipes.multi.ship calibrate --data DIR
+
+The embedding table stays as published (4 bits), matrices become int8 rows; of the head what the
+metric says stays: the scale of direct assessment and no error at all. The maps to 0..1 come from
+da/wmt15, qe/wmt20 dev and the direct assessments of modern/dev, one for each view; percentiles from
+outputs of WMT18's systems. Sets that test are not looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from recipes.flagship.ship import UNCALIBRATED, calibration, percentiles, write
+from recipes.multi.e5 import BLOCK, BLOCK_BYTES
+from recipes.multi.network import COMPARED, SCALES
+from recipes.multi.pack import read_rows
+from tertium.data.collection import Collection
+from tertium.encoders.cards import CARDS
+from tertium.encoders.weights import hash_of
+from tertium.metrics.flagship.compact import quantise
+from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
+from tertium.metrics.flagship.packaged import ENCODER
+from tertium.metrics.flagship.rows import NETWORK, WORDS, Row
+from tertium.models.shipped import shipped_models
+
+FloatArray = NDArray[np.float64]
+HIDDEN, HEADS, APART = 384, 12, 4
+TOKENIZER = {
+    "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 512, "bos_token": "<s>",
+    "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>",
+}  # fmt: skip
+SAID = (SCALES.index("da"), -1)  # rows of the head's last layer that ship: score, no error
+
+
+def join_parts(files: list[Path]) -> dict[str, Tensor]:
+    """The trained weights in single precision, from the parts of an export."""
+    return {name: value.float() for file in files for name, value in load_file(file).items()}
+
+
+def shrink(trained: dict[str, Tensor], table: NDArray[np.uint8]) -> dict[str, Tensor]:
+    """What ships: the table as published, (blocks, 18) bytes, and the rest by `quantise`."""
+    slim = {name: value for name, value in trained.items() if not name.startswith("tagger.")}
+    for kind in ("weight", "bias"):
+        slim[f"head.last.{kind}"] = trained[f"head.last.{kind}"][list(SAID)]
+    rows = table.reshape(-1, HIDDEN // BLOCK, BLOCK_BYTES)
+    scales = np.ascontiguousarray(rows[..., :2]).view("<f2")[..., 0]
+    words = {"nibbles": np.ascontiguousarray(rows[..., 2:]), "scales": scales.copy()}
+    return {
+        **{f"{NETWORK}{name}": value for name, value in quantise(slim).items()},
+        **{f"{WORDS}{name}": torch.from_numpy(value) for name, value in words.items()},
+    }
+
+
+def write_tokenizer(source: Path, folder: Path) -> dict[str, str]:
+    """The pruned tokenizer, scores as short as single precision allows; the files' hashes."""
+    settings = json.loads(source.read_text(encoding="utf-8"))
+    settings["model"]["vocab"] = [
+        [piece, float(str(np.float32(score)))] for piece, score in settings["model"]["vocab"]
+    ]
+    texts = {
+        "tokenizer.json": json.dumps(settings, ensure_ascii=False, separators=(",", ":")),
+        "tokenizer_config.json": json.dumps(TOKENIZER, indent=1) + "\n",
+    }
+    (folder / ENCODER).mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / ENCODER / name).write_text(text, encoding="utf-8")
+    return {f"{ENCODER}/{name}": hash_of(folder / ENCODER / name) for name in texts}
+
+
+def put_weights(files: list[Path], encoder: Path) -> None:
+    """Writes weights, tokenizer and a config.json that is not calibrated yet."""
+    folder = shipped_models() / TertiumMulti.name
+    folder.mkdir(parents=True, exist_ok=True)
+    trained = join_parts(files)
+    with np.load(encoder / "e5.npz") as stored:
+        compact = shrink(trained, stored["emb.word"])
+    save_file(compact, folder / "weights.safetensors")
+    layers = [name for name in trained if name.endswith("qkv.bias")]
+    write(folder, {
+        "architecture": "joint encoder",
+        "weights_sha256": hash_of(folder / "weights.safetensors"),
+        "encoder_files": write_tokenizer(encoder / "tokenizer.json", folder),
+        "shape": {
+            "words": len(compact[f"{WORDS}scales"]), "positions": len(trained["positions.weight"]),
+            "hidden": HIDDEN, "layers": len(layers), "heads": HEADS,
+            "inner": len(trained["layers.0.up.bias"]), "apart": APART, "compared": COMPARED,
+            "judging": len(trained["head.inner.bias"]),
+        },
+        "languages": sorted(CARDS["e5"].languages),
+        "clean": {"slope": 1.0, "shift": 0.0},
+        "scales": dict.fromkeys(VIEWS, UNCALIBRATED),
+    })  # fmt: skip
+
+
+Judged = list[tuple[dict[str, Any], float]]
+
+
+def direct_assessments(data: Path, each: int) -> Judged:
+    """Rows and standardised scores of the sets that calibration may see, so many of each file.
+
+    Sets before 2021 hold standardised scores; the others are made so by their own mean and spread.
+    """
+    files = [*sorted((data / "da/wmt15").glob("*.gz")),
+             *sorted((data / "qe/wmt20").glob("*.dev.jsonl.gz")),
+             *sorted((data / "modern/dev/da").glob("*/*.gz"))]  # fmt: skip
+    judged: Judged = []
+    for file in files:
+        rows = list(read_rows(file))
+        human = np.array([row["score"] for row in rows], float)
+        if "modern" in file.parts:
+            human = (human - human.mean()) / human.std()
+        chosen = np.random.default_rng(2).permutation(len(rows))[:each]
+        judged += [(rows[n], float(human[n])) for n in chosen]
+    return judged
+
+
+def in_view(row: dict[str, Any], view: View) -> Row | None:
+    """The texts of a record in a view, None where it lacks one."""
+    source = row["source"] if view != "reference" else None
+    reference = row.get("reference") if view != "source" else None
+    if view != "source" and not reference:
+        return None
+    return row["hypothesis"], source, reference
+
+
+def fit_view(metric: TertiumMulti, judged: Judged, view: View) -> dict[str, Any]:
+    """The map of a view's raw scores to what people say, and people's spread around it."""
+    there = [(row, score) for record, score in judged if (row := in_view(record, view))]
+    raw = metric.raw_scores([row for row, _ in there])[:, 0]
+    return calibration(raw, np.array([score for _, score in there]))
+
+
+def wmt18_rows(data: Collection, each: int) -> list[Row]:
+    """Outputs of WMT18's systems with their sources and references, so many of each system."""
+    task, rng, sample = data.metrics_task("wmt18-metrics-task"), np.random.default_rng(1), []
+    for pair in task.with_outputs:
+        testset = task.testset(pair)
+        for system in testset.systems:
+            segments = testset.segments(system)
+            for n in rng.choice(len(segments), each, replace=False):
+                segment = segments[n]
+                sample.append((segment.hypothesis, segment.source, segment.references[0]))
+    return sample
+
+
+def fit_clean(metric: TertiumMulti, data: Path, each: int) -> dict[str, float]:
+    """Slope and shift that make the chance of no error what modern/dev saw, by Newton's method."""
+    logits, truths = [], []
+    for file in sorted((data / "modern/dev").glob("*/*/*.gz")):
+        kind = file.parts[-3]
+        rows = [r for r in read_rows(file) if kind in ("mqm", "esa") and r.get("spans") is not None]
+        for view in VIEWS:
+            chosen = np.random.default_rng(3).permutation(len(rows))[:each]
+            there = [(rows[n], texts) for n in chosen if (texts := in_view(rows[n], view))]
+            if there:
+                logits.append(metric.raw_scores([texts for _, texts in there])[:, 1])
+                truths += [_is_clean(row) for row, _ in there]
+    x, y = np.concatenate(logits), np.array(truths, float)
+    design = np.column_stack([x, np.ones_like(x)])
+    found = np.array([1.0, 0.0])
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(-design @ found))
+        curvature = design.T @ (design * (chance * (1 - chance))[:, None])
+        found = found + np.linalg.solve(curvature, design.T @ (y - chance))
+    return {"slope": round(float(found[0]), 5), "shift": round(float(found[1]), 5)}
+
+
+def _is_clean(row: dict[str, Any]) -> bool:
+    named = [s for s in row["spans"] if s["severity"] not in ("neutral", "no-error")]
+    return not named and not row.get("missing")
+
+
+def calibrate(data: str | None, each: int, outputs: int) -> None:
+    """Fits what config.json says beside the weights."""
+    folder, metric, collection = (
+        shipped_models() / TertiumMulti.name, TertiumMulti(), Collection.at(data))  # fmt: skip
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    judged, sample = direct_assessments(collection.root, each), wmt18_rows(collection, outputs)
+    for view in VIEWS:
+        config["scales"][view] = {**UNCALIBRATED, **fit_view(metric, judged, view)}
+        write(folder, config)
+        rows = [_hide(row, view) for row in sample]
+        scores = TertiumMulti().scores(rows, view)
+        config["scales"][view]["percentiles"] = percentiles(scores)
+        print(view, json.dumps(config["scales"][view]), flush=True)
+    config["clean"] = fit_clean(metric, collection.root, each // 2)
+    write(folder, config)
+
+
+def _hide(row: Row, view: View) -> Row:
+    hypothesis, source, reference = row
+    return (hypothesis, source if view != "reference" else None,
+            reference if view != "source" else None)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("stage", choices=("weights", "calibrate"))
+    parser.add_argument("files", type=Path, nargs="*", help="the parts of an export")
+    parser.add_argument("--encoder", type=Path, help="the folder that pack.py wrote")
+    parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--each", type=int, default=120, help="judgements of each file")
+    parser.add_argument("--outputs", type=int, default=6, help="outputs of each WMT18 system")
+    given = parser.parse_args()
+    if given.stage == "weights":
+        put_weights(given.files, given.encoder)
+    else:
+        calibrate(given.data, given.each, given.outputs)
+
+
+if __name__ == "__main__":
+    main()

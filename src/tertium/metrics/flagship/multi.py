@@ -1,0 +1,225 @@
+"""tertium-multi: one small network for a hundred languages, with a source, a reference or both.
+
+A fine-tuned multilingual-e5-small whose upper layers read all texts together (`joint`), judged on
+the scale of direct assessment. Its embedding table stays at the 4 bits it was published in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from tertium.arrays import FloatArray, IntArray
+from tertium.errors import NeedsError, UsageError
+from tertium.metrics.base.explanation import Explanation, TextComparison
+from tertium.metrics.base.metric import NOTHING, WAYS
+from tertium.metrics.base.references import over_references
+from tertium.metrics.flagship.assessment import Assessment
+from tertium.metrics.flagship.packaged import Scale
+from tertium.metrics.flagship.rows import MultiSettings, Row, RowJudge, load_judge
+from tertium.models.options import NEEDS
+from tertium.runtime import current_runtime
+from tertium.segment import Segment
+from tertium.text.identification import identify
+from tertium.text.scripts import is_foreign, scripts_of
+
+MODEL = "tertium-multi"
+View = Literal["source", "reference", "both"]
+VIEWS: tuple[View, ...] = ("source", "reference", "both")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessed:
+    """What is said of some translations, an array of each: the `score`, how far people's scores lie
+    from such a one, its percentile among WMT's systems, and the chance that nobody marks an error.
+    """
+
+    score: FloatArray
+    uncertainty: FloatArray
+    percentile: FloatArray
+    clean: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TertiumMulti(Assessment):
+    """Expected direct assessment of a translation, 0 to 1, in about a hundred languages.
+
+    `against` says what it is judged by: the source, references, both, or (auto) all that is there.
+    Each view has a monotone map of its own from the network's output to the scale of standardised
+    human scores; a hypothesis equal to its reference scores 1, and nothing else does. `references`
+    takes the best or the mean over several. `lp` names the languages (de-en), for warnings.
+
+    Relatives: `tertium-small` is closer to people where references are English, and faster.
+    """
+
+    name: ClassVar[str] = MODEL
+    title: ClassVar[str] = "tertium-multi"
+
+    against: Literal["auto", "source", "reference", "both"] = "auto"
+    lp: str = ""
+
+    def __post_init__(self) -> None:
+        if self.lp and len(self._named_languages) != 2:
+            raise UsageError(f"lp={self.lp}: expected a language pair such as de-en")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return NOTHING if self.against == "auto" else NEEDS[self.against]
+
+    @property
+    def settings(self) -> MultiSettings:
+        return self.model.settings(MultiSettings)
+
+    @property
+    def max_length(self) -> int:
+        return self.settings.shape.positions
+
+    @property
+    def _judge(self) -> RowJudge:
+        return load_judge(self.model, self.precision, current_runtime().device)
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        super().check(segments)
+        if self.against != "auto":
+            return
+        for name, lacks in (
+            ("references", [not s.references for s in segments]),
+            ("source", [s.source is None for s in segments]),
+        ):
+            if any(lacks) and not all(lacks):
+                raise NeedsError(
+                    f"{self.name}: segment {lacks.index(True) + 1} has no {name} and others have; "
+                    "say with against=reference or against=source what to judge by"
+                )
+        if not segments[0].references and segments[0].source is None:
+            raise NeedsError(
+                f"{self.name} needs references, the source or both, and segment 1 has neither: "
+                f"{WAYS['references']}, or the source likewise"
+            )
+
+    def view(self, segments: Sequence[Segment]) -> View:
+        """What these segments are judged by; of none, what most test sets have."""
+        if self.against != "auto":
+            return self.against
+        if not segments or segments[0].references:
+            return "reference" if segments and segments[0].source is None else "both"
+        return "source"
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        return self.assess(segments).score
+
+    def assess(self, segments: Sequence[Segment]) -> Assessed:
+        """All that the model says of each segment; of several references the best or the mean."""
+        view = self.view(segments)
+        owners, rows = rows_of(segments, view)
+        scale, chance = getattr(self.settings.scales, view), self.settings.clean
+        said = self.raw_scores(rows)
+        score = over_references(self.scores(rows, view), owners, self.references)
+        logit = over_references(said[:, 1], owners, self.references)
+        return Assessed(
+            score=score,
+            uncertainty=scale.deviation(score),
+            percentile=scale.percent(score),
+            clean=1 / (1 + np.exp(-(chance.slope * logit + chance.shift))),
+        )
+
+    def scores(self, rows: Sequence[Row], view: View) -> FloatArray:
+        """The calibrated score of each row of texts, (rows,)."""
+        scale: Scale = getattr(self.settings.scales, view)
+        scores = scale.calibrate(self.raw_scores(rows)[:, 0])
+        same = np.array([hypothesis == reference for hypothesis, _, reference in rows], dtype=bool)
+        return np.where(same, 1.0, scores)
+
+    def raw_scores(self, rows: Sequence[Row]) -> FloatArray:
+        """What the network says of each row: the score before calibration, the logit of no error.
+
+        (rows, 2)
+        """
+        keys = [
+            " ".join("-" if text is None else str(len(text)) for text in row)
+            + "".join(text or "" for text in row)
+            for row in rows
+        ]
+        said = self.recall_or_judge(1, keys, lambda some: self._judge([rows[n] for n in some]))
+        return said.reshape(len(rows), 2)
+
+    def explain(self, segment: Segment) -> Explanation:
+        """The score and what is known of it, and each piece's best partner in the other texts."""
+        self.check([segment])
+        view = self.view([segment])
+        found: list[TextComparison] = []
+        for number, row in enumerate(rows_of([segment], view)[1]):
+            one = Segment(row[0], row[1], () if row[2] is None else (row[2],))
+            assessed = dataclasses.replace(self, against=view).assess([one])
+            values = {
+                "score": float(assessed.score[0]),
+                "uncertainty": float(assessed.uncertainty[0]),
+                "percentile": float(assessed.percentile[0]),
+                "no error": float(assessed.clean[0]),
+            }
+            compared = self._judge.comparisons(row, values)
+            found += [part for part in compared if number == 0 or part.side == "reference"]
+        score = float(self.segment_scores([segment])[0])
+        return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        return self._judge.truncated(texts)
+
+    def texts(self, segments: Sequence[Segment]) -> list[str]:
+        _, rows = rows_of(segments, self.view(segments))
+        return list(dict.fromkeys(text for row in rows for text in row if text is not None))
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        view = self.view(segments)
+        strange = self._count_foreign(segments, view)
+        blank = sum(not (s.source or "").strip() for s in segments) if view != "reference" else 0
+        counts = {f"language unknown to {self.name}": strange, "empty source": blank}
+        return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}
+
+    @property
+    def _named_languages(self) -> tuple[str, ...]:
+        return tuple(part for part in self.lp.split("-") if part)
+
+    def _count_foreign(self, segments: Sequence[Segment], view: View) -> int:
+        """How many segments have a text in a language that the encoder was not made for."""
+        known = frozenset(self.settings.languages)
+        involved = self._named_languages[1 if view == "reference" else 0 :]
+        if not known.issuperset(involved):
+            return len(segments)
+        scripts = scripts_of(known)
+
+        def is_strange(text: str) -> bool:
+            return is_foreign(text, scripts) or identify(text) not in known | {""}
+
+        return sum(
+            is_strange(s.hypothesis) or (view != "reference" and is_strange(s.source or ""))
+            for s in segments
+        )
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        view = self.view(segments)
+        fields = {"against": {"both": "source+reference"}.get(view, view)}
+        fields |= super().signature_fields(segments)
+        if view == "source":
+            fields.pop("refs", None)
+        return fields
+
+
+def rows_of(segments: Sequence[Segment], view: View) -> tuple[IntArray, list[Row]]:
+    """Which segment each row belongs to, and the texts it is judged by.
+
+    >>> rows_of([Segment("a", "A", ("x", "y"))], "both")
+    (array([0, 0]), [('a', 'A', 'x'), ('a', 'A', 'y')])
+    >>> rows_of([Segment("a", "A", ("x", "y"))], "source")[1]
+    [('a', 'A', None)]
+    """
+    found = [
+        (number, (s.hypothesis, None if view == "reference" else s.source or "", reference))
+        for number, s in enumerate(segments)
+        for reference in (s.references if view != "source" else (None,))
+    ]
+    return np.array([owner for owner, _ in found], dtype=np.int64), [row for _, row in found]
