@@ -44,6 +44,7 @@ SEEN: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(
         ("tertium-base", "tertium-small"), ASSESSED | RANKED | {"mqm", "wmt18-metrics-task"}
     ),
+    "tertium-multi": ASSESSED | RANKED | {"rankings/wmt08", "mqm", "wmt18-metrics-task"},
     "pairwise": ASSESSED | RANKED,  # it reads tertium-small
 }
 

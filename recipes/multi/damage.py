@@ -130,7 +130,8 @@ class Damager:
         if len(words) < 6:
             return None
         size = int(rng.integers(len(words) // 3, len(words) // 2 + 1))
-        first = int(rng.choice([0, len(words) - size, rng.integers(len(words) - size + 1)]))
+        last = len(words) - size
+        first = int(rng.choice([0, last, int(rng.integers(last + 1))]))
         start, end = words[first][0], words[first + size - 1][1]
         return Damaged(np.concatenate([given.text[:start], given.text[end:]]), [], FATAL)
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from recipes.multi.damage import Damager, Material
+from recipes.multi.damage import Damager
 from recipes.multi.examples import (
     HELD_LINES,
     VIEWS,
@@ -17,6 +17,7 @@ from recipes.multi.examples import (
     Outputs,
     Shares,
     join_rows,
+    material_of,
     row_texts,
 )  # fmt: skip
 from recipes.multi.network import SCALES, Multi, Texts, lay_out, send_batch
@@ -60,10 +61,15 @@ def judge(
         if with_tags:
             found = said.tags.float().cpu().numpy()
             for n, row in zip(chosen, found, strict=True):
-                tags[n] = row[1 : 1 + len(texts[n][0])]  # type: ignore[arg-type]
+                tags[n] = row[1 : 1 + own_size(texts[n])]
         at += size
     network.train()
     return Said(scores, spreads, clean, tags)
+
+
+def own_size(texts: Texts) -> int:
+    """The pieces of a hypothesis."""
+    return 0 if texts[0] is None else len(texts[0])
 
 
 def cut(texts: Texts) -> Texts:
@@ -202,8 +208,8 @@ def measure_damage(
             if third in outputs.systems[system]:
                 continue
             texts = outputs.texts(line, system)
-            material = Material(texts[0], texts[1], outputs.text(other, outputs.systems[system][0]),
-                                outputs.text(line, third))  # type: ignore[arg-type] # fmt: skip
+            unrelated = outputs.text(other, outputs.systems[system][0])
+            material = material_of(texts, unrelated, outputs.text(line, third))
             damaged = make(material, rng)
             if damaged is not None and not np.array_equal(damaged.text, texts[0]):  # type: ignore[arg-type]
                 whole.append(texts)
@@ -248,7 +254,7 @@ def span_figures(
     said = say([texts for _, texts in rows])
     truth, chance = [], []
     for (row, texts), logits in zip(rows, said.tags, strict=True):
-        wrong = np.zeros(len(texts[0]), bool)  # type: ignore[arg-type]
+        wrong = np.zeros(own_size(texts), np.bool_)
         for start, end in marks.get(row, ()):
             wrong[start:end] = True
         truth.append(wrong)

@@ -38,11 +38,16 @@ class Example:
     """One row: its three texts, what is known of it, and how much that counts."""
 
     texts: Texts
-    targets: tuple[float, float, float] = (np.nan, np.nan, np.nan)
+    targets: tuple[float, ...] = (np.nan, np.nan, np.nan)
     weight: float = 1.0
     tags: int = NO_TAGS
     marks: Sequence[Mark] = ()
     clean: int = -1
+
+    @property
+    def own_size(self) -> int:
+        """The pieces of its hypothesis."""
+        return 0 if self.texts[0] is None else len(self.texts[0])
 
     def cost(self) -> int:
         return sum(len(text) + 2 for text in self.texts if text is not None)
@@ -197,9 +202,9 @@ class Judgements:
 
 def join_rows(examples: list[Example]) -> Example:
     """A paragraph: texts joined, scores averaged by the length of the hypotheses, marks moved."""
-    sizes = np.array([max(len(e.texts[0]), 1) for e in examples], float)  # type: ignore[arg-type]
+    sizes = np.array([max(e.own_size, 1) for e in examples], np.float64)
     texts = tuple(
-        None if any(part is None for part in parts) else np.concatenate(parts)  # type: ignore[arg-type]
+        None if any(part is None for part in parts) else np.concatenate(parts)
         for parts in zip(*(e.texts for e in examples), strict=True)
     )
     targets = tuple(float(t) for t in sizes @ np.array([e.targets for e in examples]) / sizes.sum())
@@ -243,6 +248,16 @@ class Outputs:
         return np.stack([chosen // len(self.systems), chosen % len(self.systems)], 1)
 
 
+def material_of(
+    texts: Texts, other: NDArray[np.int32], foreign: NDArray[np.int32]
+) -> Material:
+    """What an output can be damaged with; outputs have a text and a source."""
+    text, source, *_ = texts
+    assert text is not None
+    assert source is not None
+    return Material(text, source, other, foreign)
+
+
 class Damages:
     """An output or a reference as it is, beside a damaged copy that must score lower."""
 
@@ -261,8 +276,7 @@ class Damages:
         third = outputs.column[outputs.languages[int(rng.integers(len(outputs.languages)))]]
         if third in (source, target):
             return None
-        material = Material(texts[0], texts[1], outputs.text(other_line, own),
-                            outputs.text(line, third))  # type: ignore[arg-type] # fmt: skip
+        material = material_of(texts, outputs.text(other_line, own), outputs.text(line, third))
         damaged = self.damager.damage(material, rng)
         if damaged is None:
             return None
@@ -288,12 +302,13 @@ class Taught:
     def __call__(self, rng: Generator) -> Unit | None:
         row = int(rng.integers(len(self.scores)))
         seen = choose_view(self.texts(row), rng, self.shares)
-        return Unit([Example(seen, tuple(map(float, self.scores[row])), self.weight)])  # type: ignore[arg-type]
+        return Unit([Example(seen, tuple(map(float, self.scores[row])), self.weight)])
 
 
 def collate(units: Sequence[Unit]) -> dict[str, Any]:
     """The arrays of a batch: its layout and everything the losses want."""
-    examples, pairs, margins = [], [], []
+    examples: list[Example] = []
+    pairs, margins = [], []
     for unit in units:
         at = len(examples)
         examples += unit.examples

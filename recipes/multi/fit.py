@@ -52,7 +52,7 @@ class Optimiser:
             self.inner.found_inf = (~norm.isfinite()).float()  # type: ignore[attr-defined]
         self.inner.step()
         with torch.no_grad():
-            torch._foreach_copy_(self.live, self.masters)
+            torch._foreach_copy_(tuple(self.live), tuple(self.masters))
 
 
 def _work(

@@ -147,7 +147,7 @@ class Regather(torch.autograd.Function):
 
 
 def regather(table: Tensor, wanted: Tensor, inverse: Tensor, valid: Tensor) -> Tensor:
-    result: Tensor = Regather.apply(table, wanted, inverse, valid)  # type: ignore[no-untyped-call]
+    result: Tensor = Regather.apply(table, wanted, inverse, valid)
     return result
 
 
@@ -159,11 +159,13 @@ def attend_padded(query: Tensor, key: Tensor, value: Tensor, within: Ragged) -> 
     where = (first + steps).clamp(max=query.shape[0] - 1).view(-1)  # (sequences * width,)
     there = (first + steps) < last
     back, every = within.owner * width + within.place, torch.ones_like(within.owner)
-    padded = [
+    padded_query, padded_key, padded_value = (
         regather(x, where, back, every).view(count, width, *x.shape[1:]).transpose(1, 2)
         for x in (query, key, value)
-    ]  # (sequences, heads, width, dim)
-    out = F.scaled_dot_product_attention(*padded, attn_mask=there[:, None, None, :])
+    )  # (sequences, heads, width, dim)
+    out = F.scaled_dot_product_attention(
+        padded_query, padded_key, padded_value, attn_mask=there[:, None, None, :]
+    )
     flat = out.transpose(1, 2).reshape(count * width, *query.shape[1:])
     return regather(flat, back, where, there.view(-1))
 
@@ -172,10 +174,10 @@ def attend_ragged(query: Tensor, key: Tensor, value: Tensor, within: Ragged) -> 
     """The same by the kernel for ragged batches."""
     from torch.nn.attention.varlen import varlen_attn
 
-    result: Tensor = varlen_attn(
+    result = varlen_attn(
         query, key, value, within.starts, within.starts, within.longest, within.longest
     )
-    return result
+    return result if isinstance(result, Tensor) else result[0]
 
 
 class Layer(nn.Module):
@@ -303,7 +305,7 @@ class Multi(nn.Module):
         # by a product: the gradient of so small a table would be a queue of additions
         roles = F.one_hot(batch.roles, 3).to(states.dtype) @ self.roles.weight
         states = self.dropout(self.norm(states + roles))
-        shares, mixed = self.mix.float().softmax(0), 0.0
+        shares, mixed = self.mix.float().softmax(0), torch.zeros_like(states)
         matched: dict[int, Tensor] = {}
         for number, layer in enumerate(self.layers, 1):
             within = batch.texts if number <= self.apart else batch.rows
@@ -372,6 +374,7 @@ def load_encoder(network: Multi, weights: dict[str, Tensor]) -> None:
         network.norm.weight.copy_(weights["emb.ln.w"])
         network.norm.bias.copy_(weights["emb.ln.b"])
         for n, layer in enumerate(network.layers):
+            assert isinstance(layer, Layer)
             for kind in ("w", "b"):
                 parts = [weights[f"l{n}.{name}.{kind}"] for name in "qkv"]
                 _copy(layer.qkv, kind, torch.cat(parts))
@@ -380,6 +383,6 @@ def load_encoder(network: Multi, weights: dict[str, Tensor]) -> None:
                     _copy(module, kind, weights[f"l{n}.{name}.{kind}"])
 
 
-def _copy(module: nn.Module, kind: str, values: Tensor) -> None:
+def _copy(module: nn.Linear | nn.LayerNorm, kind: str, values: Tensor) -> None:
     target = module.weight if kind == "w" else module.bias
     target.copy_(values.view_as(target))

@@ -39,6 +39,10 @@ _SEVERITY = {
 _NO_LETTER = re.compile(r"[\W_]+")
 _BREAK = re.compile(r"[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 LONGEST = 4000  # characters: beyond what 512 pieces hold
+# one text in so many is counted, about a quarter of a million in all
+STEPS = {"outputs": 40, "tatoeba": 20, "judgements": 6, "rankings": 15}
+FLORES = "parallel/flores.tar.xz"
+LEAST = 5  # fewer occurrences among them, and a piece is read as smaller ones
 
 
 @lru_cache(maxsize=1 << 20)
@@ -269,11 +273,20 @@ def pack_held_out(data: Path) -> Packed:
     return packed
 
 
-def sample_outputs(archive: Path) -> list[str]:
-    """FLORES in all its languages, and one output in eight."""
-    names, blocks = read_outputs(archive)
-    plain = [line for name in names if "-" not in name for line in blocks[name]]
-    return plain + [line for name in names if "-" in name for line in blocks[name][::8]]
+def sample_texts(data: Path, parts: dict[str, Packed]) -> Iterator[str]:
+    """Where pieces are counted: FLORES in all its languages, and of the rest one text in so many.
+
+    Nothing held out is among them.
+    """
+    names, blocks = read_outputs(data / FLORES)
+    for name in names:
+        yield from blocks[name] if "-" not in name else blocks[name][:: STEPS["outputs"]]
+    with gzip.open(data / "parallel/tatoeba.tsv.gz", "rt", encoding="utf-8") as stream:
+        for number, line in enumerate(stream):
+            if number % STEPS["tatoeba"] == 0:
+                yield line.rstrip("\n").split("\t")[1]
+    for part in ("judgements", "rankings"):
+        yield from parts[part].texts.lines[:: STEPS[part]]
 
 
 def count_pieces(pieces: Pieces, texts: Iterable[str]) -> Counter[int]:
@@ -295,7 +308,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--encoder", type=Path, required=True)
     parser.add_argument("--tokenizer", type=Path, required=True, help="folder of tokenizer.json")
-    parser.add_argument("--least", type=int, default=1, help="times a piece must occur to stay")
+    parser.add_argument("--least", type=int, default=LEAST, help="times a piece must occur to stay")
     parser.add_argument("-o", "--out", type=Path, required=True)
     given = parser.parse_args()
     held = gather_held_out(given.data)
@@ -309,16 +322,10 @@ def main() -> None:
         print(name, len(packed.texts.lines), "texts", len(packed.columns["score"]), "rows",
               len(packed.spans), "spans", len(packed.comparisons), "comparisons", flush=True)
     # the archive is as small as texts get
-    archive = given.data / "parallel/flores.tar.xz"
     (given.out / "outputs").mkdir(parents=True, exist_ok=True)
-    shutil.copy(archive, given.out / "outputs")
-    with gzip.open(given.data / "parallel/tatoeba.tsv.gz", "rt", encoding="utf-8") as stream:
-        tatoeba = [text for line in stream for text in line.rstrip("\n").split("\t")[1:]]
-    sampled = [*sample_outputs(archive), *tatoeba[::2]]
+    shutil.copy(given.data / FLORES, given.out / "outputs")
     pieces = Pieces(given.tokenizer / "tokenizer.json")
-    everything = (t for source in (*(p.texts.lines for p in parts.values()), sampled)
-                  for t in source)  # fmt: skip
-    counts = count_pieces(pieces, everything)
+    counts = count_pieces(pieces, sample_texts(given.data, parts))
     wanted = [pieces.names[n] for n, count in counts.items() if count >= given.least]
     prune(read_published(given.encoder), given.tokenizer / "tokenizer.json", wanted,
           given.out / "encoder")  # fmt: skip

@@ -111,12 +111,16 @@ def direct_assessments(data: Path, each: int) -> Judged:
     """Rows and standardised scores of the sets that calibration may see, so many of each file.
 
     Sets before 2021 hold standardised scores; the others are made so by their own mean and spread.
+    Pairs with a language that the encoder does not know (Livonian) are left out.
     """
+    known = CARDS["e5"].languages
     files = [*sorted((data / "da/wmt15").glob("*.gz")),
              *sorted((data / "qe/wmt20").glob("*.dev.jsonl.gz")),
              *sorted((data / "modern/dev/da").glob("*/*.gz"))]  # fmt: skip
     judged: Judged = []
     for file in files:
+        if not known.issuperset(file.name.split(".")[0].split("-")):
+            continue
         rows = list(read_rows(file))
         human = np.array([row["score"] for row in rows], float)
         if "modern" in file.parts:
@@ -156,7 +160,7 @@ def wmt18_rows(data: Collection, each: int) -> list[Row]:
 
 
 def fit_clean(metric: TertiumMulti, data: Path, each: int) -> dict[str, float]:
-    """Slope and shift that make the chance of no error what modern/dev saw, by Newton's method."""
+    """What makes the chance of no error one that was seen on modern/dev, all views together."""
     logits, truths = [], []
     for file in sorted((data / "modern/dev").glob("*/*/*.gz")):
         kind = file.parts[-3]
@@ -167,14 +171,19 @@ def fit_clean(metric: TertiumMulti, data: Path, each: int) -> dict[str, float]:
             if there:
                 logits.append(metric.raw_scores([texts for _, texts in there])[:, 1])
                 truths += [_is_clean(row) for row, _ in there]
-    x, y = np.concatenate(logits), np.array(truths, float)
-    design = np.column_stack([x, np.ones_like(x)])
-    found = np.array([1.0, 0.0])
-    for _ in range(50):
+    return fit_logistic(np.concatenate(logits), np.array(truths, float))
+
+
+def fit_logistic(logits: FloatArray, truths: FloatArray) -> dict[str, float]:
+    """Slope and shift of the most likely logistic map, by Newton's method in half steps."""
+    spread = logits.std()
+    design = np.column_stack([logits / spread, np.ones_like(logits)])
+    found = np.zeros(2)
+    for _ in range(100):
         chance = 1 / (1 + np.exp(-design @ found))
         curvature = design.T @ (design * (chance * (1 - chance))[:, None])
-        found = found + np.linalg.solve(curvature, design.T @ (y - chance))
-    return {"slope": round(float(found[0]), 5), "shift": round(float(found[1]), 5)}
+        found = found + 0.5 * np.linalg.solve(curvature, design.T @ (truths - chance))
+    return {"slope": round(float(found[0] / spread), 5), "shift": round(float(found[1]), 5)}
 
 
 def _is_clean(row: dict[str, Any]) -> bool:

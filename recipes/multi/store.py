@@ -11,6 +11,7 @@ import lzma
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ class Store:
 
     pieces: NDArray[np.int32]
     offsets: IntArray
-    columns: dict[str, NDArray[np.generic]]
+    columns: dict[str, NDArray[Any]]
     names: list[str]
 
     @classmethod

@@ -78,7 +78,8 @@ def ragged_works(device: str) -> bool:
         for attend in (attend_padded, attend_ragged):
             torch.manual_seed(1)
             given = torch.randn(47, 3, 12, 32, device=device).bfloat16().requires_grad_()
-            out = attend(*given.unbind(1), within)
+            query, key, value = given.unbind(1)
+            out = attend(query, key, value, within)
             out.float().square().sum().backward()
             results.append((out.float(), given.grad.float()))  # type: ignore[union-attr]
     except Exception as error:  # any failure of an optional kernel means the same
@@ -210,7 +211,7 @@ def train_student(given: argparse.Namespace) -> None:
     for name in ("outputs", "rankings"):
         rows = np.load(next(given.run.glob(f"{name}-rows-*.npy")))
         each = [np.load(path) for path in sorted(given.run.glob(f"{name}-scores-*.npy"))]
-        scores = np.mean(each, 0, dtype=np.float32)
+        scores = np.asarray(np.mean(each, 0), np.float32)
         found = blend_english(scores, rows, given.run / f"english-{name}", given.english)
         print(name, len(rows), "rows,", found, "with the English teacher", flush=True)
         taught[name] = (rows, scores)

@@ -32,6 +32,7 @@ NEEDS = {
     **{key: {*WORDS, SHIPPED} for key in ("meteor-r", "mt-r")},
     "meteor": WORDS,
     **dict.fromkeys(("rte-r", "mt-rte-r"), MEANING),
+    "tertium-multi": {"neural", SHIPPED},
     "tertium-small": {"neural", SHIPPED},
     "tertium-base": {"neural", "mpnet", SHIPPED},  # whose weights no extra brings
 }

@@ -19,7 +19,7 @@ from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import NOTHING, WAYS
 from tertium.metrics.base.references import over_references
 from tertium.metrics.flagship.assessment import Assessment
-from tertium.metrics.flagship.packaged import Scale
+from tertium.metrics.flagship.packaged import HumanScale
 from tertium.metrics.flagship.rows import MultiSettings, Row, RowJudge, load_judge
 from tertium.models.options import NEEDS
 from tertium.runtime import current_runtime
@@ -129,7 +129,7 @@ class TertiumMulti(Assessment):
 
     def scores(self, rows: Sequence[Row], view: View) -> FloatArray:
         """The calibrated score of each row of texts, (rows,)."""
-        scale: Scale = getattr(self.settings.scales, view)
+        scale: HumanScale = getattr(self.settings.scales, view)
         scores = scale.calibrate(self.raw_scores(rows)[:, 0])
         same = np.array([hypothesis == reference for hypothesis, _, reference in rows], dtype=bool)
         return np.where(same, 1.0, scores)
@@ -166,8 +166,11 @@ class TertiumMulti(Assessment):
         score = float(self.segment_scores([segment])[0])
         return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
 
-    def truncated(self, texts: Sequence[str]) -> int:
-        return self._judge.truncated(texts)
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        return self._judge.count_truncated(texts)
+
+    def opaque(self, texts: Sequence[str]) -> int:
+        return self._judge.opaque(texts)
 
     def texts(self, segments: Sequence[Segment]) -> list[str]:
         _, rows = rows_of(segments, self.view(segments))

@@ -73,7 +73,7 @@ class Percentiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
+class HumanScale:
     """What raw scores mean: their place on people's scale, people's spread, what others score."""
 
     calibration: Calibration
@@ -110,7 +110,7 @@ class PackagedSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AssessmentSettings(PackagedSettings, Scale):
+class AssessmentSettings(PackagedSettings, HumanScale):
     """The same of a model whose scores have one scale."""
 
 

@@ -17,11 +17,11 @@ import numpy as np
 
 from tertium import progress
 from tertium.arrays import FloatArray
-from tertium.encoders.pieces import Pieces, Tokenizer, surely_fits
+from tertium.encoders.pieces import UNKNOWN_PIECES, Pieces, Tokenizer, surely_fits, surely_known
 from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.links import compare_pieces
-from tertium.metrics.flagship.packaged import Packaged, PackagedSettings, Scale
+from tertium.metrics.flagship.packaged import HumanScale, Packaged, PackagedSettings
 from tertium.runtime import Precision
 from tertium.schema import POSITIVE, Rule, Sha256
 
@@ -62,9 +62,9 @@ class JointShape:
 class ViewScales:
     """What raw scores mean in each view: with less to go by, they stay nearer to the middle."""
 
-    source: Scale
-    reference: Scale
-    both: Scale
+    source: HumanScale
+    reference: HumanScale
+    both: HumanScale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,10 +119,15 @@ class RowJudge:
         """How many pieces of a text are read."""
         return self._settings.shape.positions - SPECIALS
 
-    def truncated(self, texts: Sequence[str]) -> int:
+    def count_truncated(self, texts: Sequence[str]) -> int:
         """How many texts have more pieces than are read."""
         doubtful = [text for text in texts if not surely_fits(text, self._room)]
         return sum(len(pieces) > self._room for pieces in self._tokenizer(doubtful))
+
+    def opaque(self, texts: Sequence[str]) -> int:
+        """How many texts are not blank and have no known piece."""
+        doubtful = [text for text in texts if not surely_known(text)]
+        return sum({*text.pieces} <= UNKNOWN_PIECES for text in self._tokenizer(doubtful))
 
     def __call__(self, rows: Sequence[Row]) -> FloatArray:
         """The raw score and the logit of no error of each row, (rows, 2)."""

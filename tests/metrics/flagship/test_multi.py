@@ -1,0 +1,209 @@
+"""tertium-multi: the shipped weights against the network that was trained, views, and warnings."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tertium.cache import memory
+from tertium.errors import ModelError, NeedsError, UsageError
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.flagship.multi import MODEL, VIEWS, TertiumMulti, rows_of
+from tertium.metrics.flagship.packaged import Packaged
+from tertium.metrics.flagship.rows import MultiSettings, RowJudge
+from tertium.models.shipped import shipped_models
+from tertium.runtime import runtime
+from tertium.segment import Segment
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+torch = pytest.importorskip("torch")
+SOURCE = "Der Zug nach Hamburg fährt heute nicht um 14 Uhr ab."
+REFERENCE = "The train to Hamburg is not leaving at 2 pm today."
+GOOD = "The train to Hamburg does not leave at 14:00 today."
+GOLDEN = Path(__file__).parents[2] / "golden" / "multi.json"
+# int8 rows move raw scores by up to .06 and logits by up to .2 on these rows
+SCORE_TOLERANCE, LOGIT_TOLERANCE = 0.08, 0.25
+
+
+@pytest.fixture(scope="module")
+def metric() -> TertiumMulti:
+    return TertiumMulti()
+
+
+def test_raw_scores_are_those_of_the_trained_network(metric: TertiumMulti) -> None:
+    rows = json.loads(GOLDEN.read_text(encoding="utf-8"))["rows"]
+    said = metric.raw_scores([tuple(row["row"]) for row in rows])
+    np.testing.assert_allclose(said[:, 0], [row["score"] for row in rows], atol=SCORE_TOLERANCE)
+    np.testing.assert_allclose(said[:, 1], [row["clean"] for row in rows], atol=LOGIT_TOLERANCE)
+
+
+def test_the_network_reads_as_the_recipe_does(metric: TertiumMulti) -> None:
+    """The recipe's own network, padded and flat, with the very weights that ship."""
+    from recipes.multi.evaluate import judge
+    from recipes.multi.network import Multi
+
+    model = metric.model
+    weights = model.restored("network.")
+    words = load_words(metric)
+    network = Multi(len(words), apart=model.settings(MultiSettings).shape.apart, dropout=0.0)
+    for kind in ("weight", "bias"):
+        last = network.state_dict()[f"head.last.{kind}"]
+        last[[0, -1]] = weights[f"head.last.{kind}"]
+        weights[f"head.last.{kind}"] = last
+    network.load_state_dict({**weights, "words.weight": words}, strict=False)
+    rows = [(GOOD, SOURCE, REFERENCE), (GOOD, None, REFERENCE), ("", SOURCE, None)]
+    tokenizer = RowJudge(model, "fp32", "cpu")._tokenizer
+    numbers = [
+        tuple(None if t is None else np.array(tokenizer([t])[0].ids, np.int32) for t in row)
+        for row in rows
+    ]
+    expected = judge(network, numbers, "cpu")
+    said = metric.raw_scores(rows)
+    np.testing.assert_allclose(said[:, 0], expected.scores[:, 0], atol=1e-4)
+    np.testing.assert_allclose(said[:, 1], expected.clean, atol=1e-4)
+
+
+def load_words(metric: TertiumMulti) -> Tensor:
+    """The embedding table, unpacked by the recipe."""
+    from recipes.multi.e5 import BLOCK_BYTES, unpack_blocks
+
+    nibbles = metric.model.weights["words.nibbles"].numpy()
+    scales = metric.model.weights["words.scales"].numpy().astype("<f2")
+    blocks = np.concatenate([scales[..., None].view(np.uint8), nibbles], axis=-1)
+    return torch.from_numpy(unpack_blocks(blocks.reshape(-1, BLOCK_BYTES))).view(len(scales), -1)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_neighbours_threads_and_blocks_change_no_bit(
+    precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = TertiumMulti(precision=precision)  # type: ignore[arg-type]
+    rows = [(t, s, r) for t in (GOOD, "train leaves not", "", "word " * 40)
+            for s, r in ((SOURCE, REFERENCE), (SOURCE, None), (None, REFERENCE))]  # fmt: skip
+    alone = []
+    for row in rows:
+        memory.forget()
+        with runtime(cache=False, memory=0, threads=1):
+            alone.append(metric.raw_scores([row])[0])
+    monkeypatch.setattr("tertium.metrics.flagship.rows.PIECES_AT_ONCE", 90)
+    monkeypatch.setattr("tertium.metrics.flagship.rows.DEALT", 2)
+    memory.forget()
+    with runtime(cache=False, memory=0, threads=2):
+        together = metric.raw_scores(rows[::-1])[::-1]
+    assert (together == np.array(alone)).all()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    "damaged", ["The train to Hamburg leaves at 14:00 today.", "train leaves not", "", SOURCE]
+)
+def test_damage_costs_in_every_view(metric: TertiumMulti, view: str, damaged: str) -> None:
+    judge = dataclasses.replace(metric, against=view)  # type: ignore[arg-type]
+    segments = [Segment(text, SOURCE, (REFERENCE,)) for text in (GOOD, damaged)]
+    whole, broken = judge.assess(segments).score
+    assert whole > broken
+    chances = judge.assess(segments).clean
+    assert chances[0] > chances[1]
+
+
+def test_views_follow_what_is_given(metric: TertiumMulti) -> None:
+    both = Segment(GOOD, SOURCE, (REFERENCE,))
+    for view, segment in (
+        ("both", both),
+        ("source", Segment(GOOD, SOURCE)),
+        ("reference", Segment(GOOD, None, (REFERENCE,))),
+    ):
+        asked = dataclasses.replace(metric, against=view)  # type: ignore[arg-type]
+        assert metric.view([segment]) == view
+        assert metric.score([segment]).system == asked.score([both]).system
+    assert not metric.needs
+    assert load_metric("tertium-multi:against=both").needs == {"source", "references"}
+    assert "|against:source+reference|" in metric.score([both]).signature
+    with pytest.raises(NeedsError, match="segment 2 has no references and others have"):
+        metric.score([both, Segment(GOOD, SOURCE)])
+    with pytest.raises(NeedsError, match="neither"):
+        metric.score([Segment(GOOD)])
+
+
+def test_several_references_are_reduced_by_best_or_mean(metric: TertiumMulti) -> None:
+    references = (REFERENCE, "Something else altogether was said there.")
+    segment = Segment(GOOD, None, references)
+    parts = [metric.segment_scores([Segment(GOOD, None, (r,))])[0] for r in references]
+    assert metric.segment_scores([segment])[0] == max(parts)
+    mean = TertiumMulti(references="mean").segment_scores([segment])[0]
+    assert mean == pytest.approx(np.mean(parts))
+    assert metric.segment_scores([Segment(REFERENCE, None, references)])[0] == 1.0
+
+
+def test_scales_are_increasing_and_inside_zero_and_one(metric: TertiumMulti) -> None:
+    raw = np.linspace(-12, 12, 2001)
+    for view in VIEWS:
+        scale = getattr(metric.settings.scales, view)
+        mapped = scale.calibrate(raw)
+        assert (np.diff(mapped) > 0).all()
+        assert 0 < mapped[0] < mapped[-1] < 1
+        assert (scale.deviation(np.array([0.2, 0.8])) > 0.05).all()
+        percent = scale.percent(np.array([0.05, 0.5, 0.95]))
+        assert percent[0] < 20 < 80 < percent[-1]
+
+
+def test_long_texts_and_unknown_languages_are_counted(metric: TertiumMulti) -> None:
+    long = Segment("der Zug " * 400, SOURCE)
+    assert metric.score([long, Segment(GOOD, SOURCE)]).warnings["truncated text"] == 1
+    kind = f"language unknown to {MODEL}"
+    assert kind not in metric.score([Segment(GOOD, SOURCE)]).warnings
+    tibetan = Segment("བོད་སྐད་ནི་བོད་མིའི་སྐད་ཡིག་ཡིན།", SOURCE)
+    assert metric.score([tibetan]).warnings[kind] == 1
+    named = TertiumMulti(lp="en-yo").score([Segment(GOOD, SOURCE)])
+    assert named.warnings[kind] == 1
+    assert metric.score([Segment(GOOD, " ")]).warnings["empty source"] == 1
+    with pytest.raises(UsageError, match="language pair"):
+        TertiumMulti(lp="en")
+
+
+def test_it_explains_with_what_it_read(metric: TertiumMulti) -> None:
+    found = metric.explain(Segment(GOOD, SOURCE, (REFERENCE, "A train.")))
+    assert [c.side for c in found.comparisons] == ["source", "reference", "reference"]
+    values = found.comparisons[1].values
+    assert set(values) == {"score", "uncertainty", "percentile", "no error"}
+    source = found.comparisons[0]
+    partner = {
+        source.hypothesis_pieces[k.hypothesis]: source.other_pieces[k.other]
+        for k in source.links if k.direction == "precision"
+    }  # fmt: skip
+    assert partner["▁Hamburg"] == "▁Hamburg"
+    assert partner["▁train"] == "▁Zug"
+
+
+def test_rows_hold_what_a_view_reads() -> None:
+    segment = Segment("a", "A", ("x", "y"))
+    assert rows_of([segment], "reference")[1] == [("a", None, "x"), ("a", None, "y")]
+
+
+def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / MODEL
+    shutil.copytree(shipped_models() / MODEL, folder)
+    model = Packaged(folder)
+    settings = model.settings(MultiSettings)
+    file = folder / "encoder" / "tokenizer.json"
+    file.write_bytes(file.read_bytes() + b" ")
+    with pytest.raises(ModelError, match=r"tokenizer\.json is damaged"):
+        model.encoder_weights(settings.encoder_files)
+    config = json.loads((folder / "config.json").read_text())
+    config["shape"]["apart"] = 13
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match="apart is the number 13, expected from 0 to 12"):
+        Packaged(folder).settings(MultiSettings)
+
+
+def test_the_package_stays_small() -> None:
+    files = [f for f in (shipped_models() / MODEL).rglob("*") if f.is_file()]
+    assert sum(file.stat().st_size for file in files) < 60_000_000

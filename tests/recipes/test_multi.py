@@ -1,0 +1,112 @@
+"""The recipe of tertium-multi where it is cheap to try: leaks, vocabulary, losses, shrinking."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from recipes.multi import losses, ship  # noqa: E402
+from recipes.multi.e5 import BLOCK_BYTES, Published, prune  # noqa: E402
+from recipes.multi.network import TAGS, Judgement  # noqa: E402
+from recipes.multi.pack import HeldOut, Packed, normalise  # noqa: E402
+
+
+def record(**changes: object) -> dict[str, object]:
+    plain = {"lp": "de-en", "source": "Der Hund.", "reference": "The dog.", "hypothesis": "A dog.",
+             "segment": "1", "system": "a", "score": 1.0}  # fmt: skip
+    return {**plain, **changes}
+
+
+def test_a_row_is_held_out_by_its_reference_or_by_its_source_in_the_same_pair() -> None:
+    held = HeldOut()
+    held.add([record()])
+    assert held.holds(record(source="Ein anderer.", reference="“The DOG”"))
+    assert held.holds(record(reference="Another one."))
+    assert not held.holds(record(lp="de-fr", reference="Un chien."))
+    assert held.holds(record(lp="en-de", source="the dog", reference="Etwas."))
+    assert normalise("It’s  over!") == normalise("its over")
+
+
+def test_packed_scores_are_standardised_and_texts_are_kept_once() -> None:
+    packed = Packed()
+    rows = [record(score=1.0), record(score=3.0, hypothesis="The dog.")]
+    packed.add("set/de-en", "da", rows)
+    assert packed.columns["score"] == [-1.0, 1.0]
+    assert packed.texts.lines == ["Der Hund.", "The dog.", "A dog."]
+    assert packed.columns["hypothesis"][1] == packed.columns["reference"][0]
+    spans = [{"start": 0, "end": 1, "side": "hypothesis", "severity": "critical"}]
+    packed.add("marked", "mqm", [record(spans=spans), record(spans=[])], standardise=False)
+    assert packed.columns["clean"][2:] == [0, 1]
+    assert packed.spans == [(2, 0, 1, 2, 0, 1.0)]
+
+
+def test_pruning_keeps_wanted_pieces_single_characters_and_their_bits(tmp_path: Path) -> None:
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁dog", "▁cat", "a", "▁b", "<mask>"]
+    table = np.random.default_rng(1).integers(0, 255, (len(pieces), BLOCK_BYTES), np.uint8)
+    published = Published(pieces, np.zeros(len(pieces), np.float32), {}, {"emb.word": table}, 32)
+    settings = {"model": {"vocab": [[p, -1.0] for p in pieces]},
+                "added_tokens": [{"content": "<mask>"}, {"content": "<s>"}]}  # fmt: skip
+    (tmp_path / "full.json").write_text(json.dumps(settings), encoding="utf-8")
+    prune(published, tmp_path / "full.json", ["▁dog"], tmp_path / "out")
+    found = json.loads((tmp_path / "out" / "tokenizer.json").read_text(encoding="utf-8"))
+    assert [p for p, _ in found["model"]["vocab"]] == [*pieces[:5], "a", "▁b"]
+    assert found["added_tokens"] == [{"content": "<s>"}]
+    with np.load(tmp_path / "out" / "e5.npz") as stored:
+        assert (stored["emb.word"] == table[[0, 1, 2, 3, 4, 6, 7]]).all()
+
+
+def said(scores: list[list[float]]) -> Judgement:
+    values = torch.tensor(scores)
+    zeros = torch.zeros(len(scores), 2, TAGS)
+    return Judgement(values, torch.zeros_like(values), values[:, 0], zeros, torch.ones(2, 2) > 0)
+
+
+def test_scores_nobody_gave_cost_nothing_and_the_worst_is_a_bound() -> None:
+    targets = torch.tensor([[math.nan, 1.0, math.nan], [-2.5, math.nan, math.nan]])
+    weights = torch.ones(2)
+    found = losses.score_loss(said([[5.0, 1.0, 5.0], [-4.0, 0.0, 0.0]]), targets, weights)
+    assert float(found) == 0.0
+    assert float(losses.score_loss(said([[0.0] * 3] * 2), targets, weights)) > 1.0
+
+
+def test_a_comparison_costs_what_bradley_and_terry_say() -> None:
+    pairs = torch.tensor([[0.0, 1.0, 1.0, 1.0]])
+    found = losses.pair_loss(said([[1.0] * 3, [0.0] * 3]), pairs)
+    assert float(found) == pytest.approx(math.log1p(math.exp(-losses.STEEPNESS)), rel=1e-5)
+
+
+def test_damage_must_cost_its_price() -> None:
+    margins = torch.tensor([[0.0, 1.0, 0.5]])
+    assert float(losses.margin_loss(said([[1.0] * 3, [0.4] * 3]), margins)) == 0.0
+    short = losses.margin_loss(said([[1.0] * 3, [0.8] * 3]), margins)
+    assert float(short) == pytest.approx(0.3, rel=1e-4)
+
+
+def test_a_logistic_map_is_found_again() -> None:
+    rng = np.random.default_rng(1)
+    logits = rng.normal(0, 4, 20_000)
+    truths = (rng.random(20_000) < 1 / (1 + np.exp(-(0.5 * logits - 1)))).astype(float)
+    found = ship.fit_logistic(logits, truths)
+    assert found["slope"] == pytest.approx(0.5, abs=0.03)
+    assert found["shift"] == pytest.approx(-1, abs=0.07)
+
+
+def test_shrinking_keeps_the_scale_of_direct_assessment_and_the_chance_of_no_error() -> None:
+    last = torch.arange(7.0)[:, None].repeat(1, 4)
+    trained = {"head.last.weight": last, "head.last.bias": torch.arange(7.0),
+               "tagger.0.weight": torch.ones(2, 2)}  # fmt: skip
+    table = np.random.default_rng(1).integers(0, 255, (24, BLOCK_BYTES), np.uint8)
+    table[:, 1] &= 0x3B  # finite scales
+    compact = ship.shrink(trained, table)
+    assert compact["network.head.last.bias"].tolist() == [0.0, 6.0]
+    assert not any("tagger" in name for name in compact)
+    assert compact["words.nibbles"].shape == (2, 12, 16)
+    rows = table.reshape(2, 12, BLOCK_BYTES)
+    assert (compact["words.nibbles"].numpy() == rows[..., 2:]).all()
+    assert (compact["words.scales"].numpy().view(np.uint8).reshape(2, 12, 2) == rows[..., :2]).all()
