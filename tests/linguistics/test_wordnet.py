@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tertium.errors import DataError, MissingResourceError, UnknownNameError
-from tertium.linguistics.wordnet import WordNet, load_wordnet, wordnet_pos
+from tertium.linguistics.wordnet import Relation, WordNet, load_wordnet
 from tertium.linguistics.wordnet_files import WORDNET, find_wordnet
 from tertium.linguistics.wordnet_index import load_arrays, read_dictionary
 
@@ -19,7 +18,7 @@ def wordnet() -> WordNet:
 
 
 def first(wordnet: WordNet, word: str, pos: str) -> list[str]:
-    return list(wordnet.synsets(word, pos)[0].lemmas)  # type: ignore[arg-type]
+    return list(wordnet.lemmas(wordnet.rows(word, pos)[0]))  # type: ignore[arg-type]
 
 
 def test_it_is_wordnet_3(wordnet: WordNet) -> None:
@@ -28,16 +27,17 @@ def test_it_is_wordnet_3(wordnet: WordNet) -> None:
 
 def test_synsets_come_most_frequent_first(wordnet: WordNet) -> None:
     assert first(wordnet, "dog", "n") == ["dog", "domestic_dog", "canis_familiaris"]
-    assert wordnet.synsets("dog", "n")[0].offset == 2_084_071
-    assert len(wordnet.synsets("dog", "n")) == 7
-    assert [s.pos for s in wordnet.synsets("dog")] == ["n"] * 7 + ["v"]
+    nouns, verbs = wordnet.rows("dog", "n"), wordnet.rows("dog", "v")
+    assert wordnet.offset(nouns[0]) == 2_084_071
+    assert (len(nouns), len(verbs)) == (7, 1)
+    assert wordnet.rows("dog") == nouns + verbs
 
 
 def test_words_are_found_in_any_case_and_with_spaces(wordnet: WordNet) -> None:
-    assert wordnet.synsets("New York", "n") == wordnet.synsets("new_york", "n") != ()
+    assert wordnet.rows("New York", "n") == wordnet.rows("new_york", "n") != ()
     assert "Paris" in wordnet
     assert "qwertz" not in wordnet
-    assert wordnet.synsets("qwertz") == wordnet.synsets("") == ()
+    assert wordnet.rows("qwertz") == wordnet.rows("") == ()
 
 
 @pytest.mark.parametrize(
@@ -59,26 +59,30 @@ def test_base_forms(wordnet: WordNet, word: str, pos: str, bases: list[str]) -> 
     assert list(wordnet.base_forms(word, pos)) == bases  # type: ignore[arg-type]
 
 
+def related(wordnet: WordNet, word: str, relation: Relation) -> set[str]:
+    """The words of all synsets that any synset of a word leads to."""
+    rows = (target for row in wordnet.rows(word) for target in wordnet.related_rows(row, relation))
+    return {lemma for row in rows for lemma in wordnet.lemmas(row)}
+
+
 def test_relations_lead_where_the_files_say(wordnet: WordNet) -> None:
-    dog = wordnet.synsets("dog", "n")[0]
-    hypernyms = wordnet.related_synsets(dog, "hypernym")
-    assert [s.lemmas[0] for s in hypernyms] == ["canine", "domestic_animal"]
-    assert "poodle" in [s.lemmas[0] for s in wordnet.related_synsets(dog, "hyponym")]
-    assert wordnet.related_words("hot", "antonym", "a") == {"cold"}
-    assert "invasion" in wordnet.related_words("invade", "derivation")
-    assert "slow" in wordnet.related_words("slowly", "pertainym")
-    assert "sleep" in wordnet.related_words("snore", "entailment")
-    assert "die" in wordnet.related_words("kill", "cause")
-    assert "wet" in wordnet.related_words("damp", "similar_to")
-    assert wordnet.related_words("qwertz", "antonym") == frozenset()
+    dog = wordnet.rows("dog", "n")[0]
+    above = wordnet.related_rows(dog, "hypernym")
+    assert [wordnet.lemmas(row)[0] for row in above] == ["canine", "domestic_animal"]
+    below = wordnet.related_rows(dog, "hyponym")
+    assert "poodle" in [wordnet.lemmas(row)[0] for row in below]
+    assert "cold" in related(wordnet, "hot", "antonym")
+    assert "invasion" in related(wordnet, "invade", "derivation")
+    assert "slow" in related(wordnet, "slowly", "pertainym")
+    assert "sleep" in related(wordnet, "snore", "entailment")
+    assert "die" in related(wordnet, "kill", "cause")
+    assert "wet" in related(wordnet, "damp", "similar_to")
+    assert related(wordnet, "qwertz", "antonym") == set()
 
 
-def test_relations_of_single_words_start_at_the_word(wordnet: WordNet) -> None:
-    big = wordnet.synsets("big", "a")[0]
-    assert "large" in big.lemmas
-    assert "little" in wordnet.related_words("big", "antonym")
-    assert "little" not in wordnet.related_words("large", "antonym")
-    assert any("little" in s.lemmas for s in wordnet.related_synsets(big, "antonym"))
+def test_relations_of_single_words_start_at_any_word_of_a_synset(wordnet: WordNet) -> None:
+    assert "large" in first(wordnet, "big", "a")
+    assert "little" in related(wordnet, "big", "antonym")
 
 
 def test_every_relation_can_be_followed_both_ways(wordnet: WordNet) -> None:
@@ -90,29 +94,10 @@ def test_every_relation_can_be_followed_both_ways(wordnet: WordNet) -> None:
         wordnet.related_rows(0, "hyperonym")  # type: ignore[arg-type]
 
 
-def test_depth_and_ancestors(wordnet: WordNet) -> None:
+def test_ancestors(wordnet: WordNet) -> None:
     entity, dog = wordnet.rows("entity", "n")[0], wordnet.rows("dog", "n")[0]
-    assert wordnet.depth(entity) == 1
-    assert wordnet.depth(dog) == 14  # NLTK: max_depth 13, counted from 0
     assert wordnet.ancestors(dog)[entity] == 8  # NLTK: min_depth 8
     assert wordnet.ancestors(dog)[dog] == 0
-
-
-def test_information_grows_downwards(wordnet: WordNet) -> None:
-    information = wordnet.information("brown")
-    dog = wordnet.rows("dog", "n")[0]
-    assert information[wordnet.rows("entity", "n")[0]] == 0
-    assert information[dog] == pytest.approx(9.006014, abs=1e-5)  # NLTK, ic-brown.dat
-    for above in wordnet.ancestors(dog):
-        assert information[above] <= information[dog]
-    assert np.isnan(information[wordnet.rows("hot", "a")[0]])
-    with pytest.raises(UnknownNameError, match="semcor"):
-        wordnet.information("semcore")
-
-
-def test_universal_tags() -> None:
-    tags = ("NOUN", "PROPN", "VERB", "ADJ", "ADV", "PUNCT")
-    assert [wordnet_pos(tag) for tag in tags] == ["n", "n", "v", "a", "r", None]
 
 
 SMALL = {
@@ -148,13 +133,11 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_small_dictionary_by_hand(small: Path) -> None:
     wordnet = WordNet(read_dictionary(small))
-    stone = wordnet.synsets("stonen", "n")[0]
-    assert stone.lemmas == ("stone", "rock")
-    assert wordnet.related_words("rock", "derivation") == {"rock"}
-    assert wordnet.related_words("stone", "derivation") == frozenset()
-    assert wordnet.related_words("stony", "similar_to") == {"rocky"}
-    with pytest.raises(MissingResourceError, match="path"):
-        wordnet.information()
+    (stone,), (rock,) = wordnet.rows("stonen", "n"), wordnet.rows("rock", "v")
+    assert wordnet.lemmas(stone) == ("stone", "rock")
+    assert wordnet.related_rows(rock, "derivation") == (stone,)
+    assert wordnet.related_rows(stone, "derivation") == (rock,)
+    assert related(wordnet, "stony", "similar_to") == {"rocky"}
 
 
 def test_the_folder_named_by_the_environment_is_used(small: Path) -> None:
@@ -204,11 +187,11 @@ def test_the_models_folder_comes_before_packages(
 
 
 def test_what_is_installed_is_what_the_reader_reads() -> None:
-    """Every dictionary file, the licence, and the counts of both corpora."""
+    """Every dictionary file, and the licence."""
     names = {Path(name).name for name in WORDNET.files}
     parts = ("noun", "verb", "adj", "adv")
     assert {f"data.{part}" for part in parts} | {f"index.{part}" for part in parts} <= names
-    assert {f"{part}.exc" for part in parts} | {"ic-brown.dat", "ic-semcor.dat", "LICENSE"} <= names
+    assert {f"{part}.exc" for part in parts} | {"LICENSE"} <= names
 
 
 def test_without_wordnet_the_install_command_is_named(

@@ -11,7 +11,7 @@ from tertium.cache.folders import models_folder
 from tertium.encoders.cards import Resource
 from tertium.errors import MissingResourceError
 
-DICTIONARY, COUNTS = "wordnet-3.0", "wordnet_ic"
+DICTIONARY = "wordnet-3.0"
 INSTALL = "tertium models install wordnet"
 MISSING = (
     f"WordNet is not installed: {INSTALL} (or install Debian's wordnet-base), or name the folder "
@@ -31,15 +31,12 @@ HASHES = """
     wordnet-3.0/adj.exc 42c47c5a15b93852b3c7071e059e300bb2fc83c238bf84af020ed1ccc1cae61a
     wordnet-3.0/adv.exc f276606e7ef4b5a8feeb19522ff40072bf1ac5869cddaabdcbed4d45b2d54ec1
     wordnet-3.0/LICENSE c4163fc9f8aea62a084f355753bf6d0c54d2582384eae13574e8847aa6bc227e
-    wordnet_ic/README 4510fcbe1a521b88375fee856da05398d143137fa86452c3388ca1711dfa1bb5
-    wordnet_ic/ic-brown.dat a6ce77a3c8702c4751ceb2ba5a2685f8b14cfd0b3907008547ee195a49753be2
-    wordnet_ic/ic-semcor.dat 4fef8f3738ca38747ba055fa703ac70d4e6377d0cb44212391feb3401771c31d
 """
 # An old release carries the files; the name has another owner and other code since, so that nobody
 # can be asked to install it.
 WORDNET = Resource(
     name="wordnet",
-    title="WordNet 3.0, with counts of its synsets in two corpora",
+    title="WordNet 3.0",
     languages=frozenset({"en"}),
     size=32,
     files=dict(line.split() for line in HASHES.strip().splitlines()),
@@ -74,8 +71,3 @@ def places() -> Iterator[Path]:
     for package in (spec.submodule_search_locations if spec else None) or []:
         yield Path(package) / WORDNET.inside / DICTIONARY
     yield Path("/usr/share/wordnet")
-
-
-def counts_file(folder: Path, corpus: str) -> Path:
-    """Where the counts of synsets in a corpus lie beside a folder of dictionary files."""
-    return folder.parent / COUNTS / f"ic-{corpus}.dat"

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from tertium.cache.arrays import Arrays, cached_arrays
 from tertium.errors import DataError, MissingResourceError
-from tertium.linguistics.wordnet_files import counts_file
 
 Ints = NDArray[np.int32]
 Pos = Literal["n", "v", "a", "r"]
@@ -26,8 +25,7 @@ Pos = Literal["n", "v", "a", "r"]
 POS: tuple[Pos, ...] = ("n", "v", "a", "r")
 FILES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 NAMES = ("data.{}", "index.{}", "{}.exc")
-INFORMATION = ("brown", "semcor")  # corpora whose counts give information content
-LAYOUT = "wordnet 1"
+LAYOUT = "wordnet 2"
 
 Relation = Literal[
     "antonym", "derivation", "pertainym", "participle", "hypernym", "instance_hypernym",
@@ -50,7 +48,6 @@ LEXICAL: frozenset[Relation] = frozenset({"antonym", "derivation", "pertainym", 
 def load_arrays(folder: Path) -> Arrays:
     """The arrays of a dictionary folder, from the cache or made now."""
     files = [folder / name.format(FILES[pos]) for pos in POS for name in NAMES]
-    files += [counts_file(folder, corpus) for corpus in INFORMATION]
     present = [file for file in files if file.is_file()]
     return cached_arrays("wordnet", present, LAYOUT, lambda: read_dictionary(folder))
 
@@ -72,11 +69,7 @@ def read_dictionary(folder: Path) -> Arrays:
         raise MissingResourceError(f"WordNet in {folder} is incomplete: {error}") from None
     except (ValueError, IndexError, KeyError) as error:
         raise DataError(f"WordNet in {folder} cannot be read: {error!r}") from error
-    counts = {
-        f"count_{corpus}": builder.read_counts(counts_file(folder, corpus))
-        for corpus in INFORMATION
-    }
-    return {**builder.arrays(), **counts, "exceptions": _text("\n".join(exceptions))}
+    return {**builder.arrays(), "exceptions": _text("\n".join(exceptions))}
 
 
 def _records(file: Path) -> Iterator[list[str]]:
@@ -92,8 +85,6 @@ class _Builder:
     """Grows lists while the files are read, then turns them into arrays."""
 
     offsets: list[int] = field(default_factory=list)
-    pos: list[int] = field(default_factory=list)
-    topics: list[int] = field(default_factory=list)  # lexicographer file, e.g. 15 noun.location
     lemma_ids: dict[str, int] = field(default_factory=dict)
     sense_lemma: list[int] = field(default_factory=list)
     sense_start: list[int] = field(default_factory=lambda: [0])
@@ -105,8 +96,6 @@ class _Builder:
         for fields in records:
             row, words = len(self.offsets), int(fields[3], 16)
             self.offsets.append(int(fields[0]))
-            self.pos.append(POS.index(pos))
-            self.topics.append(int(fields[1]))
             self.rows[pos, int(fields[0])] = row
             for word in fields[4 : 4 + 2 * words : 2]:
                 self.sense_lemma.append(self.lemma_id(word.partition("(")[0].lower()))
@@ -124,18 +113,6 @@ class _Builder:
     def lemma_id(self, lemma: str) -> int:
         return self.lemma_ids.setdefault(lemma, len(self.lemma_ids))
 
-    def read_counts(self, file: Path) -> NDArray[np.float32]:
-        """How often each synset or one below it was seen, (synsets,); NaN without a file."""
-        if not file.is_file():
-            return np.full(len(self.offsets), np.nan, dtype=np.float32)
-        counts = np.zeros(len(self.offsets), dtype=np.float32)
-        for line in file.read_text("utf-8").splitlines()[1:]:
-            name, count = line.split()[:2]
-            row = self.rows.get((name[-1], int(name[:-1])))
-            if row is not None:
-                counts[row] = float(count)
-        return counts
-
     def arrays(self) -> Arrays:
         keys = sorted(self.index)
         starts = np.zeros(len(self.lemma_ids) * len(POS) + 1, dtype=np.int32)
@@ -143,8 +120,6 @@ class _Builder:
             starts[lemma * len(POS) + pos + 1] = len(self.index[lemma, pos])
         return {
             "offset": _ints(self.offsets),
-            "pos": np.array(self.pos, dtype=np.int8),
-            "topic": np.array(self.topics, dtype=np.int8),
             "lemmas": _text("\n".join(self.lemma_ids)),
             "sense_lemma": _ints(self.sense_lemma),
             "sense_start": _ints(self.sense_start),
