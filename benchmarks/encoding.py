@@ -28,11 +28,12 @@ import torch
 
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measured, measure
+from tertium.arrays import IntArray
 from tertium.cache.memory import forget
 from tertium.cache.store import open_store
 from tertium.data.testset import TestSet
 from tertium.encoders import load_encoder
-from tertium.encoders.batching import padded_share, plan_batches
+from tertium.encoders.batching import plan_batches
 from tertium.encoders.body import BUDGETS, OVERHEADS
 from tertium.encoders.precision import cpu_has_bf16, lower_precision
 from tertium.encoders.transformer import Transformer
@@ -233,9 +234,9 @@ def share(args: argparse.Namespace) -> None:
         encoder = load_encoder(args.encoder, precision=precision)
         assert isinstance(encoder, Transformer)
         encoder.encode(["load the model"])
-        lengths = [len(p) + 2 for p in encoder.body.tokenizer(texts)]
+        lengths = np.array([len(p) + 2 for p in encoder.body.tokenizer(texts)], dtype=np.int64)
         peak = product_peak(encoder.settings.hidden, precision, clock)
-        work = operations(encoder, np.array(lengths)) / 1e9
+        work = operations(encoder, lengths) / 1e9
         encode = partial(encoder.encode, texts, sentences=False)
         best = fastest(encode, 3, clock)
         reached = work / best
@@ -246,6 +247,12 @@ def share(args: argparse.Namespace) -> None:
         )
         for group, part in time_by_group(encoder, texts).items():
             print(f"    {group:20}{part:6.1%}")
+
+
+def padded_share(lengths: IntArray, batches: Sequence[IntArray]) -> float:
+    """The share of computed tokens that are padding, between 0 and 1."""
+    computed = sum(int(lengths[batch].max()) * len(batch) for batch in batches)
+    return 1.0 - float(lengths.sum()) / computed if computed else 0.0
 
 
 def fastest(call: Callable[[], Any], times: int, clock: Callable[[], float]) -> float:

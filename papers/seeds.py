@@ -13,7 +13,7 @@ from papers.table import Figure
 from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared, keep_shared
 from tertium.data.preferences import RankingSet
-from tertium.data.sampling import sample_comparisons
+from tertium.errors import UsageError
 from tertium.metrics.pairwise.ranker import Pairwise, PairwiseOptions
 from tertium.segment import Preference
 
@@ -82,8 +82,24 @@ def held_out(collection: Collection, name: str) -> list[RankingSet]:
         sets = _unseen(collection, name, UNSEEN[name])
     else:
         sets = all_pairs(collection, name)
-    drawn, _ = sample_comparisons(sets, DEV_SIZE, np.random.default_rng(DEV_SEED))
-    return drawn
+    return sample_comparisons(sets, DEV_SIZE, np.random.default_rng(DEV_SEED))
+
+
+def sample_comparisons(
+    sets: Sequence[RankingSet], count: int, generator: np.random.Generator
+) -> list[RankingSet]:
+    """`count` comparisons drawn from all sets together; sets without any are not returned."""
+    ends = np.cumsum([len(rankings) for rankings in sets])
+    if not 0 < count <= ends[-1]:
+        raise UsageError(f"{count} comparisons cannot be drawn from {ends[-1]}")
+    chosen = np.sort(generator.choice(int(ends[-1]), count, replace=False))
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    starts = (0, *ends[:-1])
+    return [
+        rankings.select(rows - start)
+        for rankings, rows, start in zip(sets, parts, starts, strict=True)
+        if len(rows)
+    ]
 
 
 def _unseen(collection: Collection, name: str, assessed: str) -> list[RankingSet]:

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recipes.flagship.damage import KINDS, damage
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import drop_shared, normalise
 from tertium.data.preferences import RankingSet
-from tertium.text.damage import KINDS, damage
 
 IntArray = NDArray[np.int64]
 

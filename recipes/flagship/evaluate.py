@@ -13,12 +13,12 @@ import argparse
 import numpy as np
 
 from recipes.flagship.corpus import to_english
+from recipes.flagship.damage import KINDS, damage
 from tertium.data.collection import Collection
 from tertium.meta.correlation import pearson
 from tertium.meta.pairwise import kendall_strict
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.segment import Segment
-from tertium.text.damage import KINDS, damage
 
 
 def main() -> None:

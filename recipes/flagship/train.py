@@ -29,9 +29,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from recipes.flagship.corpus import ORIGINS, UNSEEN_BY_UNCASED, Corpus
+from recipes.flagship.damage import KINDS
 from recipes.flagship.models import CrossEncoder, IntArray, LateEncoder, Tokenised
 from tertium.metrics.flagship.surface import NAMES, surface_features
-from tertium.text.damage import KINDS
 
 FloatArray = NDArray[np.float64]
 LAYERS = {"minilm": (2, 4, 6), "mpnet": (4, 8, 12)}

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.mtme import EvalSet, eval_sets, read_score_file, write_score_file
+from tertium.data.mtme import EvalSet, eval_sets, read_score_file
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.segment import Segment
 
@@ -85,14 +85,6 @@ def test_ragged_and_faulty_score_files_are_refused(tmp_path: Path) -> None:
         read_score_file(write(tmp_path / "y.seg.score", "A\t1\nA\n"))
     with pytest.raises(DataError, match=r"line 1: the score 'good' is not a number"):
         read_score_file(write(tmp_path / "z.seg.score", "A\tgood\n"))
-
-
-def test_a_written_file_reads_back(tmp_path: Path, evalset: EvalSet) -> None:
-    matrix = evalset.human("mqm.seg")
-    write_score_file(tmp_path / "mqm.seg.score", matrix)
-    again = read_score_file(tmp_path / "mqm.seg.score")
-    assert (again.name, again.systems) == ("mqm", matrix.systems)
-    np.testing.assert_array_equal(again.values, matrix.values)
 
 
 def test_another_folder_is_no_eval_set(tmp_path: Path) -> None:

@@ -6,5 +6,5 @@ better of two; `win_rates` makes systems' standings of them), `sentence_pairs` (
 sentences mean), `mqm` (marked errors); `people` is one of these, `evidence` reads whichever a file
 holds, `sets` are what can be learned from. What metrics said: `metric_scores`. As others publish
 it: `mtme`, `wmt`, `wmt_rankings`. A whole folder of it: `collection`, in numbers `summary`, packed
-`archive`. For training: `sampling`, and `leaks` keeps tested segments out. Below all: `formats`.
+`archive`. `leaks` keeps tested segments out of training. Below all: `formats`.
 """

@@ -328,18 +328,6 @@ def record_from_segment(segment: Segment) -> dict[str, Any]:
     return record
 
 
-def write_lines(path: PathLike, lines: Iterable[str]) -> None:
-    """One line each, atomically; a line that contains a line end is refused."""
-
-    def checked() -> Iterator[str]:
-        for number, line in enumerate(lines, start=1):
-            if "\n" in line or "\r" in line:
-                raise DataError(f"{path}: segment {number} contains a line end; use JSONL instead")
-            yield line + "\n"
-
-    write_text(path, checked())
-
-
 def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
     """One object a line, atomically."""
     write_text(path, (json.dumps(r, ensure_ascii=False) + "\n" for r in records))

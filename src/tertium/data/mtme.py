@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tertium.data.formats import PathLike, read_lines, write_table
+from tertium.data.formats import PathLike, read_lines
 from tertium.data.judgements import JudgementSet, SystemScores, read_score
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UnknownNameError
@@ -48,16 +48,6 @@ def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
     items = tuple(str(n) for n in range(1, len(blocks[first]) + 1))
     values = np.array(list(blocks.values()))
     return ScoreMatrix(name or metric_name(path), tuple(blocks), values, items)
-
-
-def write_score_file(path: PathLike, matrix: ScoreMatrix) -> None:
-    """Write what `read_score_file` reads; missing scores are `None`."""
-    rows = [
-        (system, "None" if np.isnan(score) else repr(float(score)))
-        for system, scores in zip(matrix.systems, matrix.values, strict=True)
-        for score in scores
-    ]
-    write_table(path, rows[0], rows[1:])
 
 
 def metric_name(path: PathLike) -> str:

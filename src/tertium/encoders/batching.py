@@ -54,14 +54,3 @@ def _room(longest: int, budget: int, limit: int | None) -> int:
     """How many items of this length fit into one batch, at least one."""
     room = max(1, budget // max(1, longest))
     return room if limit is None else min(room, limit)
-
-
-def padded_share(lengths: Sequence[int] | IntArray, batches: Sequence[IntArray]) -> float:
-    """The share of computed tokens that are padding, between 0 and 1.
-
-    >>> padded_share([3, 9], [np.array([0, 1])])
-    0.333...
-    """
-    sizes = np.asarray(lengths, dtype=np.int64)
-    computed = sum(int(sizes[batch].max()) * len(batch) for batch in batches)
-    return 1.0 - float(sizes.sum()) / computed if computed else 0.0

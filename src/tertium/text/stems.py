@@ -32,12 +32,8 @@ def stemmer(language: str) -> Callable[[str], str]:
     ('run', 'happili', 'slova')
     """
     if not has_stemmer(language):
-        return _unchanged
+        return str
     import snowballstemmer
 
     stem: Callable[[str], str] = snowballstemmer.stemmer(SNOWBALL[language]).stemWord
     return lru_cache(maxsize=1 << 17)(stem)
-
-
-def _unchanged(word: str) -> str:
-    return word

@@ -11,7 +11,6 @@ import pytest
 
 from tertium.cache.rows import rows_by_key
 from tertium.data.collection import Collection
-from tertium.data.sampling import sample_comparisons
 from tertium.errors import DataError, ModelError, NeedsError, UsageError
 from tertium.metrics.base.featurizer import single
 from tertium.metrics.base.metric import load_metric
@@ -269,17 +268,6 @@ def test_wrong_settings_are_refused() -> None:
         Pairwise(vectors=(), features=())
     with pytest.raises(UsageError, match="hidden must be at least 0"):
         Pairwise(hidden=-1)
-
-
-def test_sampling_keeps_items_apart(human_data: Path) -> None:
-    sets = [Collection(human_data).rankings("rankings/wmt11", lp) for lp in ("cs-en", "fr-en")]
-    drawn, rest = sample_comparisons(sets, 500, np.random.default_rng(1))
-    assert sum(map(len, drawn)) == 500
-    for part, other in zip(drawn, rest, strict=True):
-        items = {part.items[n] for n in part.item_of[part.left]}
-        assert items.isdisjoint({other.items[n] for n in other.item_of[other.left]})
-    with pytest.raises(UsageError, match="cannot be drawn"):
-        sample_comparisons(sets, 10**7, np.random.default_rng(1))
 
 
 def test_a_model_that_ships_is_found_by_its_name() -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from tertium.text.damage import KINDS, damage
+from recipes.flagship.damage import KINDS, damage
 
 TEXT = (
     "On Tuesday, Mr Smith said that he could not accept 1,250 euros for the new house in Berlin "
