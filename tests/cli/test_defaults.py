@@ -10,6 +10,7 @@ import pytest
 import tertium
 from tertium.cli import main
 from tertium.data.testset import TestSet
+from tertium.evaluation import defaults
 from tertium.evaluation.defaults import best_metric
 
 pytest.importorskip("torch")
@@ -25,8 +26,13 @@ def made(references: tuple[str, ...] = (), sources: tuple[str, ...] = ()) -> Tes
 
 def test_the_best_metric_that_serves_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert best_metric(made(ENGLISH)) == "tertium-small"
-    assert best_metric(made(GERMAN)) == "chrf"
-    assert best_metric(made(sources=GERMAN)) == "sss"
+    assert best_metric(made(GERMAN)) == "tertium-multi"
+    assert best_metric(made(sources=GERMAN)) == "tertium-multi"
+    assert best_metric(made()) == "chrf"  # whose refusal says what is missing
+    with monkeypatch.context() as without_weights:
+        without_weights.setattr(defaults, "are_installed", lambda: False)
+        assert best_metric(made(ENGLISH)) == best_metric(made(GERMAN)) == "chrf"
+        assert best_metric(made(sources=GERMAN)) == "sss"
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert best_metric(made(ENGLISH)) == "chrf"
 
@@ -40,7 +46,7 @@ def test_score_without_a_metric_uses_it(
     assert main(["score", "-t", ours, "-r", reference]) == 0
     assert "tertium-small" in capsys.readouterr().out
     assert main(["score", "-t", german, "-r", german]) == 0
-    assert "chrF" in capsys.readouterr().out
+    assert "tertium-multi" in capsys.readouterr().out
     assert main(["compare", "-t", ours, german, "-r", reference, "--paired-bs-n", "10"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in ("BLEU", "chrF", "tertium-small"))

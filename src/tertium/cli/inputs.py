@@ -13,7 +13,7 @@ from tertium.errors import UsageError
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.text.languages import CODES
 
-BEST = "tertium-small for translations into English, else the best that serves"
+BEST = "tertium-small for English references, tertium-multi for others or none"
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:

@@ -15,10 +15,11 @@ def best_metric(testset: TestSet) -> str:
     if not is_installed("torch", "transformers"):
         return "chrf"
     first = [texts[0] for texts in testset.references if texts]
-    if not first and testset.sources:
-        return "sss"
-    english = bool(first) and looks_english(first)
-    return "tertium-small" if english and are_installed() else "chrf"
+    if not are_installed():
+        return "chrf" if first or not testset.sources else "sss"
+    if first and looks_english(first):
+        return "tertium-small"
+    return "tertium-multi" if first or testset.sources else "chrf"
 
 
 def usual_metrics(testset: TestSet) -> list[str]:
