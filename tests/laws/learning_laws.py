@@ -109,13 +109,15 @@ def training_is_sound(trial: Trial) -> int:
         hold(np.isfinite(values).all(), "a trained metric gives what is no number")
         hold((again.score(trial.segments).segments == values).all(), "one seed, two models")
         hold((loaded.score(trial.segments).segments == values).all(), "saved, it scores otherwise")
+        hold(loaded == saved, "saved and loaded are not equal")
     else:
         pairs = preferences(trial)
         left, right = [p.left for p in pairs], [p.right for p in pairs]
-        ranker, values = load_ranker(str(folder)), trained.prefer(left, right)
+        ranker = load_ranker(str(folder))
+        values = trained.prefer(left, right)
         hold(np.isfinite(values).all(), "a trained ranker gives what is no number")
         hold((ranker.prefer(left, right) == values).all(), "saved, it ranks otherwise")
-    hold(loaded == saved, "saved and loaded are not equal")
+        hold(ranker == saved, "saved and loaded are not equal")
     return 1
 
 

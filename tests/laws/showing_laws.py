@@ -26,6 +26,7 @@ from tertium.reporting.tables.evaluations import comparison_table, segment_table
 from tertium.reporting.tables.table import render
 
 RESAMPLES = 20
+PAIRS = 30  # translations that are held against one of another system
 STYLES = ("text", "tsv", "md", "latex")
 FRAMES = (".jsonl", ".tsv", ".csv", ".parquet")
 VOID = {"meta", "br", "hr", "img", "input", "link", "col", "wbr"}
@@ -260,11 +261,11 @@ class Page(HTMLParser):
 def rankings_are_sound(trial: Trial) -> int:
     """Chances lie in [0, 1], add up over both orders, and are even for equal translations."""
     ranker = trial.subject.ranker
-    left = trial.segments
-    rng = trial.rng()
+    rng, everything = trial.rng(), trial.segments
     size, several = len(trial.testset), len(trial.testset.systems)
-    other = [(n + size * int(rng.integers(0, several))) % len(left) for n in range(len(left))]
-    right = [left[n] for n in other]
+    places = rng.permutation(len(everything))[:PAIRS]
+    others = (places + size * rng.integers(0, several, len(places))) % len(everything)
+    left, right = [everything[n] for n in places], [everything[n] for n in others]
     chances = ranker.prefer(left, right)
     hold(((chances >= 0) & (chances <= 1)).all(), f"chances {chances.tolist()[:5]}")
     both = chances + ranker.prefer(right, left)
