@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.measure import measure
-from tertium.metrics.regression.kernel import VALUES, Grid, matched, search, squared_distances
+from tertium.metrics.regression.kernel import VALUES, Grid, match_vectors, search, squared_distances
 
 
 def data(rows: int, features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -26,7 +26,7 @@ def data(rows: int, features: int) -> tuple[np.ndarray, np.ndarray]:
     right = rng.uniform(0.0, 2.0, size=(rows, 1)) * left + rng.normal(size=(rows, width))
     left, right = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (left, right))
     scores = (left * right).sum(axis=1) + 0.2 * rng.normal(size=rows)
-    return matched(left, right), (scores - scores.mean()) / scores.std()
+    return match_vectors(left, right), (scores - scores.mean()) / scores.std()
 
 
 def plain_seconds(

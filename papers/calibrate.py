@@ -57,7 +57,7 @@ def formulas(chunk: Chunk, layers: int) -> FloatArray:
     return np.concatenate(found, axis=1)
 
 
-def unrelated(chunk: Chunk, layers: int) -> FloatArray:
+def layer_scores(chunk: Chunk, layers: int) -> FloatArray:
     """BERTScore at every layer for each comparison of a chunk, (m, layers * 3)."""
     width = chunk.texts.vectors.shape[1] // layers
     parts = [_layer(chunk, layer * width, width) for layer in range(layers)]
@@ -95,7 +95,7 @@ def measure(
                 human=judged.scores[:limit],
                 values=values.reshape(len(left), layers, len(COLUMNS)),
                 unrelated=pairwise(
-                    encoder, left, others, lambda c: unrelated(c, layers), change=change
+                    encoder, left, others, lambda c: layer_scores(c, layers), change=change
                 ).reshape(len(left), layers, 3),
             )
 

@@ -15,7 +15,7 @@ import numpy as np
 from papers.table import Figure
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
-from tertium.data.judgements import SystemScores
+from tertium.data.judgements import JudgementSet, SystemScores
 from tertium.data.preferences import RankingSet
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
@@ -28,6 +28,7 @@ from tertium.segment import Segment
 
 Correlate = Callable[[FloatArray, FloatArray], Agreement]
 Compare = Callable[[FloatArray, FloatArray, FloatArray], Agreement]
+Pairs = Literal["into English", "all"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ class Segments:
     def measure(self, collection: Collection, model: Metric, column: str) -> Figure:
         judged = collection.judgements(self.set, column, self.part)
         scores = model.score(judged.segments)
-        agreement = self.correlate(judged.scores, oriented(scores))
+        agreement = self.correlate(judged.scores, orient(scores))
         return _figure(agreement, scores.signature, dict(judged.left_out))
 
 
@@ -127,7 +128,21 @@ class Systems:
         return by_system(rankings), collection.system_scores(self.set, column)
 
 
-def oriented(scores: Scores) -> FloatArray:
+def read_judgements(
+    collection: Collection, name: str, pairs: Pairs = "into English"
+) -> list[JudgementSet]:
+    """The judgements of a set, into English or all."""
+    lps = [lp for lp in collection.find(name).lps if pairs == "all" or lp.endswith("-en")]
+    return [collection.judgements(name, lp) for lp in lps]
+
+
+def read_rankings(collection: Collection, name: str) -> list[RankingSet]:
+    """The comparisons of a set, into English."""
+    lps = [lp for lp in collection.find(name).lps if lp.endswith("-en")]
+    return [collection.rankings(name, lp) for lp in lps]
+
+
+def orient(scores: Scores) -> FloatArray:
     """Segment scores with higher always better, (n,)."""
     return scores.segments if scores.higher_is_better else -scores.segments
 
@@ -146,7 +161,7 @@ def compared_scores(model: Any, rankings: RankingSet) -> tuple[FloatArray, Float
     used = np.flatnonzero(rankings.is_compared)
     scores = model.score([rankings.segments[n] for n in used])
     values = np.full(len(rankings.segments), np.nan)
-    values[used] = oriented(scores)
+    values[used] = orient(scores)
     return values[rankings.left], values[rankings.right], scores.signature
 
 

@@ -15,7 +15,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from papers.experiments import Segments, oriented, over_seeds
+from papers.experiments import (
+    Pairs,
+    Segments,
+    orient,
+    over_seeds,
+    read_judgements,
+    read_rankings,
+)
 from papers.table import Figure
 from tertium.cache.kinds import TRAINED
 from tertium.data.collection import Collection
@@ -30,9 +37,6 @@ from tertium.registry import METRICS, resolve
 
 SEEDS = (1, 2, 3)
 PREFERENCES = tuple(f"rankings/wmt{year}" for year in (11, 13, 15, 16))
-
-Pairs = Literal["into English", "all"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
@@ -56,23 +60,23 @@ class Head:
     seeds: tuple[int, ...] = SEEDS
 
     def __call__(self, collection: Collection, column: str) -> list[Metric]:
-        return [trained_head(collection, self, seed) for seed in self.seeds]
+        return [train_head(collection, self, seed) for seed in self.seeds]
 
 
 @lru_cache(maxsize=64)
-def trained_head(collection: Collection, head: Head, seed: int) -> Any:
+def train_head(collection: Collection, head: Head, seed: int) -> Any:
     """The metric of a row and a seed, from its folder where it was trained before."""
-    folder = kept(replace(head, seeds=(seed,)))
+    folder = model_folder(replace(head, seeds=(seed,)))
     if (folder / "config.json").is_file() and not (folder / "training.safetensors").exists():
         return load_metric(str(folder))
-    dev = judged(collection, "da/wmt15", head.pairs)
-    train = judged(collection, "da/wmt16", head.pairs)
-    rankings = [r for name in PREFERENCES for r in ranked(collection, name)]
-    held_out: list[JudgementSet | RankingSet] = [*judged(collection, "da/wmt17", head.pairs)]
-    held_out += ranked(collection, "rankings/wmt12")
+    dev = read_judgements(collection, "da/wmt15", head.pairs)
+    train = read_judgements(collection, "da/wmt16", head.pairs)
+    rankings = [r for name in PREFERENCES for r in read_rankings(collection, name)]
+    held_out: list[JudgementSet | RankingSet] = [*read_rankings(collection, "rankings/wmt12")]
+    held_out += read_judgements(collection, "da/wmt17", head.pairs)
     scores, comparisons = without_leaks(train, rankings if head.preferences else [], held_out)
     if head.judgements is not None:
-        scores = [some(scores, head.judgements, seed)]
+        scores = [sample_judgements(scores, head.judgements, seed)]
     return resolve(METRICS, head.metric, "metric").train(
         [*scores, *comparisons],
         dev=dev,
@@ -97,32 +101,32 @@ class SentenceRegression:
     search: Literal["anew", "once"] = "anew"
 
     def __call__(self, collection: Collection, column: str) -> Metric:
-        metric: Metric = trained_svr(collection, self, column)
+        metric: Metric = train_svr(collection, self, column)
         return metric
 
 
 @lru_cache(maxsize=64)
-def trained_svr(collection: Collection, row: SentenceRegression, column: str) -> Any:
+def train_svr(collection: Collection, row: SentenceRegression, column: str) -> Any:
     """The regression that is tested on a language pair."""
-    folder = kept((row, column))
+    folder = model_folder((row, column))
     if (folder / "config.json").is_file():
         return load_metric(str(folder))
-    rest = [one for one in judged(collection, "da/wmt16", "into English") if one.lp != column]
-    data = [*judged(collection, "da/wmt15", "into English"), *rest]
+    others = [j for j in read_judgements(collection, "da/wmt16") if j.lp != column]
+    data = [*read_judgements(collection, "da/wmt15"), *others]
     options = SVROptions()
     if row.search == "once":
-        best = chosen_svr(collection, row.encoders)
+        best = search_svr(collection, row.encoders)
         options = SVROptions(c=(best.c,), epsilon=(best.epsilon,), gamma=(best.gamma,))
     tested = collection.judgements("da/wmt16", column)
     return SVR.train(data, dev=[tested], encoders=row.encoders, options=options).save(folder)
 
 
 @lru_cache(maxsize=16)
-def chosen_svr(collection: Collection, encoders: tuple[str, ...]) -> SVRConfig:
+def search_svr(collection: Collection, encoders: tuple[str, ...]) -> SVRConfig:
     """What ten-fold cross validation on da/wmt15 chooses."""
-    folder = kept(("searched on da/wmt15", encoders))
+    folder = model_folder(("searched on da/wmt15", encoders))
     if not (folder / "config.json").is_file():
-        SVR.train(judged(collection, "da/wmt15", "into English"), encoders=encoders).save(folder)
+        SVR.train(read_judgements(collection, "da/wmt15"), encoders=encoders).save(folder)
     return SVR.load(folder).config
 
 
@@ -133,7 +137,7 @@ class SeededSegments(Segments):
     def measure(self, collection: Collection, model: Any, column: str) -> Figure:
         judged = collection.judgements(self.set, column, self.part)
         scored = [metric.score(judged.segments) for metric in model]
-        agreements = [self.correlate(judged.scores, oriented(scores)) for scores in scored]
+        agreements = [self.correlate(judged.scores, orient(scores)) for scores in scored]
         values = np.array([float(agreement) for agreement in agreements])
         return over_seeds(
             values, int(agreements[0].used), scored[0].signature, dict(judged.left_out)
@@ -168,35 +172,22 @@ class Curve:
 
 def first_of(head: Head) -> Any:
     """A row that takes the first seed only, where scoring is dear."""
-    return lambda collection, column: trained_head(collection, head, head.seeds[0])
+    return lambda collection, column: train_head(collection, head, head.seeds[0])
 
 
-def growing(head: Head) -> Any:
+def curve_row(head: Head) -> Any:
     """A row of a learning curve: the experiment itself trains for each column."""
     return lambda collection, column: head
 
 
-def judged(collection: Collection, name: str, pairs: Pairs) -> list[JudgementSet]:
-    """The judgements of a set, into English or all."""
-    lps = collection.find(name).lps
-    wanted = [lp for lp in lps if pairs == "all" or lp.endswith("-en")]
-    return [collection.judgements(name, lp) for lp in wanted]
-
-
-def ranked(collection: Collection, name: str) -> list[RankingSet]:
-    """The comparisons of a set, into English."""
-    lps = [lp for lp in collection.find(name).lps if lp.endswith("-en")]
-    return [collection.rankings(name, lp) for lp in lps]
-
-
-def some(sets: Sequence[JudgementSet], count: int, seed: int) -> JudgementSet:
+def sample_judgements(sets: Sequence[JudgementSet], count: int, seed: int) -> JudgementSet:
     """So many judgements of several sets, drawn at random."""
     rows = [j for one in sets for j in one.judgements]
     chosen = np.random.default_rng(seed).permutation(len(rows))[:count]
     return replace(sets[0], lp="", judgements=tuple(rows[n] for n in chosen), left_out={})
 
 
-def kept(recipe: object) -> Path:
+def model_folder(recipe: object) -> Path:
     """The folder of what a recipe trains."""
     key = repr((recipe, OURS))
     return TRAINED.path(hashlib.sha256(key.encode()).hexdigest()[:16])

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from math import nan
 
 from papers.experiments import Segments, Systems
-from papers.learners import Curve, Head, SeededSegments, first_of, growing
+from papers.learners import Curve, Head, SeededSegments, curve_row, first_of
 from papers.table import PaperTable, Row
 
 TO_ENGLISH = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
@@ -126,7 +126,7 @@ TABLES = [
             Row(
                 label="ESIM, judgements of TrainS",
                 published=(nan, nan, nan, nan, 0.632),
-                model=growing(Head(metric="esim")),
+                model=curve_row(Head(metric="esim")),
             ),
         ],
         note="the paper's curve counts annotations, 15 to each judgement of TrainS; its figure "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from papers.experiments import Comparisons, Segments, Systems, oriented
+from papers.experiments import Comparisons, Segments, Systems, orient
 from papers.table import Experiment, Figure, PaperTable, Row
 from tertium.data.collection import Collection
 from tertium.meta.correlation import pearson
@@ -73,7 +73,7 @@ class Parts:
     def measure(self, collection: Collection, model: Metric, column: str) -> Figure:
         judged = collection.judgements(self.set, self.lp, column)
         scores = model.score(judged.segments)
-        agreement = pearson(judged.scores, oriented(scores))
+        agreement = pearson(judged.scores, orient(scores))
         return Figure(value=float(agreement), count=int(agreement.used),
                       signature=scores.signature, left_out=dict(judged.left_out))  # fmt: skip
 
@@ -91,17 +91,17 @@ class Shipped:
 def rows_for(set_name: str) -> list[Row]:
     """Every registered metric that has not learned from a set."""
     specs = [*METRICS.builtin, *VARIANTS]
-    rows = [Row(label=s, model=s) for s in specs if set_name not in seen_by(s)]
+    rows = [Row(label=s, model=s) for s in specs if set_name not in training_sets(s)]
     if set_name.startswith("rankings/"):
         rows += [
             Row(label=name, model=Shipped(name))
             for name in RANKERS.builtin
-            if set_name not in seen_by(name)
+            if set_name not in training_sets(name)
         ]
     return rows
 
 
-def seen_by(spec: str) -> frozenset[str]:
+def training_sets(spec: str) -> frozenset[str]:
     """The sets that a metric's shipped weights have learned from."""
     return SEEN.get(spec.partition(":")[0], frozenset())
 

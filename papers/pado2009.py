@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.experiments import Comparisons, Segments, oriented
+from papers.experiments import Comparisons, Segments, orient
 from papers.table import Figure, MakeModel, PaperTable, Row
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
@@ -131,7 +131,7 @@ class TieAwareSystems:
     def measure(self, collection: Collection, model: Regression, column: str) -> Figure:
         rankings = collection.rankings(self.set, column)
         scores = model.score(rankings.segments)
-        matrix = rankings.arrange(oriented(scores), model.name)
+        matrix = rankings.arrange(orient(scores), model.name)
         order = [matrix.systems.index(system) for system in rankings.systems]
         human = win_ratio(rankings, ties="won")
         agreement = tie_aware_spearman(human, matrix.values[order], tie_rate=TIE_RATE)
@@ -160,7 +160,7 @@ class Advantage:
         self, collection: Collection, model: tuple[Regression, Regression], column: str
     ) -> Figure:
         judged = collection.judgements(self.set, column)
-        scores = np.stack([oriented(metric.score(judged.segments)) for metric in model])
+        scores = np.stack([orient(metric.score(judged.segments)) for metric in model])
         better, worse = (float(spearman(judged.scores, row)) for row in scores)
         p = williams(ranks(judged.scores), np.stack([ranks(row) for row in scores]))[0, 1]
         return Figure(value=better - worse, count=len(judged), signature=f"{column} p = {p:.2g}")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from papers import PAPERS, tables_of
 from papers.ledger import Ledger
-from papers.pictures import known_mean, published_against_measured, write_picture
+from papers.pictures import known_mean, write_agreement, write_picture
 from papers.render import as_table
 from papers.table import MeasuredRow, Outcome
 from tertium.atomic import write_text
@@ -76,7 +76,7 @@ def section(outcome: Outcome, picture: str) -> str:
     """One table with its picture; notes fold away."""
     table = as_table(outcome)
     if not any(row.row.published or row.row.average == row.row.average for row in outcome.rows):
-        table = measured_only(table)
+        table = drop_published(table)
     title = outcome.table.title if outcome.table.paper == "overview" else table.title
     lines = [f"### {escape_markdown(title)}\n"]
     if picture:
@@ -87,7 +87,7 @@ def section(outcome: Outcome, picture: str) -> str:
     return "\n".join(lines)
 
 
-def measured_only(table: Table) -> Table:
+def drop_published(table: Table) -> Table:
     """A line for each row, where there is nothing published to stand beside it."""
     rows: list[list[Cell | str]] = []
     for first, second in zip(table.rows, table.rows[1:], strict=False):
@@ -157,7 +157,7 @@ def _draw(outcomes: Sequence[Outcome], folder: Path) -> dict[str, str]:
         name = f"results-{key_of(outcome)}.svg"
         if write_picture(outcome, folder / name):
             drawn[key_of(outcome)] = name
-    if published_against_measured(outcomes, folder / "results.svg"):
+    if write_agreement(outcomes, folder / "results.svg"):
         drawn[""] = "results.svg"
     return drawn
 

@@ -99,7 +99,7 @@ def draw_layers(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
     return _with_names(outcome.table.title, lines, plot, parts)
 
 
-def published_against_measured(outcomes: Sequence[Outcome], path: Path) -> bool:
+def write_agreement(outcomes: Sequence[Outcome], path: Path) -> bool:
     """A sign for each figure that is both published and measured, a colour for each paper."""
     points: dict[str, list[tuple[float, float]]] = {}
     for outcome in outcomes:

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from papers.experiments import Comparisons, over_seeds
+from papers.experiments import Comparisons, over_seeds, read_judgements, read_rankings
 from papers.table import Figure
 from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared, keep_shared
@@ -58,10 +58,10 @@ class Recipe:
 @lru_cache(maxsize=64)
 def train(collection: Collection, recipe: Recipe) -> list[Pairwise]:
     """The rankers of a recipe; recipes that occur in several tables are trained once."""
-    dev, others = held_out(collection, recipe.choose), held_out(collection, WMT13)
+    dev, others = held_out_sets(collection, recipe.choose), held_out_sets(collection, WMT13)
     data: list[Preference] = []
     for name in recipe.train:
-        for rankings in all_pairs(collection, name):
+        for rankings in read_rankings(collection, name):
             data += drop_shared(rankings, [*dev, *others])
     return Pairwise.train_seeds(
         data, dev=[p for rankings in dev for p in rankings], seeds=recipe.seeds,
@@ -70,18 +70,14 @@ def train(collection: Collection, recipe: Recipe) -> list[Pairwise]:
     )  # fmt: skip
 
 
-def all_pairs(collection: Collection, name: str) -> list[RankingSet]:
-    """The rankings of a set into English."""
-    pairs = [lp for lp in collection.find(name).lps if lp.endswith("-en")]
-    return [collection.rankings(name, lp) for lp in pairs]
-
-
-def held_out(collection: Collection, name: str) -> list[RankingSet]:
-    """The comparisons that choices are made on."""
+def held_out_sets(collection: Collection, name: str) -> list[RankingSet]:
+    """The comparisons that choices are made on; of rankings in UNSEEN without ties."""
     if name in UNSEEN:
-        sets = _unseen(collection, name, UNSEEN[name])
+        judged = read_judgements(collection, UNSEEN[name])
+        ranked = [collection.rankings(name, judgements.lp) for judgements in judged]
+        sets = [keep_shared(rankings, judged).drop_ties() for rankings in ranked]
     else:
-        sets = all_pairs(collection, name)
+        sets = read_rankings(collection, name)
     return sample_comparisons(sets, DEV_SIZE, np.random.default_rng(DEV_SEED))
 
 
@@ -100,14 +96,6 @@ def sample_comparisons(
         for rankings, rows, start in zip(sets, parts, starts, strict=True)
         if len(rows)
     ]
-
-
-def _unseen(collection: Collection, name: str, assessed: str) -> list[RankingSet]:
-    """The comparisons on segments that were assessed too, ties left out."""
-    pairs = [lp for lp in collection.find(assessed).lps if lp.endswith("-en")]
-    judged = [collection.judgements(assessed, lp) for lp in pairs]
-    sets = [collection.rankings(name, lp) for lp in pairs]
-    return [keep_shared(rankings, judged).drop_ties() for rankings in sets]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ class Names(Mapping[str, str]):
     @property
     def plugins(self) -> Mapping[str, tuple[EntryPoint, ...]]:
         """What other packages register under names that are not built in."""
-        registered = _registered(self.group, tuple(sys.path))
+        registered = _entries_of(self.group, tuple(sys.path))
         return {name: found for name, found in registered.items() if name not in self.builtin}
 
     def __getitem__(self, name: str) -> str:
@@ -46,7 +46,7 @@ class Names(Mapping[str, str]):
 
 
 @lru_cache(maxsize=16)
-def _registered(group: str, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ...]]:
+def _entries_of(group: str, path: tuple[str, ...]) -> dict[str, tuple[EntryPoint, ...]]:
     """The entries of a group by name; read once for a search path."""
     found: dict[str, tuple[EntryPoint, ...]] = {}
     for entry in sorted(entry_points(group=group), key=lambda e: (e.name, package_of(e))):

@@ -29,12 +29,12 @@ from tertium.plugins import Names, load_plugin
 METRICS = Names("tertium.metrics", {
     "bertr": "tertium.metrics.embedding.bertr:BERTR",
     "bertscore": "tertium.metrics.embedding.bertscore:BERTScore",
-    "bilstm": "tertium.metrics.heads.bilstm:BiLSTM",
-    "bilstm-attention": "tertium.metrics.heads.attention:BiLSTMAttention",
+    "bilstm": "tertium.metrics.heads.metric:BiLSTM",
+    "bilstm-attention": "tertium.metrics.heads.metric:BiLSTMAttention",
     "bleu": "tertium.metrics.lexical.bleu:BLEU",
     "bleu-r": "tertium.metrics.regression.regressions:BLEUR",
     "chrf": "tertium.metrics.lexical.chrf:ChrF",
-    "esim": "tertium.metrics.heads.esim:ESIM",
+    "esim": "tertium.metrics.heads.metric:ESIM",
     "meteor": "tertium.metrics.lexical.meteor:METEOR",
     "meteor-r": "tertium.metrics.regression.regressions:METEORR",
     "mt-r": "tertium.metrics.regression.regressions:MTR",
@@ -181,13 +181,13 @@ def print_spec(name: str, value: Any) -> str:
     """The shortest spec that rebuilds a dataclass: its name and the fields that are not default."""
     types_of = _field_types(type(value))
     parts = [
-        f"{key}={_quote(_told_from_none(current, types_of[key]) + print_value(current))}"
+        f"{key}={_quote(_escape(current, types_of[key]) + print_value(current))}"
         for key, current in non_default_fields(value)
     ]
     return f"{name}:{','.join(parts)}" if parts else name
 
 
-def _told_from_none(value: Any, kind: Any) -> str:
+def _escape(value: Any, kind: Any) -> str:
     """The backslash before a text "none" in a field that may be None."""
     optional = type(None) in typing.get_args(kind)
     return "\\" if optional and isinstance(value, str) and _NONE.fullmatch(value) else ""

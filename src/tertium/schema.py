@@ -156,7 +156,7 @@ def _conform(value: Any, kind: Any, place: Place) -> Any:
     if kind is Any:
         return value
     if origin is Annotated:
-        return _ruled(_conform(value, args[0], place), args, place)
+        return _check_rules(_conform(value, args[0], place), args, place)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         fields = _entries(value, _fields(kind), place)
         return construct(kind, fields, place.file, place.key)
@@ -190,7 +190,7 @@ def _plain(value: Any, kind: type, place: Place) -> Any:
     return value
 
 
-def _ruled(value: Any, args: tuple[Any, ...], place: Place) -> Any:
+def _check_rules(value: Any, args: tuple[Any, ...], place: Place) -> Any:
     for rule in args[1:]:
         if isinstance(rule, Rule) and not rule.holds(value):
             place.refuse(value, rule.says)

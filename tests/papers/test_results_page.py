@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from papers.ledger import Ledger, way_of
 from papers.overview import SEEN
-from papers.pictures import published_against_measured, write_picture
+from papers.pictures import write_agreement, write_picture
 from papers.table import Figure, MeasuredRow, Outcome, PaperTable, Row, measure
 
 from papers import page, tables_of
@@ -192,10 +192,10 @@ def test_learning_curves_and_ablations_are_drawn(
 
 def test_published_is_drawn_against_measured(tmp_path: Path) -> None:
     outcomes = [outcome_of("mathur2019", "3", tmp_path / "kept", 0.9)]
-    assert published_against_measured(outcomes, tmp_path / "all.svg")
+    assert write_agreement(outcomes, tmp_path / "all.svg")
     assert "mathur2019" in (tmp_path / "all.svg").read_text()
     empty = Ledger(tmp_path / "nothing").outcome(outcomes[0].table)
-    assert not published_against_measured([empty], tmp_path / "none.svg")
+    assert not write_agreement([empty], tmp_path / "none.svg")
     assert not write_picture(empty, tmp_path / "none.svg")
 
 

@@ -71,7 +71,7 @@ def load_in_precision(specs: Iterable[str], precision: str | None) -> list[Metri
 
 
 def _in_precision(metric: Metric, precision: str) -> Metric:
-    return _changed(metric, precision=precision) if _has(metric, "precision") else metric
+    return _replace(metric, precision=precision) if _has(metric, "precision") else metric
 
 
 def _in_languages(metrics: list[Metric], args: argparse.Namespace) -> list[Metric]:
@@ -85,7 +85,7 @@ def _in_languages(metrics: list[Metric], args: argparse.Namespace) -> list[Metri
         if code not in CODES:
             raise UsageError(f"{code!r} is no language code of ISO 639-1 such as de")
     return [
-        _changed(metric, lp="-".join(pair))
+        _replace(metric, lp="-".join(pair))
         if _has(metric, "lp") and not getattr(metric, "lp", "")
         else metric
         for metric in metrics
@@ -96,7 +96,7 @@ def _has(metric: Metric, field: str) -> bool:
     return any(known.name == field for known in dataclasses.fields(metric))  # type: ignore[arg-type]
 
 
-def _changed(metric: Metric, **fields: str) -> Metric:
+def _replace(metric: Metric, **fields: str) -> Metric:
     return dataclasses.replace(metric, **fields)  # type: ignore[type-var]
 
 

@@ -48,7 +48,7 @@ class EvaluationModule:
         """The scores of what is given here, or was added before."""
         given = {**self._rows, **arguments}
         self._rows = {}
-        for key in _required(self._compute):
+        for key in _required_arguments(self._compute):
             if given.get(key) is None:
                 raise UsageError(f"{self.name}: no {key}; give {key}=[...]")
         check_texts(given["predictions"], "predictions", "prediction")
@@ -172,7 +172,7 @@ def _streams(predictions: Sequence[str], references: Sequence[Any]) -> list[list
     return [list(stream) for stream in zip(*rows, strict=True)]
 
 
-def _required(compute: Compute) -> list[str]:
+def _required_arguments(compute: Compute) -> list[str]:
     """The arguments that a module cannot do without."""
     parameters = inspect.signature(compute).parameters.values()
     kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)

@@ -43,7 +43,7 @@ class Interval:
 def bootstrap(scores: Sequence[Scores], *, resamples: int = 1000, seed: int = 12345) -> FloatArray:
     """Scores of bootstrap samples, (len(scores), resamples); all see the same samples."""
     size = _check(scores, resamples)
-    return _resampled(scores, _bootstrap_weights(size, resamples, seed), resamples, "bootstrap")
+    return _resample(scores, _bootstrap_weights(size, resamples, seed), resamples, "bootstrap")
 
 
 def interval(samples: FloatArray) -> Interval:
@@ -129,7 +129,7 @@ def _check(scores: Sequence[Scores], resamples: int) -> int:
     return sizes.pop()
 
 
-def _resampled(
+def _resample(
     scores: Sequence[Scores], weights: Iterator[FloatArray], count: int, what: str
 ) -> FloatArray:
     sums = _weighted_sums(scores, weights, count, what)

@@ -41,8 +41,8 @@ def card_text(title: str, checkpoint: Checkpoint) -> str:
         kind=checkpoint.kind,
         name=checkpoint.name,
         command="rank" if checkpoint.kind == "ranker" else "score",
-        settings=_listed(checkpoint.config),
-        data=_listed(checkpoint.training),
+        settings=_bullets(checkpoint.config),
+        data=_bullets(checkpoint.training),
         encoders="\n\nIt reads vectors of encoders that are not part of it:\n"
         + "\n".join(encoders) if encoders else "",
     )  # fmt: skip
@@ -55,10 +55,10 @@ def write_card(folder: Path, title: str, checkpoint: Checkpoint) -> None:
         write_text(file, card_text(title, checkpoint))
 
 
-def _listed(values: Mapping[str, Any]) -> str:
+def _bullets(values: Mapping[str, Any]) -> str:
     """Settings as a list, what is too long to read left to `config.json`.
 
-    >>> print(_listed({"hidden": 300, "data": {"mine": 12}}))
+    >>> print(_bullets({"hidden": 300, "data": {"mine": 12}}))
     - hidden: 300
     - data: mine 12
     """

@@ -79,10 +79,10 @@ class Checkpoint:
 
 def halve(arrays: Mapping[str, Array]) -> dict[str, Array]:
     """Arrays of single precision rounded to half, as they are to be stored and computed with."""
-    return {name: _rounded(array) for name, array in arrays.items()}
+    return {name: _round_to_half(array) for name, array in arrays.items()}
 
 
-def _rounded(array: Array) -> Array:
+def _round_to_half(array: Array) -> Array:
     if array.dtype != np.float32:
         return array
     if not np.abs(array).max(initial=0) <= np.finfo(np.float16).max:  # nor is NaN

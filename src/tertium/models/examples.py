@@ -116,10 +116,10 @@ def sides_of(against: str) -> Sides:
     return lambda segment: [(r,) for r in segment.references]
 
 
-def texts_read(segments: Iterable[Segment], against: str) -> list[str]:
+def distinct_texts(segments: Iterable[Segment], against: str) -> list[str]:
     """The distinct texts that comparisons of segments are made of.
 
-    >>> texts_read([Segment("a", "A", ("x", "y")), Segment("b", "A", ("x",))], "reference")
+    >>> distinct_texts([Segment("a", "A", ("x", "y")), Segment("b", "A", ("x",))], "reference")
     ['a', 'x', 'y', 'b']
     """
     sides = sides_of(against)
@@ -178,10 +178,10 @@ def compared_pairs(sets: Iterable[RankingSet], sides: Sides, table: TextTable) -
             winner, loser = (left, right) if verdict > 0.5 else (right, left)
             better += rows[winner]
             worse += rows[loser]
-    return _compared(list(places), np.array(better, np.int64), np.array(worse, np.int64))
+    return _merge_comparisons(list(places), np.array(better, np.int64), np.array(worse, np.int64))
 
 
-def _compared(
+def _merge_comparisons(
     keys: Sequence[tuple[int, int, tuple[int, ...]]], better: IntArray, worse: IntArray
 ) -> Compared:
     """Number items anew in order, and merge comparisons that were made more than once."""

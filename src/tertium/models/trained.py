@@ -230,7 +230,7 @@ class Trained(EqualByWeights):
             read_declared(cls.stored or cls.settings, checkpoint, where)
         return construct(cls, {**fields, "model": str(folder)}, file, f"config.{SETTINGS}")
 
-    def frozen(self, name: str, **how: Any) -> Encoder:
+    def load_frozen(self, name: str, **how: Any) -> Encoder:
         """The encoder of a name; refused where its weights are not those of training."""
         encoder = load_encoder(name, **how)
         check_encoder(name, self.checkpoint.encoders.get(name, ""), encoder.weights_hash)

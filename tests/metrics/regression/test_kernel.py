@@ -11,7 +11,7 @@ from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.metrics.regression.kernel import (
     Grid,
     Setting,
-    matched,
+    match_vectors,
     predict,
     rbf,
     search,
@@ -104,4 +104,4 @@ def test_without_scikit_learn_training_says_what_to_install(
 
 def test_matching() -> None:
     left, right = np.array([[1.0, -2.0]]), np.array([[3.0, 4.0]])
-    assert matched(left, right).tolist() == [[1, -2, 3, 4, 3, -8, 2, 6]]
+    assert match_vectors(left, right).tolist() == [[1, -2, 3, 4, 3, -8, 2, 6]]

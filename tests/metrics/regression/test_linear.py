@@ -13,10 +13,10 @@ from tertium.metrics.regression.linear import (
     LinearModel,
     Prior,
     choose_strength,
+    deviating_share,
     fit,
     held_out_strength,
     minimise,
-    seen,
 )
 
 
@@ -70,7 +70,7 @@ def test_a_rare_feature_has_to_earn_its_weight() -> None:
     rarely = np.zeros(200)
     rarely[:4] = 1.0
     features = np.column_stack([often, rarely])
-    np.testing.assert_allclose(seen(features), [1.0, 0.02])
+    np.testing.assert_allclose(deviating_share(features), [1.0, 0.02])
     z = (features - features.mean(axis=0)) / features.std(axis=0)
     model = fit("ab", features, z @ [1.0, 1.0], strengths=(0.1,))
     shrunk = z.T @ z / 200 + 0.1 * np.diag([1.0, 50.0])

@@ -14,7 +14,7 @@ from tertium.encoders import Encoder
 from tertium.encoders.encoder import OPAQUE
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.metrics.base.references import Over
-from tertium.models.examples import texts_read
+from tertium.models.examples import distinct_texts
 from tertium.models.trained import Trained
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
@@ -65,11 +65,11 @@ class ComparingMetric(Trainable):
         needed: frozenset[str] = self.config.needs
         return needed
 
-    def frozen(self, name: str, **how: Any) -> Encoder:
-        return super().frozen(name, precision=self.precision, long=self.long, **how)
+    def load_frozen(self, name: str, **how: Any) -> Encoder:
+        return super().load_frozen(name, precision=self.precision, long=self.long, **how)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        texts = texts_read(segments, self.config.against)
+        texts = distinct_texts(segments, self.config.against)
         counts = {
             "truncated text": self.count_truncated(segments),
             OPAQUE: max(encoder.opaque(texts) for encoder in self.encoders),
@@ -78,7 +78,7 @@ class ComparingMetric(Trainable):
 
     def count_truncated(self, segments: Sequence[Segment]) -> int:
         """How many distinct texts are cut; of several encoders, by the one that cuts most."""
-        texts = texts_read(segments, self.config.against)
+        texts = distinct_texts(segments, self.config.against)
         return max(encoder.count_truncated(texts) for encoder in self.encoders)
 
     @property

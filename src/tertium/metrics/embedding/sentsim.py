@@ -100,14 +100,14 @@ class SentSim(EmbeddingMetric):
         if self.normalise == "corpus":
             near, far = self._extremes(values)
         else:
-            near, far = np.array(self.edge(True)), np.array(self._stored(encoder, side))
+            near, far = np.array(self.edge(True)), np.array(self._bounds(encoder, side))
         span = np.where(near == far, 1.0, near - far)
         similarities = np.where(near == far, 0.5, (values - far) / span)
         grown = np.exp(similarities) if self.combine == "exponential" else similarities
         weights = np.array([self.sentence_weight, self.token_weight])
         return np.column_stack([(grown * weights).sum(axis=1), similarities])
 
-    def _stored(self, encoder: Encoder, side: Side) -> tuple[float, float]:
+    def _bounds(self, encoder: Encoder, side: Side) -> tuple[float, float]:
         token = self.token if self.token == "wmd" else self.measure
         return bound(encoder.name, side, self.sentence), bound(encoder.name, side, token)
 

@@ -137,11 +137,11 @@ def sinkhorn(
         if number % 5 == 0 and np.abs(v * reached - b).sum() < tolerance:
             break
         v = b / reached
-    plan = _completed(u[:, None] * kernel * v, a, b)
+    plan = _complete(u[:, None] * kernel * v, a, b)
     return Transport(cost=float((plan * costs).sum()), plan=plan)
 
 
-def _completed(plan: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
+def _complete(plan: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
     """A plan that almost meets both weights, with what is missing moved evenly."""
     plan = plan * np.minimum(1, left / plan.sum(axis=1))[:, None]
     plan *= np.minimum(1, right / plan.sum(axis=0))

@@ -207,9 +207,9 @@ class ESIMNetwork(PairNetwork):
             (other, to_hypothesis @ hypothesis.values[..., :seen]),
             (hypothesis, to_other @ other.values[..., :seen]),
         )
-        return torch.cat([pool(self._composed(own, shown)) for own, shown in sides], dim=-1)
+        return torch.cat([pool(self._compose_side(own, shown)) for own, shown in sides], dim=-1)
 
-    def _composed(self, own: Sequences, seen: Tensor) -> Sequences:
+    def _compose_side(self, own: Sequences, seen: Tensor) -> Sequences:
         """The second BiLSTM over a side, (pairs, tokens, 4h), and what it sees of the other,
         (pairs, tokens, 3h)."""
         half = self.shape.hidden

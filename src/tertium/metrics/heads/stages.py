@@ -135,11 +135,11 @@ class _Keeper:
         if self.folder is not None:
             write_log(self.folder / LOG, self.log)
             if epoch.best:
-                write_checkpoint(self.folder, self.made())
+                write_checkpoint(self.folder, self.checkpoint())
         if self.lesson.on_epoch is not None:
             self.lesson.on_epoch(epoch)
 
-    def made(self) -> Checkpoint:
+    def checkpoint(self) -> Checkpoint:
         """The network as it stands."""
         weights = self.network.state_dict()
         arrays = {name: tensor.detach().cpu().numpy().copy() for name, tensor in weights.items()}
@@ -157,7 +157,7 @@ class _Keeper:
         )
 
     def finish(self) -> Checkpoint:
-        checkpoint = self.made()
+        checkpoint = self.checkpoint()
         if self.folder is not None:
             write_checkpoint(self.folder, checkpoint)
             (self.folder / SNAPSHOT).unlink(missing_ok=True)

@@ -60,7 +60,7 @@ class Inputs(NamedTuple):
     z: Array
     psi: Array
 
-    def swapped(self) -> Inputs:
+    def swap(self) -> Inputs:
         """The same pairs, each in the other order."""
         d, k = self.z.shape[-1] // 3, self.psi.shape[-1] // 2
         z = [self.z[..., d : 2 * d], self.z[..., :d], self.z[..., 2 * d :]]
@@ -205,7 +205,7 @@ def cost_of(
     if cost == "logistic":
         likely = np.clip(np.where(verdicts > 0.5, s, 1 - s), 1e-12, None)
         return float(-np.log(likely).mean()) + penalty
-    margin = s - forward(weights, inputs.swapped(), hidden)[1]
+    margin = s - forward(weights, inputs.swap(), hidden)[1]
     step = _sigmoid(np.float32(GAMMA) * margin)
     costs = verdicts * (1 - step) + (1 - verdicts) * step + np.exp(-BETA / 2 * margin**2)
     return float(costs.mean()) + penalty
@@ -230,7 +230,7 @@ def _kendall_gradient(
     weights: Weights, inputs: Inputs, verdicts: Array, hidden: int
 ) -> Weights:
     """Both orders of each pair go through the network, and back."""
-    other = inputs.swapped()
+    other = inputs.swap()
     seen, s = forward(weights, inputs, hidden)
     seen_other, s_other = forward(weights, other, hidden)
     margin = s - s_other

@@ -137,14 +137,14 @@ class Pairwise(Trained, Ranker):
             )
         _warn_of_others(checkpoint, where)
         for encoder in checkpoint.encoders:
-            self.frozen(encoder)
+            self.load_frozen(encoder)
         return model
 
     def prefer_rows(
         self, segments: Sequence[Segment], left: IntArray, right: IntArray
     ) -> FloatArray:
         parts, owner = single(segments)
-        first, second, pair = _spread(owner, len(segments), left, right)
+        first, second, pair = _pair_parts(owner, len(segments), left, right)
         network = self.trained.network
         chances = network.prefer(self.inputs(parts), first, second).astype(np.float64)
         counts = np.bincount(pair, minlength=len(left))
@@ -331,7 +331,7 @@ def _comparisons(
     )
 
 
-def _spread(
+def _pair_parts(
     owner: IntArray, count: int, left: IntArray, right: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Pairs of segments to pairs of parts with the same reference, and the pair each belongs to."""

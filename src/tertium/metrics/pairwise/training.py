@@ -169,7 +169,7 @@ def _train_by(
 ) -> list[Learned]:
     """Go on until no network had a better tau for as long as the options say."""
     best, waited = list(before), [0] * len(before)
-    weights = _stacked([learned.network for learned in before])
+    weights = _stack([learned.network for learned in before])
     optimiser = Adagrad(weights, options.rate_of(cost))
     with task(f"training ({cost})", total=options.epochs) as advance:
         for _ in range(options.epochs):
@@ -178,7 +178,7 @@ def _train_by(
                 if options.patience and waited[n] >= options.patience:
                     continue
                 own = Weights(weights.inner[n].copy(), weights.outer[n].copy())
-                best[n] = _better(learned, replace(learned.network, weights=own), held_out)
+                best[n] = _choose_epoch(learned, replace(learned.network, weights=own), held_out)
                 waited[n] = 0 if best[n].tau > learned.tau else waited[n] + 1
             advance(1)
             if options.patience and min(waited) >= options.patience:
@@ -186,7 +186,7 @@ def _train_by(
     return best
 
 
-def _better(learned: Learned, network: PairwiseNetwork, held_out: Comparisons) -> Learned:
+def _choose_epoch(learned: Learned, network: PairwiseNetwork, held_out: Comparisons) -> Learned:
     """What is kept after another epoch: its network if its tau is not lower."""
     tau = held_out.tau(network)
     history = (*learned.history, tau)
@@ -195,7 +195,7 @@ def _better(learned: Learned, network: PairwiseNetwork, held_out: Comparisons) -
     return Learned(network=network, tau=tau, epoch=len(history), history=history)
 
 
-def _stacked(networks: Sequence[PairwiseNetwork]) -> Weights:
+def _stack(networks: Sequence[PairwiseNetwork]) -> Weights:
     """The weights of several networks side by side, `inner` (s, 3d + 1, 3h), `outer` (s, m)."""
     return Weights(
         np.stack([n.weights.inner for n in networks]), np.stack([n.weights.outer for n in networks])
@@ -212,7 +212,7 @@ def _epoch(
     generators: Sequence[np.random.Generator],
 ) -> None:
     """Change the weights of all networks: each sees every comparison once, in its own order."""
-    shown = [_shuffled(data, options, generator) for generator in generators]
+    shown = [_shuffle(data, options, generator) for generator in generators]
     size = BLOCK - BLOCK % options.batch_size or options.batch_size
     for start in range(0, len(data), size):
         block = slice(start, start + size)
@@ -226,7 +226,7 @@ def _epoch(
             optimiser.step(weights, gradient)
 
 
-def _shuffled(
+def _shuffle(
     data: Comparisons, options: PairwiseOptions, generator: np.random.Generator
 ) -> tuple[IntArray, IntArray, Array]:
     """All comparisons in a random order, as given or each in a random order of its two sides."""

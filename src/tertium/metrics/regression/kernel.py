@@ -195,10 +195,10 @@ def r_squared(predicted: FloatArray, targets: FloatArray) -> float:
     return math.nan if spread == 0 else 1.0 - float(((targets - predicted) ** 2).sum()) / spread
 
 
-def matched(left: FloatArray, right: FloatArray) -> FloatArray:
+def match_vectors(left: FloatArray, right: FloatArray) -> FloatArray:
     """[l; r; l*r; |l-r|] of sentence vectors, (n, d) each -> (n, 4d).
 
-    >>> matched(np.array([[1.0]]), np.array([[3.0]]))
+    >>> match_vectors(np.array([[1.0]]), np.array([[3.0]]))
     array([[1., 3., 3., 2.]])
     """
     return np.hstack([left, right, left * right, np.abs(left - right)])

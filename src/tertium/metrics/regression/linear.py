@@ -198,7 +198,7 @@ def _solve(
     mean, scale = _standards(features)
     z = (features - mean) / scale
     products, moments = z.T @ z / len(z), z.T @ (targets - targets.mean()) / len(z)
-    penalty = np.diag(crowding(prior.families) / seen(features))
+    penalty = np.diag(crowding(prior.families) / deviating_share(features))
     signs = np.array(prior.signs or (0,) * len(moments), dtype=np.float64)
     return [minimise(products + strength * penalty, moments, signs) for strength in strengths]
 
@@ -216,10 +216,10 @@ def crowding(families: Sequence[str]) -> FloatArray:
     return crowded
 
 
-def seen(features: FloatArray) -> FloatArray:
+def deviating_share(features: FloatArray) -> FloatArray:
     """The share of rows in which each feature differs from its median, at least one, (k,).
 
-    >>> seen(np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0], [5.0, 4.0]]))
+    >>> deviating_share(np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0], [5.0, 4.0]]))
     array([0.25, 1.  ])
     """
     shares: FloatArray = (features != np.median(features, axis=0)).mean(axis=0)

@@ -138,7 +138,7 @@ class Regression(Trainable):
                 f"{len(names)} of {self.spec}: train it again"
             )
         for encoder in self.checkpoint.encoders:
-            self.frozen(encoder)
+            self.load_frozen(encoder)
         return found
 
     @property

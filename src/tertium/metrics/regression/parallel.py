@@ -33,7 +33,7 @@ def rows_of(featurizer: Featurizer, segments: Sequence[Segment], label: str = ""
     Rows of earlier calls are remembered, so that several metrics and training runs share them.
     Segments with one reference stay together, so that it is analysed in one process.
     """
-    known = _remembered(featurizer)
+    known = _memory(featurizer)
     missing = sorted(set(segments) - known.keys(), key=lambda s: (s.references, s.hypothesis))
     if len(known) + len(missing) > REMEMBERED:
         fresh = {s: known[s] for s in set(segments) & known.keys()}
@@ -49,7 +49,7 @@ def rows_of(featurizer: Featurizer, segments: Sequence[Segment], label: str = ""
 
 
 @lru_cache(maxsize=16)
-def _remembered(featurizer: Featurizer) -> dict[Segment, FloatArray]:
+def _memory(featurizer: Featurizer) -> dict[Segment, FloatArray]:
     return {}
 
 

@@ -43,7 +43,7 @@ def explain(metric: Regression, segment: Segment) -> Explanation:
     entailment: EntailmentFeatures | None = getattr(metric, "entailment", None)
     pairs = entailment.pairs([chosen])[0] if entailment else None
     groups = [metric.family(name) for name in linear.names]
-    fired = _fired(entailment, pairs)
+    fired = _firing_sentences(entailment, pairs)
     parts = _contributions(linear.names, groups, rows[best], difference, fired)
     said_of = linear.predict(np.vstack([rows[best], perfect[0]]))
     if beyond := float((scores[best] - said_of[0]) - (limits[best] - said_of[1])):
@@ -91,7 +91,7 @@ def _sum_groups(parts: Sequence[Contribution]) -> dict[str, float]:
     return totals
 
 
-def _fired(
+def _firing_sentences(
     entailment: EntailmentFeatures | None, pairs: tuple[Pair, Pair] | None
 ) -> dict[str, tuple[str, ...]]:
     """The sentences of every feature that fired, by column."""

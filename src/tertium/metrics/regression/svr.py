@@ -112,7 +112,7 @@ class SVR(ComparingMetric):
 
     @property
     def encoders(self) -> tuple[Encoder, ...]:
-        return tuple(self.frozen(name) for name in self.config.encoders)
+        return tuple(self.load_frozen(name) for name in self.config.encoders)
 
     @property
     def arrays(self) -> Mapping[str, Any]:
@@ -200,4 +200,4 @@ def features(vectors: Any) -> FloatArray:
     """The four matchings of a hypothesis with each side, (m, 1 + sides, d) -> (m, 4 sides d)."""
     hypothesis = vectors[:, 0]
     others = [vectors[:, side] for side in range(1, vectors.shape[1])]
-    return np.hstack([svr.matched(hypothesis, other) for other in others])
+    return np.hstack([svr.match_vectors(hypothesis, other) for other in others])

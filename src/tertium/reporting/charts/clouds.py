@@ -105,7 +105,7 @@ def darkest(x: FloatArray, y: FloatArray) -> int:
     known = np.isfinite(x) & np.isfinite(y)
     if known.sum() <= DOTS:
         return 0
-    counts, _, _ = _counted(x[known], y[known], bounds(x[known]), bounds(y[known]))
+    counts, _, _ = _count_cells(x[known], y[known], bounds(x[known]), bounds(y[known]))
     return int(counts.max())
 
 
@@ -127,10 +127,10 @@ def outermost(x: FloatArray, y: FloatArray) -> list[int]:
     return [int(rows[n]) for n in np.argsort(-far, kind="stable")[:OUTERMOST]]
 
 
-def shown_pair(x: float, y: float) -> str:
+def format_pair(x: float, y: float) -> str:
     """Two numbers of a translation.
 
-    >>> shown_pair(12.345, 45)
+    >>> format_pair(12.345, 45)
     '12.3 / 45'
     """
     return f"{x:.3g} / {y:.3g}"
@@ -165,14 +165,14 @@ def _dots(
     a: FloatArray, b: FloatArray, rows: IntArray, plot: Panel, label: Callable[[int], str]
 ) -> list[Markup]:
     dots = [
-        element("circle", element("title", f"{label(int(row))}: {shown_pair(x, y)}"),
+        element("circle", element("title", f"{label(int(row))}: {format_pair(x, y)}"),
                 cx=plot.x(float(x)), cy=plot.y(float(y)), r=3, data_row=int(row))
         for x, y, row in zip(a, b, rows, strict=True)
     ]  # fmt: skip
     return [element("g", *dots, class_="dots")]
 
 
-def _counted(
+def _count_cells(
     a: FloatArray, b: FloatArray, x: tuple[float, float], y: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """How many translations each cell holds, and its edges; what lies beyond counts at the edge."""
@@ -183,7 +183,7 @@ def _counted(
 def _shades(a: FloatArray, b: FloatArray, plot: Panel) -> list[Markup]:
     """Cells shaded by how many translations they hold, one path for each step of darkness."""
     x, y = (plot.x.low, plot.x.high), (plot.y.low, plot.y.high)
-    counts, xs, ys = _counted(a, b, x, y)
+    counts, xs, ys = _count_cells(a, b, x, y)
     wide = plot.x(float(xs[1])) - plot.x(float(xs[0]))
     high = plot.y(float(ys[0])) - plot.y(float(ys[1]))
     # Steps on a log scale: a cell of one is still seen beside a cell of a thousand.

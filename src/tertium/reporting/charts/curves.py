@@ -122,7 +122,7 @@ def line_names(
     """
     parts = []
     ordered = sorted(ends)
-    places = apart([y for y, _ in ordered], plot.y.start)
+    places = space_out([y for y, _ in ordered], plot.y.start)
     for (_, n), y in zip(ordered, places, strict=True):
         parts.append(mark(plot.x.end + 10, y, n, names[n]))
         parts.append(
@@ -132,10 +132,10 @@ def line_names(
     return parts
 
 
-def apart(places: Sequence[float], last: float) -> list[float]:
+def space_out(places: Sequence[float], last: float) -> list[float]:
     """Ascending places moved so that they are a line apart, none beyond the last.
 
-    >>> apart([10, 12, 50, 51], 58)
+    >>> space_out([10, 12, 50, 51], 58)
     [10, 23.0, 45.0, 58]
     """
     moved: list[float] = []

@@ -243,7 +243,7 @@ def display_names(metrics: Sequence[str], about: Sequence[About]) -> dict[str, s
     return {m: n if names.count(n) == 1 else m for m, n in zip(metrics, names, strict=True)}
 
 
-def turned_back(values: FloatArray, metric: str, about: Sequence[About]) -> FloatArray:
+def own_scores(values: FloatArray, metric: str, about: Sequence[About]) -> FloatArray:
     """A metric's own scores, from those of which higher is better."""
     down = any(entry.spec == metric and not entry.higher_is_better for entry in about)
     return -values if down else values
@@ -255,7 +255,7 @@ def _judged_column(about: Sequence[About], metric: str, values: FloatArray) -> C
     return Column(
         spec=metric,
         name=known.name,
-        values=turned_back(values, metric, about),
+        values=own_scores(values, metric, about),
         higher_is_better=known.higher_is_better,
         decimals=known.decimals,
     )

@@ -21,7 +21,7 @@ from tertium.reporting.page.grid import (
     grid_of_evaluation,
     grid_of_judged,
     metric_names,
-    turned_back,
+    own_scores,
 )
 from tertium.reporting.page.page import Report
 from tertium.reporting.tables.agreements import agreement_findings, agreement_table, words_of_test
@@ -81,7 +81,7 @@ def agreement_report(
     """
     names = display_names(results.metrics, about)
     about = [replace(entry, name=names.get(entry.spec, entry.name)) for entry in about]
-    results = _named(results, names)
+    results = _rename_metrics(results, names)
     statistics = dict.fromkeys((t.task.statistic, t.task.level, t.task.by) for t in results.tasks)
     tables = []
     for kind in statistics:
@@ -99,7 +99,7 @@ def agreement_report(
     )
 
 
-def _named(results: Results, names: Mapping[str, str]) -> Results:
+def _rename_metrics(results: Results, names: Mapping[str, str]) -> Results:
     """The same results with metrics under the names that a page shows."""
     metrics = tuple(names[metric] for metric in results.metrics)
     return replace(
@@ -110,7 +110,7 @@ def _named(results: Results, names: Mapping[str, str]) -> Results:
 def _shown_set(judged: JudgedSet, names: Mapping[str, str], about: Sequence[About]) -> JudgedSet:
     """The same set with the metrics' own names and scores, whichever way they go."""
     totals = [
-        turned_back(scores, metric, about)
+        own_scores(scores, metric, about)
         for metric, scores in zip(judged.metrics, judged.system_scores, strict=True)
     ]
     return replace(

@@ -171,7 +171,7 @@ def _notes(results: Results, intervals: bool) -> list[str]:
                 f"two or more judged {first.level}s to which people gave different scores"
             )
         elif result.agreement.undefined.any():
-            notes.append(_undefined(result))
+            notes.append(_undefined_note(result))
     return notes
 
 
@@ -206,7 +206,7 @@ def _sure(figures: Figures) -> str:
     return f", not significantly better than {', '.join(beside)}"
 
 
-def _undefined(result: TaskResult) -> str:
+def _undefined_note(result: TaskResult) -> str:
     counts = result.agreement.undefined
     listed = [f"{m} {int(c)}" for m, c in zip(result.metrics, counts, strict=True) if c]
     shown = ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")

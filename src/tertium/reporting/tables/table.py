@@ -131,10 +131,10 @@ def _layout(
         if len(parts[-1]) > 1 and _total([least[m] for m in (*parts[-1], *unit)]) > width:
             parts.append([0])
         parts[-1].extend(unit)
-    return [_fitted({n: natural[n] for n in part}, least, width) for part in parts]
+    return [_fit_widths({n: natural[n] for n in part}, least, width) for part in parts]
 
 
-def _fitted(widths: dict[int, int], least: Mapping[int, int], width: int) -> dict[int, int]:
+def _fit_widths(widths: dict[int, int], least: Mapping[int, int], width: int) -> dict[int, int]:
     """The widths with the widest texts made narrower until the whole fits, or nothing can give."""
     fitted = dict(widths)
     while _total(fitted.values()) > width:

@@ -64,7 +64,7 @@ def order(pair: Pair) -> float:
     return sum(0 <= step <= 2 for step in steps) / len(steps) if steps else float(len(pair.h) < 2)
 
 
-def shared(pair: Pair) -> float:
+def shared_share(pair: Pair) -> float:
     """The share of content nodes that must share their premise node with another."""
     return sum(pair.takers[j] > 1 for _, j in pair.contents) / pair.size
 
@@ -77,5 +77,7 @@ FEATURES = (
     Quality("alignment.identical", identical, "{value:.0%} of {side}'s words are on both sides"),
     Quality("alignment.edges", edges, "{value:.0%} of {side}'s relations hold on both sides"),
     Quality("alignment.order", order, "{value:.0%} of {side}'s words keep their order"),
-    Quality("alignment.shared", shared, "{value:.0%} of {side}'s words share a partner", False),
+    Quality(
+        "alignment.shared", shared_share, "{value:.0%} of {side}'s words share a partner", False
+    ),
 )

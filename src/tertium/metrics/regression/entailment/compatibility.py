@@ -90,13 +90,13 @@ def _negations(pair: Pair) -> list[Match]:
     return [(i, NOTHING) for i in own[len(other) :]]
 
 
-def _licensed(pair: Pair) -> list[Match]:
+def _sound_changes(pair: Pair) -> list[Match]:
     """A more general word where generalising is sound, a more special one under negation."""
-    return [(i, j) for i, j in pair.related("hypernym", "hyponym") if _is_sound(pair, i)]
+    return [(i, j) for i, j in pair.matches_by("hypernym", "hyponym") if _is_sound(pair, i)]
 
 
-def _unlicensed(pair: Pair) -> list[Match]:
-    return [(i, j) for i, j in pair.related("hypernym", "hyponym") if not _is_sound(pair, i)]
+def _unsound_changes(pair: Pair) -> list[Match]:
+    return [(i, j) for i, j in pair.matches_by("hypernym", "hyponym") if not _is_sound(pair, i)]
 
 
 def _is_sound(pair: Pair, i: int) -> bool:
@@ -105,20 +105,20 @@ def _is_sound(pair: Pair, i: int) -> bool:
     return general != pair.h_marks[i].downward
 
 
-def _weaker(h: Marks, p: Marks) -> bool:
+def _is_weaker(h: Marks, p: Marks) -> bool:
     if not (h.quantifier and p.quantifier):
         return False
     return 0 < _RANK[h.quantifier] < _RANK[p.quantifier]
 
 
-def _opposed(h: Marks, p: Marks) -> bool:
+def _is_opposed(h: Marks, p: Marks) -> bool:
     return bool(h.quantifier and p.quantifier) and (h.quantifier == "none") != (
         p.quantifier == "none"
     )
 
 
 def _by_relation(*relations: str) -> Callable[[Pair], list[Match]]:
-    return lambda pair: pair.related(*relations)
+    return lambda pair: pair.matches_by(*relations)
 
 
 def _other_kind(pair: Pair) -> list[Match]:
@@ -217,13 +217,13 @@ FEATURES = (
     Feature("polarity.negations", _negations, "the hypothesis {adds} the negation {words}"),
     Feature(
         "polarity.licensed",
-        _licensed,
+        _sound_changes,
         "{words} follows from {premise} in its context",
         good=True,
     ),
     Feature(
         "polarity.unlicensed",
-        _unlicensed,
+        _unsound_changes,
         "{words} does not follow from {premise} in its context",
     ),
     Feature(
@@ -234,12 +234,12 @@ FEATURES = (
     ),
     Feature(
         "quantifier.weaker",
-        _nominals(_weaker),
+        _nominals(_is_weaker),
         "{words} is quantified less strongly on one side",
     ),
     Feature(
         "quantifier.opposed",
-        _nominals(_opposed),
+        _nominals(_is_opposed),
         "{words}: none on one side, some on the other",
     ),
     Feature(

@@ -19,7 +19,7 @@ PLACES = frozenset({"GPE", "LOC", "FAC"})
 _CLAUSES = frozenset({"clause", "adverbial clause", "relative clause"})
 
 
-def _unaligned(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
+def _additions(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
     """The nodes without a partner that pass a test."""
 
     def find(pair: Pair) -> list[Match]:
@@ -92,33 +92,33 @@ def _subtrees(pair: Pair) -> list[Match]:
 FEATURES = (
     Feature(
         "unaligned.noun",
-        _unaligned(lambda n: n.kind == "noun" and n.content),
+        _additions(lambda n: n.kind == "noun" and n.content),
         "the hypothesis {adds} the noun {words}",
     ),
     Feature(
         "unaligned.name",
-        _unaligned(lambda n: n.kind == "name"),
+        _additions(lambda n: n.kind == "name"),
         "the hypothesis {adds} the name {words}",
     ),
     Feature(
         "unaligned.verb",
-        _unaligned(lambda n: n.kind == "verb" and n.content),
+        _additions(lambda n: n.kind == "verb" and n.content),
         "the hypothesis {adds} the verb {words}",
     ),
     Feature(
         "unaligned.quality",
-        _unaligned(lambda n: n.kind in ("adjective", "adverb") and n.content),
+        _additions(lambda n: n.kind in ("adjective", "adverb") and n.content),
         "the hypothesis {adds} the quality {words}",
     ),
     Feature(
         "unaligned.number",
-        _unaligned(lambda n: n.kind == "number"),
+        _additions(lambda n: n.kind == "number"),
         "the hypothesis {adds} the number {words}",
     ),
     Feature("unaligned.unknown", _unknown, "the hypothesis {adds} the unknown word {words}"),
     Feature(
         "unaligned.function",
-        _unaligned(lambda n: not n.content),
+        _additions(lambda n: not n.content),
         "the hypothesis {adds} the function word {words}",
     ),
     Feature(
@@ -129,39 +129,39 @@ FEATURES = (
     ),
     Feature(
         "unaligned.root",
-        _unaligned(lambda n: n.parent == ROOT),
+        _additions(lambda n: n.parent == ROOT),
         "the main word {words} has no partner",
     ),
     Feature(
         "unaligned.subject",
-        _unaligned(lambda n: n.role == "subject" and not _is_agent(n)),
+        _additions(lambda n: n.role == "subject" and not _is_agent(n)),
         "the hypothesis {adds} the subject {phrase}",
     ),
-    Feature("unaligned.agent", _unaligned(_is_agent), "the hypothesis {adds} the agent {phrase}"),
+    Feature("unaligned.agent", _additions(_is_agent), "the hypothesis {adds} the agent {phrase}"),
     Feature(
         "unaligned.object",
-        _unaligned(lambda n: n.role in ("object", "recipient", "predicate")),
+        _additions(lambda n: n.role in ("object", "recipient", "predicate")),
         "the hypothesis {adds} the object {phrase}",
     ),
-    Feature("unaligned.time", _unaligned(_is_time), "the hypothesis {adds} the time {phrase}"),
-    Feature("unaligned.place", _unaligned(_is_place), "the hypothesis {adds} the place {phrase}"),
+    Feature("unaligned.time", _additions(_is_time), "the hypothesis {adds} the time {phrase}"),
+    Feature("unaligned.place", _additions(_is_place), "the hypothesis {adds} the place {phrase}"),
     Feature(
-        "unaligned.adjunct", _unaligned(_is_adjunct), "the hypothesis {adds} the adjunct {phrase}"
+        "unaligned.adjunct", _additions(_is_adjunct), "the hypothesis {adds} the adjunct {phrase}"
     ),
     Feature("unaligned.modifier", _modifiers, "the hypothesis {adds} the modifier {phrase}"),
     Feature(
         "unaligned.apposition",
-        _unaligned(lambda n: n.role == "apposition"),
+        _additions(lambda n: n.role == "apposition"),
         "the hypothesis {adds} the apposition {phrase}",
     ),
     Feature(
         "unaligned.clause",
-        _unaligned(lambda n: n.role in _CLAUSES and n.kind == "verb"),
+        _additions(lambda n: n.role in _CLAUSES and n.kind == "verb"),
         "the hypothesis {adds} the clause around {words}",
     ),
     Feature(
         "unaligned.negation",
-        _unaligned(lambda n: n.lemma in NEGATIONS),
+        _additions(lambda n: n.lemma in NEGATIONS),
         "the hypothesis {adds} the negation {words}",
     ),
     Feature("unaligned.phrase", _subtrees, "the hypothesis {adds} the phrase {phrase}"),

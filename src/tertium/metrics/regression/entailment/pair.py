@@ -49,7 +49,7 @@ class Pair:
     takers: dict[int, int]
     size: int
 
-    def related(self, *relations: str) -> list[Match]:
+    def matches_by(self, *relations: str) -> list[Match]:
         """The content matches that hold by one of these relations."""
         found = self.relations
         return [match for match in self.contents if found[match[0]] in relations]

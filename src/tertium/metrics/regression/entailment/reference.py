@@ -31,14 +31,14 @@ def _quantities(kinds: frozenset[str]) -> Callable[[Node], bool]:
     return lambda node: node.quantity is not None and node.quantity.kind in kinds
 
 
-def _kept(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
+def _same(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
     """Mentions that stand in the premise as well."""
     return lambda pair: [
         (i, j) for i, j in pair.contents if test(pair.h[i]) and pair.relations[i] in _SAME
     ]
 
 
-def _changed(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
+def _others(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
     """Mentions whose partner in the premise is another of the sort, or another thing."""
     return lambda pair: [
         (i, j) for i, j in pair.contents if test(pair.h[i]) and pair.relations[i] not in _SAME
@@ -50,9 +50,9 @@ def _missing(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
     return lambda pair: [(i, NOTHING) for i in pair.unaligned if test(pair.h[i])]
 
 
-def _lost(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
+def _losses(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
     """Mentions without a partner, or with another thing for one."""
-    return lambda pair: [*_changed(test)(pair), *_missing(test)(pair)]
+    return lambda pair: [*_others(test)(pair), *_missing(test)(pair)]
 
 
 def _pronouns(pair: Pair) -> list[Match]:
@@ -87,19 +87,19 @@ _person, _place, _group = _mentions(PEOPLE), _mentions(PLACES), _mentions(ORGANI
 _date, _amount = _quantities(_DATES), _quantities(_AMOUNTS)
 
 FEATURES = (
-    Feature("person.kept", _kept(_person), "both speak of the person {words}", good=True),
-    Feature("person.changed", _changed(_person), "the person {reference} became {hypothesis}"),
+    Feature("person.kept", _same(_person), "both speak of the person {words}", good=True),
+    Feature("person.changed", _others(_person), "the person {reference} became {hypothesis}"),
     Feature("person.missing", _missing(_person), "the hypothesis {adds} the person {words}"),
-    Feature("place.kept", _kept(_place), "both speak of the place {words}", good=True),
-    Feature("place.changed", _changed(_place), "the place {reference} became {hypothesis}"),
+    Feature("place.kept", _same(_place), "both speak of the place {words}", good=True),
+    Feature("place.changed", _others(_place), "the place {reference} became {hypothesis}"),
     Feature("place.missing", _missing(_place), "the hypothesis {adds} the place {words}"),
-    Feature("organisation.kept", _kept(_group), "both speak of the group {words}", good=True),
-    Feature("organisation.lost", _lost(_group), "the group {words} is on one side only"),
-    Feature("date.kept", _kept(_date), "both give the date {words}", good=True),
-    Feature("date.changed", _changed(_date), "the date {reference} became {hypothesis}"),
+    Feature("organisation.kept", _same(_group), "both speak of the group {words}", good=True),
+    Feature("organisation.lost", _losses(_group), "the group {words} is on one side only"),
+    Feature("date.kept", _same(_date), "both give the date {words}", good=True),
+    Feature("date.changed", _others(_date), "the date {reference} became {hypothesis}"),
     Feature("date.missing", _missing(_date), "the hypothesis {adds} the date {words}"),
-    Feature("amount.kept", _kept(_amount), "both give the number {words}", good=True),
-    Feature("amount.changed", _changed(_amount), "the number {reference} became {hypothesis}"),
+    Feature("amount.kept", _same(_amount), "both give the number {words}", good=True),
+    Feature("amount.changed", _others(_amount), "the number {reference} became {hypothesis}"),
     Feature("amount.missing", _missing(_amount), "the hypothesis {adds} the number {words}"),
     Feature("pronoun.kept", _pronouns, "{hypothesis} and {reference} point to the same", good=True),
     Feature(

@@ -51,7 +51,7 @@ def _argument_matches(
     return find
 
 
-def _matched(pair: Pair, own: int, other: int) -> bool:
+def _is_match(pair: Pair, own: int, other: int) -> bool:
     return NOTHING not in (own, other) and pair.targets[own] == other
 
 
@@ -63,14 +63,14 @@ def _absent(pair: Pair, own: int, other: int) -> bool:
     return own == NOTHING
 
 
-def _swapped(pair: Pair) -> list[Match]:
+def _swaps(pair: Pair) -> list[Match]:
     """A subject whose partner is the object of the aligned verb, or the reverse."""
     found = []
     for i, j in pair.predicates:
         for role, opposite in (("subject", "object"), ("object", "subject")):
             own = argument(pair.hypothesis.graph, i, role)
             other = argument(pair.premise.graph, j, opposite)
-            if _matched(pair, own, other):
+            if _is_match(pair, own, other):
                 found.append((own, other))
     return found
 
@@ -86,7 +86,7 @@ def _voices(pair: Pair, kept: bool) -> list[Match]:
                 for r in roles
             ]
             shared = [(a, b) for a, b in ends if NOTHING not in (a, b)]
-            if kept == (bool(shared) and all(_matched(pair, a, b) for a, b in shared)):
+            if kept == (bool(shared) and all(_is_match(pair, a, b) for a, b in shared)):
                 found.append((i, j))
     return found
 
@@ -101,7 +101,7 @@ def _roots(test: Callable[[Pair, int, int], bool]) -> Callable[[Pair], list[Matc
     return find
 
 
-def _root_kept(pair: Pair, i: int, j: int) -> bool:
+def _keeps_root(pair: Pair, i: int, j: int) -> bool:
     return j != NOTHING and pair.p[j].parent == ROOT
 
 
@@ -165,14 +165,14 @@ def _clauses(pair: Pair, same: bool) -> list[Match]:
     ]
 
 
-def _prominent(pair: Pair) -> float:
+def _prominence(pair: Pair) -> float:
     """The share of words at the top of the tree whose partner is near the top too."""
     top = [n for n in pair.h if n.depth < 2 and n.content]
     kept = [n for n in top if (j := pair.targets[n.index]) != NOTHING and pair.p[j].depth < 3]
     return len(kept) / len(top) if top else 1.0
 
 
-def _demoted(pair: Pair) -> list[Match]:
+def _demotions(pair: Pair) -> list[Match]:
     """Words near the top whose partner is three levels deeper, or the reverse."""
     return [(i, j) for i, j in pair.contents if abs(pair.h[i].depth - pair.p[j].depth) > 2]
 
@@ -187,7 +187,7 @@ def _no_verb(pair: Pair) -> list[Match]:
     return [(tops[0], NOTHING)] if tops and finite(pair.p) and not finite(pair.h) else []
 
 
-def _loose(pair: Pair) -> list[Match]:
+def _loose_words(pair: Pair) -> list[Match]:
     """Words the parser could not attach by any known relation."""
     return [(n.index, NOTHING) for n in pair.h if n.role == "loose"]
 
@@ -199,14 +199,14 @@ def _splits(pair: Pair) -> list[Match]:
 
 
 FEATURES = (
-    Feature("root.kept", _roots(_root_kept), "main words agree: {hypothesis}", good=True),
+    Feature("root.kept", _roots(_keeps_root), "main words agree: {hypothesis}", good=True),
     Feature("root.elsewhere", _roots(_root_elsewhere), "the main word {words} is below another"),
     Feature("root.poor", _roots(_root_poor), "main words are far apart: {hypothesis}, {reference}"),
     Feature("root.kind", _root_other_kind, "only one side's main word is a verb: {hypothesis}"),
     Feature("verb.kept", _verbs, "the verb {hypothesis} stands for {reference}", good=True),
     Feature(
         "subject.kept",
-        _argument_matches("subject", _matched),
+        _argument_matches("subject", _is_match),
         "the subject is the same: {hypothesis}",
         good=True,
     ),
@@ -220,7 +220,7 @@ FEATURES = (
     ),
     Feature(
         "object.kept",
-        _argument_matches("object", _matched),
+        _argument_matches("object", _is_match),
         "the object is the same: {hypothesis}",
         good=True,
     ),
@@ -232,7 +232,7 @@ FEATURES = (
     Feature(
         "object.missing", _argument_matches("object", _absent), "one side has no object {words}"
     ),
-    Feature("argument.swapped", _swapped, "subject and object are swapped: {words}"),
+    Feature("argument.swapped", _swaps, "subject and object are swapped: {words}"),
     Feature(
         "passive.kept",
         lambda pair: _voices(pair, True),
@@ -292,12 +292,12 @@ FEATURES = (
         lambda pair: _clauses(pair, False),
         "the clause of {words} is embedded on one side only",
     ),
-    Quality("prominent.kept", _prominent, "{value:.0%} of {side}'s main words stay main words"),
-    Feature("prominent.moved", _demoted, "{words} is far more prominent on one side"),
+    Quality("prominent.kept", _prominence, "{value:.0%} of {side}'s main words stay main words"),
+    Feature("prominent.moved", _demotions, "{words} is far more prominent on one side"),
     Feature("broken.no_verb", _no_verb, "one side has no finite verb"),
     Feature(
         "broken.loose",
-        lambda pair: [*_loose(pair), *_splits(pair)],
+        lambda pair: [*_loose_words(pair), *_splits(pair)],
         "{words} is not tied to the sentence",
     ),
 )
