@@ -49,7 +49,7 @@ def write_results(path: Path) -> list[Path]:
     folder = path.parent
     ledger = Ledger(folder / path.stem)
     outcomes = [ledger.outcome(table) for paper in PAPERS for table in tables_of(paper)]
-    known = [outcome for outcome in outcomes if _measured(outcome)]
+    known = [outcome for outcome in outcomes if any(row.figures for row in outcome.rows)]
     drawn = _draw(known, folder / "pictures")
     write_text(path, _page(known, outcomes, drawn))
     pages = _fill_metric_pages(folder / "metrics", known)
@@ -165,10 +165,6 @@ def _draw(outcomes: Sequence[Outcome], folder: Path) -> dict[str, str]:
 def key_of(outcome: Outcome) -> str:
     """A table's name as part of a file name."""
     return Ledger(Path()).path(outcome.table).stem
-
-
-def _measured(outcome: Outcome) -> bool:
-    return any(row.figures for row in outcome.rows)
 
 
 def _fill_metric_pages(folder: Path, outcomes: Sequence[Outcome]) -> Iterator[Path]:

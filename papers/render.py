@@ -105,13 +105,12 @@ def _lines(row: MeasuredRow, outcome: Outcome, averaged: bool) -> list[list[Cell
     if not row.figures:
         return [published]
     difference = row.average - row.published_average
-    signed = [Cell(_signed(v, digits), v) for v in (*row.differences, difference)]
+    signed = [
+        Cell("–" if math.isnan(v) else f"{v:+.{digits}f}", v)
+        for v in (*row.differences, difference)
+    ]
     return [
         published,
         line("", "measured", row.measured, row.average),
         ["", "difference", *signed[: width + averaged]],
     ]
-
-
-def _signed(value: float, digits: int) -> str:
-    return "–" if math.isnan(value) else f"{value:+.{digits}f}"

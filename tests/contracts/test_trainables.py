@@ -19,7 +19,9 @@ from tertium.encoders.toy import ToyEncoder
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.trainable import Trainable
-from tertium.metrics.heads.metric import ESIM, BiLSTM, BiLSTMAttention
+from tertium.metrics.heads.attention import BiLSTMAttention
+from tertium.metrics.heads.bilstm import BiLSTM
+from tertium.metrics.heads.esim import ESIM
 from tertium.metrics.heads.options import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.material import training_sets, without_leaks
@@ -259,7 +261,7 @@ def test_a_folder_is_checked_also_where_assertions_are_off(
     program = (
         "import sys\n"
         "from tertium.errors import ModelError\n"
-        "from tertium.metrics.heads.metric import ESIM\n"
+        "from tertium.metrics.heads.esim import ESIM\n"
         "try: ESIM.load(sys.argv[1])\n"
         "except ModelError: print('refused')\n"
     )

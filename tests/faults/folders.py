@@ -30,7 +30,7 @@ from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.flagship.base import TertiumBase
 from tertium.metrics.flagship.cross import CrossHead
-from tertium.metrics.heads.metric import ESIM
+from tertium.metrics.heads.esim import ESIM
 from tertium.metrics.heads.options import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.loading import load_into

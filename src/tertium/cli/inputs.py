@@ -67,11 +67,7 @@ def load_in_precision(specs: Iterable[str], precision: str | None) -> list[Metri
     metrics = [load_metric(spec) for spec in specs]
     if precision is None:
         return metrics
-    return [_in_precision(metric, precision) for metric in metrics]
-
-
-def _in_precision(metric: Metric, precision: str) -> Metric:
-    return _replace(metric, precision=precision) if _has(metric, "precision") else metric
+    return [_replace(m, precision=precision) if _has(m, "precision") else m for m in metrics]
 
 
 def _in_languages(metrics: list[Metric], args: argparse.Namespace) -> list[Metric]:

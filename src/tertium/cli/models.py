@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"to install: tertium models install {' '.join(args.names)}")
     records = [
         *map(_describe, RESOURCES.values()),
-        *(_found(f"hf/{name}", "a model in the Hugging Face cache", "Hugging Face cache")
+        *(_record(f"hf/{name}", "a model in the Hugging Face cache", "Hugging Face cache")
           for name in in_hub_cache()),
-        *(_found(name, "an encoder of another package", package_of(entries[0]))
+        *(_record(name, "an encoder of another package", package_of(entries[0]))
           for name, entries in ENCODERS.plugins.items()),
     ]  # fmt: skip
     if args.format == "json":
@@ -108,18 +108,16 @@ def _find(card: Resource) -> tuple[Path, str] | None:
 
 
 def _describe(card: Resource) -> dict[str, Any]:
-    found = _find(card)
+    place = _find(card)
     return {
-        "name": card.name,
-        "what": card.title,
+        **_record(card.name, card.title, f"{place[1]}: {place[0]}" if place else None),
         "languages": " ".join(sorted(card.languages)),
         "megabytes": card.size,
-        "installed": f"{found[1]}: {found[0]}" if found else None,
         "install": f"tertium models install {card.name}",
     }
 
 
-def _found(name: str, what: str, where: str) -> dict[str, Any]:
+def _record(name: str, what: str, where: str | None) -> dict[str, Any]:
     return {
         "name": name,
         "what": what,

@@ -23,7 +23,7 @@ from tertium.progress import task
 from tertium.randomness import generator
 from tertium.scores import Scores
 
-BLOCK_BYTES = 32_000_000
+BLOCK_BYTES = 32_000_000  # of weights at a time, so that memory does not grow with resamples
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,7 @@ def paired_randomisation(
     def extreme(a: int, b: int) -> int:
         first = scores[a].reduce(kept[a] + totals[b] - kept[b])
         second = scores[b].reduce(kept[b] + totals[a] - kept[a])
+        # a swap that changes nothing may differ from what was observed in its last bits
         margin = abs(observed[a] - observed[b]) * (1 - 1e-12)
         return int(np.sum(~(np.abs(first - second) < margin)))  # no number counts as extreme
 

@@ -115,7 +115,7 @@ def find_learner(spec: str) -> type[Trained]:
 def check_options(cls: type[Trained], options: Iterable[str]) -> None:
     """Refuse options that would be ignored."""
     read = {field.name for field in fields(cls.options)}
-    unread = ", ".join(_flag(name) for name in options if name not in read)
+    unread = ", ".join("--" + name.replace("_", "-") for name in options if name not in read)
     if unread:
         reads = ", ".join(option.flag for option in options_of(cls))
         raise UsageError(f"{cls.name} does not read {unread}: leave it out (it reads {reads})")
@@ -137,7 +137,3 @@ def check_folder(place: str | Path) -> None:
     known = (CONFIG, SNAPSHOT)
     if folder.is_dir() and any(folder.iterdir()) and not any((folder / f).is_file() for f in known):
         raise UsageError(f"{folder} is not empty and holds no trained metric: give another folder")
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")

@@ -71,7 +71,7 @@ def fit(
     if found is not None and found.stage == stage:
         run, best = _restore(found, network, optimiser, rng)
     try:
-        while len(run.epochs) < options.epochs and not _out_of_patience(run, options):
+        while len(run.epochs) < options.epochs and not 0 < options.patience <= run.since_best:
             started = time.perf_counter()
             loss = _one_epoch(network, batches(rng), loss_of, optimiser, options, run)
             value = math.nan if dev is None else _evaluate(network, dev)
@@ -84,10 +84,6 @@ def fit(
         network.load_state_dict(best)
         network.eval()
     return run
-
-
-def _out_of_patience(run: Run, options: TrainingOptions) -> bool:
-    return 0 < options.patience <= run.since_best
 
 
 def _one_epoch(

@@ -35,7 +35,7 @@ def escape(text: str) -> Markup:
 
 def join(parts: Iterable[str], between: str = "") -> Markup:
     """Markup one after the other; plain texts among it are escaped."""
-    return Markup(between.join(_safe(part) for part in parts))
+    return Markup(between.join(p if isinstance(p, Markup) else escape(p) for p in parts))
 
 
 def element(name: str, *children: str, **attributes: Attribute) -> Markup:
@@ -63,10 +63,6 @@ def compact(value: float) -> str:
     """
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
-
-
-def _safe(part: str) -> str:
-    return part if isinstance(part, Markup) else escape(part)
 
 
 def _attribute(key: str, value: Attribute) -> str:

@@ -32,11 +32,11 @@ from tertium.runtime import cores
 T = TypeVar("T")
 
 SIMPLEX_ROUNDS = 1_000_000
-OPTIMAL = 1
+OPTIMAL = 1  # the status of a plan that cannot be improved
 SINKHORN_ROUNDS = 10_000
 SHARE = 64  # comparisons whose distances are computed together
 NEAR = 0.02  # squared distances below this lose too many digits in a float32 product
-TINY = np.float32(1e-30)
+TINY = np.float32(1e-30)  # keeps a vector of zeros from being divided by zero
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -80,6 +80,7 @@ class WMD(EmbeddingMetric):
                 weight=float(plan[i, j]),
                 direction="transport",
             )
+            # entropy leaves a trace of weight on every pair of pieces: too little to show
             for i, j in zip(*np.nonzero(plan > 1e-9), strict=True)
         ]
 

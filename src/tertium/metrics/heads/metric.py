@@ -1,4 +1,4 @@
-"""BiLSTM, BiLSTM + attention and ESIM: trained networks over a frozen encoder.
+"""What BiLSTM, BiLSTM + attention and ESIM share: a trained network over a frozen encoder.
 
 A hypothesis is compared with its reference, its source or both, as the network was trained; over
 several references the best counts, or the mean. Training goes from comparisons to scores where
@@ -8,7 +8,7 @@ both are given (what helped every head), or mixes them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,7 +18,7 @@ from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder, pairwise
 from tertium.metrics.base.references import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
-from tertium.metrics.heads.options import OURS, RECIPES, HeadConfig, HeadOptions
+from tertium.metrics.heads.options import RECIPES, HeadConfig, HeadOptions
 from tertium.models.checkpoint import Checkpoint, read_declared
 from tertium.models.options import Recipe
 from tertium.models.trained import Lesson
@@ -29,13 +29,6 @@ if TYPE_CHECKING:
     from tertium.metrics.heads.networks import PairNetwork
 
 BLOCK = 2048  # segments compared with two sides at once
-
-# Over minilm the published 300 units make ESIM cost more than half of what the encoder does.
-SMALLER = replace(
-    OURS,
-    options=replace(OURS.options, comparison_epochs=3),
-    settings={**OURS.settings, "hidden": 256},
-)
 
 CITATION = """\
 @inproceedings{mathur-etal-2019-putting,
@@ -117,51 +110,6 @@ class PairHead(ComparingMetric):
         from tertium.metrics.heads.stages import train_head
 
         return train_head(cls.name, lesson)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class BiLSTM(PairHead):
-    """A BiLSTM over each side, max and mean pooled; the two vectors matched and regressed on.
-
-        v = [mean h; max h]    y = w' ReLU(W' [t; r; t*r; t-r] + b) + b'
-
-    The sides meet only as pooled vectors: the quickest of the three, and with absolute differences
-    (as shipped) close to `esim`, which lets tokens meet and reads the meeting again.
-    Mathur et al. 2019, equations 3 to 6.
-    """
-
-    name: ClassVar[str] = "bilstm"
-    title: ClassVar[str] = "BiLSTM"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class BiLSTMAttention(PairHead):
-    """Each side re-expressed by softmax attention over the other, pooled, matched, regressed on.
-
-        h~_t = softmax(h_t h_r') h_r    v = [mean h~; max h~]    y as in `bilstm`
-
-    Tokens of the two sides meet, as they do not in `bilstm`; `esim` reads their meeting again.
-    Mathur et al. 2019, equations 7 to 9.
-    """
-
-    name: ClassVar[str] = "bilstm-attention"
-    title: ClassVar[str] = "BiLSTM+attention"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ESIM(PairHead):
-    """Enhanced sequential inference: attention, then a second BiLSTM over what was attended.
-
-        m = ReLU(F [h; h~; h*h~; h-h~])    p = [mean, max of BiLSTM(m) for r and t]
-        y = w' ReLU(W' p + b) + b'
-
-    The strongest of the three where there is much to learn from.
-    Mathur et al. 2019, equations 10 to 13; Chen et al. 2017.
-    """
-
-    name: ClassVar[str] = "esim"
-    title: ClassVar[str] = "ESIM"
-    recipes: ClassVar[Mapping[str, Recipe]] = {**RECIPES, "ours": SMALLER}
 
 
 def loaded_network(metric: PairHead) -> PairNetwork:

@@ -14,7 +14,7 @@ from tertium.metrics.lexical.sacre import SacreMetric, sacre_signature
 from tertium.registry import Range
 from tertium.segment import Segment
 
-EPSILON = 1e-16
+EPSILON = 1e-16  # sacrebleu's, for the n-grams that a text is too short to have
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +86,7 @@ class ChrF(SacreMetric):
 
     def reduce(self, totals: FloatArray) -> FloatArray:
         hypothesis, reference, matches = (totals[..., part::3] for part in range(3))
+        # 1e-300 only stands in for a zero below the bar: no count is changed by it
         precision = np.where(hypothesis > 0, matches / np.maximum(hypothesis, 1e-300), EPSILON)
         recall = np.where(reference > 0, matches / np.maximum(reference, 1e-300), EPSILON)
         factor = self.beta**2

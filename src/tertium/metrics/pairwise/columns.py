@@ -190,6 +190,6 @@ def _source_cosine(encoder: str, segments: Sequence[Segment]) -> FloatArray:
     left = sentence_vectors(encoder, [s.hypothesis for s in segments])
     right = sentence_vectors(encoder, [s.source or "" for s in segments])
     sizes = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    cosines = (left * right).sum(axis=1) / np.maximum(sizes, 1e-12)
+    cosines = (left * right).sum(axis=1) / np.maximum(sizes, 1e-12)  # zeros: cosine 0
     column: FloatArray = cosines.astype(np.float64)[:, None]
     return column

@@ -111,5 +111,5 @@ def _by_layer(tokens: Float32Array, layers: int) -> list[Float32Array]:
     """Unit vectors of each layer from vectors that hold all layers side by side."""
     stacked = tokens.reshape(len(tokens), layers, tokens.shape[1] // layers)
     sizes = np.linalg.norm(stacked, axis=2, keepdims=True)
-    stacked = stacked / np.maximum(sizes, 1e-12)
+    stacked = stacked / np.maximum(sizes, 1e-12)  # zeros have no direction: cosine 0
     return [np.ascontiguousarray(stacked[:, layer]) for layer in range(layers)]

@@ -203,6 +203,7 @@ def cost_of(
     penalty = decay * float((inner[:-1] ** 2).sum() + (outer[:-1] ** 2).sum())
     s = forward(weights, inputs, hidden)[1]
     if cost == "logistic":
+        # a sigmoid in float32 reaches 0 and 1, whose logarithm would make the cost infinite
         likely = np.clip(np.where(verdicts > 0.5, s, 1 - s), 1e-12, None)
         return float(-np.log(likely).mean()) + penalty
     margin = s - forward(weights, inputs.swap(), hidden)[1]

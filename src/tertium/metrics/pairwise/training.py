@@ -33,7 +33,7 @@ from tertium.registry import Range
 Scaling = Literal["minmax", "standard"]
 BLOCK = 2048  # pairs whose inputs are gathered at a time
 FARTHEST = 4.0  # standard deviations a standardised input may count from its mean
-TINY = 1e-8
+TINY = 1e-8  # a spread below is a constant input; Adagrad starts here, not to divide by zero
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ STRENGTHS: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 FOLDS = 5
 PATIENCE = 3  # rounds of pivoting by blocks without progress
 ROUNDS = 10_000
-TINY = 1e-12
+TINY = 1e-12  # a weight this far below zero is rounding, not a wrong sign
 FARTHEST = 6.0  # standard deviations a feature may count from its mean
 
 
@@ -256,7 +256,7 @@ def minimise(products: FloatArray, moments: FloatArray, signs: FloatArray) -> Fl
 
 
 def _standards(features: FloatArray) -> tuple[FloatArray, FloatArray]:
-    scale = features.std(axis=0)
+    scale = features.std(axis=0)  # a constant column, whose rounding is no scale, counts as it is
     return features.mean(axis=0), np.where(scale > 1e-9, scale, 1.0)
 
 

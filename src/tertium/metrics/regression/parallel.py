@@ -22,7 +22,7 @@ from tertium.runtime import cores
 from tertium.segment import Segment
 
 CHUNK = 128  # segments one process takes at a time
-WORTHWHILE = 4 * CHUNK
+WORTHWHILE = 4 * CHUNK  # segments; fewer are not worth starting processes for
 ALONE = 8 * CHUNK  # segments that a featurizer which must not fork takes at a time
 REMEMBERED = 20_000  # rows of each featurizer that are kept between calls
 

@@ -121,7 +121,7 @@ def outermost(x: FloatArray, y: FloatArray) -> list[int]:
         return [int(row) for row in rows]
     places = np.stack([x[rows], y[rows]])  # (2, known)
     places = places - places.mean(axis=1, keepdims=True)
-    places /= np.maximum(places.std(axis=1, keepdims=True), 1e-12)
+    places /= np.maximum(places.std(axis=1, keepdims=True), 1e-12)  # all may be equal on an axis
     inverse = np.linalg.pinv(places @ places.T / len(rows))
     far = np.einsum("in,ij,jn->n", places, inverse, places)
     return [int(rows[n]) for n in np.argsort(-far, kind="stable")[:OUTERMOST]]

@@ -35,7 +35,7 @@ def agreement_table(
     header = ["metric", *(t.task.label for t in tasks), *(["average"] if len(tasks) > 1 else [])]
     places = 3 if decimals is None else decimals
     rows: list[list[Cell | str]] = []
-    for metric in _order(part):
+    for metric in _descending(part.average.values):
         row: list[Cell | str] = [part.metrics[metric]]
         row += [
             _cell(figures, metric, places, name if intervals else "")
@@ -107,10 +107,6 @@ def _p_cell(result: TaskResult, row: int, column: int) -> Cell:
         return Cell("", "")
     p = float(result.p_values[row, column])
     return number(p, 3, "best" if p < result.alpha else "")
-
-
-def _order(results: Results) -> list[int]:
-    return _descending(results.average.values)
 
 
 def _descending(values: FloatArray) -> list[int]:
