@@ -1,11 +1,25 @@
-"""The kinds of arrays that numbers travel in, named once."""
+"""The kinds of arrays that numbers travel in, named once, and how to divide them."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+
+def divide(numerator: ArrayLike, denominator: ArrayLike) -> FloatArray:
+    """The quotient, NaN where the denominator is zero.
+
+    >>> divide([1.0, 2.0], [2, 0])
+    array([0.5, nan])
+    """
+    top, bottom = np.broadcast_arrays(
+        np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
+    )
+    quotient = np.full(top.shape, np.nan)
+    np.divide(top, bottom, out=quotient, where=bottom != 0)
+    return quotient

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
-APPLICATION = 0x74726D31
+T = TypeVar("T")
+
+APPLICATION = 0x74726D31  # "trm1", by which SQLite's header tells our files from others
 MAGIC = b"SQLite format 3\0"
 PAGE = 16384
 PATIENCE = 5.0
@@ -69,6 +74,13 @@ def is_foreign(path: Path) -> bool:
         header = stream.read(100)
     owner = int.from_bytes(header[68:72], "big")
     return header.startswith(MAGIC) and owner != APPLICATION
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Items in lists of at most so many: a query has room for so many keys."""
+    rest = iter(items)
+    while some := list(islice(rest, size)):
+        yield some
 
 
 def _make(database: sqlite3.Connection, patience: float) -> None:

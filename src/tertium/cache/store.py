@@ -18,16 +18,22 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
-from typing import TypeVar
 
-from tertium.cache.database import connect, file_bytes, files_of, give_back, is_foreign, live_bytes
+from tertium.cache.database import (
+    batches,
+    connect,
+    file_bytes,
+    files_of,
+    give_back,
+    is_foreign,
+    live_bytes,
+)
 from tertium.cache.folders import cache_folder
 from tertium.cache.kinds import VECTORS
 from tertium.cache.record import Keys, Part, pack, unpack
@@ -35,16 +41,15 @@ from tertium.errors import DataError, UsageError
 from tertium.runtime import current_runtime
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 LAYOUT = "1"  # of the file; another layout is another file
 FILE = VECTORS.place.format(LAYOUT)
 DEFAULT_SIZE = 4 << 30
-KEPT_AFTER_EVICTION = 0.8
-READ_AT_ONCE = 500
+KEPT_AFTER_EVICTION = 0.8  # less than all, so that not every chunk that follows evicts again
+READ_AT_ONCE = 500  # keys in one query
 WRITTEN_AT_ONCE = 256
 FREED_AT_ONCE = 2048  # pages that are given back to the disk; few, so that nobody waits long
-STALE = 3600.0
+STALE = 3600.0  # seconds; to note a use that another of the last hour follows is a needless write
 WRITER_PATIENCE = 10.0
 # What a damaged file makes sqlite3 raise: its own errors, and Python's for texts and types that
 # cannot be.
@@ -84,7 +89,7 @@ class Store:
         stale: list[int] = []
         keys = dict(zip(texts, map(Keys(fingerprint), texts), strict=True))
         try:
-            for some in _batches(keys.items(), READ_AT_ONCE) if self.usable else ():
+            for some in batches(keys.items(), READ_AT_ONCE) if self.usable else ():
                 owners = {key: (text, digest) for text, (key, digest) in some}
                 for key, used, row in self._select(owners):
                     text, digest = owners[key]
@@ -105,7 +110,7 @@ class Store:
         keys = {key(text)[0]: text for key in (Keys(fingerprint),) for text in texts}
         found: set[str] = set()
         try:
-            for some in _batches(keys, READ_AT_ONCE) if self.usable else ():
+            for some in batches(keys, READ_AT_ONCE) if self.usable else ():
                 with self._lock:
                     reader = self._open_reader()
                     found |= {keys[k] for k in _keys_present(reader, some)} if reader else set()
@@ -228,7 +233,7 @@ class Store:
     ) -> None:
         keys, space = Keys(fingerprint), Keys("space")(fingerprint)[0]
         database.execute("INSERT OR IGNORE INTO spaces VALUES (?, ?)", (space, fingerprint))
-        for some in _batches(parts.items(), WRITTEN_AT_ONCE):
+        for some in batches(parts.items(), WRITTEN_AT_ONCE):
             rows = {key: pack(part, rest) for t, part in some for key, rest in (keys(t),)}
             fresh = {key: row for key, row in rows.items() if row is not None}
             if not self._make_room(database, sum(map(len, fresh.values()))):
@@ -273,7 +278,7 @@ class Store:
             self._delete(database, doomed)
 
     def _delete(self, database: sqlite3.Connection, keys: Sequence[int]) -> None:
-        for some in _batches(keys, READ_AT_ONCE):
+        for some in batches(keys, READ_AT_ONCE):
             chosen = f"WHERE key IN ({','.join(map(str, some))})"
             database.execute("BEGIN IMMEDIATE")
             database.execute(
@@ -309,12 +314,6 @@ class Store:
             if self._is_foreign():
                 return MOVE_AWAY
         return "`tertium cache clear` starts a new one"
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    rest = iter(items)
-    while some := list(islice(rest, size)):
-        yield some
 
 
 def _keys_present(database: sqlite3.Connection, keys: Iterable[int]) -> list[int]:

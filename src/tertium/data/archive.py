@@ -20,6 +20,7 @@ from tertium.errors import DataError
 log = logging.getLogger(__name__)
 
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2")
+# No published task comes near: a damaged or hostile archive must not fill the disk.
 MOST_BYTES = 4 << 30
 MOST_FILES = 100_000
 

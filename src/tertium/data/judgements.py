@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, divide
 from tertium.data.formats import (
     HYPOTHESIS_NAMES,
     SYSTEM_NAMES,
@@ -125,8 +125,7 @@ class JudgementSet:
         totals, counts = np.zeros((2, len(systems), len(self.items)))
         np.add.at(totals, tuple(where), np.asarray(values, np.float64)[[n for _, _, n in cells]])
         np.add.at(counts, tuple(where), 1.0)
-        means = np.divide(totals, counts, out=np.full_like(totals, np.nan), where=counts > 0)
-        return ScoreMatrix(name, systems, means, self.items)
+        return ScoreMatrix(name, systems, divide(totals, counts), self.items)
 
     def by_lp(self) -> dict[str, JudgementSet]:
         """One set for each language pair; what was left out stays counted with the whole."""

@@ -26,7 +26,7 @@ from tertium.data.formats import (
 )
 from tertium.data.judgements import ITEM_NAMES, LP_NAMES, read_score, text_of
 from tertium.data.mtme import metric_name, read_score_file
-from tertium.data.wmt import read_submission
+from tertium.data.wmt import matrix_of, read_submission
 from tertium.errors import DataError
 from tertium.scores import ScoreMatrix
 
@@ -144,20 +144,12 @@ def _read_direction(value: Any, where: str) -> bool:
 def _from_cells(
     metric: str, lp: str, cells: Mapping[tuple[str, str], float], path: PathLike
 ) -> MetricScores:
-    items = list(dict.fromkeys(item for _, item in cells if item))
     whole = {system: score for (system, item), score in cells.items() if not item}
-    if not items:
+    if len(whole) == len(cells):
         return MetricScores(metric=metric, lp=lp, systems=whole)
     if whole:
         raise DataError(f"{path}: {len(whole)} of {metric}'s scores name no item, others do")
-    systems = list(dict.fromkeys(system for system, _ in cells))
-    row, column = ({name: n for n, name in enumerate(names)} for names in (systems, items))
-    values = np.full((len(systems), len(items)), np.nan)
-    for (system, item), score in cells.items():
-        values[row[system], column[item]] = score
-    return MetricScores(
-        metric=metric, lp=lp, segments=ScoreMatrix(metric, tuple(systems), values, tuple(items))
-    )
+    return MetricScores(metric=metric, lp=lp, segments=matrix_of(metric, cells))
 
 
 def _from_json(path: PathLike) -> list[MetricScores]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.formats import PathLike, read_records, references_from, source_from
 from tertium.data.judgements import (
     ANNOTATOR_NAMES,
@@ -152,8 +152,7 @@ class RankingSet:
         for side, verdicts in ((self.left, self.verdicts), (self.right, 1 - self.verdicts)):
             np.add.at(won, side, verdicts)
             np.add.at(counted, side, 1.0)
-        shares = np.divide(won, counted, out=np.full(len(won), np.nan), where=counted > 0)
-        return self.arrange(shares, "human")
+        return self.arrange(divide(won, counted), "human")
 
 
 def gather(

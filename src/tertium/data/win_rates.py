@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.preferences import RankingSet
 from tertium.errors import DataError
 
@@ -43,7 +43,7 @@ def win_ratio(
     won, lost, even = wins.sum(axis=1), wins.sum(axis=0), tied.sum(axis=1)
     credit = {"excluded": 0.0, "won": 1.0, "half": 0.5}[ties]
     played = won + lost + (even if ties != "excluded" else 0.0)
-    return _divide(won + credit * even, played)
+    return divide(won + credit * even, played)
 
 
 def expected_wins(rankings: RankingSet) -> FloatArray:
@@ -53,9 +53,9 @@ def expected_wins(rankings: RankingSet) -> FloatArray:
     `win_ratio` it does not favour a system that happened to meet weak ones often.
     """
     wins, _ = pair_counts(rankings)
-    shares = _divide(wins, wins + wins.T)
+    shares = divide(wins, wins + wins.T)
     met = ~np.isnan(shares)
-    return _divide(np.where(met, shares, 0.0).sum(axis=1), met.sum(axis=1).astype(float))
+    return divide(np.where(met, shares, 0.0).sum(axis=1), met.sum(axis=1))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -96,7 +96,7 @@ def skills(rankings: RankingSet) -> Skills:
     for _ in range(100):
         gradient, hessian = _slopes(means, wins, ties, margin)
         step = np.linalg.solve(hessian, gradient)
-        means = means + step / max(1.0, float(np.abs(step).max()))
+        means = means + step / max(1.0, float(np.abs(step).max()))  # Newton overshoots far off
         if np.abs(step).max() < 1e-10:
             break
     # Comparisons tell skills apart and nothing of their common level, so that is taken out.
@@ -119,6 +119,7 @@ def _slopes(
     from scipy.special import ndtr
 
     x = (means[:, None] - means[None, :]) / (np.sqrt(2) * NOISE)
+    # Far in its tail a chance underflows to 0, by which nothing can be divided.
     ratio = _density(x - margin) / np.maximum(ndtr(x - margin), 1e-300)
     first = wins * ratio - wins.T * ratio.T
     second = wins * ratio * (ratio + x - margin)
@@ -186,9 +187,3 @@ def _twice(*keys: IntArray) -> int:
 def _density(x: FloatArray) -> FloatArray:
     result: FloatArray = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
     return result
-
-
-def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    nothing = np.full(np.broadcast(numerator, denominator).shape, np.nan)
-    quotient: FloatArray = np.divide(numerator, denominator, out=nothing, where=denominator > 0)
-    return quotient

@@ -12,7 +12,7 @@ The folder may itself still be packed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -156,10 +156,11 @@ def read_submission(path: PathLike, level: str | None = None) -> dict[tuple[str,
         if key in group:
             raise DataError(f"{where}: a second score of {' '.join(key)} by {metric}")
         group[key] = read_score(rest[width - 5], where)
-    return {key: _matrix(key[0], group) for key, group in cells.items()}
+    return {key: matrix_of(key[0], group) for key, group in cells.items()}
 
 
-def _matrix(name: str, cells: dict[tuple[str, str], float]) -> ScoreMatrix:
+def matrix_of(name: str, cells: Mapping[tuple[str, str], float]) -> ScoreMatrix:
+    """Scores by (system, item) as systems x items, NaN where there is none."""
     systems = {s: n for n, s in enumerate(dict.fromkeys(system for system, _ in cells))}
     items = {i: n for n, i in enumerate(dict.fromkeys(item for _, item in cells))}
     values = np.full((len(systems), len(items)), np.nan)

@@ -98,7 +98,7 @@ def pool(states: Tensor, mask: Tensor, mode: str) -> Tensor:
     if mode == "weightedmean":
         weights = weights * torch.arange(1, states.shape[1] + 1).to(states)[None, :, None]
     total = (states * weights).sum(dim=1)
-    count = weights.sum(dim=1).clamp(min=1e-9)
+    count = weights.sum(dim=1).clamp(min=1e-9)  # as sentence-transformers, for a text of nothing
     return total / (count.sqrt() if mode == "mean_sqrt_len_tokens" else count)
 
 
@@ -115,7 +115,7 @@ def read_pooling(folder: Path) -> Pooling:
     for module in modules:
         kind, place = module.type.rpartition(".")[2], folder / module.path
         if kind == "Pooling":
-            modes = _modes(_settings(place / "config.json"))
+            modes = _modes(read_optional(place / "config.json"))
         elif kind == "Dense":
             denses.append(_dense(place))
         elif kind == "Normalize":
@@ -125,7 +125,7 @@ def read_pooling(folder: Path) -> Pooling:
                 f"{folder} asks for a sentence-transformers module of type {kind}, which tertium "
                 "does not know: remove modules.json to use its token vectors and mean pooling"
             )
-    lower = bool(_settings(folder / "sentence_bert_config.json").get("do_lower_case", False))
+    lower = bool(read_optional(folder / "sentence_bert_config.json").get("do_lower_case", False))
     return Pooling(modes=modes, denses=tuple(denses), normalise=normalise, lower=lower)
 
 
@@ -142,7 +142,7 @@ def _modes(settings: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _dense(folder: Path) -> Dense:
-    settings = _settings(folder / "config.json")
+    settings = read_optional(folder / "config.json")
     activation = str(settings.get("activation_function", "Identity")).rpartition(".")[2]
     if activation not in ACTIVATIONS or settings.get("use_residual"):
         raise ModelError(
@@ -158,7 +158,8 @@ def _dense(folder: Path) -> Dense:
     return Dense(folder=folder, activation=ACTIVATIONS[activation], width=width)
 
 
-def _settings(file: Path) -> dict[str, Any]:
+def read_optional(file: Path) -> dict[str, Any]:
+    """The settings in a file; none where there is no file."""
     try:
         return read_json(file)
     except FileNotFoundError:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from tertium.encoders.pooling import Pooling, read_pooling
+from tertium.encoders.pooling import Pooling, read_optional, read_pooling
 from tertium.encoders.weights import file_hash
 from tertium.errors import ModelError, UsageError
-from tertium.schema import Rule, read_json, read_value
+from tertium.schema import Rule, read_value
 
 HIDDEN = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
 DEPTH = ("num_hidden_layers", "num_layers", "encoder_layers", "n_layers", "n_layer")
@@ -43,7 +43,7 @@ class ModelSettings:
 def read_settings(folder: Path, prefix: str = "") -> ModelSettings:
     """The settings of a model folder; `prefix` is taken where it has no prompt of its own."""
     file = folder / "config.json"
-    config = _read(file)
+    config = read_optional(file)
     if not config:
         raise ModelError(f"{folder} has no config.json that can be read: not a model folder")
     text = config.get("text_config") or {}
@@ -91,14 +91,16 @@ def _max_length(config: Mapping[str, Any], folder: Path) -> int:
     if positions is not None and any(name in family for name in SHIFTED):
         padding = read_value(int | None, config.get("pad_token_id"), file, "pad_token_id")
         positions -= (1 if padding is None else padding) + 1
-    limit = read_value(float | None, _read(told).get("model_max_length"), told, "model_max_length")
+    limit = read_optional(told).get("model_max_length")
+    limit = read_value(float | None, limit, told, "model_max_length")
+    # Where a tokenizer has no limit of its own, transformers writes 10^30.
     known = [int(one) for one in (positions, limit) if one is not None and 0 < one < 10**9]
     return min(known, default=DEFAULT_LENGTH)
 
 
 def _prompt(folder: Path) -> str:
     """The prompt that sentence-transformers would put before every text."""
-    settings = _read(folder / "config_sentence_transformers.json")
+    settings = read_optional(folder / "config_sentence_transformers.json")
     prompts, chosen = settings.get("prompts"), settings.get("default_prompt_name")
     return str(prompts.get(chosen) or "") if isinstance(prompts, dict) and chosen else ""
 
@@ -120,10 +122,3 @@ def _hash(folder: Path, prefix: str) -> str:
     ]
     lines += [prefix] if prefix else []
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        return read_json(file)
-    except FileNotFoundError:
-        return {}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,18 +45,12 @@ class StaticEncoder:
     weights_hash: str
     files: tuple[Path, ...]
     languages: frozenset[str] | None = None
+    layers: ClassVar[int] = 1
+    max_length: ClassVar[int] = ENCODED_PIECES
 
     @property
     def sentence_dim(self) -> int:
         return self.dim
-
-    @property
-    def layers(self) -> int:
-        return 1
-
-    @property
-    def max_length(self) -> int:
-        return ENCODED_PIECES
 
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from tertium.cache.database import batches
 from tertium.cache.kinds import ANALYSES
 from tertium.errors import DataError
 from tertium.linguistics.analysis import Analysis, pack, unpack
@@ -41,7 +42,7 @@ class AnalysisStore:
         found: dict[str, Analysis] = {}
         with self._forgiving():
             connection = self._open()
-            for batch in _batches(list(keys)):
+            for batch in batches(keys, _BATCH):
                 marks = ",".join("?" * len(batch))
                 query = f"SELECT key, value FROM analyses WHERE key IN ({marks})"
                 for key, value in connection.execute(query, batch):
@@ -52,7 +53,10 @@ class AnalysisStore:
 
     def put(self, analyses: Iterable[Analysis]) -> None:
         """Keep analyses, dropping the oldest above `MOST_ROWS`."""
-        rows = [(_key(a.text), zlib.compress(_encode(a), 1)) for a in analyses]
+        rows = [
+            (_key(a.text), zlib.compress(pack(a).encode("utf-8", errors="replace"), 1))
+            for a in analyses
+        ]
         with self._forgiving():
             connection = self._open()
             with connection:
@@ -88,12 +92,3 @@ class AnalysisStore:
 
 def _key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).digest()[:16]
-
-
-def _encode(analysis: Analysis) -> bytes:
-    return pack(analysis).encode("utf-8", errors="replace")
-
-
-def _batches(keys: list[bytes]) -> Iterator[list[bytes]]:
-    for start in range(0, len(keys), _BATCH):
-        yield keys[start : start + _BATCH]

@@ -17,7 +17,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import BoolArray, FloatArray, IntArray
+from tertium.arrays import BoolArray, FloatArray, IntArray, divide
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 
 Grouping = Literal["none", "item", "system"]
@@ -105,6 +105,19 @@ def finite(values: ArrayLike, what: str) -> FloatArray:
     return array
 
 
+def pool_agreement(
+    value: FloatArray, shape: tuple[int, ...], *, judged: int, used: FloatArray, groups: int = 1
+) -> Agreement:
+    """The agreement of one value a metric, given flat, in the leading axes of the metrics."""
+    return Agreement(
+        value=value.reshape(shape),
+        judged=judged,
+        used=used.astype(np.int64).reshape(shape),
+        groups=groups,
+        undefined=np.isnan(value).astype(np.int64).reshape(shape),
+    )
+
+
 def average_groups(layout: Layout, values: FloatArray) -> Agreement:
     """The mean of group values (metrics, groups) over the groups where each is defined."""
     asked = (~np.isnan(layout.human)).any(axis=-1)  # (groups,)
@@ -120,17 +133,3 @@ def average_groups(layout: Layout, values: FloatArray) -> Agreement:
         groups=int(asked.sum()),
         undefined=(asked.sum() - counts).reshape(layout.shape),
     )
-
-
-def divide(numerator: ArrayLike, denominator: ArrayLike) -> FloatArray:
-    """The quotient, NaN where the denominator is zero.
-
-    >>> divide([1.0, 2.0], [2, 0])
-    array([0.5, nan])
-    """
-    top, bottom = np.broadcast_arrays(
-        np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
-    )
-    quotient = np.full(top.shape, np.nan)
-    np.divide(top, bottom, out=quotient, where=bottom != 0)
-    return quotient

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import BoolArray, FloatArray
+from tertium.arrays import BoolArray, FloatArray, divide
 from tertium.meta import pairs
-from tertium.meta.agreement import Agreement, Grouping, Layout, average_groups, divide, lay_out
+from tertium.meta.agreement import Agreement, Grouping, Layout, average_groups, lay_out
 
 SMALL_GROUP = 64  # up to here all pairs at once beat one merge sort for each group
 

@@ -204,7 +204,8 @@ def _comparisons(judged: JudgedSet, task: Task) -> Measured:
     counts = pairs.count_verdicts(compared.verdicts, left, right, units=unit)
     return Measured(
         agreement=count_agreement(
-            counts.sum(axis=1), reduce, compared.verdicts, human_ties=human_ties
+            counts.sum(axis=1), reduce, compared.verdicts,
+            human_ties=human_ties, shape=left.shape[:1],
         ),
         replicate=replicates.of_sums(counts, reduce),
         strata=(len(items),),

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import FloatArray, IntArray, divide
 from tertium.errors import LengthError
-from tertium.meta.agreement import Layout, divide, finite
+from tertium.meta.agreement import Layout, finite
 
 CodeArray = NDArray[np.uint8]
 

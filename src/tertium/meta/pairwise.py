@@ -7,13 +7,12 @@ pairs are formed here (`human`, `metrics` as in `agreement`).
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, divide
 from tertium.errors import UsageError
 from tertium.meta import pairs
 from tertium.meta.agreement import (
@@ -21,9 +20,9 @@ from tertium.meta.agreement import (
     Grouping,
     Layout,
     average_groups,
-    divide,
     finite,
     lay_out,
+    pool_agreement,
 )
 from tertium.meta.pairs import BOTH_TIE, CONCORDANT, HUMAN_TIE, MISSING
 from tertium.scores import Reduce
@@ -102,12 +101,8 @@ def darr(
     layout = lay_out(human, metrics, "item")
     counts = pairs.count_groups(layout, threshold=threshold).sum(axis=1)  # (metrics, 6)
     value = pairs.tau_strict(counts) if year == 2018 else pairs.tau_wmt14(counts)
-    return Agreement(
-        value=value.reshape(layout.shape),
-        judged=int(counts.sum(axis=1).max(initial=0)),
-        used=counts[:, :MISSING].sum(axis=1).astype(np.int64).reshape(layout.shape),
-        undefined=np.isnan(value).astype(np.int64).reshape(layout.shape),
-    )
+    judged, used = int(counts.sum(axis=1).max(initial=0)), counts[:, :MISSING].sum(axis=1)
+    return pool_agreement(value, layout.shape, judged=judged, used=used)
 
 
 def acc_eq(
@@ -205,14 +200,15 @@ def _compare(
     epsilon: float = 0.0,
 ) -> Agreement:
     counts = pairs.count_verdicts(verdicts, left, right, epsilon=epsilon).sum(axis=1)
-    agreement = count_agreement(counts, reduce, verdicts, human_ties=human_ties)
-    return _in_shape(agreement, np.shape(np.asarray(left))[:-1])
+    shape = np.shape(np.asarray(left))[:-1]
+    return count_agreement(counts, reduce, verdicts, human_ties=human_ties, shape=shape)
 
 
 def count_agreement(
-    counts: FloatArray, reduce: Reduce, verdicts: ArrayLike, *, human_ties: bool
-) -> Agreement:
-    """A formula on counts (metrics, 6) of human comparisons, pooled.
+    counts: FloatArray, reduce: Reduce, verdicts: ArrayLike, *, human_ties: bool,
+    shape: tuple[int, ...],
+) -> Agreement:  # fmt: skip
+    """A formula on counts (metrics, 6) of human comparisons, pooled; `shape` is the metrics'.
 
     Where the formula drops `human_ties` they are not among the judged comparisons either.
     """
@@ -221,20 +217,4 @@ def count_agreement(
     used = counts[:, :MISSING].sum(axis=1)
     if not human_ties:
         used = used - counts[:, HUMAN_TIE] - counts[:, BOTH_TIE]
-    value = reduce(counts)
-    return Agreement(
-        value=value,
-        judged=int((~dropped).sum()),
-        used=used.astype(np.int64),
-        undefined=np.isnan(value).astype(np.int64),
-    )
-
-
-def _in_shape(agreement: Agreement, shape: tuple[int, ...]) -> Agreement:
-    """The same with the leading axes that the metrics were given in."""
-    return replace(
-        agreement,
-        value=agreement.value.reshape(shape),
-        used=agreement.used.reshape(shape),
-        undefined=agreement.undefined.reshape(shape),
-    )
+    return pool_agreement(reduce(counts), shape, judged=int((~dropped).sum()), used=used)

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray, divide
 from tertium.errors import DataError, UsageError
-from tertium.meta.agreement import divide
 from tertium.scores import Reduce
 
 Replicate = Callable[[FloatArray], FloatArray]

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, divide
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.meta import pairs
-from tertium.meta.agreement import Agreement, divide, finite, lay_out
+from tertium.meta.agreement import Agreement, finite, lay_out, pool_agreement
 from tertium.meta.correlation import spearman
 
 BLOCK = 1 << 22  # numbers in memory at a time
@@ -40,15 +40,9 @@ def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) ->
     parts = np.stack([pairs.count_groups(layout)[:, 0] for layout in layouts])
     counts = parts.sum(axis=0)  # (metrics, 6)
     absent = (parts[..., : pairs.MISSING].sum(axis=-1) == 0) & (parts.sum(axis=-1) > 0)
-    shape = layouts[0].shape
     value = np.where(absent.any(axis=0), np.nan, pairs.accuracy(counts))
-    return Agreement(
-        value=value.reshape(shape),
-        judged=int(counts.sum(axis=-1).max(initial=0)),
-        used=counts[:, : pairs.MISSING].sum(axis=-1).astype(np.int64).reshape(shape),
-        groups=len(layouts),
-        undefined=np.isnan(value).astype(np.int64).reshape(shape),
-    )
+    judged, used = int(counts.sum(axis=-1).max(initial=0)), counts[:, : pairs.MISSING].sum(axis=-1)
+    return pool_agreement(value, layouts[0].shape, judged=judged, used=used, groups=len(layouts))
 
 
 def soft_pairwise_accuracy(
@@ -75,12 +69,9 @@ def gap_agreement(gaps: FloatArray, human: FloatArray, shape: tuple[int, ...]) -
     """SPA from the gaps between p-values, (metrics, pairs)."""
     used = (~np.isnan(gaps)).sum(axis=-1)
     value = 1.0 - divide(np.nansum(gaps, axis=-1), used)
-    return Agreement(
-        value=value.reshape(shape),
-        judged=_judged_pairs(human),
-        used=used.reshape(shape),
-        undefined=np.isnan(value).astype(np.int64).reshape(shape),
-    )
+    present = (~np.isnan(human)).astype(np.float64)
+    together = np.triu(present @ present.T, k=1) > 0  # pairs with a segment judged for both
+    return pool_agreement(value, shape, judged=int(together.sum()), used=used)
 
 
 def p_value_gaps(
@@ -151,7 +142,7 @@ def tie_epsilon(scores: ArrayLike, rate: float) -> float:
     gaps = gaps[~np.isnan(gaps)]
     if not len(gaps):
         raise DataError("no segment has two scored systems: ties for first place are undefined")
-    needed = int(np.ceil(rate * len(gaps) - 1e-9))
+    needed = int(np.ceil(rate * len(gaps) - 1e-9))  # a product may round above a whole number
     return float(gaps[needed - 1]) if needed else 0.0
 
 
@@ -205,9 +196,3 @@ def _lead(matrix: FloatArray) -> FloatArray:
         return np.full(matrix.shape[1], np.nan)
     two = present.sum(axis=0) >= 2
     return np.where(two, ordered[-1] - np.where(two, ordered[-2], 0.0), np.nan)
-
-
-def _judged_pairs(human: FloatArray) -> int:
-    """The number of system pairs with a segment that people judged for both."""
-    present = (~np.isnan(human)).astype(np.float64)
-    return int((np.triu(present @ present.T, k=1) > 0).sum())

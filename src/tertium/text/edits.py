@@ -31,6 +31,7 @@ from tertium.text.distance import (
     beam_is_inert,
 )
 
+# Tercom's limits as sacrebleu has them: with others the number of edits would be another.
 MAX_BLOCK = 10
 MAX_SHIFT_DISTANCE = 50
 MAX_CANDIDATES = 1000

@@ -70,6 +70,7 @@ def main_script(text: str) -> str:
     if text.isascii():
         return "Latin" if any(map(str.isalpha, text)) else ""
     counts = {script: len(_pattern(frozenset({script})).findall(text)) for script in _BLOCKS}
+    # Japanese writes Han among its Kana, Korean among its Hangul; a stray Kana makes no Japanese.
     if counts["Kana"] and counts["Kana"] * 10 >= counts["Han"]:
         counts["Kana"] += counts["Han"]
     if counts["Hangul"] > counts["Han"] // 4:

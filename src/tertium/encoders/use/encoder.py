@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,6 +41,9 @@ class UniversalEncoder:
 
     weights: WeightFolder
     layer: int
+    sentence_dim: ClassVar[int] = EMBEDDING
+    layers: ClassVar[int] = 1
+    max_length: ClassVar[int] = ENCODED_PIECES
 
     @property
     def name(self) -> str:
@@ -50,20 +54,8 @@ class UniversalEncoder:
         return LAYERS[self.layer]
 
     @property
-    def sentence_dim(self) -> int:
-        return EMBEDDING
-
-    @property
-    def layers(self) -> int:
-        return 1
-
-    @property
     def languages(self) -> frozenset[str] | None:
         return self.weights.card.languages if self.weights.card else None
-
-    @property
-    def max_length(self) -> int:
-        return ENCODED_PIECES
 
     @property
     def weights_hash(self) -> str:
