@@ -1,6 +1,6 @@
 """Damage to translations by pieces, in any language: what a metric must notice, and where.
 
-`recipes.flagship.damage` changes English words; here words are runs of pieces that begin with a blank,
+`flagship.damage` changes English words; here words are runs of pieces that begin with a blank,
 so every kind works in every language (single pieces where a script has no blanks), and the place of
 the error is known. Each kind returns the damaged pieces and the spans that are wrong.
 """

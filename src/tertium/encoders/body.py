@@ -154,7 +154,7 @@ class Body:
             joined = _join([by_layer[layer] for layer in chosen], side_by_side(choice))
             results.write_tokens(choice, jobs, joined, len(before))
         if pooled is not None:
-            results.add_sentences(jobs, pooled.cpu().numpy())
+            results.pooled.update(zip(jobs, pooled.cpu().numpy(), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -228,9 +228,6 @@ class PassResults:
         closing = after if begin + before + last + after == end else 0
         place = shift - start
         return place + first - opening, place + last + closing, begin + before + first - opening
-
-    def add_sentences(self, jobs: Sequence[Job], pooled: Float32Array) -> None:
-        self.pooled.update(zip(jobs, pooled, strict=True))
 
     def settle(self, jobs: Sequence[Job], normalise: bool) -> None:
         """The mean over a text's windows, added up from left to right; length 1 if asked for."""

@@ -75,10 +75,8 @@ class Pooling:
 
         pooled = torch.cat([pool(states, mask, mode) for mode in self.modes], dim=1)
         for dense in self.denses:
-            weights = _dense_weights(dense.folder)
-            pooled = torch.nn.functional.linear(
-                pooled, weights["weight"].to(pooled), _bias(weights, pooled)
-            )
+            weights = {key: w.to(pooled) for key, w in _dense_weights(dense.folder).items()}
+            pooled = torch.nn.functional.linear(pooled, weights["weight"], weights.get("bias"))
             pooled = getattr(torch, dense.activation)(pooled) if dense.activation else pooled
         return torch.nn.functional.normalize(pooled, dim=1) if self.normalise else pooled
 
@@ -176,8 +174,3 @@ def _dense_weights(folder: Path) -> dict[str, Tensor]:
     except (SafetensorError, OSError) as error:
         raise ModelError(f"{folder}: model.safetensors is damaged: {error}") from None
     return {key.rpartition(".")[2]: value for key, value in stored.items()}
-
-
-def _bias(weights: dict[str, Tensor], like: Tensor) -> Tensor | None:
-    bias = weights.get("bias")
-    return None if bias is None else bias.to(like)

@@ -9,7 +9,9 @@ products, so that a bf16 score means the same everywhere; it is then no faster t
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import platform
 from typing import Any
 
 import torch
@@ -94,8 +96,6 @@ def lower_precision(model: nn.Module, precision: str, device: str) -> None:
 
 def arithmetic(precision: str, device: str) -> Any:
     """The context a forward pass runs in, so that attention follows the linear layers' type."""
-    import contextlib
-
     family = device.partition(":")[0]
     if precision == "fp32" or (family == "cpu" and not cpu_has_bf16()):
         return contextlib.nullcontext()
@@ -108,15 +108,10 @@ def cpu_has_bf16() -> bool:
     if any(getattr(torch.cpu, probe, bool)() for probe in probes):
         return True
     try:
-        return _is_arm() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+        arm = platform.machine().lower() in ("arm64", "aarch64")
+        return arm and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
     except (AttributeError, RuntimeError):
         return False
-
-
-def _is_arm() -> bool:
-    import platform
-
-    return platform.machine().lower() in ("arm64", "aarch64")
 
 
 def _linear_class(device: str) -> type[HalfLinear]:

@@ -137,7 +137,8 @@ def load(
         missing = [str(file) for file in files if not file.is_file()]
         if missing:
             raise MissingResourceError(f"encoder {name}: there is no file {missing[0]}")
-        digest, languages = _joint_hash(files), None
+        digest = hashlib.sha256("".join(map(file_hash, files)).encode()).hexdigest()
+        languages = None
     return StaticEncoder(
         name=str(name),
         dim=width_of(files[0]),
@@ -145,7 +146,3 @@ def load(
         files=files,
         languages=languages,
     )
-
-
-def _joint_hash(files: Sequence[Path]) -> str:
-    return hashlib.sha256("".join(file_hash(file) for file in files).encode()).hexdigest()

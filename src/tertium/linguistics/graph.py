@@ -195,16 +195,14 @@ def _groups(analysis: Analysis) -> tuple[list[int], list[list[int]]]:
     i = 0
     while i < len(group_of):
         end = start_of.get(i, i + 1)
-        if end > i + 1 or not _is_mark(analysis.tokens[i]):
+        token = analysis.tokens[i]
+        mark = token.pos in ("PUNCT", "SPACE") or not any(map(str.isalnum, token.text))
+        if end > i + 1 or not mark:
             for t in range(i, end):
                 group_of[t] = len(groups)
             groups.append(list(range(i, end)))
         i = end
     return group_of, groups
-
-
-def _is_mark(token: Token) -> bool:
-    return token.pos in ("PUNCT", "SPACE") or not any(map(str.isalnum, token.text))
 
 
 def _parent(top: int, heads: Sequence[int], group_of: Sequence[int]) -> int:

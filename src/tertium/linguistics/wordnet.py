@@ -120,7 +120,8 @@ class WordNet:
             for sense in range(self._sense_start[row], self._sense_start[row + 1])
             for target in self._targets(sense, relation)
         )
-        return tuple(dict.fromkeys(map(self._row_of_sense, targets)))
+        rows = (bisect_left(self._sense_start, target + 1) - 1 for target in targets)
+        return tuple(dict.fromkeys(rows))
 
     def ancestors(self, row: int) -> Mapping[int, int]:
         """Every synset above a row with its smallest distance, the row itself at 0."""
@@ -153,10 +154,6 @@ class WordNet:
         edges = arrays[f"{relation}_from"].tolist(), arrays[f"{relation}_to"].tolist()
         self._edges[relation] = edges
         return edges
-
-    def _row_of_sense(self, sense: int) -> int:
-        at = bisect_left(self._sense_start, sense + 1)
-        return at - 1
 
 
 @cache

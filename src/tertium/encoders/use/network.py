@@ -162,7 +162,7 @@ class DistinctPieces:
         self.inputs: list[Float32Array] = []  # for each window (pieces + 1, 256)
         self.shares: list[list[Float32Array]] = []  # and for each place in it, the same shape
         for k, (size, _) in enumerate(WINDOWS):
-            own = _with_zero_row(x[:, k * WIDTH : (k + 1) * WIDTH])
+            own = np.pad(x[:, k * WIDTH : (k + 1) * WIDTH], ((0, 1), (0, 0)))
             self.inputs.append(own)
             self.shares.append([_product(own, kernel) for kernel in network.first[size]])
 
@@ -204,10 +204,6 @@ def _product(x: Float32Array, weights: FloatArray) -> Float32Array:
 
 def _relu(x: Float32Array) -> Float32Array:
     return np.maximum(x, 0)
-
-
-def _with_zero_row(x: Float32Array) -> Float32Array:
-    return np.concatenate([x, np.zeros((1, x.shape[1]), dtype=x.dtype)])
 
 
 def _batches(texts: Sequence[IntArray], budget: int) -> Iterator[Sequence[IntArray]]:
