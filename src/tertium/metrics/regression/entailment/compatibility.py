@@ -6,7 +6,7 @@ number and degree. Matches of predicates are judged by what holds of them (`Mark
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tertium.linguistics.alignment import NOTHING
 from tertium.linguistics.lexicons import NEGATIONS, QUANTIFIER_ORDER
@@ -22,33 +22,26 @@ _RANK: Mapping[str, int] = {name: rank for rank, name in enumerate(QUANTIFIER_OR
 
 def _predicates(test: Callable[[Marks, Marks], bool]) -> Callable[[Pair], list[Match]]:
     """The matches of predicates whose marks (hypothesis, premise) pass a test."""
-
-    def find(pair: Pair) -> list[Match]:
-        h, p = pair.h_marks, pair.p_marks
-        return [(i, j) for i, j in pair.predicates if test(h[i], p[j])]
-
-    return find
+    return lambda pair: _filter(pair, pair.predicates, test)
 
 
 def _nominals(test: Callable[[Marks, Marks], bool]) -> Callable[[Pair], list[Match]]:
     """The matches of nouns, names and pronouns whose marks pass a test."""
+    return lambda pair: _filter(pair, pair.nominals, test)
 
-    def find(pair: Pair) -> list[Match]:
-        h, p = pair.h_marks, pair.p_marks
-        return [(i, j) for i, j in pair.nominals if test(h[i], p[j])]
 
-    return find
+def _filter(
+    pair: Pair, matches: Sequence[Match], test: Callable[[Marks, Marks], bool]
+) -> list[Match]:
+    h, p = pair.h_marks, pair.p_marks
+    return [(i, j) for i, j in matches if test(h[i], p[j])]
 
 
 def _of_roots(find: Callable[[Pair], list[Match]], both: bool) -> Callable[[Pair], list[Match]]:
     """Only matches of a main predicate (`both`), or only the others."""
-
-    def chosen(pair: Pair) -> list[Match]:
-        return [
-            (i, j) for i, j in find(pair) if both == (pair.h[i].depth == 0 or pair.p[j].depth == 0)
-        ]
-
-    return chosen
+    return lambda pair: [
+        (i, j) for i, j in find(pair) if both == (pair.h[i].depth == 0 or pair.p[j].depth == 0)
+    ]
 
 
 def _modality_differs(h: Marks, p: Marks) -> bool:

@@ -19,13 +19,9 @@ PLACES = frozenset({"GPE", "LOC", "FAC"})
 _CLAUSES = frozenset({"clause", "adverbial clause", "relative clause"})
 
 
-def _additions(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
+def additions(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
     """The nodes without a partner that pass a test."""
-
-    def find(pair: Pair) -> list[Match]:
-        return [(i, NOTHING) for i in pair.unaligned if test(pair.h[i])]
-
-    return find
+    return lambda pair: [(i, NOTHING) for i in pair.unaligned if test(pair.h[i])]
 
 
 def _is_agent(node: Node) -> bool:
@@ -92,33 +88,33 @@ def _subtrees(pair: Pair) -> list[Match]:
 FEATURES = (
     Feature(
         "unaligned.noun",
-        _additions(lambda n: n.kind == "noun" and n.content),
+        additions(lambda n: n.kind == "noun" and n.content),
         "the hypothesis {adds} the noun {words}",
     ),
     Feature(
         "unaligned.name",
-        _additions(lambda n: n.kind == "name"),
+        additions(lambda n: n.kind == "name"),
         "the hypothesis {adds} the name {words}",
     ),
     Feature(
         "unaligned.verb",
-        _additions(lambda n: n.kind == "verb" and n.content),
+        additions(lambda n: n.kind == "verb" and n.content),
         "the hypothesis {adds} the verb {words}",
     ),
     Feature(
         "unaligned.quality",
-        _additions(lambda n: n.kind in ("adjective", "adverb") and n.content),
+        additions(lambda n: n.kind in ("adjective", "adverb") and n.content),
         "the hypothesis {adds} the quality {words}",
     ),
     Feature(
         "unaligned.number",
-        _additions(lambda n: n.kind == "number"),
+        additions(lambda n: n.kind == "number"),
         "the hypothesis {adds} the number {words}",
     ),
     Feature("unaligned.unknown", _unknown, "the hypothesis {adds} the unknown word {words}"),
     Feature(
         "unaligned.function",
-        _additions(lambda n: not n.content),
+        additions(lambda n: not n.content),
         "the hypothesis {adds} the function word {words}",
     ),
     Feature(
@@ -129,39 +125,39 @@ FEATURES = (
     ),
     Feature(
         "unaligned.root",
-        _additions(lambda n: n.parent == ROOT),
+        additions(lambda n: n.parent == ROOT),
         "the main word {words} has no partner",
     ),
     Feature(
         "unaligned.subject",
-        _additions(lambda n: n.role == "subject" and not _is_agent(n)),
+        additions(lambda n: n.role == "subject" and not _is_agent(n)),
         "the hypothesis {adds} the subject {phrase}",
     ),
-    Feature("unaligned.agent", _additions(_is_agent), "the hypothesis {adds} the agent {phrase}"),
+    Feature("unaligned.agent", additions(_is_agent), "the hypothesis {adds} the agent {phrase}"),
     Feature(
         "unaligned.object",
-        _additions(lambda n: n.role in ("object", "recipient", "predicate")),
+        additions(lambda n: n.role in ("object", "recipient", "predicate")),
         "the hypothesis {adds} the object {phrase}",
     ),
-    Feature("unaligned.time", _additions(_is_time), "the hypothesis {adds} the time {phrase}"),
-    Feature("unaligned.place", _additions(_is_place), "the hypothesis {adds} the place {phrase}"),
+    Feature("unaligned.time", additions(_is_time), "the hypothesis {adds} the time {phrase}"),
+    Feature("unaligned.place", additions(_is_place), "the hypothesis {adds} the place {phrase}"),
     Feature(
-        "unaligned.adjunct", _additions(_is_adjunct), "the hypothesis {adds} the adjunct {phrase}"
+        "unaligned.adjunct", additions(_is_adjunct), "the hypothesis {adds} the adjunct {phrase}"
     ),
     Feature("unaligned.modifier", _modifiers, "the hypothesis {adds} the modifier {phrase}"),
     Feature(
         "unaligned.apposition",
-        _additions(lambda n: n.role == "apposition"),
+        additions(lambda n: n.role == "apposition"),
         "the hypothesis {adds} the apposition {phrase}",
     ),
     Feature(
         "unaligned.clause",
-        _additions(lambda n: n.role in _CLAUSES and n.kind == "verb"),
+        additions(lambda n: n.role in _CLAUSES and n.kind == "verb"),
         "the hypothesis {adds} the clause around {words}",
     ),
     Feature(
         "unaligned.negation",
-        _additions(lambda n: n.lemma in NEGATIONS),
+        additions(lambda n: n.lemma in NEGATIONS),
         "the hypothesis {adds} the negation {words}",
     ),
     Feature("unaligned.phrase", _subtrees, "the hypothesis {adds} the phrase {phrase}"),

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tertium.linguistics.alignment import NOTHING
 from tertium.linguistics.graph import Node
 from tertium.linguistics.lexicons import PRONOUNS
 from tertium.metrics.regression.entailment.feature import Feature
+from tertium.metrics.regression.entailment.insertions import PLACES, additions
 from tertium.metrics.regression.entailment.pair import Match, Pair
 
 PEOPLE = frozenset({"PERSON"})
-PLACES = frozenset({"GPE", "LOC", "FAC"})
 ORGANISATIONS = frozenset({"ORG", "NORP", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW"})
 
 _SAME = frozenset({"same", "lemma", "number", "spelling", "synonym", "part"})
@@ -45,14 +44,9 @@ def _others(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
     ]
 
 
-def _missing(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
-    """Mentions without a partner."""
-    return lambda pair: [(i, NOTHING) for i in pair.unaligned if test(pair.h[i])]
-
-
 def _losses(test: Callable[[Node], bool]) -> Callable[[Pair], list[Match]]:
     """Mentions without a partner, or with another thing for one."""
-    return lambda pair: [*_others(test)(pair), *_missing(test)(pair)]
+    return lambda pair: [*_others(test)(pair), *additions(test)(pair)]
 
 
 def _pronouns(pair: Pair) -> list[Match]:
@@ -89,18 +83,18 @@ _date, _amount = _quantities(_DATES), _quantities(_AMOUNTS)
 FEATURES = (
     Feature("person.kept", _same(_person), "both speak of the person {words}", good=True),
     Feature("person.changed", _others(_person), "the person {reference} became {hypothesis}"),
-    Feature("person.missing", _missing(_person), "the hypothesis {adds} the person {words}"),
+    Feature("person.missing", additions(_person), "the hypothesis {adds} the person {words}"),
     Feature("place.kept", _same(_place), "both speak of the place {words}", good=True),
     Feature("place.changed", _others(_place), "the place {reference} became {hypothesis}"),
-    Feature("place.missing", _missing(_place), "the hypothesis {adds} the place {words}"),
+    Feature("place.missing", additions(_place), "the hypothesis {adds} the place {words}"),
     Feature("organisation.kept", _same(_group), "both speak of the group {words}", good=True),
     Feature("organisation.lost", _losses(_group), "the group {words} is on one side only"),
     Feature("date.kept", _same(_date), "both give the date {words}", good=True),
     Feature("date.changed", _others(_date), "the date {reference} became {hypothesis}"),
-    Feature("date.missing", _missing(_date), "the hypothesis {adds} the date {words}"),
+    Feature("date.missing", additions(_date), "the hypothesis {adds} the date {words}"),
     Feature("amount.kept", _same(_amount), "both give the number {words}", good=True),
     Feature("amount.changed", _others(_amount), "the number {reference} became {hypothesis}"),
-    Feature("amount.missing", _missing(_amount), "the hypothesis {adds} the number {words}"),
+    Feature("amount.missing", additions(_amount), "the hypothesis {adds} the number {words}"),
     Feature("pronoun.kept", _pronouns, "{hypothesis} and {reference} point to the same", good=True),
     Feature(
         "pronoun.changed",
