@@ -60,7 +60,7 @@ def gather(
         columns = {name: [found[name][word] for word in words] for name in wanted}
         held = _keep(held, columns, used, last > number)
         if whole is not encoder and tokens:
-            columns["tokens"] = [without_special(part) for part in columns["tokens"]]
+            columns["tokens"] = [strip_special(part) for part in columns["tokens"]]
         yield _assemble(encoder, columns, len(words))
 
 
@@ -140,11 +140,11 @@ def _parts_of(result: Embeddings, name: str) -> Iterator[Part]:
             yield Part(result.sentences[i].copy(), (), cut)
 
 
-def without_special(part: Part) -> Part:
+def strip_special(part: Part) -> Part:
     """A text's token vectors without those of special tokens, which stand around the others.
 
     >>> part = Part(np.eye(3, dtype=np.float32), ("", "cat", ""), False)
-    >>> without_special(part).matrix
+    >>> strip_special(part).matrix
     array([[0., 1., 0.]], dtype=float32)
     """
     real = [place for place, piece in enumerate(part.pieces) if piece]

@@ -68,13 +68,6 @@ class JudgedSet:
             if found != wanted:
                 raise LengthError(f"{self.name}: {what} are {found}, expected {wanted}")
 
-    @property
-    def judged(self) -> int:
-        """How many translations people scored, or how many comparisons they made."""
-        if self.comparisons is not None:
-            return len(self.comparisons)
-        return int((~np.isnan(self.human)).sum())
-
     def drop_systems(self, systems: Sequence[str]) -> JudgedSet:
         """As if people had not judged some systems; a name that no system has is an error."""
         dropped = np.isin(self.systems, list(systems))
