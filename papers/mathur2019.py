@@ -10,6 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import nan
 
+from papers.departures import (
+    ATTENTION_INDEX,
+    BERTR_LAYER,
+    COMPARISONS_FIRST,
+    HEAD_INPUT,
+    HEAD_SCHEDULE,
+    SHIPPED_ESIM,
+    SINGLE_SEED,
+    WMT11_SEGMENTS,
+)
 from papers.experiments import Segments, Systems
 from papers.learners import Curve, Head, SeededSegments, curve_row, first_of
 from papers.table import PaperTable, Row
@@ -33,6 +43,7 @@ USE_NOTE = "over the multilingual encoder use, which knows neither Czech, Finnis
 MULTILINGUAL_NOTE = f"trained on TrainS and en-ru {USE_NOTE}"
 SIZES = ("210", "420", "840", "1680", "3360")
 SEEDED = SeededSegments(set="da/wmt17", columns=TO_ENGLISH)
+HEADS = (ATTENTION_INDEX, HEAD_INPUT, HEAD_SCHEDULE)
 TITLES = {"bilstm": "BiLSTM", "bilstm-attention": "BiLSTM + attention", "esim": "ESIM"}
 
 TRAIN_S = {
@@ -83,6 +94,7 @@ TABLES = [
         number="1",
         title="WMT17 to English, segments",
         experiment=Segments(set="da/wmt17", columns=TO_ENGLISH),
+        departures=(BERTR_LAYER, *HEADS, COMPARISONS_FIRST, WMT11_SEGMENTS),
         rows=[
             Row(
                 label="BLEU",
@@ -122,6 +134,7 @@ TABLES = [
         title="ESIM against the number of judgements (average over WMT17 to English)",
         picture="columns",
         experiment=Curve(set="da/wmt17", pairs=TO_ENGLISH, columns=SIZES),
+        departures=HEADS,
         rows=[
             Row(
                 label="ESIM, judgements of TrainS",
@@ -137,6 +150,7 @@ TABLES = [
         number="2",
         title="WMT17 from English, segments (the pairs with Pearson's r)",
         experiment=Segments(set="da/wmt17", columns=("en-ru", "en-zh")),
+        departures=HEADS,
         rows=[
             Row(
                 label="BLEU",
@@ -163,6 +177,7 @@ TABLES = [
         number="3",
         title="WMT17 to English, systems",
         experiment=Systems(set=NEWS, columns=TO_ENGLISH),
+        departures=(BERTR_LAYER, *HEADS, SHIPPED_ESIM, WMT11_SEGMENTS),
         rows=[
             Row(
                 label="BLEU",
@@ -193,6 +208,7 @@ TABLES = [
         number="4",
         title="WMT17 from English, systems",
         experiment=Systems(set=NEWS, columns=FROM_ENGLISH),
+        departures=(*HEADS, SINGLE_SEED),
         rows=[
             Row(
                 label="BLEU",
@@ -223,6 +239,7 @@ TABLES = [
         number="5",
         title="WMT16 IT task, systems",
         experiment=Systems(set="rankings/wmt16it", columns=IT_TASK),
+        departures=(*HEADS, SINGLE_SEED),
         rows=[
             Row(label="BLEU", published=(0.750, 0.621, 0.976, 0.596, 0.997), model=BLEU),
             Row(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from papers.departures import WMT11_SEGMENTS
 from papers.experiments import Comparisons, Segments, Systems, orient
 from papers.table import Experiment, Figure, PaperTable, Row
 from tertium.data.collection import Collection
@@ -54,6 +55,7 @@ MULTILINGUAL = (
     "bleu", "chrf", "chrf++", "ter", "nist", *(f"{name}:encoder=use" for name in EMBEDDING),
 )  # fmt: skip
 WITHOUT_REFERENCE = tuple(f"{name}:against=source" for name in EMBEDDING)
+INFERRED = {"rankings/wmt11": (WMT11_SEGMENTS,)}
 QE = ("en-de", "en-zh", "ru-en")
 
 
@@ -111,6 +113,7 @@ def _table(set_name: str, experiment: Experiment, rows: Sequence[Row], what: str
     return PaperTable(
         paper="overview", number=set_name, title=f"{set_name}: {what}", experiment=experiment,
         rows=rows, digits=1 if ranked else 3, picture="rows",
+        departures=INFERRED.get(set_name, ()),
     )  # fmt: skip
 
 

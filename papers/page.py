@@ -19,8 +19,9 @@ from pathlib import Path
 from papers import PAPERS, tables_of
 from papers.ledger import Ledger
 from papers.pictures import known_mean, write_agreement, write_picture
-from papers.render import as_table
-from papers.table import MeasuredRow, Outcome
+from papers.render import RECOMPUTED, as_table
+from papers.render import notes as notes_of
+from papers.table import Departure, MeasuredRow, Outcome
 from tertium.atomic import write_text
 from tertium.reporting.tables.table import Cell, Table, escape_markdown, number, render
 
@@ -28,7 +29,7 @@ AGREEMENT = re.compile(r"(<!-- agreement: ([^>]*?) -->\n).*?(<!-- end -->)", re.
 PARTLY = "In brackets: not all language pairs are measured yet."
 SHORT = {"wmt17-metrics-task": "systems 17", "wmt18-metrics-task": "systems 18"}
 
-INTRODUCTION = """\
+INTRODUCTION = f"""\
 # Results
 
 How well metrics agree with people, measured here, beside what papers printed. This page is written
@@ -40,7 +41,9 @@ page of its own.
 Pearson's r is with human scores of segments (`da`, `mqm`, `qe`) or of systems; on `rankings` it is
 strict Kendall's tau x 100. "What stands behind it" names a table's data, the signatures of its
 metrics with encoder and hash of the weights, and the commits that made its figures. A model that
-was trained for its row alone has no signature; its row says how it was trained.
+was trained for its row alone has no signature; its row says how it was trained. Where a table
+departs from what its paper describes, it links the [departures](#departures) that concern it. A
+published average with {RECOMPUTED} is our mean of the paper's figures: it prints none over them.
 """
 
 
@@ -64,12 +67,17 @@ def _page(known: Sequence[Outcome], all_: Sequence[Outcome], drawn: dict[str, st
     if "" in drawn:
         parts += [f"## Published against measured\n\n![published against measured]"
                   f"(pictures/{drawn['']})\n"]  # fmt: skip
-    for paper, title in sorted(PAPERS.items(), key=lambda entry: entry[0] == "overview"):
+    for paper, title in _papers():
         mine = [outcome for outcome in known if outcome.table.paper == paper]
         if mine:
             parts.append(f"## {escape_markdown(title)}{', set by set' * (paper == 'overview')}\n")
             parts += [section(outcome, drawn.get(key_of(outcome), "")) for outcome in mine]
-    return "\n".join([*parts, _gaps(all_)])
+    return "\n".join([*parts, _departures(known), _gaps(all_)])
+
+
+def _papers() -> list[tuple[str, str]]:
+    """Names and titles in the order of the page: what is no paper goes last."""
+    return sorted(PAPERS.items(), key=lambda entry: entry[0] == "overview")
 
 
 def section(outcome: Outcome, picture: str) -> str:
@@ -82,7 +90,9 @@ def section(outcome: Outcome, picture: str) -> str:
     if picture:
         lines.append(f"![{escape_markdown(outcome.table.title)}](pictures/{picture})\n")
     lines.append(render(Table(table.header, table.rows, left=table.left), "md"))
-    notes = [f"- {escape_markdown(note)}" for note in table.notes]
+    links = [f"[{escape_markdown(d.title)}](#{d.key})" for d in outcome.table.departures]
+    lines += [f"Departures: {', '.join(links)}.\n"] if links else []
+    notes = [f"- {escape_markdown(note)}" for note in notes_of(outcome)]
     lines += ["<details><summary>what stands behind it</summary>\n", *notes, "\n</details>\n"]
     return "\n".join(lines)
 
@@ -127,6 +137,21 @@ def _lacking(row: MeasuredRow, outcome: Outcome) -> list[str]:
     columns = (row.row.experiment or outcome.table.experiment).columns
     measured = row.measured or (math.nan,) * len(columns)
     return [column for column, value in zip(columns, measured, strict=True) if value != value]
+
+
+def _departures(outcomes: Sequence[Outcome]) -> str:
+    """Every departure once, under the first paper whose tables name it."""
+    lines, listed = ["## Departures\n"], set[Departure]()
+    for paper, title in _papers():
+        mine = [d for o in outcomes if o.table.paper == paper for d in o.table.departures]
+        new = [departure for departure in dict.fromkeys(mine) if departure not in listed]
+        listed.update(new)
+        if new:
+            lines += [f"### Departures from {escape_markdown(title.partition(':')[0])}\n"]
+            lines += [f'- <a id="{d.key}"></a>**{escape_markdown(d.title)}**: '
+                      f"{escape_markdown(d.says)}." for d in new]  # fmt: skip
+            lines.append("")
+    return "\n".join(lines) if listed else ""
 
 
 def _gaps(outcomes: Sequence[Outcome]) -> str:

@@ -10,6 +10,8 @@ from papers.provenance import code_version
 from papers.table import MeasuredRow, Outcome
 from tertium.reporting.tables.table import Cell, Table, number
 
+RECOMPUTED = "†"  # beside a published average that the paper does not print
+
 
 def as_table(outcome: Outcome) -> Table:
     """Three lines for a measured row (published, measured, difference), one for a quoted one."""
@@ -18,7 +20,10 @@ def as_table(outcome: Outcome) -> Table:
     header = ["", "", *table.experiment.columns, *(["average"] if averaged else [])]
     rows = [line for row in outcome.rows for line in _lines(row, outcome, averaged)]
     title = f"{table.paper}, table {table.number}: {table.title}"
-    return Table(header, rows, title=title, notes=notes(outcome), left=frozenset({0, 1}))
+    departs = [f"departs from the paper: {d.title}: {d.says}" for d in table.departures]
+    return Table(
+        header, rows, title=title, notes=[*notes(outcome), *departs], left=frozenset({0, 1})
+    )
 
 
 def notes(outcome: Outcome) -> list[str]:
@@ -29,7 +34,9 @@ def notes(outcome: Outcome) -> list[str]:
     if measured is not None:
         pairs = zip(table.experiment.columns, measured.figures, strict=True)
         lines.append("judged: " + ", ".join(f"{c} {figure.count:,}" for c, figure in pairs))
-        lines.append("average: mean of the columns; where the paper prints none, ours of its row")
+        lines.append("average: mean of the columns")
+    if len(table.experiment.columns) > 1 and any(map(_is_recomputed, outcome.rows)):
+        lines.append(f"{RECOMPUTED}: our mean of the paper's figures; it prints no such average")
     for row in outcome.rows:
         lines += [f"{row.row.label}: {signature}" for signature in row.signatures]
         lines += _spread(row, outcome)
@@ -67,6 +74,7 @@ def as_record(outcome: Outcome) -> dict[str, Any]:
         "data": table.experiment.data,
         "statistic": table.experiment.statistic,
         "note": table.note,
+        "departures": {departure.title: departure.says for departure in table.departures},
         "code": code_version(),
         "rows": [
             {
@@ -74,6 +82,7 @@ def as_record(outcome: Outcome) -> dict[str, Any]:
                 "statistic": (row.row.experiment or table.experiment).statistic,
                 "published": dict(zip(columns, row.row.published, strict=False)),
                 "published_average": row.published_average,
+                "published_average_is_printed": row.average_is_printed,
                 "measured": dict(zip(columns, row.measured, strict=False)),
                 "measured_average": row.average,
                 "judged": dict(zip(columns, (f.count for f in row.figures), strict=False)),
@@ -100,6 +109,9 @@ def _lines(row: MeasuredRow, outcome: Outcome, averaged: bool) -> list[list[Cell
 
     name = row.row.label
     published = line(name, "published", row.row.published or nothing, row.published_average)
+    if averaged and _is_recomputed(row):
+        shown = number(row.published_average, digits)
+        published[-1] = Cell(f"{shown.text} {RECOMPUTED}", shown.value, "dim")
     if row.unavailable:
         return [published, ["", "not available", *[Cell("–")] * (width + averaged)]]
     if not row.figures:
@@ -114,3 +126,8 @@ def _lines(row: MeasuredRow, outcome: Outcome, averaged: bool) -> list[list[Cell
         line("", "measured", row.measured, row.average),
         ["", "difference", *signed[: width + averaged]],
     ]
+
+
+def _is_recomputed(row: MeasuredRow) -> bool:
+    """Whether its published average is known, but not from the paper."""
+    return not math.isnan(row.published_average) and not row.average_is_printed

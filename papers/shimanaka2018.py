@@ -4,6 +4,7 @@ Universal Sentence Representations" (NAACL student workshop): WMT16 segments int
 
 from __future__ import annotations
 
+from papers.departures import SHARED_REFERENCES
 from papers.experiments import Segments
 from papers.learners import SentenceRegression
 from papers.table import PaperTable, Row
@@ -28,6 +29,7 @@ TABLES = [
         number="2",
         title="WMT16 into English, segments",
         experiment=Segments(set="da/wmt16", columns=COLUMNS),
+        departures=(SHARED_REFERENCES,),
         rows=[
             Row(
                 label="SentBLEU",

@@ -56,19 +56,29 @@ class Experiment(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Departure:
+    """One thing that is done otherwise than a paper describes it; `key` is what links point to."""
+
+    key: str
+    title: str
+    says: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One line of a published table.
 
     `published` follows the experiment's columns, NaN where the paper has none; `average` is the
-    paper's own. `model` is a spec, or a function of collection and column for what must be trained;
-    None where the row is only quoted. `specs` gives columns a spec of their own (a tokeniser for
-    Chinese); `experiment` measures this row in another way than the table's. `note` says what a
-    reader should know.
+    paper's own, unless it is `recomputed` from figures that do not stand here. `model` is a spec,
+    or a function of collection and column for what must be trained; None where the row is only
+    quoted. `specs` gives columns a spec of their own (a tokeniser for Chinese); `experiment`
+    measures this row in another way than the table's. `note` says what a reader should know.
     """
 
     label: str
     published: tuple[float, ...] = ()
     average: float = math.nan
+    recomputed: bool = False
     model: Model | None = None
     specs: Mapping[str, str] = field(default_factory=dict)
     experiment: Experiment | None = None
@@ -81,7 +91,7 @@ class PaperTable:
 
     `picture` says how it is drawn: a line for each row over the `columns` (a learning curve), a bar
     for each of the `rows` (an ablation), a line over rows that are the `layers` of encoders, or not
-    at all.
+    at all. `departures` are where we do otherwise than the paper.
     """
 
     paper: str
@@ -92,6 +102,7 @@ class PaperTable:
     digits: int = 3
     note: str = ""
     picture: Literal["", "columns", "rows", "layers"] = ""
+    departures: tuple[Departure, ...] = ()
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -129,6 +140,11 @@ class MeasuredRow:
         if not math.isnan(self.row.average) or not self.row.published:
             return self.row.average
         return sum(self.row.published) / len(self.row.published)
+
+    @property
+    def average_is_printed(self) -> bool:
+        """Whether the published average is the paper's own, not ours of its figures."""
+        return not (math.isnan(self.row.average) or self.row.recomputed)
 
     @property
     def differences(self) -> tuple[float, ...]:

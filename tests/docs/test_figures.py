@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
-from papers.ledger import Ledger
+from papers.ledger import Ledger, way_of
 from papers.pictures import known_mean
+from papers.table import Departure
 from tests.docs.pages import DOCS, ROOT
 
-from papers import PAPERS, tables_of
+from papers import PAPERS, departures, tables_of
 
 SETS = ("da/wmt17", "wmt17-metrics-task", "rankings/wmt12")
 
@@ -21,6 +23,47 @@ def kept(set_name: str) -> dict[str, str]:
     return {
         row.row.label: f"{known_mean(row.measured):.{table.digits}f}" for row in rows if row.figures
     }
+
+
+@pytest.mark.parametrize("paper", list(PAPERS))
+def test_kept_figures_are_of_the_rows_as_they_are_measured_now(paper: str) -> None:
+    for table in tables_of(paper):
+        entries = json.loads(Ledger(DOCS / "results").path(table).read_text("utf-8"))["rows"]
+        ways = {row.label: way_of(table, row) for row in table.rows}
+        for label, entry in entries.items():
+            assert entry["way"] == ways[label], (paper, table.number, label)
+
+
+def test_every_departure_that_a_table_links_is_on_the_page_once() -> None:
+    text = (DOCS / "results.md").read_text(encoding="utf-8")
+    places = re.findall(r'<a id="([^"]+)"></a>', text)
+    tables = [table for paper in PAPERS for table in tables_of(paper)]
+    named = {departure.key for table in tables for departure in table.departures}
+    assert sorted(places) == sorted(named)
+    for table in tables:
+        title = f"{table.paper}, table {table.number}: "
+        _, _, section = text.partition(
+            f"### {title if table.paper != 'overview' else table.number}"
+        )
+        links = re.findall(r"\]\(#([^)]+)\)", section.partition("<details>")[0])
+        assert links == [departure.key for departure in table.departures], title
+
+
+def test_a_table_names_no_departure_that_is_not_defined_once() -> None:
+    known = [value for value in vars(departures).values() if isinstance(value, Departure)]
+    assert len({departure.key for departure in known}) == len(known)
+    named = {d for paper in PAPERS for table in tables_of(paper) for d in table.departures}
+    assert named == set(known)
+
+
+def test_the_faithful_ranker_of_the_readme_has_the_figure_of_its_table() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(
+        r"^\| network of Guzmán et al\. [^|]*\| – \| – \| ([\d.]+) \|$", text, re.M
+    )
+    (table,) = (t for t in tables_of("guzman2015") if t.number == "5")
+    (row,) = (r for r in Ledger(DOCS / "results").outcome(table).rows if r.row.label == "Log.+Ken.")
+    assert shown == f"{row.average:.1f}"
 
 
 def test_the_readme_shows_kept_figures() -> None:

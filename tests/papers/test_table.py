@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from papers.experiments import over_seeds
 from papers.render import as_record, as_table, notes
-from papers.table import Figure, PaperTable, Row, measure
+from papers.table import Departure, Figure, PaperTable, Row, measure
 
 from tertium.data.collection import Collection
 from tertium.errors import DataError, LengthError, MissingResourceError, UsageError
@@ -60,6 +60,29 @@ def test_the_papers_own_average_goes_first(nowhere: Collection) -> None:
     (row,) = measure(table(Row(label="x", published=(2.5, 7.0), average=4.8)), nowhere).rows
     assert row.published_average == 4.8
     assert isnan(row.average)
+
+
+def test_an_average_that_the_paper_does_not_print_is_marked(nowhere: Collection) -> None:
+    printed = Row(label="x", published=(2.5, 7.0), average=4.8)
+    ours = Row(label="y", published=(2.5, 7.0))
+    elsewhere = Row(label="z", average=4.8, recomputed=True)
+    outcome = measure(table(printed, ours, elsewhere), nowhere)
+    assert [row.average_is_printed for row in outcome.rows] == [True, False, False]
+    shown = as_table(outcome)
+    assert [str(line[-1].text) for line in shown.rows] == ["4.800", "4.750 †", "4.800 †"]  # type: ignore[union-attr]
+    assert any(note.startswith("†: ") for note in shown.notes)
+    assert not any(note.startswith("†") for note in notes(measure(table(printed), nowhere)))
+    values = [row["published_average"] for row in as_record(outcome)["rows"]]
+    assert values == [4.8, 4.75, 4.8]
+
+
+def test_a_departure_is_said_below_the_table_and_in_its_record(nowhere: Collection) -> None:
+    departure = Departure(key="k", title="a title", says="the paper does x; ours y")
+    outcome = measure(replace(table(Row(label="x", model=three)), departures=(departure,)), nowhere)
+    assert "departs from the paper: a title: the paper does x; ours y" in render(
+        as_table(outcome), "md"
+    )
+    assert as_record(outcome)["departures"] == {"a title": "the paper does x; ours y"}
 
 
 def test_a_row_without_model_is_only_quoted(nowhere: Collection) -> None:
