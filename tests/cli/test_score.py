@@ -226,6 +226,14 @@ def test_list_and_cite(capsys: pytest.CaptureFixture[str]) -> None:
     assert "papineni" in capsys.readouterr().out
 
 
+def test_every_metric_is_listed_with_words_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "-f", "json"]) == 0
+    listed = {r["metric"]: r["summary"] for r in json.loads(capsys.readouterr().out)}
+    assert all(listed.values())
+    assert len(set(listed.values())) == len(listed)
+    assert listed["ter-r"].startswith("TERR: TER and its four kinds of edits")
+
+
 def test_rankers_are_listed_and_cited_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "-f", "json"]) == 0
     kinds = {r["metric"]: r["kind"] for r in json.loads(capsys.readouterr().out)}

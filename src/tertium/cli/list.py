@@ -65,9 +65,16 @@ def _needs(cls: Any) -> str:
         return "to be trained"
 
 
-def _summary(cls: type) -> str:
+def _summary(cls: Any) -> str:
+    """The first line of its module; of the class, where a module holds several."""
+    if sum(place.startswith(f"{cls.__module__}:") for place in METRICS.values()) > 1:
+        return f"{cls.title}: {_first_line(cls.__doc__)}"
     module = inspect.getmodule(cls)
-    return ((module and module.__doc__) or "").split("\n")[0].rstrip(".")
+    return _first_line(module and module.__doc__)
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").split("\n")[0].rstrip(".")
 
 
 def _type_name(field: dataclasses.Field[Any]) -> str:
