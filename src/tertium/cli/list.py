@@ -69,8 +69,7 @@ def _summary(cls: Any) -> str:
     """The first line of its module; of the class, where a module holds several."""
     if sum(place.startswith(f"{cls.__module__}:") for place in METRICS.values()) > 1:
         return f"{cls.title}: {_first_line(cls.__doc__)}"
-    module = inspect.getmodule(cls)
-    return _first_line(module and module.__doc__)
+    return _first_line(getattr(inspect.getmodule(cls), "__doc__", None))
 
 
 def _first_line(text: str | None) -> str:
