@@ -51,6 +51,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
 ALL: tuple[str, ...] = tuple(dict.fromkeys(text for texts in TEXTS.values() for text in texts))
 # those that cost no more than a sentence does
 SHORT: tuple[str, ...] = tuple(text for text in ALL if len(text) <= 100)
+LONG: tuple[str, ...] = tuple(text for text in ALL if text not in SHORT)
 
 KIND_OF: Mapping[str, str] = {
     text: kind for kind, texts in reversed(list(TEXTS.items())) for text in texts

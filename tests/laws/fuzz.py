@@ -28,14 +28,14 @@ from tertium.data.testset import TestSet
 MANY = 20  # segments of the shape that most rounds have, for one call costs as much as many
 COSTLY = 0.15  # the share of rounds in which a law runs that calls commands or encodes again
 OTHER_SETTINGS = 0.25
-LONG_TEXTS = 0.01
+LONG_TEXTS = 0.002  # of all texts: they cost as much as hundreds of others
 SHRINKING = 60.0  # seconds for one finding
 
 
 def draw_text(rng: np.random.Generator) -> str:
     """A text of the gallery, two of them joined, or one with characters changed."""
     if rng.random() < LONG_TEXTS:
-        return str(rng.choice(gallery.ALL))
+        return gallery.LONG[rng.integers(len(gallery.LONG))]
     text = gallery.SHORT[rng.integers(len(gallery.SHORT))]
     chance = rng.random()
     if chance < 0.25:
