@@ -150,7 +150,7 @@ def test_what_it_reads_and_does_not_fit_is_counted(
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
     metric = TRAINERS[name](judged(8), against=against, **short)
     monkeypatch.setattr(
-        ToyEncoder, "truncated", lambda _, texts: sum(len(text.split()) > 5 for text in texts)
+        ToyEncoder, "count_truncated", lambda _, texts: sum(len(text.split()) > 5 for text in texts)
     )
     long, fits = " ".join(WORDS[:9]), "the cat sat"
     for texts, count in zip(

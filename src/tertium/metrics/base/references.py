@@ -37,12 +37,13 @@ def compared_columns(
     """
     sides = sides_of(against)
     rows = [
-        (number, segment.hypothesis, *texts)
+        (number, (segment.hypothesis, *texts))
         for number, segment in enumerate(segments)
         for texts in sides(segment)
     ]
-    owners, *columns = zip(*rows, strict=True)
-    return np.array(owners), [list(column) for column in columns]
+    width = 3 if against == "both" else 2  # also where there is no segment
+    owners: IntArray = np.array([number for number, _ in rows], dtype=np.int64)
+    return owners, [[texts[column] for _, texts in rows] for column in range(width)]
 
 
 def over_references(
