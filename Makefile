@@ -21,7 +21,7 @@ LEXICAL := bleu chrf ter nist meteor
 demo: $(VENV)/.demo
 	$(BIN)/tertium score $(EXAMPLE) -m $(LEXICAL)
 	$(BIN)/tertium score $(EXAMPLE) -m tertium-small bertscore sss sentsim
-	$(BIN)/tertium score $(SOURCE) -m sss sentsim
+	$(BIN)/tertium score $(SOURCE) -m tertium-multi sss sentsim
 	$(BIN)/tertium compare $(EXAMPLE) -m chrf tertium-small
 
 # Types and style are checked while the tests run: either failing fails the whole.
