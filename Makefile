@@ -55,7 +55,8 @@ fuzz: $(VENV)/.dev
 	$(BIN)/python -m tests.laws.fuzz $(FUZZ_ARGS)
 
 lint: $(VENV)/.dev
-	$(BIN)/python -m ruff check src tests benchmarks recipes papers
+	$(BIN)/python -m ruff check src tests benchmarks recipes papers weights
+	$(BIN)/python -m ruff format --check --quiet src tests benchmarks recipes papers weights
 	$(BIN)/python -m mypy
 
 # the pages as a site in site/; a link that leads nowhere or a page without a place fails

@@ -1,8 +1,8 @@
 """What entailment features cost: a pair, first seen and with kept analyses; cores; memory.
 
-    python -m benchmarks.entailment                   milliseconds a pair on one core, by step
-    python -m benchmarks.entailment cores             a batch on one core and on all
-    python -m benchmarks.entailment memory            100,000 pairs in bounded memory
+python -m benchmarks.entailment                   milliseconds a pair on one core, by step
+python -m benchmarks.entailment cores             a batch on one core and on all
+python -m benchmarks.entailment memory            100,000 pairs in bounded memory
 """
 
 from __future__ import annotations

@@ -131,8 +131,10 @@ def peak(call: Callable[[], Any]) -> float:
 
 
 def report(name: str, slow: float, fast: float, memory: float, note: str) -> None:
-    print(f"{name:<10} rival {slow * 1e3:9.1f} ms   tertium {fast * 1e3:8.1f} ms   "
-          f"x {slow / fast:6.1f}   peak {memory:6.1f} MB   {note}")  # fmt: skip
+    print(
+        f"{name:<10} rival {slow * 1e3:9.1f} ms   tertium {fast * 1e3:8.1f} ms   "
+        f"x {slow / fast:6.1f}   peak {memory:6.1f} MB   {note}"
+    )
 
 
 def bench_calibration(repeats: int) -> None:
@@ -176,8 +178,10 @@ def bench_table(statistic: str, metrics: int = 30, pairs: int = 14) -> None:
     tasks = tasks_for([judged.name for judged in sets], statistic)
     taken, results = clock(lambda: (r := evaluation.run(tasks), r.average)[0], 1)
     same = int(results.average.not_worse.sum())
-    print(f"table      {statistic:<9} {metrics} metrics x {pairs} pairs: {taken:5.1f} s "
-          f"(test {tasks[0].test}; {same} not worse than the best)")  # fmt: skip
+    print(
+        f"table      {statistic:<9} {metrics} metrics x {pairs} pairs: {taken:5.1f} s "
+        f"(test {tasks[0].test}; {same} not worse than the best)"
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:

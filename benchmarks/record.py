@@ -94,19 +94,21 @@ def section(entry: Mapping[str, Any]) -> str:
     """One benchmark as Markdown."""
     command = " ".join(["python -m benchmarks", entry["name"], *entry["arguments"]])
     versions_ = ", ".join(f"{name} {number}" for name, number in entry["versions"].items())
-    return "\n".join([
-        f"## {entry['name']}",
-        f"{entry['description']}",
-        "",
-        "```text",
-        *entry["output"],
-        "```",
-        "",
-        f"`{command}`, {entry['seconds']:g} s in all. {entry['machine']}; {versions_}; "
-        f"{entry['code']}.",
-        "",
-        "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"## {entry['name']}",
+            f"{entry['description']}",
+            "",
+            "```text",
+            *entry["output"],
+            "```",
+            "",
+            f"`{command}`, {entry['seconds']:g} s in all. {entry['machine']}; {versions_}; "
+            f"{entry['code']}.",
+            "",
+            "",
+        ]
+    )
 
 
 def machine() -> str:

@@ -34,8 +34,10 @@ def main(arguments: list[str] | None = None) -> None:
         evaluation_report(results, title="WMT17").write(path)
         seconds, size = time.perf_counter() - start, path.stat().st_size
         raw = sum(len(text.encode()) for texts in testset.systems.values() for text in texts)
-        print(f"written in {seconds:.1f} s: {size / 1e6:.2f} MB, {size / count:.0f} bytes a "
-              f"translation (the outputs alone are {raw / 1e6:.2f} MB of text)")  # fmt: skip
+        print(
+            f"written in {seconds:.1f} s: {size / 1e6:.2f} MB, {size / count:.0f} bytes a "
+            f"translation (the outputs alone are {raw / 1e6:.2f} MB of text)"
+        )
         browse(path, args.times)
 
 
@@ -56,8 +58,10 @@ def browse(path: Path, times: int) -> None:
             browser.open(path)
             opened.append((browser.evaluate(FIRST_PAINT), browser.evaluate(READY)))
         paint, ready = (statistics.median(values) for values in zip(*opened, strict=True))
-        print(f"first view after {paint / 1000:.2f} s, segments after {ready / 1000:.2f} s "
-              f"(medians of {times})")  # fmt: skip
+        print(
+            f"first view after {paint / 1000:.2f} s, segments after {ready / 1000:.2f} s "
+            f"(medians of {times})"
+        )
         for name, action in ACTIONS.items():
             spent = browser.evaluate(
                 f"(() => {{ const start = performance.now(); {action};"

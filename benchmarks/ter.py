@@ -22,10 +22,12 @@ def main(arguments: list[str] | None = None) -> None:
 
     def ours() -> list[list[float]]:
         return [
-            TER().score([Segment(h, None, (r,)) for h, r in zip(texts, references, strict=True)])
-            .statistics[:, 0].tolist()
+            TER()
+            .score([Segment(h, None, (r,)) for h, r in zip(texts, references, strict=True)])
+            .statistics[:, 0]
+            .tolist()
             for texts in systems
-        ]  # fmt: skip
+        ]
 
     def theirs() -> list[list[float]]:
         peer = SacreTER(references=[references])

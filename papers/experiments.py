@@ -76,8 +76,12 @@ class Comparisons:
         left, right, signature = compared_scores(model, rankings)
         agreement = self.compare(rankings.verdicts, left, right)
         figure = _figure(agreement, signature, dict(rankings.left_out))
-        return Figure(value=self.scale * figure.value, count=figure.count,
-                      signature=signature, left_out=figure.left_out)  # fmt: skip
+        return Figure(
+            value=self.scale * figure.value,
+            count=figure.count,
+            signature=signature,
+            left_out=figure.left_out,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,9 +186,13 @@ def over_seeds(
 ) -> Figure:
     """The mean of what networks of several seeds reached, (seeds,), with its spread."""
     return Figure(
-        value=float(values.mean()), count=count, signature=signature, seeds=len(values),
-        deviation=float(values.std(ddof=1)) if len(values) > 1 else 0.0, left_out=left_out or {},
-    )  # fmt: skip
+        value=float(values.mean()),
+        count=count,
+        signature=signature,
+        seeds=len(values),
+        deviation=float(values.std(ddof=1)) if len(values) > 1 else 0.0,
+        left_out=left_out or {},
+    )
 
 
 def _figure(agreement: Agreement, signature: str, left_out: dict[str, int]) -> Figure:

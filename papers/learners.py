@@ -38,6 +38,7 @@ from tertium.registry import METRICS, resolve
 SEEDS = (1, 2, 3)
 PREFERENCES = tuple(f"rankings/wmt{year}" for year in (11, 13, 15, 16))
 
+
 @dataclass(frozen=True, kw_only=True)
 class Head:
     """A head as a row: trained on da/wmt16, after comparisons where asked, chosen on da/wmt15.

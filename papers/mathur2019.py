@@ -58,15 +58,18 @@ TRAIN_L = {
 }
 
 
-def _bertr(
-    published: tuple[float, ...], *encoders: str, average: float = nan
-) -> list[Row]:
+def _bertr(published: tuple[float, ...], *encoders: str, average: float = nan) -> list[Row]:
     """The published row of BERTR, over BERT base, beside ours over other encoders."""
     return [
-        Row(label=f"BERTR, {encoder}", published=published, average=average,
-            model=f"bertr:encoder={encoder}", note=USE_NOTE if encoder == "use" else "")
+        Row(
+            label=f"BERTR, {encoder}",
+            published=published,
+            average=average,
+            model=f"bertr:encoder={encoder}",
+            note=USE_NOTE if encoder == "use" else "",
+        )
         for encoder in encoders
-    ]  # fmt: skip
+    ]
 
 
 def _heads(

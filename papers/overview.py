@@ -52,8 +52,13 @@ SEEN: Mapping[str, frozenset[str]] = {
 VARIANTS = ("chrf++", "mt-rte-r:embeddings=true")
 EMBEDDING = ("bertr", "bertscore", "wmd", "wmdo", "smd", "sss", "sentsim")
 MULTILINGUAL = (
-    "bleu", "chrf", "chrf++", "ter", "nist", *(f"{name}:encoder=use" for name in EMBEDDING),
-)  # fmt: skip
+    "bleu",
+    "chrf",
+    "chrf++",
+    "ter",
+    "nist",
+    *(f"{name}:encoder=use" for name in EMBEDDING),
+)
 WITHOUT_REFERENCE = tuple(f"{name}:against=source" for name in EMBEDDING)
 INFERRED = {"rankings/wmt11": (WMT11_SEGMENTS,)}
 QE = ("en-de", "en-zh", "ru-en")
@@ -76,8 +81,12 @@ class Parts:
         judged = collection.judgements(self.set, self.lp, column)
         scores = model.score(judged.segments)
         agreement = pearson(judged.scores, orient(scores))
-        return Figure(value=float(agreement), count=int(agreement.used),
-                      signature=scores.signature, left_out=dict(judged.left_out))  # fmt: skip
+        return Figure(
+            value=float(agreement),
+            count=int(agreement.used),
+            signature=scores.signature,
+            left_out=dict(judged.left_out),
+        )
 
 
 @dataclass(frozen=True)
@@ -111,10 +120,15 @@ def training_sets(spec: str) -> frozenset[str]:
 def _table(set_name: str, experiment: Experiment, rows: Sequence[Row], what: str) -> PaperTable:
     ranked = set_name.startswith("rankings/")
     return PaperTable(
-        paper="overview", number=set_name, title=f"{set_name}: {what}", experiment=experiment,
-        rows=rows, digits=1 if ranked else 3, picture="rows",
+        paper="overview",
+        number=set_name,
+        title=f"{set_name}: {what}",
+        experiment=experiment,
+        rows=rows,
+        digits=1 if ranked else 3,
+        picture="rows",
         departures=INFERRED.get(set_name, ()),
-    )  # fmt: skip
+    )
 
 
 def _into_english(set_name: str) -> PaperTable:
@@ -132,15 +146,21 @@ def _into_english(set_name: str) -> PaperTable:
 TABLES = [
     *(_into_english(name) for name in INTO_ENGLISH),
     _table(
-        "mqm", Parts(set="mqm", lp="zh-en", columns=("news21", "ted21")), rows_for("mqm"),
+        "mqm",
+        Parts(set="mqm", lp="zh-en", columns=("news21", "ted21")),
+        rows_for("mqm"),
         "experts' error weights of 2021, Chinese to English",
     ),
     _table(
-        "da/multi30k", Segments(set="da/multi30k", columns=("en-de", "en-fr")),
-        [Row(label=spec, model=spec) for spec in MULTILINGUAL], "captions out of English",
+        "da/multi30k",
+        Segments(set="da/multi30k", columns=("en-de", "en-fr")),
+        [Row(label=spec, model=spec) for spec in MULTILINGUAL],
+        "captions out of English",
     ),
     _table(
-        "qe/wmt20", Segments(set="qe/wmt20", columns=QE, part="test"),
-        [Row(label=spec, model=spec) for spec in WITHOUT_REFERENCE], "without reference",
+        "qe/wmt20",
+        Segments(set="qe/wmt20", columns=QE, part="test"),
+        [Row(label=spec, model=spec) for spec in WITHOUT_REFERENCE],
+        "without reference",
     ),
-]  # fmt: skip
+]

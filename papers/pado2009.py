@@ -70,9 +70,7 @@ def others(collection: Collection, column: str, *sets: str) -> list[Judgement]:
     """
     names = sets or ("da/wmt16",)
     held = [
-        collection.judgements(name, column)
-        for name in names
-        if column in collection.find(name).lps
+        collection.judgements(name, column) for name in names if column in collection.find(name).lps
     ]
     return [
         judgement
@@ -242,13 +240,16 @@ def _tests(
 ) -> PaperTable:
     """By how much one regression is ahead of another, each as `made`."""
     return PaperTable(
-        paper="pado2009", number=number, title=title, experiment=experiment,
+        paper="pado2009",
+        number=number,
+        title=title,
+        experiment=experiment,
         departures=REGRESSIONS,
         rows=[
             Row(label=f"{better.title} over {worse.title}", model=both(made(better), made(worse)))
             for better, worse in COMPARED
         ],
-    )  # fmt: skip
+    )
 
 
 TABLES = [
@@ -285,12 +286,16 @@ TABLES = [
         ],
     ),
     _tests(
-        "1-tests", "Experiment 1: one regression over another, round robin on WMT16",
-        Advantage(set="da/wmt16", columns=WMT16), round_robin,
+        "1-tests",
+        "Experiment 1: one regression over another, round robin on WMT16",
+        Advantage(set="da/wmt16", columns=WMT16),
+        round_robin,
     ),
     _tests(
-        "1-held-out-tests", "The models that ship: one over another, on WMT17",
-        Advantage(set="da/wmt17", columns=WMT17), ships,
+        "1-held-out-tests",
+        "The models that ship: one over another, on WMT17",
+        Advantage(set="da/wmt17", columns=WMT17),
+        ships,
     ),
     _embeddings("da/wmt15", WMT15),
     _embeddings("da/wmt16", WMT16),

@@ -61,12 +61,16 @@ def write_results(path: Path) -> list[Path]:
 
 def _page(known: Sequence[Outcome], all_: Sequence[Outcome], drawn: dict[str, str]) -> str:
     parts = [INTRODUCTION, "## Every metric on every set\n"]
-    parts += ["An average over language pairs; a dash where the metric learned from the set or "
-              "does not go with it. Details are below.\n"]  # fmt: skip
+    parts += [
+        "An average over language pairs; a dash where the metric learned from the set or "
+        "does not go with it. Details are below.\n"
+    ]
     parts += [render(summary(known), "md")]
     if "" in drawn:
-        parts += [f"## Published against measured\n\n![published against measured]"
-                  f"(pictures/{drawn['']})\n"]  # fmt: skip
+        parts += [
+            f"## Published against measured\n\n![published against measured]"
+            f"(pictures/{drawn['']})\n"
+        ]
     for paper, title in _papers():
         mine = [outcome for outcome in known if outcome.table.paper == paper]
         if mine:
@@ -121,8 +125,9 @@ def summary(outcomes: Sequence[Outcome], specs: Sequence[str] = ()) -> Table:
         [s, *(found[s].get(name, Cell("–")) for name in sets)] for s in order if s in found
     ]
     partly = any(cell.text.startswith("(") for row in found.values() for cell in row.values())
-    return Table(["metric", *(SHORT.get(name, name) for name in sets)], rows,
-                 notes=[PARTLY] * partly)  # fmt: skip
+    return Table(
+        ["metric", *(SHORT.get(name, name) for name in sets)], rows, notes=[PARTLY] * partly
+    )
 
 
 def _average(row: MeasuredRow, outcome: Outcome) -> Cell:
@@ -148,8 +153,10 @@ def _departures(outcomes: Sequence[Outcome]) -> str:
         listed.update(new)
         if new:
             lines += [f"### Departures from {escape_markdown(title.partition(':')[0])}\n"]
-            lines += [f'- <a id="{d.key}"></a>**{escape_markdown(d.title)}**: '
-                      f"{escape_markdown(d.says)}." for d in new]  # fmt: skip
+            lines += [
+                f'- <a id="{d.key}"></a>**{escape_markdown(d.title)}**: {escape_markdown(d.says)}.'
+                for d in new
+            ]
             lines.append("")
     return "\n".join(lines) if listed else ""
 

@@ -25,8 +25,10 @@ def write_picture(outcome: Outcome, path: Path) -> bool:
     if not outcome.table.picture or not rows:
         return False
     draw: Mapping[str, Callable[[Outcome, Sequence[MeasuredRow]], Markup]] = {
-        "columns": draw_columns, "rows": draw_rows, "layers": draw_layers
-    }  # fmt: skip
+        "columns": draw_columns,
+        "rows": draw_rows,
+        "layers": draw_layers,
+    }
     standalone.write_picture(path, [[("", draw[outcome.table.picture](outcome, rows))]])
     return True
 
@@ -92,8 +94,11 @@ def draw_layers(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
     for number, (encoder, curve) in enumerate(curves.items()):
         upper = [(layer, max(curve[layer])) for layer in sorted(curve)]
         lower = [(layer, min(curve[layer])) for layer in sorted(curve, reverse=True)]
-        band = element("polygon", points=_points([*upper, *lower], plot),
-                       class_=f"mark range c{number % COLOURS}")  # fmt: skip
+        band = element(
+            "polygon",
+            points=_points([*upper, *lower], plot),
+            class_=f"mark range c{number % COLOURS}",
+        )
         lines[encoder] = [(layer, known_mean(curve[layer])) for layer in sorted(curve)]
         parts += [band, *_line(lines[encoder], plot, number, encoder)]
     return _with_names(outcome.table.title, lines, plot, parts)
@@ -141,26 +146,38 @@ def _bar(row: MeasuredRow, top: float, plot: Panel, digits: int) -> list[Markup]
     shown = f"{value:.{digits}f}" if whole else f"({value:.{digits}f})"
     parts = [
         words(plot.x.start - 8, middle + 4, row.row.label, "name", anchor="end"),
-        element("rect", element("title", f"{row.row.label}: {shown}"), x=min(zero, end), y=top + 3,
-                width=abs(end - zero), height=BAR - 6, class_="bar whole",
-                opacity=None if whole else 0.45),
+        element(
+            "rect",
+            element("title", f"{row.row.label}: {shown}"),
+            x=min(zero, end),
+            y=top + 3,
+            width=abs(end - zero),
+            height=BAR - 6,
+            class_="bar whole",
+            opacity=None if whole else 0.45,
+        ),
         words(plot.x.end + 8, middle + 4, shown, "tick"),
-    ]  # fmt: skip
+    ]
     if row.published_average == row.published_average:
         place = plot.x(row.published_average)
         parts.append(
-            element("line", element("title", f"published: {row.published_average:.{digits}f}"),
-                    x1=place, x2=place, y1=top + 1, y2=top + BAR - 1, class_="published")
-        )  # fmt: skip
+            element(
+                "line",
+                element("title", f"published: {row.published_average:.{digits}f}"),
+                x1=place,
+                x2=place,
+                y1=top + 1,
+                y2=top + BAR - 1,
+                class_="published",
+            )
+        )
     return parts
 
 
 def _line(
     places: Places, plot: Panel, number: int, label: str, style: str = "line"
 ) -> list[Markup]:
-    line = element(
-        "polyline", points=_points(places, plot), class_=f"{style} c{number % COLOURS}"
-    )
+    line = element("polyline", points=_points(places, plot), class_=f"{style} c{number % COLOURS}")
     return [line, *_marks(places, plot, number, label)]
 
 

@@ -64,10 +64,17 @@ def train(collection: Collection, recipe: Recipe) -> list[Pairwise]:
         for rankings in read_rankings(collection, name):
             data += drop_shared(rankings, [*dev, *others])
     return Pairwise.train_seeds(
-        data, dev=[p for rankings in dev for p in rankings], seeds=recipe.seeds,
-        options=recipe.options, note=recipe.note, vectors=recipe.vectors,
-        features=recipe.features, hidden=recipe.hidden, cost=recipe.cost, scaling=recipe.scaling,
-    )  # fmt: skip
+        data,
+        dev=[p for rankings in dev for p in rankings],
+        seeds=recipe.seeds,
+        options=recipe.options,
+        note=recipe.note,
+        vectors=recipe.vectors,
+        features=recipe.features,
+        hidden=recipe.hidden,
+        cost=recipe.cost,
+        scaling=recipe.scaling,
+    )
 
 
 def held_out_sets(collection: Collection, name: str) -> list[RankingSet]:
@@ -102,9 +109,7 @@ def sample_comparisons(
 class SeededComparisons(Comparisons):
     """The mean of a pairwise statistic over networks that differ in their seed."""
 
-    def measure(
-        self, collection: Collection, model: Sequence[Pairwise], column: str
-    ) -> Figure:
+    def measure(self, collection: Collection, model: Sequence[Pairwise], column: str) -> Figure:
         rankings = collection.rankings(self.set, column)
         used = np.flatnonzero(rankings.is_compared)
         place = np.full(len(rankings.segments), -1)

@@ -62,11 +62,14 @@ def _rows(
     ]
     return [
         Row(
-            label=label, published=figures, model=spec, average=nan if pairs else average,
+            label=label,
+            published=figures,
+            model=spec,
+            average=nan if pairs else average,
             note=f"the paper's average, over all {pairs} pairs, is {average:.3f}" if pairs else "",
         )
         for (label, spec), figures, average in zip(models, published, averages, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -138,8 +138,9 @@ def read_corpus(
     collection = Collection.at(data)
     dev15, train16 = english(collection, "da/wmt15"), english(collection, "da/wmt16")
     test17, test12 = (
-        english(collection, "da/wmt17"), english_rankings(collection, "rankings/wmt12"),
-    )  # fmt: skip
+        english(collection, "da/wmt17"),
+        english_rankings(collection, "rankings/wmt12"),
+    )
     train, dev = tenth([*dev15, *train16]) if ship else (train16, dev15)
     held_out = [references_of([*dev, *test17, *test12])]
     train = [drop_shared(one, held_out) for one in train]
@@ -166,9 +167,12 @@ def read_corpus(
     precision = "fp16" if device.startswith("cuda") else "fp32"
     states = LiveStates(encoder, table.texts, device=device, precision=precision)
     return Corpus(
-        states=states, encoder=encoder.name, encoder_hash=encoder.weights_hash, left_out=left_out,
+        states=states,
+        encoder=encoder.name,
+        encoder_hash=encoder.weights_hash,
+        left_out=left_out,
         **parts,
-    )  # fmt: skip
+    )
 
 
 def _first(one: JudgementSet, limit: int) -> JudgementSet:
@@ -186,9 +190,13 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
     torch.manual_seed(job.seed)
     encoder: Any = load_encoder(corpus.encoder)
     shape = NetworkShape(
-        layers=encoder.layers, dim=encoder.settings.hidden, hidden=job.hidden, dropout=job.dropout,
-        input_dropout=job.input_dropout, absolute=job.difference == "absolute",
-    )  # fmt: skip
+        layers=encoder.layers,
+        dim=encoder.settings.hidden,
+        hidden=job.hidden,
+        dropout=job.dropout,
+        input_dropout=job.input_dropout,
+        absolute=job.difference == "absolute",
+    )
     network = NETWORKS[job.head](shape).to(corpus.states.device)
     log: list[Epoch] = []
     dev = corpus.dev
@@ -225,9 +233,12 @@ def _some_items(data: Compared, items: int | None, rng: np.random.Generator) -> 
     keep = chosen[data.items[data.better]]
     counts = np.bincount(data.items[data.better[keep]], minlength=len(data))
     return replace(
-        data, better=data.better[keep], worse=data.worse[keep], weights=data.weights[keep],
+        data,
+        better=data.better[keep],
+        worse=data.worse[keep],
+        weights=data.weights[keep],
         starts=np.concatenate([[0], np.cumsum(counts)]),
-    )  # fmt: skip
+    )
 
 
 def measure(corpus: Corpus, network: PairNetwork) -> dict[str, Any]:
@@ -258,9 +269,12 @@ def save(corpus: Corpus, network: PairNetwork, job: Job, result: Mapping[str, An
     if stem in CARDS:
         name, digest = f"{stem}@all", next(iter(CARDS[stem].files.values()))
     config = HeadConfig(
-        encoder=name.removesuffix("@all"), hidden=job.hidden, dropout=job.dropout,
-        input_dropout=job.input_dropout, difference=job.difference,
-    )  # fmt: skip
+        encoder=name.removesuffix("@all"),
+        hidden=job.hidden,
+        dropout=job.dropout,
+        input_dropout=job.input_dropout,
+        difference=job.difference,
+    )
     checkpoint = Checkpoint(
         name=job.head,
         config=asdict(config),
@@ -277,26 +291,40 @@ def save(corpus: Corpus, network: PairNetwork, job: Job, result: Mapping[str, An
 
 def report_jobs(heads: Sequence[str], seeds: Sequence[int], hidden: int) -> list[Job]:
     return [
-        Job(head=head, seed=seed, preferences=preferences, hidden=hidden,
-            scores=AFTER_COMPARISONS if preferences else ON_SCORES)
-        for preferences in (True, False) for head in heads for seed in seeds
-    ]  # fmt: skip
+        Job(
+            head=head,
+            seed=seed,
+            preferences=preferences,
+            hidden=hidden,
+            scores=AFTER_COMPARISONS if preferences else ON_SCORES,
+        )
+        for preferences in (True, False)
+        for head in heads
+        for seed in seeds
+    ]
 
 
 def ship_jobs(heads: Sequence[str], out: Path) -> list[Job]:
     return [
-        Job(head=head, seed=1, preferences=True, scores=AFTER_COMPARISONS, save=str(out / head),
-            **SHIPPED.get(head, {}))
+        Job(
+            head=head,
+            seed=1,
+            preferences=True,
+            scores=AFTER_COMPARISONS,
+            save=str(out / head),
+            **SHIPPED.get(head, {}),
+        )
         for head in heads
-    ]  # fmt: skip
+    ]
 
 
 def curve_jobs() -> list[Job]:
     """ESIM from ever more judgements, and from ever more ranked items before all judgements."""
     few = [
         Job(head="esim", seed=seed, preferences=False, scores=ON_SCORES, judgements=n)
-        for n in (210, 420, 840, 1680) for seed in (1, 2, 3)
-    ]  # fmt: skip
+        for n in (210, 420, 840, 1680)
+        for seed in (1, 2, 3)
+    ]
     many = [
         Job(head="esim", seed=1, preferences=True, scores=AFTER_COMPARISONS, items=n)
         for n in (250, 1000, 4000, 8000)
@@ -401,9 +429,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _shortened(job: Job, epochs: int) -> Job:
     return replace(
-        job, scores=replace(job.scores, epochs=epochs),
+        job,
+        scores=replace(job.scores, epochs=epochs),
         comparisons=replace(job.comparisons, epochs=epochs),
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

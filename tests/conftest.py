@@ -15,9 +15,7 @@ from tertium.segment import Segment
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 # No test measures time: on a busy machine a drawn example may take any.
-settings.register_profile(
-    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 

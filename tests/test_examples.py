@@ -14,9 +14,18 @@ from tertium.data.testset import TestSet
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 KINDS = {
-    "addition", "date", "empty", "name", "negation", "number", "omission", "source-copy",
-    "untranslated", "word-salad", "wrong-word",
-}  # fmt: skip
+    "addition",
+    "date",
+    "empty",
+    "name",
+    "negation",
+    "number",
+    "omission",
+    "source-copy",
+    "untranslated",
+    "word-salad",
+    "wrong-word",
+}
 
 
 def damage() -> list[dict[str, str]]:

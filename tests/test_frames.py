@@ -59,8 +59,14 @@ def test_a_matrix_goes_and_comes_back() -> None:
 def test_several_metrics_in_one_frame(evaluation: tertium.Evaluation) -> None:
     frame = evaluation.to_frame()
     assert len(frame) == 3 * 2 * 48
-    assert list(frame.columns) == ["system", "metric", "segment", "document", "score",
-                                   "higher_is_better"]  # fmt: skip
+    assert list(frame.columns) == [
+        "system",
+        "metric",
+        "segment",
+        "document",
+        "score",
+        "higher_is_better",
+    ]
     matrix = ScoreMatrix.from_frame(frame, name="chrf")
     np.testing.assert_array_equal(matrix["poor"], evaluation.scores["poor"]["chrf"].segments)
     with pytest.raises(DataError, match="several metrics"):
@@ -102,9 +108,7 @@ def test_score_writes_what_meta_reads(
     assert main(["score", *given, "-o", str(file)]) == 0
     found = {entry.metric: entry.segments for entry in read_metric_scores(file)}
     assert found["chrf"] is not None
-    np.testing.assert_array_equal(
-        found["chrf"]["fair"], evaluation.scores["fair"]["chrf"].segments
-    )
+    np.testing.assert_array_equal(found["chrf"]["fair"], evaluation.scores["fair"]["chrf"].segments)
     capsys.readouterr()
     ratings = str(examples / "ratings.csv")
     assert main(["meta", "--human", ratings, "--scores", str(file), "-f", "json"]) == 0
@@ -143,8 +147,20 @@ def test_test_sets_and_judgements_are_read_from_parquet(
     assert read.references == example.references
     pd.read_csv(examples / "ratings.csv").to_parquet(tmp_path / "ratings.parquet")
     tertium_scores = tmp_path / "scores.parquet"
-    assert main(["score", "-t", str(tmp_path / "systems.parquet"), "-m", "chrf",
-                 "-o", str(tertium_scores)]) == 0  # fmt: skip
+    assert (
+        main(
+            [
+                "score",
+                "-t",
+                str(tmp_path / "systems.parquet"),
+                "-m",
+                "chrf",
+                "-o",
+                str(tertium_scores),
+            ]
+        )
+        == 0
+    )
     capsys.readouterr()
     human = str(tmp_path / "ratings.parquet")
     assert main(["meta", "--human", human, "--scores", str(tertium_scores), "-f", "json"]) == 0

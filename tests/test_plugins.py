@@ -152,8 +152,12 @@ def test_the_laws_hold_for_plugins_and_find_who_breaks_them() -> None:
 def test_what_is_broken_says_so_in_a_line_and_stops_nobody_else(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    install(site, "broken", "[tertium.metrics]\nworse = broken:Metric\nodd = json:dumps\n",
-            "raise RuntimeError('no luck\\nat all')\n")  # fmt: skip
+    install(
+        site,
+        "broken",
+        "[tertium.metrics]\nworse = broken:Metric\nodd = json:dumps\n",
+        "raise RuntimeError('no luck\\nat all')\n",
+    )
     install(site, "needy", "[tertium.metrics]\nneedy = needy:Metric\n", "import sklearn.nothing\n")
     with pytest.raises(PluginError, match=r"^metric 'worse' of broken 1.0 .*Error: no luck; mend"):
         load_metric("worse")

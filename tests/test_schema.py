@@ -58,14 +58,19 @@ def test_a_sound_object_becomes_its_dataclass() -> None:
         ({"inner": {"names": [], "share": 2}}, "config.json: inner: share=2.0: expected at most 1"),
         ({"kind": "deeep"}, "config.json: kind is the text 'deeep', expected one of flat, deep"),
         ({"limit": float("nan")}, "config.json: limit is the number nan, expected a finite number"),
-        ({"limit": 10**400}, "config.json: limit is a whole number of 1329 bits, expected a finite "
-                             "number"),
+        (
+            {"limit": 10**400},
+            "config.json: limit is a whole number of 1329 bits, expected a finite number",
+        ),
         ({"hashes": {"x": "ab"}}, "config.json: hashes.x is the text 'ab', expected a sha256"),
         ({"hiden": 3}, "config.json has an unknown key 'hiden': did you mean 'hidden'"),
-        ({"zzz": 3}, "config.json has an unknown key 'zzz': known are hidden, inner, kind, limit, "
-                     "hashes, free"),
+        (
+            {"zzz": 3},
+            "config.json has an unknown key 'zzz': known are hidden, inner, kind, limit, "
+            "hashes, free",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_one_line(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError) as caught:
         read(Outer, {**SOUND, **change}, "config.json")

@@ -58,8 +58,16 @@ def test_the_same_metric_twice_is_refused(example: TestSet) -> None:
 
 def test_records_look_like_sacrebleu_and_hold_numbers(example: TestSet) -> None:
     record = score(example, "bleu", confidence=50).records()[0]
-    assert {"name", "score", "signature", "verbose_score", "confidence_mean", "confidence_var",
-            "segments", "system"} <= set(record)  # fmt: skip
+    assert {
+        "name",
+        "score",
+        "signature",
+        "verbose_score",
+        "confidence_mean",
+        "confidence_var",
+        "segments",
+        "system",
+    } <= set(record)
     assert isinstance(record["score"], float)
     assert len(record["segments"]) == len(example)
     assert record["confidence_mean"] == pytest.approx(record["score"], abs=5)

@@ -39,15 +39,34 @@ def save_model(kind: str, folder: Path) -> None:
 def _settings(kind: str) -> dict[str, object]:
     size = len(WORDS) + 5
     if kind == "distilbert":
-        return {"vocab_size": size, "dim": 16, "n_layers": 3, "n_heads": 2, "hidden_dim": 32,
-                "max_position_embeddings": 24, "pad_token_id": 1}  # fmt: skip
+        return {
+            "vocab_size": size,
+            "dim": 16,
+            "n_layers": 3,
+            "n_heads": 2,
+            "hidden_dim": 32,
+            "max_position_embeddings": 24,
+            "pad_token_id": 1,
+        }
     if kind == "t5":
-        return {"vocab_size": size, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 3,
-                "num_heads": 2, "pad_token_id": 1}  # fmt: skip
+        return {
+            "vocab_size": size,
+            "d_model": 16,
+            "d_kv": 8,
+            "d_ff": 32,
+            "num_layers": 3,
+            "num_heads": 2,
+            "pad_token_id": 1,
+        }
     settings: dict[str, object] = {
-        "vocab_size": size, "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2,
-        "intermediate_size": 32, "max_position_embeddings": 24, "pad_token_id": 1,
-    }  # fmt: skip
+        "vocab_size": size,
+        "hidden_size": 16,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": 24,
+        "pad_token_id": 1,
+    }
     return {**settings, "embedding_size": 8} if kind == "albert" else settings
 
 
@@ -66,9 +85,14 @@ def save_tokenizer(kind: str, folder: Path) -> None:
         single=frame, special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]",
-        sep_token="[SEP]", mask_token="[MASK]", model_max_length=20,
-    ).save_pretrained(folder)  # fmt: skip
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=20,
+    ).save_pretrained(folder)
     # from_pretrained would look for the architecture's own class, which reads other files
     settings = folder / "tokenizer_config.json"
     known = json.loads(settings.read_text())

@@ -111,13 +111,21 @@ class Builder:
         rows = np.array(self.rows, dtype=np.int64)
         dev = np.array([(row, lp) for row, _, lp in self.dev], dtype=np.int64)
         return Corpus(
-            texts=list(self.texts), hypothesis=keys[:, 0], reference=keys[:, 1],
-            segment=rows[:, 0], origin=rows[:, 1], parent=rows[:, 2], kind=rows[:, 3],
-            better=np.array(self.better), worse=np.array(self.worse),
+            texts=list(self.texts),
+            hypothesis=keys[:, 0],
+            reference=keys[:, 1],
+            segment=rows[:, 0],
+            origin=rows[:, 1],
+            parent=rows[:, 2],
+            kind=rows[:, 3],
+            better=np.array(self.better),
+            worse=np.array(self.worse),
             scored=np.array([row for row, _ in self.scored]),
             scores=np.array([score for _, score in self.scored]),
-            dev=dev[:, 0], dev_scores=np.array([s for _, s, _ in self.dev]), dev_lp=dev[:, 1],
-        )  # fmt: skip
+            dev=dev[:, 0],
+            dev_scores=np.array([s for _, s, _ in self.dev]),
+            dev_lp=dev[:, 1],
+        )
 
 
 def to_english(data: Collection, name: str) -> list[str]:
@@ -164,9 +172,7 @@ def add_rankings(
                 for n in (int(left), int(right)):
                     if n not in rows:
                         segment = ranking.segments[n]
-                        rows[n] = builder.pair(
-                            segment.hypothesis, segment.references[0], "ranking"
-                        )
+                        rows[n] = builder.pair(segment.hypothesis, segment.references[0], "ranking")
                         sources[segment.references[0]] = segment.source or ""
                 a, b = rows[int(left)], rows[int(right)]
                 builder.compare(*((a, b) if verdict == 1.0 else (b, a)))
@@ -201,9 +207,13 @@ def read_mqm(data: Collection, part: str) -> Iterable[dict[str, Any]]:
 
 
 def add_wmt18(
-    builder: Builder, data: Collection, held_out: list[JudgementSet | RankingSet],
-    rng: np.random.Generator, sources: dict[str, str], share: float = 0.5,
-) -> None:  # fmt: skip
+    builder: Builder,
+    data: Collection,
+    held_out: list[JudgementSet | RankingSet],
+    rng: np.random.Generator,
+    sources: dict[str, str],
+    share: float = 0.5,
+) -> None:
     """Outputs of modern systems, without any verdict."""
     taken = {normalise(r) for part in held_out for s in part.segments for r in s.references}
     task = data.metrics_task("wmt18-metrics-task")
@@ -258,9 +268,10 @@ def add_damage(builder: Builder, rng: np.random.Generator, count: int = 150_000)
     """Damaged versions of references and hypotheses, each worse than what it was made from."""
     texts = list(builder.texts)
     whole = [
-        (row, h, r) for (h, r), row in builder.pairs.items()
+        (row, h, r)
+        for (h, r), row in builder.pairs.items()
         if builder.rows[row][1] != ORIGINS.index("source copy")
-    ]  # fmt: skip
+    ]
     copies = [entry for entry in whole if entry[1] == entry[2]]
     names = list(KINDS)
     made = 0
@@ -287,8 +298,10 @@ def main() -> None:
     corpus = build(Collection.at(args.data), args.seed)
     corpus.save(args.output)
     origins = np.bincount(corpus.origin, minlength=len(ORIGINS))
-    print(f"{len(corpus.texts)} texts, {len(corpus.hypothesis)} pairs, "
-          f"{len(corpus.better)} comparisons")  # fmt: skip
+    print(
+        f"{len(corpus.texts)} texts, {len(corpus.hypothesis)} pairs, "
+        f"{len(corpus.better)} comparisons"
+    )
     print({name: int(n) for name, n in zip(ORIGINS, origins, strict=True)})
 
 

@@ -67,8 +67,11 @@ def wmt12(metric: Metric, data: Collection) -> dict[str, float]:
 def damage_table(metric: Metric, data: Collection, each: int) -> dict[str, float]:
     """The share of damaged texts that score below the whole ones, by kind."""
     rng = np.random.default_rng(99)
-    judged = [j.segment for lp in to_english(data, "da/wmt15")
-              for j in data.judgements("da/wmt15", lp).judgements]  # fmt: skip
+    judged = [
+        j.segment
+        for lp in to_english(data, "da/wmt15")
+        for j in data.judgements("da/wmt15", lp).judgements
+    ]
     whole = [Segment(s.references[0], None, s.references) for s in judged] + list(judged)
     copied = [(s, Segment(s.source or "", None, s.references)) for s in judged if s.source]
     kinds = {kind: damaged(whole, kind, each, rng) for kind in KINDS} | {

@@ -47,8 +47,12 @@ class Tokenised:
         flat: list[NDArray[np.int32]] = []
         lengths: list[int] = []
         for n in range(0, len(texts), 20_000):
-            batch = tokenizer(list(texts[n : n + 20_000]), add_special_tokens=False,
-                              truncation=True, max_length=MAX_PIECES)["input_ids"]  # fmt: skip
+            batch = tokenizer(
+                list(texts[n : n + 20_000]),
+                add_special_tokens=False,
+                truncation=True,
+                max_length=MAX_PIECES,
+            )["input_ids"]
             flat.append(np.fromiter((i for row in batch for i in row), np.int32))
             lengths += [len(row) for row in batch]
         sizes = np.array(lengths)
@@ -56,9 +60,16 @@ class Tokenised:
         pieces = torch.tensor(np.concatenate([*flat, np.zeros(1, np.int32)]), device=device)
         offsets = torch.tensor(np.cumsum(sizes) - sizes, device=device)
         pair = tokenizer("a", "b")["input_ids"]
-        return cls(pieces, offsets, torch.tensor(sizes, device=device), sizes,
-                   tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id,
-                   doubled_end=len(pair) == 6)  # fmt: skip
+        return cls(
+            pieces,
+            offsets,
+            torch.tensor(sizes, device=device),
+            sizes,
+            tokenizer.cls_token_id,
+            tokenizer.sep_token_id,
+            tokenizer.pad_token_id,
+            doubled_end=len(pair) == 6,
+        )
 
     def pieces(self, place: Tensor, texts: Tensor) -> tuple[Tensor, Tensor]:
         """The piece of each text at each place, (texts, places), and whether there is one."""
@@ -104,9 +115,7 @@ class Encoder(nn.Module):
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor | None = None) -> Tensor:
         """States (layers, texts, tokens, dim)."""
         extra = {} if types is None else {"token_type_ids": types}
-        out = self.backbone(
-            input_ids=ids, attention_mask=mask, output_hidden_states=True, **extra
-        )
+        out = self.backbone(input_ids=ids, attention_mask=mask, output_hidden_states=True, **extra)
         return torch.stack([out.hidden_states[layer] for layer in self.layers])
 
 
@@ -121,9 +130,7 @@ class CrossEncoder(nn.Module):
         self.head = CrossHead(self.encoder.dim)
         self.typed = self.encoder.backbone.config.model_type == "bert"
 
-    def score(
-        self, corpus: Tokenised, h: IntArray, r: IntArray, surface: Tensor | None
-    ) -> Tensor:
+    def score(self, corpus: Tokenised, h: IntArray, r: IntArray, surface: Tensor | None) -> Tensor:
         device = corpus.flat.device
         widths = corpus.lengths[h] + corpus.lengths[r] + (4 if corpus.doubled_end else 3)
         parts, order = [], []
@@ -147,9 +154,7 @@ class LateEncoder(nn.Module):
         self.encoder = Encoder(folder, layers)
         self.head = LateInteraction(layers=len(layers), dim=self.encoder.dim, surface=surface)
 
-    def score(
-        self, corpus: Tokenised, h: IntArray, r: IntArray, surface: Tensor | None
-    ) -> Tensor:
+    def score(self, corpus: Tokenised, h: IntArray, r: IntArray, surface: Tensor | None) -> Tensor:
         assert surface is not None
         device = surface.device
         texts, place = np.unique(np.concatenate([h, r]), return_inverse=True)

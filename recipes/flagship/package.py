@@ -48,8 +48,12 @@ def main() -> None:
         shrunk |= {k: v for k, v in tuned.items() if k not in shrunk}
     job.net.load_state_dict(shrunk)
     after = job.agreement()
-    metadata = {"scale": str(job.scale), "shift": str(job.shift), "model": job.model,
-                "da/wmt15": f"{after:.4f}"}  # fmt: skip
+    metadata = {
+        "scale": str(job.scale),
+        "shift": str(job.shift),
+        "model": job.model,
+        "da/wmt15": f"{after:.4f}",
+    }
     size = write_parts(compact, args.output, metadata)
     print(f"{args.model}: da/wmt15 {before:.4f} -> {after:.4f}, {size / 1e6:.1f} MB")
 

@@ -132,8 +132,9 @@ def calibration(raw: FloatArray, human: FloatArray) -> dict[str, Any]:
 def monotone(raw: FloatArray, human: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Knots of an increasing map: means of equal shares of the data, pooled where they fall."""
     order = np.argsort(raw)
-    blocks = [(raw[rows].mean(), human[rows].mean(), len(rows))
-              for rows in np.array_split(order, KNOTS)]  # fmt: skip
+    blocks = [
+        (raw[rows].mean(), human[rows].mean(), len(rows)) for rows in np.array_split(order, KNOTS)
+    ]
     pooled: list[tuple[float, float, int]] = []
     for block in blocks:
         pooled.append(block)
@@ -168,8 +169,11 @@ def wmt18_scores(data: Collection, metric: EnglishAssessment, each: int) -> Floa
 def percentiles(scores: FloatArray) -> dict[str, Any]:
     """Quantiles of scores, and of how many they are."""
     percents = np.linspace(0, 100, 21)
-    return {"score": rounded(np.maximum.accumulate(np.percentile(scores, percents))),
-            "percent": percents.tolist(), "segments": len(scores)}  # fmt: skip
+    return {
+        "score": rounded(np.maximum.accumulate(np.percentile(scores, percents))),
+        "percent": percents.tolist(),
+        "segments": len(scores),
+    }
 
 
 def rounded(values: Any) -> list[float]:

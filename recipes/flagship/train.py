@@ -88,11 +88,18 @@ class Job:
 
     def save(self, folder: Path, figure: float) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        weights = {k: v.detach().to("cpu", torch.float16).contiguous()
-                   for k, v in self.net.state_dict().items()}  # fmt: skip
+        weights = {
+            k: v.detach().to("cpu", torch.float16).contiguous()
+            for k, v in self.net.state_dict().items()
+        }
         save_file(weights, folder / "weights.safetensors")
-        config = {"model": self.model, "encoder": str(self.folder), "scale": self.scale,
-                  "shift": self.shift, "da/wmt15": figure}  # fmt: skip
+        config = {
+            "model": self.model,
+            "encoder": str(self.folder),
+            "scale": self.scale,
+            "shift": self.shift,
+            "da/wmt15": figure,
+        }
         (folder / "config.json").write_text(json.dumps(config))
 
     @classmethod
@@ -191,8 +198,11 @@ def train_preferences(job: Job, epochs: float, rate: float, size: int, seed: int
             if done % 200 == 0:
                 elapsed = time.time() - start
                 print(f"  {done}/{total} loss {loss.item():.3f} {elapsed:.0f} s", flush=True)
-        print(f"preferences epoch {epoch + 1}: da/wmt15 {job.agreement():.4f}, "
-              f"{time.time() - start:.0f} s", flush=True)  # fmt: skip
+        print(
+            f"preferences epoch {epoch + 1}: da/wmt15 {job.agreement():.4f}, "
+            f"{time.time() - start:.0f} s",
+            flush=True,
+        )
 
 
 def comparison_batches(
@@ -265,8 +275,11 @@ def distil(
             place_of[index] = -1
             steps.step(loss)
         figure = job.agreement()
-        print(f"distillation epoch {epoch + 1}: loss {loss.item():.3f}, da/wmt15 {figure:.4f}, "
-              f"{time.time() - start:.0f} s", flush=True)  # fmt: skip
+        print(
+            f"distillation epoch {epoch + 1}: loss {loss.item():.3f}, da/wmt15 {figure:.4f}, "
+            f"{time.time() - start:.0f} s",
+            flush=True,
+        )
         if figure > best:
             best = figure
             job.save(folder, best)
@@ -332,8 +345,13 @@ def main() -> None:
     surface = None if blind else all_surface(corpus, args.corpus, args.workers)
     if args.stage == "teacher":
         if args.limit:
-            corpus = Corpus(**{**vars(corpus), "better": corpus.better[: args.limit],
-                               "worse": corpus.worse[: args.limit]})  # fmt: skip
+            corpus = Corpus(
+                **{
+                    **vars(corpus),
+                    "better": corpus.better[: args.limit],
+                    "worse": corpus.worse[: args.limit],
+                }
+            )
         job = Job(corpus, args.encoder, args.model, surface)
         train_preferences(job, args.epochs, args.rate or 4e-5, args.size, args.seed)
         best = train_judgements(job, 3, 1e-5, args.seed, args.output)

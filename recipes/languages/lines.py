@@ -13,10 +13,25 @@ from pathlib import Path
 DEV = 997  # lines of FLORES before those of its test part
 # ISO 639-3 names of languages that FLORES does not have here
 TATOEBA = {
-    "eus": "eu", "gle": "ga", "urd": "ur", "sqi": "sq", "kat": "ka", "mkd": "mk", "epo": "eo",
-    "lat": "la", "bre": "br", "gla": "gd", "khm": "km", "uzb": "uz", "mon": "mn", "swh": "sw",
-    "kaz": "kk", "ckb": "ku", "uig": "ug", "yid": "yi",
-}  # fmt: skip
+    "eus": "eu",
+    "gle": "ga",
+    "urd": "ur",
+    "sqi": "sq",
+    "kat": "ka",
+    "mkd": "mk",
+    "epo": "eo",
+    "lat": "la",
+    "bre": "br",
+    "gla": "gd",
+    "khm": "km",
+    "uzb": "uz",
+    "mon": "mn",
+    "swh": "sw",
+    "kaz": "kk",
+    "ckb": "ku",
+    "uig": "ug",
+    "yid": "yi",
+}
 SOURCES = ("ne", "si")
 
 

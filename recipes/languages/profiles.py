@@ -1,6 +1,6 @@
 """Make `tertium/text/profiles.json`: the n-grams that tell the languages of a script apart.
 
-    python -m recipes.languages.profiles DATA src/tertium/text/profiles.json
+python -m recipes.languages.profiles DATA src/tertium/text/profiles.json
 """
 
 from __future__ import annotations

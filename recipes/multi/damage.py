@@ -30,7 +30,7 @@ _OPPOSITES = (
     "increase decrease|rose fell|open closed|always never|same different|inside outside|all some|"
     "left right|men women|man woman|north south|east west|day night|won lost|mehr weniger|"
     "больше меньше|más menos|plus moins|vor nach|он она|er sie|il elle|él ella"
-).split("|")  # fmt: skip
+).split("|")
 
 
 @dataclass(frozen=True)
@@ -75,16 +75,24 @@ class Damager:
             if len(words) == 2 and words[0] is not None and words[1] is not None:
                 self._opposites |= {words[0]: words[1], words[1]: words[0]}
         self.kinds: dict[str, tuple[float, Kind]] = {
-            "dropped": (2, self.drop), "half dropped": (1, self.truncate),
-            "doubled": (1, self.double), "shuffled": (1, self.shuffle),
-            "swapped": (1, self.swap), "number": (2, self.change_number),
-            "replaced": (2.5, self.replace_words), "added": (2, self.add_words),
-            "name": (1.5, self.change_name), "untranslated part": (1, self.leave_part),
-            "negation": (3, self.negate), "opposite": (2, self.reverse),
-            "copy": (0.7, self.copy), "wrong language": (1, self.wrong_language),
-            "another line": (0.7, self.another_line), "empty": (0.2, self.empty),
+            "dropped": (2, self.drop),
+            "half dropped": (1, self.truncate),
+            "doubled": (1, self.double),
+            "shuffled": (1, self.shuffle),
+            "swapped": (1, self.swap),
+            "number": (2, self.change_number),
+            "replaced": (2.5, self.replace_words),
+            "added": (2, self.add_words),
+            "name": (1.5, self.change_name),
+            "untranslated part": (1, self.leave_part),
+            "negation": (3, self.negate),
+            "opposite": (2, self.reverse),
+            "copy": (0.7, self.copy),
+            "wrong language": (1, self.wrong_language),
+            "another line": (0.7, self.another_line),
+            "empty": (0.2, self.empty),
             "points lost": (0.5, self.lose_points),
-        }  # fmt: skip
+        }
         shares = np.array([share for share, _ in self.kinds.values()])
         self._shares = shares / shares.sum()
 
@@ -174,9 +182,13 @@ class Damager:
         return self._put(given.text, run, given.same_language, other, SERIOUS)
 
     def _put(
-        self, text: Array, run: tuple[int, int] | None, donor: Array,
-        taken: tuple[int, int] | None, cost: float,
-    ) -> Damaged | None:  # fmt: skip
+        self,
+        text: Array,
+        run: tuple[int, int] | None,
+        donor: Array,
+        taken: tuple[int, int] | None,
+        cost: float,
+    ) -> Damaged | None:
         if run is None or taken is None:
             return None
         new = donor[taken[0] : taken[1]]
@@ -192,8 +204,11 @@ class Damager:
 
     def change_name(self, given: Material, rng: Generator) -> Damaged | None:
         own = [w for w in self.words(given.text)[1:] if self._capital[given.text[w[0]]]]
-        theirs = [w for w in self.words(given.same_language)[1:]
-                  if self._capital[given.same_language[w[0]]]]  # fmt: skip
+        theirs = [
+            w
+            for w in self.words(given.same_language)[1:]
+            if self._capital[given.same_language[w[0]]]
+        ]
         if not own or not theirs:
             return None
         run, taken = own[int(rng.integers(len(own)))], theirs[int(rng.integers(len(theirs)))]

@@ -99,9 +99,10 @@ def prune(published: Published, tokenizer: Path, wanted: Iterable[str], folder: 
     """
     names = set(wanted)
     keep = [
-        n for n, piece in enumerate(published.pieces)
+        n
+        for n, piece in enumerate(published.pieces)
         if n < SPECIAL or (piece != MASK and (piece in names or len(piece.lstrip("▁")) <= 1))
-    ]  # fmt: skip
+    ]
     row = published.hidden // BLOCK
     words = published.tensors["emb.word"].reshape(-1, row, BLOCK_BYTES)[keep]
     tensors = {**published.tensors, "emb.word": words.reshape(-1, BLOCK_BYTES)}

@@ -1,6 +1,6 @@
 """Scores of tertium-small on outputs into English, by many processes, part by part.
 
-    python -m recipes.multi.english --parts parts/ --run run/ --processes 10
+python -m recipes.multi.english --parts parts/ --run run/ --processes 10
 """
 
 from __future__ import annotations
@@ -59,9 +59,7 @@ def output_jobs(parts: Path, run: Path, most: int) -> list[Job]:
     return _jobs(run / "english-outputs", rows, texts)
 
 
-def _jobs(
-    folder: Path, rows: NDArray[np.int64], texts: Sequence[tuple[str, str]]
-) -> list[Job]:
+def _jobs(folder: Path, rows: NDArray[np.int64], texts: Sequence[tuple[str, str]]) -> list[Job]:
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / "rows.npy", rows)
     return [

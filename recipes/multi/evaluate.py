@@ -19,7 +19,7 @@ from recipes.multi.examples import (
     join_rows,
     material_of,
     row_texts,
-)  # fmt: skip
+)
 from recipes.multi.network import SCALES, Multi, Texts, lay_out, send_batch
 from recipes.multi.store import Store
 
@@ -39,9 +39,13 @@ class Said:
 
 @torch.no_grad()
 def judge(
-    network: Multi, texts: Sequence[Texts], device: str, *, budget: int = 100_000,
+    network: Multi,
+    texts: Sequence[Texts],
+    device: str,
+    *,
+    budget: int = 100_000,
     with_tags: bool = False,
-) -> Said:  # fmt: skip
+) -> Said:
     """What the network says of rows, in batches of similar length."""
     network.eval()
     count = len(texts)
@@ -219,7 +223,8 @@ def measure_damage(
     result: dict[str, dict[str, float]] = {}
     for view in VIEWS:
         before, after = (
-            overall(say([hide(t, view) for t in texts])) for texts in (whole, broken)  # type: ignore[misc]
+            overall(say([hide(t, view) for t in texts]))
+            for texts in (whole, broken)  # type: ignore[misc]
         )
         for kind in dict.fromkeys(kinds):
             mine = np.array([k == kind for k in kinds])
@@ -265,8 +270,12 @@ def span_figures(
     f1 = 2 * hits / (np.arange(1, len(hits) + 1) + max(wrong.sum(), 1))
     best = int(f1.argmax())
     base = wrong.mean()
-    return {"f1": float(f1[best]), "threshold": float(p[order[best]]),
-            "everything": float(2 * base / (1 + base)), "rate": float(base)}  # fmt: skip
+    return {
+        "f1": float(f1[best]),
+        "threshold": float(p[order[best]]),
+        "everything": float(2 * base / (1 + base)),
+        "rate": float(base),
+    }
 
 
 def error_chance(logits: NDArray[np.float32]) -> Floats:

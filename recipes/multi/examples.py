@@ -79,8 +79,10 @@ def choose_view(texts: Texts, rng: Generator, shares: Sequence[float] = VIEW_SHA
 
 def show(texts: Texts, like: Texts) -> Texts:
     """The texts cut to the view of others."""
-    return tuple(None if model is None or text is None else text[:LONGEST]
-                 for text, model in zip(texts, like, strict=True))  # fmt: skip
+    return tuple(
+        None if model is None or text is None else text[:LONGEST]
+        for text, model in zip(texts, like, strict=True)
+    )
 
 
 def row_texts(store: Store, row: int) -> Texts:
@@ -119,8 +121,9 @@ class Comparisons:
         examples = [Example(show(row_texts(self.store, row), seen)) for row in rows]
         kept = [
             (place[low], place[high], first / (first + second), float(np.sqrt(first + second)))
-            for low, high, first, second in pairs if low in place and high in place
-        ]  # fmt: skip
+            for low, high, first, second in pairs
+            if low in place and high in place
+        ]
         return Unit(examples, kept) if kept else None
 
 
@@ -174,8 +177,14 @@ class Judgements:
         targets = [np.nan] * len(SCALES)
         targets[{DA: 0, QE: 0, MQM: 1, ESA: 2}[kind]] = float(columns["score"][row].clip(-4, 3))
         tags = TAGS_OF[kind] if columns["marked"][row] else NO_TAGS
-        return Example(row_texts(self.store, row), tuple(targets), 1.0, tags,
-                       self.marks.get(row, ()), int(columns["clean"][row]))  # fmt: skip
+        return Example(
+            row_texts(self.store, row),
+            tuple(targets),
+            1.0,
+            tags,
+            self.marks.get(row, ()),
+            int(columns["clean"][row]),
+        )
 
     def _paragraph(self, row: int, most: int) -> Example | None:
         rows = self.neighbours(row, most)
@@ -229,10 +238,11 @@ class Outputs:
         self.languages = [name for name in self.names if "-" not in name]
         self.systems = [
             (self.column[name], self.column[source], self.column[target])
-            for name in self.names if "-" in name
+            for name in self.names
+            if "-" in name
             for source, target in [name.split(".")[0].split("-")]
             if source in self.column and target in self.column
-        ]  # fmt: skip
+        ]
 
     def text(self, line: int, column: int) -> Array:
         number = line * len(self.names) + column
@@ -248,9 +258,7 @@ class Outputs:
         return np.stack([chosen // len(self.systems), chosen % len(self.systems)], 1)
 
 
-def material_of(
-    texts: Texts, other: NDArray[np.int32], foreign: NDArray[np.int32]
-) -> Material:
+def material_of(texts: Texts, other: NDArray[np.int32], foreign: NDArray[np.int32]) -> Material:
     """What an output can be damaged with; outputs have a text and a source."""
     text, source, *_ = texts
     assert text is not None
@@ -294,9 +302,12 @@ class Taught:
     """Rows with the scores of teachers, (rows, scales), in any view."""
 
     def __init__(
-        self, texts: Callable[[int], Texts], scores: NDArray[np.float32], weight: float = 1.0,
+        self,
+        texts: Callable[[int], Texts],
+        scores: NDArray[np.float32],
+        weight: float = 1.0,
         shares: Sequence[float] = (0.45, 0.3, 0.25),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.texts, self.scores, self.weight, self.shares = texts, scores, weight, shares
 
     def __call__(self, rng: Generator) -> Unit | None:
@@ -328,10 +339,11 @@ def collate(units: Sequence[Unit]) -> dict[str, Any]:
         "weights": np.array([e.weight for e in examples], np.float32),
         "clean": np.array([e.clean for e in examples], np.float32),
         "tags": np.array([e.tags for e in examples], np.int64),
-        "shares": shares.clip(0, 1), "categories": categories,
+        "shares": shares.clip(0, 1),
+        "categories": categories,
         "pairs": np.array(pairs, np.float32).reshape(-1, 4),
         "margins": np.array(margins, np.float32).reshape(-1, 3),
-    }  # fmt: skip
+    }
 
 
 def stream(

@@ -33,8 +33,11 @@ class Optimiser:
         groups = []
         for inside, factor in ((True, 1.0), (False, head_factor)):
             for matrix in (True, False):
-                chosen = [m for m, b in zip(self.masters, body, strict=True)
-                          if b == inside and (m.ndim > 1) == matrix]  # fmt: skip
+                chosen = [
+                    m
+                    for m, b in zip(self.masters, body, strict=True)
+                    if b == inside and (m.ndim > 1) == matrix
+                ]
                 decay = 0.01 if matrix else 0.0
                 groups.append({"params": chosen, "weight_decay": decay, "factor": factor})
         self.rate = rate
@@ -55,9 +58,7 @@ class Optimiser:
             torch._foreach_copy_(tuple(self.live), tuple(self.masters))
 
 
-def _work(
-    sources: Sequence[tuple[float, Source]], budget: int, seed: int, queue: Any
-) -> None:
+def _work(sources: Sequence[tuple[float, Source]], budget: int, seed: int, queue: Any) -> None:
     torch.set_num_threads(1)
     for batch in stream(sources, budget, np.random.default_rng(seed)):
         queue.put(batch)
@@ -86,10 +87,19 @@ def batches(
 
 
 def fit(
-    network: Multi, sources: Sequence[tuple[float, Source]], *, seconds: float, rate: float,
-    weights: Weights, device: str, seed: int, budget: int, workers: int, log: Path,
+    network: Multi,
+    sources: Sequence[tuple[float, Source]],
+    *,
+    seconds: float,
+    rate: float,
+    weights: Weights,
+    device: str,
+    seed: int,
+    budget: int,
+    workers: int,
+    log: Path,
     steps: int | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Trains for `seconds` of the clock (or `steps`), the rate falling to nothing at the end."""
     network.train()
     optimiser = Optimiser(network, rate)
@@ -104,8 +114,9 @@ def fit(
         said = network(send_batch(batch["layout"], device))
         told = {
             key: torch.from_numpy(value).to(device, non_blocking=True)
-            for key, value in batch.items() if key != "layout"
-        }  # fmt: skip
+            for key, value in batch.items()
+            if key != "layout"
+        }
         parts = total_loss(said, told, weights)
         parts["all"].backward()
         optimiser.step(min(share / WARM_UP, 1) * (1 - share))
@@ -134,8 +145,11 @@ def note(log: Path, entry: dict[str, Any]) -> None:
 
 def save(network: Multi, path: Path) -> None:
     """All weights but the frozen word vectors, in half precision."""
-    state = {n: v.detach().half().cpu().contiguous() for n, v in network.state_dict().items()
-             if n != FROZEN}  # fmt: skip
+    state = {
+        n: v.detach().half().cpu().contiguous()
+        for n, v in network.state_dict().items()
+        if n != FROZEN
+    }
     partial = path.with_suffix(".part")
     save_file(state, partial)
     partial.rename(path)
@@ -154,7 +168,9 @@ def average(paths: Sequence[Path], path: Path, shares: Sequence[float] | None = 
     mean = {
         name: torch.stack(
             [state[name].float() * part for state, part in zip(states, portions, strict=True)]
-        ).sum(0).half()
+        )
+        .sum(0)
+        .half()
         for name in states[0]
-    }  # fmt: skip
+    }
     save_file(mean, path)

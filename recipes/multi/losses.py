@@ -79,8 +79,11 @@ def tag_loss(said: Judgement, tags: Tensor, shares: Tensor, categories: Tensor) 
     word = torch.stack([1 - bad, bad], -1)
     inside = said.inside.float()
     total = said.tags.new_zeros(())
-    for kind, wanted, first in ((MQM_TAGS, severity, 0), (ESA_TAGS, severity, 3),
-                                (WORD_TAGS, word, 6)):  # fmt: skip
+    for kind, wanted, first in (
+        (MQM_TAGS, severity, 0),
+        (ESA_TAGS, severity, 3),
+        (WORD_TAGS, word, 6),
+    ):
         logits = said.tags[..., first : first + wanted.shape[-1]].log_softmax(-1)
         mask = inside * (tags == kind).float()[:, None]
         total = total - ((wanted * logits).sum(-1) * mask).sum() / mask.sum().clamp(min=1)

@@ -87,11 +87,15 @@ def lay_out(rows: Sequence[Texts]) -> Layout:
     row_starts = np.concatenate([[0], np.cumsum(np.bincount(owner, sizes, len(rows)))])
     row_of = owner[text_of]
     layout = {
-        "ids": ids, "positions": place, "roles": role_of[text_of],
-        "text_starts": starts, "text_of": text_of, "row_of": row_of,
+        "ids": ids,
+        "positions": place,
+        "roles": role_of[text_of],
+        "text_starts": starts,
+        "text_of": text_of,
+        "row_of": row_of,
         "row_starts": row_starts.astype(np.int64),
         "place_in_row": np.arange(len(ids)) - row_starts.astype(np.int64)[row_of],
-    }  # fmt: skip
+    }
     rank = np.zeros(len(there), np.int64)
     for role in range(3):
         which = np.flatnonzero(role_of == role)
@@ -116,7 +120,10 @@ def send_batch(layout: Layout, device: str) -> Batch:
         return Ragged(send(starts).int(), longest, send(owner), send(place))
 
     return Batch(
-        send("ids"), send("positions"), send("roles"), send("rank"),
+        send("ids"),
+        send("positions"),
+        send("roles"),
+        send("rank"),
         ragged("text_starts", "text_of", "positions"),
         ragged("row_starts", "row_of", "place_in_row"),
         {role: send(f"first{role}") for role in range(3)},
@@ -124,7 +131,7 @@ def send_batch(layout: Layout, device: str) -> Batch:
         {role: send(f"rows{role}") for role in range(3)},
         {role: int(layout[f"size{role}"].max(initial=0)) for role in range(3)},
         len(layout["row_starts"]) - 1,
-    )  # fmt: skip
+    )
 
 
 class Regather(torch.autograd.Function):
@@ -273,9 +280,17 @@ class Head(nn.Module):
 
 class Multi(nn.Module):
     def __init__(
-        self, words: int, *, hidden: int = 384, layers: int = 12, heads: int = 12,
-        inner: int = 1536, apart: int = 0, dropout: float = 0.1, ragged: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        words: int,
+        *,
+        hidden: int = 384,
+        layers: int = 12,
+        heads: int = 12,
+        inner: int = 1536,
+        apart: int = 0,
+        dropout: float = 0.1,
+        ragged: bool = False,
+    ) -> None:
         super().__init__()
         self.apart, self.ragged = apart, ragged
         self.words = nn.Embedding(words, hidden)
@@ -378,8 +393,13 @@ def load_encoder(network: Multi, weights: dict[str, Tensor]) -> None:
             for kind in ("w", "b"):
                 parts = [weights[f"l{n}.{name}.{kind}"] for name in "qkv"]
                 _copy(layer.qkv, kind, torch.cat(parts))
-                for name, module in (("ao", layer.out), ("aln", layer.norm1), ("fi", layer.up),
-                                     ("fo", layer.down), ("oln", layer.norm2)):  # fmt: skip
+                for name, module in (
+                    ("ao", layer.out),
+                    ("aln", layer.norm1),
+                    ("fi", layer.up),
+                    ("fo", layer.down),
+                    ("oln", layer.norm2),
+                ):
                     _copy(module, kind, weights[f"l{n}.{name}.{kind}"])
 
 

@@ -33,9 +33,16 @@ KINDS = ("da", "mqm", "esa", "qe")
 CATEGORIES = ("accuracy", "omission", "fluency", "terminology", "style", "other")
 MINOR, MAJOR, BAD = 1, 2, 3
 _SEVERITY = {
-    "minor": MINOR, "low": MINOR, "very low": MINOR, "medium": MINOR, "high": MAJOR,
-    "very high": MAJOR, "major": MAJOR, "critical": MAJOR, "bad": BAD,
-}  # fmt: skip
+    "minor": MINOR,
+    "low": MINOR,
+    "very low": MINOR,
+    "medium": MINOR,
+    "high": MAJOR,
+    "very high": MAJOR,
+    "major": MAJOR,
+    "critical": MAJOR,
+    "bad": BAD,
+}
 _NO_LETTER = re.compile(r"[\W_]+")
 _BREAK = re.compile(r"[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 LONGEST = 4000  # characters: beyond what 512 pieces hold
@@ -130,14 +137,20 @@ class Packed:
             clean = int(not named and not row.get("missing"))
         document = (self.names[-1], row["doc"], row["system"]) if row.get("doc") else None
         values = {
-            "source": put(row["source"]), "reference": put(row.get("reference")),
-            "hypothesis": put(row["hypothesis"]), "score": score, "kind": KINDS.index(kind),
-            "set": len(self.names) - 1, "marked": int(marks is not None), "clean": clean,
+            "source": put(row["source"]),
+            "reference": put(row.get("reference")),
+            "hypothesis": put(row["hypothesis"]),
+            "score": score,
+            "kind": KINDS.index(kind),
+            "set": len(self.names) - 1,
+            "marked": int(marks is not None),
+            "clean": clean,
             "order": int(re.sub(r"\D", "", str(row["segment"])) or 0),
-            "document": -1 if document is None
+            "document": -1
+            if document is None
             else self._documents.setdefault(document, len(self._documents)),
             "human": int(bool(re.match(r"(?i)ref|human", row.get("system") or ""))),
-        }  # fmt: skip
+        }
         for column, value in values.items():
             self.columns[column].append(value)
         return number
@@ -178,10 +191,12 @@ class Packed:
         types = {"score": np.float32}
         columns = {c: np.array(v, types.get(c, np.int32)) for c, v in self.columns.items()}
         np.savez_compressed(
-            folder / "rows.npz", allow_pickle=False, **columns,
+            folder / "rows.npz",
+            allow_pickle=False,
+            **columns,
             spans=np.array(self.spans, np.float32).reshape(-1, 6),
             comparisons=np.array(self.comparisons, np.int32).reshape(-1, 4),
-        )  # fmt: skip
+        )
         (folder / "names.json").write_text(json.dumps(self.names))
 
 
@@ -190,9 +205,17 @@ def _category(name: str) -> int:
     lowered = name.lower()
     if not lowered:
         return 0
-    for part, coarse in (("omission", 1), ("accuracy", 0), ("mistransl", 0), ("untransl", 0),
-                         ("fluency", 2), ("grammar", 2), ("spelling", 2), ("terminology", 3),
-                         ("style", 4)):  # fmt: skip
+    for part, coarse in (
+        ("omission", 1),
+        ("accuracy", 0),
+        ("mistransl", 0),
+        ("untransl", 0),
+        ("fluency", 2),
+        ("grammar", 2),
+        ("spelling", 2),
+        ("terminology", 3),
+        ("style", 4),
+    ):
         if part in lowered:
             return 1 + coarse
     return 1 + CATEGORIES.index("other")
@@ -245,8 +268,11 @@ def pack_judgements(data: Path, held: HeldOut) -> Packed:
             seen |= {(row["lp"], normalise(row["source"])) for row in rows}
         packed.add(name, kind, sort_rows(rows))
     for path in sorted((data / "qe/wmt20").glob("*.train.jsonl.gz")):
-        rows = [r for r in read_rows(path)
-                if not held.holds(r) and (r["lp"], normalise(r["source"])) not in seen]  # fmt: skip
+        rows = [
+            r
+            for r in read_rows(path)
+            if not held.holds(r) and (r["lp"], normalise(r["source"])) not in seen
+        ]
         if len(rows) > 50:
             packed.add(f"qe20/{path.name.split('.')[0]}", "qe", sort_rows(rows))
     return packed
@@ -319,16 +345,30 @@ def main() -> None:
     }
     for name, packed in parts.items():
         packed.write(given.out / name)
-        print(name, len(packed.texts.lines), "texts", len(packed.columns["score"]), "rows",
-              len(packed.spans), "spans", len(packed.comparisons), "comparisons", flush=True)
+        print(
+            name,
+            len(packed.texts.lines),
+            "texts",
+            len(packed.columns["score"]),
+            "rows",
+            len(packed.spans),
+            "spans",
+            len(packed.comparisons),
+            "comparisons",
+            flush=True,
+        )
     # the archive is as small as texts get
     (given.out / "outputs").mkdir(parents=True, exist_ok=True)
     shutil.copy(given.data / FLORES, given.out / "outputs")
     pieces = Pieces(given.tokenizer / "tokenizer.json")
     counts = count_pieces(pieces, sample_texts(given.data, parts))
     wanted = [pieces.names[n] for n, count in counts.items() if count >= given.least]
-    prune(read_published(given.encoder), given.tokenizer / "tokenizer.json", wanted,
-          given.out / "encoder")  # fmt: skip
+    prune(
+        read_published(given.encoder),
+        given.tokenizer / "tokenizer.json",
+        wanted,
+        given.out / "encoder",
+    )
     print(len(counts), "pieces occur,", len(wanted), "stay", flush=True)
 
 

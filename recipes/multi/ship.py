@@ -38,9 +38,13 @@ from tertium.models.shipped import shipped_models
 FloatArray = NDArray[np.float64]
 HIDDEN, HEADS, APART = 384, 12, 4
 TOKENIZER = {
-    "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 512, "bos_token": "<s>",
-    "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>",
-}  # fmt: skip
+    "tokenizer_class": "PreTrainedTokenizerFast",
+    "model_max_length": 512,
+    "bos_token": "<s>",
+    "eos_token": "</s>",
+    "unk_token": "<unk>",
+    "pad_token": "<pad>",
+}
 SAID = (SCALES.index("da"), -1)  # rows of the head's last layer that ship: score, no error
 
 
@@ -88,20 +92,28 @@ def put_weights(files: list[Path], encoder: Path) -> None:
         compact = shrink(trained, stored["emb.word"])
     save_file(compact, folder / "weights.safetensors")
     layers = [name for name in trained if name.endswith("qkv.bias")]
-    write(folder, {
-        "architecture": "joint encoder",
-        "weights_sha256": hash_of(folder / "weights.safetensors"),
-        "encoder_files": write_tokenizer(encoder / "tokenizer.json", folder),
-        "shape": {
-            "words": len(compact[f"{WORDS}scales"]), "positions": len(trained["positions.weight"]),
-            "hidden": HIDDEN, "layers": len(layers), "heads": HEADS,
-            "inner": len(trained["layers.0.up.bias"]), "apart": APART, "compared": COMPARED,
-            "judging": len(trained["head.inner.bias"]),
+    write(
+        folder,
+        {
+            "architecture": "joint encoder",
+            "weights_sha256": hash_of(folder / "weights.safetensors"),
+            "encoder_files": write_tokenizer(encoder / "tokenizer.json", folder),
+            "shape": {
+                "words": len(compact[f"{WORDS}scales"]),
+                "positions": len(trained["positions.weight"]),
+                "hidden": HIDDEN,
+                "layers": len(layers),
+                "heads": HEADS,
+                "inner": len(trained["layers.0.up.bias"]),
+                "apart": APART,
+                "compared": COMPARED,
+                "judging": len(trained["head.inner.bias"]),
+            },
+            "languages": sorted(CARDS["e5"].languages),
+            "clean": {"slope": 1.0, "shift": 0.0},
+            "scales": dict.fromkeys(VIEWS, UNCALIBRATED),
         },
-        "languages": sorted(CARDS["e5"].languages),
-        "clean": {"slope": 1.0, "shift": 0.0},
-        "scales": dict.fromkeys(VIEWS, UNCALIBRATED),
-    })  # fmt: skip
+    )
 
 
 Judged = list[tuple[dict[str, Any], float]]
@@ -114,9 +126,11 @@ def direct_assessments(data: Path, each: int) -> Judged:
     Pairs with a language that the encoder does not know (Livonian) are left out.
     """
     known = CARDS["e5"].languages
-    files = [*sorted((data / "da/wmt15").glob("*.gz")),
-             *sorted((data / "qe/wmt20").glob("*.dev.jsonl.gz")),
-             *sorted((data / "modern/dev/da").glob("*/*.gz"))]  # fmt: skip
+    files = [
+        *sorted((data / "da/wmt15").glob("*.gz")),
+        *sorted((data / "qe/wmt20").glob("*.dev.jsonl.gz")),
+        *sorted((data / "modern/dev/da").glob("*/*.gz")),
+    ]
     judged: Judged = []
     for file in files:
         if not known.issuperset(file.name.split(".")[0].split("-")):
@@ -194,7 +208,10 @@ def _is_clean(row: dict[str, Any]) -> bool:
 def calibrate(data: str | None, each: int, outputs: int) -> None:
     """Fits what config.json says beside the weights."""
     folder, metric, collection = (
-        shipped_models() / TertiumMulti.name, TertiumMulti(), Collection.at(data))  # fmt: skip
+        shipped_models() / TertiumMulti.name,
+        TertiumMulti(),
+        Collection.at(data),
+    )
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     judged, sample = direct_assessments(collection.root, each), wmt18_rows(collection, outputs)
     for view in VIEWS:
@@ -210,8 +227,11 @@ def calibrate(data: str | None, each: int, outputs: int) -> None:
 
 def _hide(row: Row, view: View) -> Row:
     hypothesis, source, reference = row
-    return (hypothesis, source if view != "reference" else None,
-            reference if view != "source" else None)  # fmt: skip
+    return (
+        hypothesis,
+        source if view != "reference" else None,
+        reference if view != "source" else None,
+    )
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Packed parts as the training reads them: piece numbers of all texts, columns, spans by pieces.
 
-    python -m recipes.multi.store parts/rankings --encoder parts/encoder
+python -m recipes.multi.store parts/rankings --encoder parts/encoder
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ class Store:
         if (folder / "marks.npy").exists():
             columns["marks"] = np.load(folder / "marks.npy")
         names = json.loads((folder / "names.json").read_text())
-        return cls(np.load(folder / "pieces.npy"), np.load(folder / "offsets.npy"),
-                   columns, names)  # fmt: skip
+        return cls(np.load(folder / "pieces.npy"), np.load(folder / "offsets.npy"), columns, names)
 
     def text(self, number: int) -> NDArray[np.int32] | None:
         if number < 0:

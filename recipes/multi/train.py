@@ -1,13 +1,13 @@
 """Trains tertium-multi from packed parts, one command a stage, each under a clock.
 
-    seed      comparisons, judgements, a short stage that favours old sets (one process a seed)
-    soup      the mean of the seeds' weights
-    teach     scores of the seeds, and of tertium-small for English, on outputs nobody judged
-    student   distils these into the mean's weights, judgements and damage mixed in
-    report    agreement on all held-out sets, spans, paragraphs, damage
-    export    weights in files small enough to send
+seed      comparisons, judgements, a short stage that favours old sets (one process a seed)
+soup      the mean of the seeds' weights
+teach     scores of the seeds, and of tertium-small for English, on outputs nobody judged
+student   distils these into the mean's weights, judgements and damage mixed in
+report    agreement on all held-out sets, spans, paragraphs, damage
+export    weights in files small enough to send
 
-    python -m recipes.multi.train seed --parts parts/ --run run/ --seed 1 --seconds 120 240 60
+python -m recipes.multi.train seed --parts parts/ --run run/ --seed 1 --seconds 120 240 60
 """
 
 from __future__ import annotations
@@ -36,17 +36,45 @@ from recipes.multi.examples import (
     Source,
     Taught,
     row_texts,
-)  # fmt: skip
+)
 from recipes.multi.losses import Weights
 from recipes.multi.network import Multi, Ragged, Texts, attend_padded, attend_ragged, load_encoder
 from recipes.multi.store import Store
 
-BROAD = Shares({"wmt16/": 6, "mlqe": 1.7, "qe20": 1.5, "qe22": 1, "qe23": 0.7, "news20": 1.0,
-                "news21": 0.8, "bio21": 0.6, "wmt21wiki": 0.5, "wmt20": 0.6, "wmt21": 0.6,
-                "wmt22": 0.6, "wmt24": 0.9})  # fmt: skip
-OLD = Shares({"wmt16/": 25, "mlqe": 4, "qe20": 3, "qe23": 0.7, "news20": 0.6, "news21": 0.6,
-              "bio21": 0.4, "indic": 0.6, "wmt21wiki": 0.3, "wmt20": 0.3, "wmt21": 0.3,
-              "wmt22": 0.3, "wmt24": 0.6})  # fmt: skip
+BROAD = Shares(
+    {
+        "wmt16/": 6,
+        "mlqe": 1.7,
+        "qe20": 1.5,
+        "qe22": 1,
+        "qe23": 0.7,
+        "news20": 1.0,
+        "news21": 0.8,
+        "bio21": 0.6,
+        "wmt21wiki": 0.5,
+        "wmt20": 0.6,
+        "wmt21": 0.6,
+        "wmt22": 0.6,
+        "wmt24": 0.9,
+    }
+)
+OLD = Shares(
+    {
+        "wmt16/": 25,
+        "mlqe": 4,
+        "qe20": 3,
+        "qe23": 0.7,
+        "news20": 0.6,
+        "news21": 0.6,
+        "bio21": 0.4,
+        "indic": 0.6,
+        "wmt21wiki": 0.3,
+        "wmt20": 0.3,
+        "wmt21": 0.3,
+        "wmt22": 0.3,
+        "wmt24": 0.6,
+    }
+)
 TEACHERS_ROWS = 260_000
 WAIT = 600
 
@@ -56,8 +84,13 @@ def build(given: argparse.Namespace, apart: int, weights: Path | None = None) ->
     encoder = load_weights(given.parts / "encoder")
     torch.manual_seed(given.seed)
     hidden, inner = len(encoder["emb.ln.w"]), len(encoder["l0.fi.b"])
-    network = Multi(len(encoder["emb.word"]) // hidden, hidden=hidden, heads=hidden // 32,
-                    inner=inner, apart=apart)  # fmt: skip
+    network = Multi(
+        len(encoder["emb.word"]) // hidden,
+        hidden=hidden,
+        heads=hidden // 32,
+        inner=inner,
+        apart=apart,
+    )
     load_encoder(network, encoder)
     if weights is not None:
         fit.restore(network, weights)
@@ -100,12 +133,27 @@ def wait_for(folder: Path) -> Path:
 
 
 def run_stage(
-    given: argparse.Namespace, network: Multi, name: str, sources: Sequence[tuple[float, Source]],
-    seconds: float, rate: float, weights: Weights,
-) -> None:  # fmt: skip
-    fit.fit(network, sources, seconds=seconds, rate=rate, weights=weights, device=given.device,
-            seed=given.seed, budget=given.budget, workers=given.workers,
-            log=given.run / f"{name}.log", steps=given.steps)  # fmt: skip
+    given: argparse.Namespace,
+    network: Multi,
+    name: str,
+    sources: Sequence[tuple[float, Source]],
+    seconds: float,
+    rate: float,
+    weights: Weights,
+) -> None:
+    fit.fit(
+        network,
+        sources,
+        seconds=seconds,
+        rate=rate,
+        weights=weights,
+        device=given.device,
+        seed=given.seed,
+        budget=given.budget,
+        workers=given.workers,
+        log=given.run / f"{name}.log",
+        steps=given.steps,
+    )
     fit.save(network, given.run / f"{name}.safetensors")
 
 
@@ -218,10 +266,16 @@ def train_student(given: argparse.Namespace) -> None:
     lines, used = taught["outputs"][0], taught["rankings"][0]
     sources: list[tuple[float, Source]] = [
         (0.30, Taught(lambda n: outputs.texts(*map(int, lines[n])), taught["outputs"][1])),
-        (0.22, Taught(lambda n: row_texts(ranked, int(used[n])), taught["rankings"][1],
-                      shares=(0.3, 0.35, 0.35))),
+        (
+            0.22,
+            Taught(
+                lambda n: row_texts(ranked, int(used[n])),
+                taught["rankings"][1],
+                shares=(0.3, 0.35, 0.35),
+            ),
+        ),
         *((0.48 * share, source) for share, source in sources_of(given, OLD)),
-    ]  # fmt: skip
+    ]
     name = f"student{given.seed}"
     run_stage(given, network, name, sources, given.seconds[0], given.rates[0], Weights())
     quick_look(given, network, name, 300)
@@ -295,8 +349,14 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     given = parser.parse_args()
     given.run.mkdir(parents=True, exist_ok=True)
-    stages = {"seed": train_seed, "soup": make_soup, "teach": teach, "student": train_student,
-              "report": report, "export": export}  # fmt: skip
+    stages = {
+        "seed": train_seed,
+        "soup": make_soup,
+        "teach": teach,
+        "student": train_student,
+        "report": report,
+        "export": export,
+    }
     stages[given.stage](given)
 
 

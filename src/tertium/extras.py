@@ -74,9 +74,7 @@ def explain_missing(purpose: str = "this", hint: str = "") -> Iterator[None]:
         raise _error(module, purpose, hint) from None
 
 
-def _error(
-    module: str, purpose: str, hint: str, also: Iterable[str] = ()
-) -> MissingResourceError:
+def _error(module: str, purpose: str, hint: str, also: Iterable[str] = ()) -> MissingResourceError:
     command = install_command(EXTRA_OF[module], *also)
     package = PACKAGE_OF.get(module, module)
     return MissingResourceError(f"{purpose} needs {package}: {command}{hint and f' ({hint})'}")

@@ -197,9 +197,7 @@ def _check_rules(value: Any, args: tuple[Any, ...], place: Place) -> Any:
     return value
 
 
-def _entries(
-    value: Any, declared: Mapping[str, tuple[Any, bool]], place: Place
-) -> dict[str, Any]:
+def _entries(value: Any, declared: Mapping[str, tuple[Any, bool]], place: Place) -> dict[str, Any]:
     """The values of an object under declared keys, checked one by one."""
     if not isinstance(value, Mapping):
         place.refuse(value, "an object")

@@ -103,9 +103,12 @@ class Scores(Displayed):
         if statistics:
             columns.update(zip(self.columns, self.statistics.T, strict=True))
         return make_frame(
-            columns, metric=self.metric, name=self.name, signature=self.signature,
+            columns,
+            metric=self.metric,
+            name=self.name,
+            signature=self.signature,
             higher_is_better=self.higher_is_better,
-        )  # fmt: skip
+        )
 
     @classmethod
     def from_frame(cls, frame: DataFrame, *, reduce: Reduce | None = None) -> Scores:
@@ -120,15 +123,19 @@ class Scores(Displayed):
         if reduce is None:
             scores = numbers(frame, "score", "frame of scores")
             return cls(
-                statistics=np.column_stack([scores, np.ones(len(scores))]), reduce=_mean,
-                columns=("score", "segments"), **{"metric": "", **about},
-            )  # fmt: skip
+                statistics=np.column_stack([scores, np.ones(len(scores))]),
+                reduce=_mean,
+                columns=("score", "segments"),
+                **{"metric": "", **about},
+            )
         names = tuple(name for name in known if name not in ("segment", "score"))
         rows = [numbers(frame, name, "frame of scores") for name in names]
         return cls(
-            statistics=np.column_stack(rows), reduce=reduce, columns=names,
+            statistics=np.column_stack(rows),
+            reduce=reduce,
+            columns=names,
             **{"metric": "", **about},
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,12 +181,14 @@ class ScoreMatrix:
         """
         count = self.values.shape[1]
         items = self.items or tuple(str(n) for n in range(1, count + 1))
-        return make_frame({
-            "metric": [self.name] * self.values.size,
-            "system": [system for system in self.systems for _ in range(count)],
-            "item": list(items) * len(self.systems),
-            "score": self.values.ravel(),
-        })  # fmt: skip
+        return make_frame(
+            {
+                "metric": [self.name] * self.values.size,
+                "system": [system for system in self.systems for _ in range(count)],
+                "item": list(items) * len(self.systems),
+                "score": self.values.ravel(),
+            }
+        )
 
     @classmethod
     def from_frame(cls, frame: DataFrame, *, name: str = "") -> ScoreMatrix:
@@ -190,8 +199,14 @@ class ScoreMatrix:
         """
         where = "frame of scores"
         known = (
-            "metric", "system", "item", "segment", "document", "score", "higher_is_better",
-        )  # fmt: skip
+            "metric",
+            "system",
+            "item",
+            "segment",
+            "document",
+            "score",
+            "higher_is_better",
+        )
         check_columns(frame, ["system", "score"], known, where)
         place = "item" if "item" in frame.columns else "segment"
         check_columns(frame, [place], known, where)

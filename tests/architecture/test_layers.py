@@ -12,9 +12,20 @@ import tertium
 PACKAGE = Path(tertium.__file__).parent
 
 CORE = {
-    "arrays", "atomic", "display", "errors", "extras", "frames", "progress", "randomness",
-    "runtime", "schema", "scores", "segment", "version",
-}  # fmt: skip
+    "arrays",
+    "atomic",
+    "display",
+    "errors",
+    "extras",
+    "frames",
+    "progress",
+    "randomness",
+    "runtime",
+    "schema",
+    "scores",
+    "segment",
+    "version",
+}
 BELOW_ENCODERS = CORE | {"plugins", "registry", "cache", "text", "data"}
 BELOW_METRICS = BELOW_ENCODERS | {"encoders", "linguistics", "models"}
 FAMILIES = {"lexical", "embedding", "heads", "regression", "pairwise", "flagship"}

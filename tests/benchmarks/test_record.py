@@ -30,9 +30,11 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
 
 
 def test_the_page_shows_what_is_kept(
-    two: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    two: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     page = tmp_path / "benchmarks.md"
     page.write_text(f"# Benchmarks\n\nBy hand.\n\n{START}\nold\n{END}\n\nBelow.\n")
     run(monkeypatch, "--write", str(page))

@@ -37,9 +37,7 @@ def test_the_best_metric_that_serves_is_chosen(monkeypatch: pytest.MonkeyPatch) 
     assert best_metric(made(ENGLISH)) == "chrf"
 
 
-def test_score_without_a_metric_uses_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_score_without_a_metric_uses_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, texts in (("ours.txt", ENGLISH), ("ref.txt", ENGLISH[::-1]), ("de.txt", GERMAN)):
         (tmp_path / name).write_text("\n".join(texts) + "\n", encoding="utf-8")
     ours, reference, german = (str(tmp_path / n) for n in ("ours.txt", "ref.txt", "de.txt"))
@@ -60,5 +58,7 @@ def test_the_library_chooses_as_the_command_does() -> None:
     usual = ("bleu", "chrf", "tertium-small")
     assert tertium.compare(testset, resamples=10).evaluation.metrics == usual
     assert {c.name for c in tertium.report(testset, explain=0, resamples=10).grid.columns} == {
-        "BLEU", "chrF", "tertium-small",
-    }  # fmt: skip
+        "BLEU",
+        "chrF",
+        "tertium-small",
+    }

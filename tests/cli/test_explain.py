@@ -20,8 +20,14 @@ def made(similarities: list[float]) -> TextComparison:
         for direction in ("recall", "precision")
         for n, s in enumerate(similarities)
     )
-    return TextComparison(side="reference", text="", values={}, hypothesis_pieces=pieces.__class__(
-        piece.upper() for piece in pieces), other_pieces=pieces, links=links)  # fmt: skip
+    return TextComparison(
+        side="reference",
+        text="",
+        values={},
+        hypothesis_pieces=pieces.__class__(piece.upper() for piece in pieces),
+        other_pieces=pieces,
+        links=links,
+    )
 
 
 def test_pieces_far_below_the_usual_have_no_partner() -> None:

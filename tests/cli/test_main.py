@@ -46,9 +46,12 @@ def test_a_stream_that_is_not_utf8_is_written_in_utf8() -> None:
 def test_a_full_disk_is_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         found = subprocess.run(
-            [sys.executable, "-m", "tertium", *SCORE], stdout=full, stderr=subprocess.PIPE,
-            check=False, text=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "tertium", *SCORE],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            text=True,
+        )
     assert found.returncode == 2
     assert found.stderr.count("\n") == 1
     assert "No space left" in found.stderr

@@ -72,9 +72,7 @@ def test_json_equals_scipy(files, capsys, tmp_path):
     result = run_json(capsys, "--human", files["human"], "--scores", *scores_of(files))
     x = [float(row[3]) for row in read(files["human"]) if row[0] == "fi-en"]
     y = [float(row[2]) for row in read(files["good", "fi-en"])]
-    record = next(
-        r for r in result["tasks"] if (r["metric"], r["sets"]) == ("good", ["fi-en"])
-    )
+    record = next(r for r in result["tasks"] if (r["metric"], r["sets"]) == ("good", ["fi-en"]))
     assert record["value"] == pytest.approx(stats.pearsonr(x, y)[0])
     assert record["interval"][0] < record["value"] < record["interval"][1]
     assert (record["judged"], record["left_out"]) == (90, 0)
@@ -112,9 +110,11 @@ def test_tsv_of_several_statistics_is_one_table(files, capsys):
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert header[:4] == ["metric", "statistic", "set", "value"]
     assert {tuple(row[:3]) for row in rows} == {
-        (m, s, lp) for m in ("good", "bad") for s in ("pearson", "acc-eq*")
+        (m, s, lp)
+        for m in ("good", "bad")
+        for s in ("pearson", "acc-eq*")
         for lp in ("de-en", "fi-en")
-    }  # fmt: skip
+    }
 
 
 def test_the_note_on_intervals_goes_with_intervals(files, capsys):
@@ -158,21 +158,38 @@ def test_system_level(files, capsys):
     assert result["tasks"][0]["sets"] == ["de-en", "fi-en"]
     assert result["tasks"][0]["judged"] == 6
     soft = run_json(
-        capsys, "--human", files["human"], "--scores", *scores_of(files), "--statistic", "spa",
+        capsys,
+        "--human",
+        files["human"],
+        "--scores",
+        *scores_of(files),
+        "--statistic",
+        "spa",
         "accuracy",
-    )  # fmt: skip
+    )
     assert 0 < soft["tasks"][0]["value"] <= 1
 
 
 def test_metrics_are_scored_on_the_fly(capsys, tmp_path):
     rows = [
-        {"lp": "de-en", "segment": n, "system": s, "hypothesis": h, "reference": "a b c d e f",
-         "score": z}
+        {
+            "lp": "de-en",
+            "segment": n,
+            "system": s,
+            "hypothesis": h,
+            "reference": "a b c d e f",
+            "score": z,
+        }
         for n, (s, h, z) in enumerate(
-            [("A", "a b c d e f", 1.0), ("A", "a b c d", 0.6), ("B", "a b x y", 0.1),
-             ("B", "x y z", -1.0), ("A", "a b c d e", 0.9)]
+            [
+                ("A", "a b c d e f", 1.0),
+                ("A", "a b c d", 0.6),
+                ("B", "a b x y", 0.1),
+                ("B", "x y z", -1.0),
+                ("A", "a b c d e", 0.9),
+            ]
         )
-    ]  # fmt: skip
+    ]
     human = write(tmp_path / "da.jsonl", "\n".join(map(json.dumps, rows)))
     result = run_json(capsys, "--human", human, "-m", "chrf", "ter")
     values = {r["metric"]: r["value"] for r in result["tasks"]}
@@ -188,15 +205,26 @@ def test_comparisons_default_to_the_strict_tau(capsys, tmp_path):
         (1, "B", "C", "tie", "a dog", "the dog", "the cat sat"),
         (2, "A", "B", "b", "no", "yes indeed", "yes indeed"),
     ]
-    header = ("item", "system_a", "system_b", "preference", "hypothesis_a", "hypothesis_b",
-              "reference")  # fmt: skip
+    header = (
+        "item",
+        "system_a",
+        "system_b",
+        "preference",
+        "hypothesis_a",
+        "hypothesis_b",
+        "reference",
+    )
     human = write(tmp_path / "pairs.tsv", table(rows, header))
     result = run_json(capsys, "--human", human, "-m", "chrf")
     assert result["tasks"][0]["statistic"] == "tau-strict"
     assert result["tasks"][0]["value"] == 1.0
     assert result["tasks"][0]["judged"] == 2
-    assert run_json(capsys, "--human", human, "-m", "chrf", "--statistic", "tie-aware",
-                    "--tie-rate", "0.5")["tasks"][0]["level"] == "system"  # fmt: skip
+    assert (
+        run_json(
+            capsys, "--human", human, "-m", "chrf", "--statistic", "tie-aware", "--tie-rate", "0.5"
+        )["tasks"][0]["level"]
+        == "system"
+    )
 
 
 @pytest.fixture
@@ -254,8 +282,9 @@ def test_ratings_can_be_standardised(capsys, tmp_path):
     # A strict and a lenient annotator of equal judgement: z-scores make them agree.
     rows = [
         (n + 1, "A", who, 20 * shift + 10 * value)
-        for n, value in enumerate([1, 2, 3, 4]) for who, shift in (("x", 0), ("y", n % 2 + 1))
-    ]  # fmt: skip
+        for n, value in enumerate([1, 2, 3, 4])
+        for who, shift in (("x", 0), ("y", n % 2 + 1))
+    ]
     human = write(tmp_path / "raw.tsv", table(rows, ("item", "system", "annotator", "score")))
     scores = write(
         tmp_path / "m.tsv", table([(n, "A", n) for n in range(1, 5)], ("item", "system", "score"))
@@ -275,8 +304,9 @@ def test_plots(files, capsys, tmp_path):
 
 
 def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
-    broken = table([(1, "A", 1.0), (2, "A", 2.0), (3, "A", 1.5), (1, "Q", 5)],
-                   ("item", "system", "score"))  # fmt: skip
+    broken = table(
+        [(1, "A", 1.0), (2, "A", 2.0), (3, "A", 1.5), (1, "Q", 5)], ("item", "system", "score")
+    )
     scores = write(tmp_path / "part.de-en.tsv", broken)
     target = tmp_path / "out.json"
     argv = ["meta", "--human", files["human"], "--lps", "de-en", "--scores", scores]
@@ -326,12 +356,32 @@ def test_what_is_refused(extra, message, files, capsys, tmp_path):
 def test_published_figures_of_chrf(human_data, capsys):
     # data/README.md: chrF on WMT17 at segment level, as published to .003.
     result = run_json(
-        capsys, "--human", "da/wmt17", "--data", str(human_data), "-m", "chrf",
-        "--lps", "cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en",
-    )  # fmt: skip
+        capsys,
+        "--human",
+        "da/wmt17",
+        "--data",
+        str(human_data),
+        "-m",
+        "chrf",
+        "--lps",
+        "cs-en",
+        "de-en",
+        "fi-en",
+        "lv-en",
+        "ru-en",
+        "tr-en",
+        "zh-en",
+    )
     values = {r["sets"][0]: r["value"] for r in result["tasks"]}
-    published = {"cs": 0.517, "de": 0.531, "fi": 0.671, "lv": 0.525, "ru": 0.599, "tr": 0.607,
-                 "zh": 0.591}  # fmt: skip
+    published = {
+        "cs": 0.517,
+        "de": 0.531,
+        "fi": 0.671,
+        "lv": 0.525,
+        "ru": 0.599,
+        "tr": 0.607,
+        "zh": 0.591,
+    }
     for lp, value in published.items():
         assert values[f"{lp}-en"] == pytest.approx(value, abs=0.0006)
     assert result["average"][0]["value"] == pytest.approx(0.577, abs=0.001)
@@ -340,9 +390,17 @@ def test_published_figures_of_chrf(human_data, capsys):
 def test_published_figures_of_bleu(human_data, capsys):
     # data/README.md: strict tau of sentence BLEU with effective order on WMT12.
     result = run_json(
-        capsys, "--human", "rankings/wmt12", "--data", str(human_data), "-m", "bleu",
-        "--lps", "cs-en", "fr-en",
-    )  # fmt: skip
+        capsys,
+        "--human",
+        "rankings/wmt12",
+        "--data",
+        str(human_data),
+        "-m",
+        "bleu",
+        "--lps",
+        "cs-en",
+        "fr-en",
+    )
     values = {r["sets"][0]: r["value"] for r in result["tasks"]}
     for lp, value in {"cs": 0.157, "fr": 0.199}.items():
         assert values[f"{lp}-en"] == pytest.approx(value, abs=0.0006)

@@ -64,11 +64,18 @@ def every_kind(filled: Path) -> Path:
     """A cache folder with a file of each kind, oldest first, and two files of others."""
     digest = "0123456789abcdef"
     (filled / FILE).rename(filled / "aside")
-    for age, name in enumerate((
-        "analyses-1-en-3.8.sqlite", f"rows/chrf-{digest[:12]}.npz", f"indexes/wordnet-{digest}.npz",
-        f"word-vectors/{2 * digest}.npy", "hashes.json", f"reproduce/{digest}/config.json",
-        "rows/mine.npz", "notes.txt",
-    )):  # fmt: skip
+    for age, name in enumerate(
+        (
+            "analyses-1-en-3.8.sqlite",
+            f"rows/chrf-{digest[:12]}.npz",
+            f"indexes/wordnet-{digest}.npz",
+            f"word-vectors/{2 * digest}.npy",
+            "hashes.json",
+            f"reproduce/{digest}/config.json",
+            "rows/mine.npz",
+            "notes.txt",
+        )
+    ):
         (filled / name).parent.mkdir(parents=True, exist_ok=True)
         (filled / name).write_bytes(bytes(1000))
         os.utime(filled / name, (1000 + age, 1000 + age))

@@ -105,13 +105,33 @@ def test_statistics_that_do_not_go_together_are_refused() -> None:
 
 
 def test_report(systems: tertium.TestSet, tmp_path: Path) -> None:
-    report = tertium.report(systems, ["chrf", "bertscore:encoder=toy"], human=RATINGS, explain=2,
-                            ranker="chrf", resamples=50, title="Mine")  # fmt: skip
+    report = tertium.report(
+        systems,
+        ["chrf", "bertscore:encoder=toy"],
+        human=RATINGS,
+        explain=2,
+        ranker="chrf",
+        resamples=50,
+        title="Mine",
+    )
     assert isinstance(report, tertium.Report)
     assert {e.title for e in report.explained} == {"BERTScore", "by score"}
     report.write(tmp_path / "library.html")
     page = tmp_path / "command.html"
-    command = ["report", *INPUTS, "-m", "chrf", "bertscore:encoder=toy", "--human", RATINGS,
-               "--explain", "2", "--ranker", "chrf", "--paired-bs-n", "50"]  # fmt: skip
+    command = [
+        "report",
+        *INPUTS,
+        "-m",
+        "chrf",
+        "bertscore:encoder=toy",
+        "--human",
+        RATINGS,
+        "--explain",
+        "2",
+        "--ranker",
+        "chrf",
+        "--paired-bs-n",
+        "50",
+    ]
     assert main([*command, "--title", "Mine", "-o", str(page)]) == 0
     assert page.read_text() == (tmp_path / "library.html").read_text()

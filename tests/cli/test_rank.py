@@ -29,9 +29,7 @@ def run(files: Path, *options: str) -> list[str]:
     return ["rank", "-m", "chrf", "-q", "-t", *systems, "-r", str(files / "ref.txt"), *options]
 
 
-def test_systems_come_from_best_to_worst(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_systems_come_from_best_to_worst(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(run(files, "-f", "json")) == 0
     records = json.loads(capsys.readouterr().out)
     assert [r["system"] for r in records] == ["good.txt", "fair.txt", "poor.txt"]
@@ -50,9 +48,7 @@ def test_segments_and_the_json_file(files: Path, capsys: pytest.CaptureFixture[s
     assert json.loads(target.read_text())[0]["segments"] == [1.0, 1.0]
 
 
-def test_the_table_names_what_was_compared(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_names_what_was_compared(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(run(files)) == 0
     printed = capsys.readouterr().out
     assert "2 segments, every pair of 3 systems" in printed

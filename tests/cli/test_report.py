@@ -17,8 +17,18 @@ from tertium.metrics.base.metric import Metric
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]
-INPUTS = ["-s", str(EXAMPLES / "source.de.txt"), "-t", *SYSTEMS, "-r",
-          str(EXAMPLES / "reference-a.en.txt"), "--names", "good", "fair", "poor"]  # fmt: skip
+INPUTS = [
+    "-s",
+    str(EXAMPLES / "source.de.txt"),
+    "-t",
+    *SYSTEMS,
+    "-r",
+    str(EXAMPLES / "reference-a.en.txt"),
+    "--names",
+    "good",
+    "fair",
+    "poor",
+]
 
 
 def data_of(page: Path) -> dict[str, Any]:
@@ -33,9 +43,26 @@ def test_a_report_holds_scores_people_and_explanations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "report.html"
-    code = main(["report", *INPUTS, "-m", "chrf", "ter", "bertscore:encoder=toy", "--ranker",
-                 "chrf", "--human", str(EXAMPLES / "ratings.csv"), "--explain", "2", "-o",
-                 str(page), "--title", "Mine & yours"])  # fmt: skip
+    code = main(
+        [
+            "report",
+            *INPUTS,
+            "-m",
+            "chrf",
+            "ter",
+            "bertscore:encoder=toy",
+            "--ranker",
+            "chrf",
+            "--human",
+            str(EXAMPLES / "ratings.csv"),
+            "--explain",
+            "2",
+            "-o",
+            str(page),
+            "--title",
+            "Mine & yours",
+        ]
+    )
     assert code == 0
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -44,8 +71,7 @@ def test_a_report_holds_scores_people_and_explanations(
     assert "<title>Mine &amp; yours</title>" in text
     assert not re.search(r'(src|href)="(?!#)', text)  # nothing is loaded from anywhere
     data = data_of(page)
-    assert [c["name"] for c in data["columns"]] == ["chrF", "TER", "BERTScore",
-                                                    "wins by chrf"]  # fmt: skip
+    assert [c["name"] for c in data["columns"]] == ["chrF", "TER", "BERTScore", "wins by chrf"]
     assert data["human"]["values"][0] is not None
     explained = {(item, title) for item, _, title, _ in data["explained"]}
     assert len({item for item, _ in explained}) == 2
@@ -58,8 +84,20 @@ def test_what_a_metric_warns_of_can_be_found(tmp_path: Path) -> None:
     (tmp_path / "out.txt").write_text("\n".join(texts))
     (tmp_path / "ref.txt").write_text("\n".join(f"line {n}" for n in range(9)))
     page = tmp_path / "page.html"
-    main(["score", "-t", str(tmp_path / "out.txt"), "-r", str(tmp_path / "ref.txt"), "-m",
-          "bertscore:encoder=minilm", "--report", str(page), "-q"])  # fmt: skip
+    main(
+        [
+            "score",
+            "-t",
+            str(tmp_path / "out.txt"),
+            "-r",
+            str(tmp_path / "ref.txt"),
+            "-m",
+            "bertscore:encoder=minilm",
+            "--report",
+            str(page),
+            "-q",
+        ]
+    )
     data = data_of(page)
     bit = 1 << data["warnings"].index("language unknown to minilm")
     assert [n for n, bits in enumerate(data["warned"]) if bits & bit] == [4]
@@ -67,8 +105,19 @@ def test_what_a_metric_warns_of_can_be_found(tmp_path: Path) -> None:
 
 def test_preferences_are_human_scores_too(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
-    main(["report", *INPUTS, "-m", "chrf", "-o", str(page), "-q", "--human",
-          str(EXAMPLES / "preferences.tsv")])  # fmt: skip
+    main(
+        [
+            "report",
+            *INPUTS,
+            "-m",
+            "chrf",
+            "-o",
+            str(page),
+            "-q",
+            "--human",
+            str(EXAMPLES / "preferences.tsv"),
+        ]
+    )
     values = data_of(page)["human"]["values"]
     assert len([v for v in values if v is not None]) == 3 * 48
     assert max(values) == 1000  # shares of comparisons won, three decimals
@@ -80,8 +129,19 @@ def test_curves_are_drawn(tmp_path: Path) -> None:
     ]
     (tmp_path / "esim.json").write_text(json.dumps(runs))
     page = tmp_path / "report.html"
-    main(["report", *INPUTS, "-m", "chrf", "-o", str(page), "-q", "--curves",
-          str(tmp_path / "esim.json")])  # fmt: skip
+    main(
+        [
+            "report",
+            *INPUTS,
+            "-m",
+            "chrf",
+            "-o",
+            str(page),
+            "-q",
+            "--curves",
+            str(tmp_path / "esim.json"),
+        ]
+    )
     assert "Learning curves and ablations" in page.read_text()
 
 
@@ -122,8 +182,20 @@ def test_score_and_compare_write_the_page_beside_their_table(
 
 def test_one_system_has_a_page_with_intervals(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    main(["score", "-t", SYSTEMS[0], "-r", str(EXAMPLES / "reference-a.en.txt"), "-m", "chrf",
-          "--report", str(page), "-q"])  # fmt: skip
+    main(
+        [
+            "score",
+            "-t",
+            SYSTEMS[0],
+            "-r",
+            str(EXAMPLES / "reference-a.en.txt"),
+            "-m",
+            "chrf",
+            "--report",
+            str(page),
+            "-q",
+        ]
+    )
     assert re.search(r"range\"> \d+\.\d\d to \d+\.\d\d</span>", page.read_text())
 
 
@@ -146,14 +218,37 @@ def test_candidates_have_no_page(capsys: pytest.CaptureFixture[str], tmp_path: P
 def test_meta_shows_agreement_and_the_judged_translations(tmp_path: Path) -> None:
     human = tmp_path / "judged.jsonl"
     rows = [
-        {"system": system, "item": str(n), "score": 50 + n * (1 if system == "A" else -1),
-         "hypothesis": f"{system} says <{n}>", "references": [f"says {n}"], "source": f"sagt {n}"}
-        for system in "AB" for n in range(12)
-    ]  # fmt: skip
+        {
+            "system": system,
+            "item": str(n),
+            "score": 50 + n * (1 if system == "A" else -1),
+            "hypothesis": f"{system} says <{n}>",
+            "references": [f"says {n}"],
+            "source": f"sagt {n}",
+        }
+        for system in "AB"
+        for n in range(12)
+    ]
     human.write_text("\n".join(json.dumps(row) for row in rows))
     page = tmp_path / "page.html"
-    code = main(["meta", "--human", str(human), "-m", "chrf", "bleu", "--samples", "20",
-                 "--statistic", "pearson", "kendall", "--report", str(page), "-q"])  # fmt: skip
+    code = main(
+        [
+            "meta",
+            "--human",
+            str(human),
+            "-m",
+            "chrf",
+            "bleu",
+            "--samples",
+            "20",
+            "--statistic",
+            "pearson",
+            "kendall",
+            "--report",
+            str(page),
+            "-q",
+        ]
+    )
     assert code == 0
     text = page.read_text()
     assert "Pearson r, segment level" in text
@@ -168,14 +263,33 @@ def test_meta_shows_a_metric_as_it_is_and_says_which_way_it_goes(tmp_path: Path)
     human = tmp_path / "judged.jsonl"
     words = "one two three four five six seven eight".split()
     rows = [
-        {"system": system, "item": str(n), "score": 10 * n + (system == "A"),
-         "hypothesis": " ".join(words[:n] + [system] * (8 - n)), "references": [" ".join(words)]}
-        for system in "ABC" for n in range(1, 9)
-    ]  # fmt: skip
+        {
+            "system": system,
+            "item": str(n),
+            "score": 10 * n + (system == "A"),
+            "hypothesis": " ".join(words[:n] + [system] * (8 - n)),
+            "references": [" ".join(words)],
+        }
+        for system in "ABC"
+        for n in range(1, 9)
+    ]
     human.write_text("\n".join(json.dumps(row) for row in rows))
     page = tmp_path / "page.html"
-    code = main(["meta", "--human", str(human), "-m", "chrf", "ter", "--samples", "50",
-                 "--report", str(page), "-q"])  # fmt: skip
+    code = main(
+        [
+            "meta",
+            "--human",
+            str(human),
+            "-m",
+            "chrf",
+            "ter",
+            "--samples",
+            "50",
+            "--report",
+            str(page),
+            "-q",
+        ]
+    )
     assert code == 0
     chrf, ter = data_of(page)["columns"]
     assert (chrf["name"], ter["name"], ter["up"], ter["decimals"]) == ("chrF", "TER", False, 2)
@@ -194,9 +308,24 @@ def test_scores_of_which_lower_is_better_are_shown_as_they_were(tmp_path: Path) 
     human.write_text("system\tscore\nA\t1\nB\t2\nC\t3\n")
     scores.write_text("system\tscore\nA\t0.3\nB\t0.2\nC\t0.1\n")
     page = tmp_path / "page.html"
-    code = main(["meta", "--human", str(human), "--scores", str(scores), "--level", "system",
-                 "--lower-better", "mine", "--samples", "0", "--report", str(page),
-                 "-q"])  # fmt: skip
+    code = main(
+        [
+            "meta",
+            "--human",
+            str(human),
+            "--scores",
+            str(scores),
+            "--level",
+            "system",
+            "--lower-better",
+            "mine",
+            "--samples",
+            "0",
+            "--report",
+            str(page),
+            "-q",
+        ]
+    )
     assert code == 0
     text = page.read_text()
     assert "lower is better under mine" in text
@@ -208,8 +337,22 @@ def test_meta_of_whole_systems_shows_dots_of_systems(tmp_path: Path) -> None:
     human.write_text("system\tscore\nA\t1\nB\t2\nC\t3\n")
     scores.write_text("system\tscore\nA\t0.1\nB\t0.3\nC\t0.2\n")
     page = tmp_path / "page.html"
-    code = main(["meta", "--human", str(human), "--scores", str(scores), "--level", "system",
-                 "--samples", "0", "--report", str(page), "-q"])  # fmt: skip
+    code = main(
+        [
+            "meta",
+            "--human",
+            str(human),
+            "--scores",
+            str(scores),
+            "--level",
+            "system",
+            "--samples",
+            "0",
+            "--report",
+            str(page),
+            "-q",
+        ]
+    )
     assert code == 0
     assert "A dot is a system." in page.read_text()
 

@@ -35,10 +35,15 @@ def wmt17(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     for lp in ("en-ru", "en-zh"):
         rows = [
-            {"system": "A", "segment": str(n), "mt": f"one two three {n}", "ref": "one two three 4",
-             "score": score}
+            {
+                "system": "A",
+                "segment": str(n),
+                "mt": f"one two three {n}",
+                "ref": "one two three 4",
+                "score": score,
+            }
             for n, score in enumerate((0.1, 0.2, 0.3, 0.15, 0.9))
-        ]  # fmt: skip
+        ]
         (folder / f"{lp}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return tmp_path
 

@@ -377,8 +377,11 @@ def test_languages_are_given_as_a_pair_of_codes(
 
 def test_languages_reach_the_metrics_that_take_them() -> None:
     args = argparse.Namespace(
-        metrics=["sss:encoder=toy", "sss:encoder=toy,lp=fi-en", "chrf"], model=[], precision=None,
-        source_language="de", target_language="en",
-    )  # fmt: skip
+        metrics=["sss:encoder=toy", "sss:encoder=toy,lp=fi-en", "chrf"],
+        model=[],
+        precision=None,
+        source_language="de",
+        target_language="en",
+    )
     metrics = named_metrics(args)
     assert [getattr(metric, "lp", None) for metric in metrics] == ["de-en", "fi-en", None]

@@ -43,8 +43,19 @@ def _shown(width: int, *arguments: str) -> str:
 
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_a_comparison_loses_nothing(width: int) -> None:
-    text = _shown(width, "compare", "-q", "-t", str(EXAMPLES / "examples.jsonl"), "-m", "bleu",
-                  "chrf", "ter", "--paired-bs-n", "20")  # fmt: skip
+    text = _shown(
+        width,
+        "compare",
+        "-q",
+        "-t",
+        str(EXAMPLES / "examples.jsonl"),
+        "-m",
+        "bleu",
+        "chrf",
+        "ter",
+        "--paired-bs-n",
+        "20",
+    )
     for system in ("good (baseline)", "fair", "poor"):
         lines = [line for line in text.splitlines() if line.split("  ")[0].strip() == system]
         assert len(lines) == 3, "one line for each metric"

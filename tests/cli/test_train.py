@@ -58,15 +58,36 @@ def test_a_head_is_trained_logged_and_scored_with(
     files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(
-        ["train", "esim:encoder=toy,hidden=4,dropout=0", "--train", files["train"], "--dev",
-         files["dev"], "--preferences", files["preferences"], "--epochs", "2", "--patience", "9",
-         "--comparison-epochs", "1", "--after", "1", "-o", files["out"]]
-    )  # fmt: skip
+        [
+            "train",
+            "esim:encoder=toy,hidden=4,dropout=0",
+            "--train",
+            files["train"],
+            "--dev",
+            files["dev"],
+            "--preferences",
+            files["preferences"],
+            "--epochs",
+            "2",
+            "--patience",
+            "9",
+            "--comparison-epochs",
+            "1",
+            "--after",
+            "1",
+            "-o",
+            files["out"],
+        ]
+    )
     assert code == 0
     out = capsys.readouterr().out.splitlines()
     assert [line.split("\t")[0] for line in out[:5]] == [
-        "stage", "comparisons", "stage", "scores", "scores"
-    ]  # fmt: skip
+        "stage",
+        "comparisons",
+        "stage",
+        "scores",
+        "scores",
+    ]
     log = (Path(files["out"]) / "log.tsv").read_text().splitlines()
     assert log[0].startswith("stage\tnumber\tloss\tdev")
     assert len(log) == 4
@@ -197,10 +218,23 @@ def test_comparisons_and_named_options_reach_a_ranker(
     text = write_preferences(tmp_path / "more.tsv", 9).read_text().splitlines()
     dev.write_text("\n".join([text[0], *text[6:]]) + "\n")
     code = main(
-        ["train", "pairwise:features=chrf", "--preferences", files["preferences"],
-         "--dev-preferences", str(dev), "--kendall-rate", "0.5", "--decay", "0.1", "--order",
-         "given", "-o", files["out"]]
-    )  # fmt: skip
+        [
+            "train",
+            "pairwise:features=chrf",
+            "--preferences",
+            files["preferences"],
+            "--dev-preferences",
+            str(dev),
+            "--kendall-rate",
+            "0.5",
+            "--decay",
+            "0.1",
+            "--order",
+            "given",
+            "-o",
+            files["out"],
+        ]
+    )
     assert code == 0, capsys.readouterr().err
     options = json.loads((Path(files["out"]) / "config.json").read_text())["training"]["options"]
     assert (options["kendall_rate"], options["decay"], options["order"]) == (0.5, 0.1, "given")

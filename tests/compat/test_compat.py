@@ -55,23 +55,27 @@ def test_corpus_functions_equal_sacrebleu(
 
 @pytest.mark.parametrize("function", ["sentence_bleu", "sentence_chrf", "sentence_ter"])
 def test_sentence_functions_equal_sacrebleu(example: TestSet, function: str) -> None:
-    for hypothesis, references in zip(
-        example.systems["fair"], example.references, strict=True
-    ):
+    for hypothesis, references in zip(example.systems["fair"], example.references, strict=True):
         theirs = getattr(peer, function)(hypothesis, list(references))
         ours = getattr(sacrebleu, function)(hypothesis, list(references))
         assert ours.score == theirs.score
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [
-    (sacrebleu.BLEU, BLEU), (sacrebleu.CHRF, CHRF), (sacrebleu.TER, TER),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (sacrebleu.BLEU, BLEU),
+        (sacrebleu.CHRF, CHRF),
+        (sacrebleu.TER, TER),
+    ],
+)
 def test_classes_equal_sacrebleu(example: TestSet, ours: Any, theirs: Any) -> None:
     hypotheses, streams = texts(example, "fair")
     mine, other = ours(), theirs()
-    assert mine.corpus_score(hypotheses, streams).score == other.corpus_score(
-        hypotheses, streams
-    ).score
+    assert (
+        mine.corpus_score(hypotheses, streams).score
+        == other.corpus_score(hypotheses, streams).score
+    )
     assert "nrefs:2" in mine.get_signature()
     one = mine.sentence_score(hypotheses[0], [stream[0] for stream in streams])
     assert one.score == other.sentence_score(hypotheses[0], [s[0] for s in streams]).score
@@ -111,8 +115,10 @@ def test_a_score_is_copied_and_sent_to_processes() -> None:
 
 def test_metrics_are_where_sacrebleu_has_them() -> None:
     assert (metrics.BLEU, metrics.CHRF, metrics.TER) == (
-        sacrebleu.BLEU, sacrebleu.CHRF, sacrebleu.TER
-    )  # fmt: skip
+        sacrebleu.BLEU,
+        sacrebleu.CHRF,
+        sacrebleu.TER,
+    )
 
 
 def test_references_that_are_no_streams_are_refused() -> None:

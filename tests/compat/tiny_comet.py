@@ -10,11 +10,21 @@ import numpy as np
 from tests.tiny_models import WORDS, save_tokenizer
 
 SETTINGS = {
-    "activations": "Tanh", "dropout": 0.1, "encoder_model": "XLM-RoBERTa", "hidden_sizes": [24, 8],
-    "layer": "mix", "layer_norm": True, "layer_transformation": "softmax", "loss": "mse",
-    "pool": "avg", "pretrained_model": "tiny", "keep_embeddings_frozen": True,
-    "nr_frozen_epochs": 0.3, "optimizer": "AdamW", "batch_size": 4,
-}  # fmt: skip
+    "activations": "Tanh",
+    "dropout": 0.1,
+    "encoder_model": "XLM-RoBERTa",
+    "hidden_sizes": [24, 8],
+    "layer": "mix",
+    "layer_norm": True,
+    "layer_transformation": "softmax",
+    "loss": "mse",
+    "pool": "avg",
+    "pretrained_model": "tiny",
+    "keep_embeddings_frozen": True,
+    "nr_frozen_epochs": 0.3,
+    "optimizer": "AdamW",
+    "batch_size": 4,
+}
 FEATURES = {"regression_metric": 6, "referenceless_regression_metric": 4, "unified_metric": 1}
 HIDDEN, DEPTH = 16, 3
 
@@ -32,10 +42,16 @@ def save_comet(folder: Path, kind: str = "regression_metric", **changes: Any) ->
     if kind == "unified_metric":
         told = {"input_segments": ["mt", "src", "ref"], "sent_layer": told.pop("layer"), **told}
     config = AutoConfig.for_model(
-        "xlm-roberta", vocab_size=len(WORDS) + 5, hidden_size=HIDDEN, num_hidden_layers=DEPTH,
-        num_attention_heads=2, intermediate_size=32, max_position_embeddings=26, pad_token_id=1,
+        "xlm-roberta",
+        vocab_size=len(WORDS) + 5,
+        hidden_size=HIDDEN,
+        num_hidden_layers=DEPTH,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=26,
+        pad_token_id=1,
         type_vocab_size=1,
-    )  # fmt: skip
+    )
     model = AutoModel.from_config(config, add_pooling_layer=False)
     shapes = {f"encoder.model.{n}": p.shape for n, p in model.named_parameters()}
     shapes |= {f"layerwise_attention.scalar_parameters.{n}": (1,) for n in range(DEPTH + 1)}

@@ -24,8 +24,20 @@ LONG = Segment(BOOK, "Das Parlament lehnte ab.", (" ".join(WORDS),))
 OTHER = " ".join(random.Random(1).sample(BOOK.split(), 5_000))
 REPEATED = " ".join(["the"] * 5_000)
 # What these read grows with the line, and what they keep with it: nothing is cut, nothing counted.
-WHOLE = ("bleu", "bleu-r", "chrf", "chrf++", "chrfpp", "meteor", "meteor-r", "mt-r", "nist",
-         "nist-r", "ter", "ter-r")  # fmt: skip
+WHOLE = (
+    "bleu",
+    "bleu-r",
+    "chrf",
+    "chrf++",
+    "chrfpp",
+    "meteor",
+    "meteor-r",
+    "mt-r",
+    "nist",
+    "nist-r",
+    "ter",
+    "ter-r",
+)
 CUTS = ("truncated text", "text too long to parse whole, cut", "too many paraphrases, left out")
 ENCODED = ("bertscore", "wmd", "sss", "esim", "svr", "tertium-small", "bertscore:encoder=glove")
 

@@ -10,8 +10,16 @@ from tertium.encoders import Encoder, embed, load_encoder
 from tertium.errors import MissingResourceError
 from tertium.runtime import runtime
 
-NAMES = ["toy", "minilm", "minilm@2", "minilm@all", "e5", "use", "glove",
-         pytest.param("mpnet", marks=pytest.mark.slow)]  # fmt: skip
+NAMES = [
+    "toy",
+    "minilm",
+    "minilm@2",
+    "minilm@all",
+    "e5",
+    "use",
+    "glove",
+    pytest.param("mpnet", marks=pytest.mark.slow),
+]
 TEXTS = [
     "The cat sat on the mat .",
     "a dog",

@@ -26,14 +26,19 @@ WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home b
 NAMES = [cls.name for cls in learners()]
 # what makes a learner quick, by what it reads
 QUICK: dict[str, dict[str, Any]] = {
-    "epochs": {"epochs": 1}, "folds": {"folds": 2, "c": (1.0,), "gamma": (0.1,)},
+    "epochs": {"epochs": 1},
+    "folds": {"folds": 2, "c": (1.0,), "gamma": (0.1,)},
     "strengths": {"strengths": (1.0,)},
-}  # fmt: skip
+}
 SPECS = {
-    "bilstm": "encoder=toy,hidden=2", "bilstm-attention": "encoder=toy,hidden=2",
-    "esim": "encoder=toy,hidden=2", "svr": "encoders=toy", "pairwise": "features=bleucomp+chrf",
-    "rte-r": "groups=alignment,vectors=toy", "mt-rte-r": "groups=alignment,vectors=toy",
-}  # fmt: skip
+    "bilstm": "encoder=toy,hidden=2",
+    "bilstm-attention": "encoder=toy,hidden=2",
+    "esim": "encoder=toy,hidden=2",
+    "svr": "encoders=toy",
+    "pairwise": "features=bleucomp+chrf",
+    "rte-r": "groups=alignment,vectors=toy",
+    "mt-rte-r": "groups=alignment,vectors=toy",
+}
 
 
 def test_every_learner_is_tried() -> None:

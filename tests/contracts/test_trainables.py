@@ -103,7 +103,6 @@ def test_a_tiny_set_is_learned(name: str, trained: dict[str, Any]) -> None:
     assert r > 0.95
 
 
-
 def test_a_batch_of_one_scores_as_a_batch_of_many(name: str, trained: dict[str, Any]) -> None:
     rows = [*judged(6, seed=3), Judgement(Segment("", "x", ("the cat",)), 0.0)]
     alone = [scores_of(trained[name], [row])[0] for row in rows]
@@ -203,9 +202,10 @@ def test_comparisons_and_scores_together(mixed: bool) -> None:
     short = replace(OPTIONS, epochs=2, comparison_epochs=2, mixed=mixed)
     seen = []
     TRAINERS["esim"](
-        [*judged(8), *preferences(3)], options=short,
+        [*judged(8), *preferences(3)],
+        options=short,
         on_epoch=lambda epoch: seen.append(epoch.stage),
-    )  # fmt: skip
+    )
     apart = ["comparisons"] * 2 + ["scores"] * 2
     assert seen == (["both"] * 2 if mixed else apart)
 
@@ -267,8 +267,10 @@ def test_a_folder_is_checked_also_where_assertions_are_off(
     )
     found = subprocess.run(
         [sys.executable, "-O", "-c", program, str(tmp_path / "model")],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert found.stdout == "refused\n"
 
 
@@ -344,7 +346,6 @@ def test_damaged_folders_are_refused(name: str, trained: dict[str, Any], tmp_pat
         load_metric(str(folder))
 
 
-
 def test_weights_that_do_not_fit_their_settings_are_refused(
     trained: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -353,8 +354,6 @@ def test_weights_that_do_not_fit_their_settings_are_refused(
     config.write_text(config.read_text().replace('"hidden": 8', '"hidden": 9'))
     with pytest.raises(ModelError, match="do not fit"):
         scores_of(load_metric(str(tmp_path / "m")), judged(2))
-
-
 
 
 def test_svr_without_support_vectors_is_a_constant(tmp_path: Path) -> None:

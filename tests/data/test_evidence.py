@@ -77,8 +77,10 @@ def test_rankings_of_wmt(tmp_path):
 
 def test_mqm_tables_average_their_raters(tmp_path):
     rows = ["system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"]
-    rows += [f"A\td\t1\t1\t{rater}\ts\tt\tAccuracy/Omission\t{severity}"
-             for rater, severity in (("r1", "Major"), ("r2", "Minor"))]  # fmt: skip
+    rows += [
+        f"A\td\t1\t1\t{rater}\ts\tt\tAccuracy/Omission\t{severity}"
+        for rater, severity in (("r1", "Major"), ("r2", "Minor"))
+    ]
     (entry,) = read_evidence(write(tmp_path / "mqm.zh-en.tsv", "\n".join(rows) + "\n"))
     assert entry.lp == "zh-en"
     assert isinstance(entry, ScoredTranslations)
@@ -139,8 +141,10 @@ def test_folders_of_mt_metrics_eval(tmp_path):
 
 def test_folders_of_a_metrics_task(tmp_path, caplog):
     root = tmp_path / "task"
-    write(root / "DA-seglevel.csv",
-          "LP DATA SYSTEM SID HUMAN\ncs-en news A.1 1 0.5\nen-cs news A.1 1 0.5\n")  # fmt: skip
+    write(
+        root / "DA-seglevel.csv",
+        "LP DATA SYSTEM SID HUMAN\ncs-en news A.1 1 0.5\nen-cs news A.1 1 0.5\n",
+    )
     write(root / "DA-syslevel.csv", "LP HUMAN SYSTEM\ncs-en 0.3 A.1\nen-cs 1 A.1\n")
     write(root / "references" / "news-csen-ref.en", "one\n")
     write(root / "sources" / "news-csen-src.cs", "jedna\n")
@@ -204,15 +208,19 @@ def test_sets_of_the_human_data(human_data):
 
 def test_all_forms_answer_the_same_questions(tmp_path):
     """A metric's values of the translations fall where people's scores are."""
-    scored = write(tmp_path / "s.tsv",
-                   "item\tsystem\tscore\tmt\tref\n1\tA\t7\ta\tr\n1\tB\t5\tb\tr\n")  # fmt: skip
+    scored = write(
+        tmp_path / "s.tsv", "item\tsystem\tscore\tmt\tref\n1\tA\t7\ta\tr\n1\tB\t5\tb\tr\n"
+    )
     compared = write(
         tmp_path / "c.tsv",
         "segment\tsystem_a\tsystem_b\tpreference\thypothesis_a\thypothesis_b\tref\n"
         "1\tA\tB\ta\ta\tb\tr\n",
     )
-    forms = [read_evidence(scored)[0], read_evidence(compared)[0],
-             read_evidence(folder(tmp_path), gold="mqm")[0]]  # fmt: skip
+    forms = [
+        read_evidence(scored)[0],
+        read_evidence(compared)[0],
+        read_evidence(folder(tmp_path), gold="mqm")[0],
+    ]
     for entry in forms:
         owners = [system for system, _ in entry.translations()]
         matrix = entry.arrange(np.arange(len(owners), dtype=float), "mine")

@@ -60,10 +60,18 @@ def test_only_line_ends_end_lines(tmp_path: Path) -> None:
         (b"\x1f\x8bnot gzip at all", "damaged gzip"),
     ],
     ids=[
-        "empty", "bad byte", "bad byte after BOM", "UTF-16", "UTF-32", "Latin-1",
-        "UTF-16 without BOM", "NUL", "cut gzip", "fake gzip",
+        "empty",
+        "bad byte",
+        "bad byte after BOM",
+        "UTF-16",
+        "UTF-32",
+        "Latin-1",
+        "UTF-16 without BOM",
+        "NUL",
+        "cut gzip",
+        "fake gzip",
     ],
-)  # fmt: skip
+)
 def test_bad_bytes_are_named_by_line(tmp_path: Path, data: bytes, message: str) -> None:
     file = tmp_path / "text"
     file.write_bytes(data)
@@ -191,10 +199,18 @@ def test_bad_records_are_refused(record: dict[str, object], message: str) -> Non
         ({"ref1st": "a"}, ()),
     ],
     ids=[
-        "numbered", "twelve", "one beside the first", "one beside a list", "an empty cell",
-        "an empty first", "all empty", "a lone empty one", "null", "no number",
+        "numbered",
+        "twelve",
+        "one beside the first",
+        "one beside a list",
+        "an empty cell",
+        "an empty first",
+        "all empty",
+        "a lone empty one",
+        "null",
+        "no number",
     ],
-)  # fmt: skip
+)
 def test_numbered_reference_columns_are_collected(
     columns: dict[str, object], expected: tuple[str, ...]
 ) -> None:

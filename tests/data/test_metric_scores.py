@@ -108,12 +108,19 @@ def test_json_says_that_lower_is_better_and_may_be_one_object(tmp_path):
         ("a.seg.score", "A\t1\nA\t2\nB\t1\n", "1 scores of 'B', but 2 of 'A'"),
         ("a.json", "{", "not JSON"),
         ("a.json", '[{"system": "A"}]', "record 1: not what `tertium score -f json` writes"),
-        ("a.json", '[{"system": "A", "score": 1, "spec": "x"}, '
-                   '{"system": "A", "score": 1, "spec": "x"}]', "a system occurs twice"),
-        ("a.json", '[{"system": "A", "score": 1, "spec": "x", "segments": [1]}, '
-                   '{"system": "B", "score": 1, "spec": "x"}]', "different numbers of segments"),
+        (
+            "a.json",
+            '[{"system": "A", "score": 1, "spec": "x"}, {"system": "A", "score": 1, "spec": "x"}]',
+            "a system occurs twice",
+        ),
+        (
+            "a.json",
+            '[{"system": "A", "score": 1, "spec": "x", "segments": [1]}, '
+            '{"system": "B", "score": 1, "spec": "x"}]',
+            "different numbers of segments",
+        ),
     ],
-)  # fmt: skip
+)
 def test_faults_name_the_place(tmp_path, name, text, message):
     with pytest.raises(DataError, match=message):
         read_metric_scores(write(tmp_path / name, text))

@@ -16,7 +16,7 @@ HEADER = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity
 def write(tmp_path: Path, *rows: tuple[str, str, str, str]) -> Path:
     """Rows of (system, rater, category, severity) on segment 12."""
     lines = [
-        f"{system}\td\t1\t12\t{rater}\tQuelle\tthe <v>bad</v> \"word\"\t{category}\t{severity}"
+        f'{system}\td\t1\t12\t{rater}\tQuelle\tthe <v>bad</v> "word"\t{category}\t{severity}'
         for system, rater, category, severity in rows
     ]
     file = tmp_path / "mqm_test.tsv"

@@ -86,9 +86,7 @@ def test_outputs_may_lie_in_a_packed_file(folder: Path) -> None:
         ("DA-seglevel.csv", "cs-en newstest A.1 2 x", "line 7: the score 'x' is not a number"),
     ],
 )
-def test_a_faulty_row_names_file_and_line(
-    folder: Path, file: str, line: str, message: str
-) -> None:
+def test_a_faulty_row_names_file_and_line(folder: Path, file: str, line: str, message: str) -> None:
     path = folder / file
     path.write_text(path.read_text() + line + "\n")
     task = MetricsTask.open(folder)
@@ -146,9 +144,21 @@ def test_every_judged_system_of_wmt17_has_its_output(collection: Collection) -> 
     """The numbers of systems are those Mathur et al. 2019 print above tables 3 and 4."""
     task = collection.metrics_task("wmt17-metrics-task")
     counts = {
-        "cs-en": 4, "de-en": 11, "fi-en": 6, "lv-en": 9, "ru-en": 9, "tr-en": 10, "zh-en": 16,
-        "en-cs": 14, "en-de": 16, "en-fi": 12, "en-lv": 17, "en-ru": 9, "en-tr": 8, "en-zh": 11,
-    }  # fmt: skip
+        "cs-en": 4,
+        "de-en": 11,
+        "fi-en": 6,
+        "lv-en": 9,
+        "ru-en": 9,
+        "tr-en": 10,
+        "zh-en": 16,
+        "en-cs": 14,
+        "en-de": 16,
+        "en-fi": 12,
+        "en-lv": 17,
+        "en-ru": 9,
+        "en-tr": 8,
+        "en-zh": 11,
+    }
     assert set(task.with_outputs) == set(counts)
     for lp, count in counts.items():
         assert len(task.system_scores(lp)) == count

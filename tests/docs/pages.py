@@ -119,9 +119,12 @@ def _session(block: Block) -> Iterator[Step]:
         command, comment = split_comment(line)
         shown = "\n".join(lines)
         yield Step(
-            "shell", command, block.line, shown if shown.strip() else None,
+            "shell",
+            command,
+            block.line,
+            shown if shown.strip() else None,
             run=not NOT_RUN.search(comment),
-        )  # fmt: skip
+        )
 
 
 def split_comment(line: str) -> tuple[str, str]:

@@ -51,11 +51,17 @@ def _write_judged(folder: Path) -> None:
     rows = []
     for line in (EXAMPLES / "ratings.csv").read_text().splitlines()[1:]:
         system, segment, annotator, score = line.split(",")
-        rows.append({
-            "system": system, "segment": segment, "annotator": annotator, "score": float(score),
-            "source": sources[int(segment) - 1], "reference": references[int(segment) - 1],
-            "hypothesis": texts[system, segment],
-        })  # fmt: skip
+        rows.append(
+            {
+                "system": system,
+                "segment": segment,
+                "annotator": annotator,
+                "score": float(score),
+                "source": sources[int(segment) - 1],
+                "reference": references[int(segment) - 1],
+                "hypothesis": texts[system, segment],
+            }
+        )
     (folder / "judgements.jsonl").write_text(
         "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     )

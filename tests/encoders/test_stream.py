@@ -124,8 +124,10 @@ def test_only_the_missing_part_is_computed() -> None:
         embed(encoder, ["a cat"], sentences=False)
         embed(encoder, ["a cat", "a dog"])
     assert dict(encoder.seen) == {
-        ("a cat", True, False): 1, ("a cat", False, True): 1, ("a dog", True, True): 1
-    }  # fmt: skip
+        ("a cat", True, False): 1,
+        ("a cat", False, True): 1,
+        ("a dog", True, True): 1,
+    }
 
 
 def test_chunks_stay_below_their_size(monkeypatch: pytest.MonkeyPatch) -> None:

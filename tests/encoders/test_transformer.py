@@ -131,8 +131,15 @@ def test_one_pass_gives_tokens_and_sentences(tiny_model: TinyModel) -> None:
     assert alone.pieces == ((),) * len(TEXTS)
 
 
-POOLINGS = [["cls"], ["mean"], ["max"], ["mean", "max"], ["mean_sqrt_len_tokens"],
-            ["weightedmean"], ["lasttoken"]]  # fmt: skip
+POOLINGS = [
+    ["cls"],
+    ["mean"],
+    ["max"],
+    ["mean", "max"],
+    ["mean_sqrt_len_tokens"],
+    ["weightedmean"],
+    ["lasttoken"],
+]
 
 
 @pytest.mark.parametrize("modes", POOLINGS, ids="+".join)
@@ -175,8 +182,11 @@ def test_minilm_describes_itself(minilm: str) -> None:
     assert (encoder.name, encoder.dim, encoder.sentence_dim) == ("minilm@4", 384, 384)
     assert encoder.languages == {"en"}
     assert dict(encoder.signature_fields()) == {
-        "model": "minilm@53aa5117", "layer": "4", "prec": "fp32", "maxlen": "512"
-    }  # fmt: skip
+        "model": "minilm@53aa5117",
+        "layer": "4",
+        "prec": "fp32",
+        "maxlen": "512",
+    }
     assert isinstance(encoder, Encoder)
 
 

@@ -33,10 +33,17 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     monkeypatch.setenv("TERTIUM_CACHE", str(folders["cache"]))
     monkeypatch.setattr(sys, "path", [str(folders["packages"]), *sys.path])
     card = Card(
-        name="small", title="small", layer=1, languages=frozenset({"en"}), size=1,
+        name="small",
+        title="small",
+        layer=1,
+        languages=frozenset({"en"}),
+        size=1,
         files={"model.safetensors": hashlib.sha256(CONTENT).hexdigest()},
-        packages=("small-model==1.0",), module="smallmodel", inside="model", hub="org/small",
-    )  # fmt: skip
+        packages=("small-model==1.0",),
+        module="smallmodel",
+        inside="model",
+        hub="org/small",
+    )
     monkeypatch.setattr(weights_module, "CARDS", {**CARDS, "small": card})
     return folders
 

@@ -113,10 +113,14 @@ def test_clusters_follow_the_p_values() -> None:
 
 def test_lower_can_be_better() -> None:
     scores = [
-        Scores(metric="ter", statistics=np.array([[value, 1.0]]), higher_is_better=False,
-               reduce=lambda t: t[..., 0] / t[..., 1])
+        Scores(
+            metric="ter",
+            statistics=np.array([[value, 1.0]]),
+            higher_is_better=False,
+            reduce=lambda t: t[..., 0] / t[..., 1],
+        )
         for value in (2.0, 1.0)
-    ]  # fmt: skip
+    ]
     assert clusters(scores, np.zeros((2, 2))) == [2, 1]
 
 

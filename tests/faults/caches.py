@@ -24,6 +24,7 @@ Harm = Callable[[Path, random.Random], "contextlib.AbstractContextManager[None] 
 
 def _scores(folder: Path, before: Callable[[], None] = lambda: None) -> list[list[float]]:
     """The scores of a fresh process over a cache folder."""
+
     def work(tell: Tell) -> None:
         before()
         tell(json.dumps(_score_with_cache(texts(12, 2), folder)["scores"]))
@@ -115,9 +116,16 @@ def deleted(folder: Path, rng: random.Random) -> Iterator[None]:
 
 
 HARMS: dict[str, Harm] = {
-    "corrupt": corrupt, "cut": cut, "rubbish": rubbish, "foreign": foreign, "a folder": a_folder,
-    "locked": locked, "read-only": read_only, "full disk": full_disk, "deleted under way": deleted,
-}  # fmt: skip
+    "corrupt": corrupt,
+    "cut": cut,
+    "rubbish": rubbish,
+    "foreign": foreign,
+    "a folder": a_folder,
+    "locked": locked,
+    "read-only": read_only,
+    "full disk": full_disk,
+    "deleted under way": deleted,
+}
 
 
 class NotPossible(Exception):
@@ -144,6 +152,7 @@ def try_harm(name: str, folder: Path, rng: random.Random) -> str:
 
 def limit_files(size: int) -> Callable[[], None]:
     """Files end at so many bytes, as on a disk without room."""
+
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

@@ -72,29 +72,39 @@ def run_caches(tally: Tally, home: Path, times: int, rng: random.Random) -> None
     for name in caches.HARMS:
         for time in range(times):
             folder = home / f"cache-{name.replace(' ', '-')}-{time}"
-            tally.attempt(f"cache: {name}", str(time),
-                          lambda n=name, f=folder: caches.try_harm(n, f, rng))  # fmt: skip
+            tally.attempt(
+                f"cache: {name}", str(time), lambda n=name, f=folder: caches.try_harm(n, f, rng)
+            )
     for time in range(times):
         folder = home / f"limit-{time}"
-        tally.attempt("cache: files that cannot grow", str(time),
-                      lambda f=folder: caches.try_file_limit(f, rng))  # fmt: skip
-        tally.attempt("cache: two writers, eight readers", str(time),
-                      lambda t=time: caches.share(home / f"shared-{t}"))  # fmt: skip
+        tally.attempt(
+            "cache: files that cannot grow",
+            str(time),
+            lambda f=folder: caches.try_file_limit(f, rng),
+        )
+        tally.attempt(
+            "cache: two writers, eight readers",
+            str(time),
+            lambda t=time: caches.share(home / f"shared-{t}"),
+        )
 
 
 def run_folders(tally: Tally, home: Path, share: float, rng: random.Random) -> None:
     """A share of all hostile model folders."""
     for original in folders.originals(home / "sound"):
         assert folders.outcome(original) == "scored", original
-        cases = {"config.json": folders.config_cases(original),
-                 "weights": folders.weight_cases(original, rng)}  # fmt: skip
+        cases = {
+            "config.json": folders.config_cases(original),
+            "weights": folders.weight_cases(original, rng),
+        }
         for part, several in cases.items():
             for case, change in several:
                 if rng.random() < share:
                     tally.attempt(
-                        f"model folder: {part}", case,
+                        f"model folder: {part}",
+                        case,
                         lambda o=original, c=change: folders.try_case(o, c, home),
-                    )  # fmt: skip
+                    )
 
 
 def run_archives(tally: Tally, home: Path, times: int, rng: random.Random) -> None:
@@ -104,8 +114,11 @@ def run_archives(tally: Tally, home: Path, times: int, rng: random.Random) -> No
     for name in archives.DAMAGES:
         for time in range(times):
             folder = home / f"judgements-{name.replace(' ', '-')}-{time}"
-            tally.attempt("judgement folder", f"{name} {time}",
-                          lambda n=name, f=folder: archives.try_judgements(n, f, rng))  # fmt: skip
+            tally.attempt(
+                "judgement folder",
+                f"{name} {time}",
+                lambda n=name, f=folder: archives.try_judgements(n, f, rng),
+            )
 
 
 def run(home: Path, *, kills: int, times: int, share: float, seed: int, say: Say) -> Tally:

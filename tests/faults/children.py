@@ -70,9 +70,7 @@ def run(work: Callable[[Tell], None], *, kill_after: float | None = None) -> End
     _, status = os.waitpid(child, 0)
     killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
     lines = told.decode("utf-8", "replace").split("\n")[:-1]  # a torn last line was not told
-    return End(
-        killed=killed, status=status, lines=tuple(lines), seconds=time.monotonic() - begin
-    )
+    return End(killed=killed, status=status, lines=tuple(lines), seconds=time.monotonic() - begin)
 
 
 def _work(work: Callable[[Tell], None], descriptor: int) -> None:

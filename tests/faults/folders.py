@@ -40,9 +40,26 @@ from tertium.segment import Judgement, Segment
 
 SEGMENT = Segment("a cat sat on the mat", None, ("the cat sat on a mat",))
 WRONG: tuple[Any, ...] = (
-    None, True, -1, 0, 1.5, 10**30, 1e308, float("nan"), float("inf"), "", "x", "../x", "\udcff",
-    [], ["x"], [1], [[]], {}, {"x": 1},
-)  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    1.5,
+    10**30,
+    1e308,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "../x",
+    "\udcff",
+    [],
+    ["x"],
+    [1],
+    [[]],
+    {},
+    {"x": 1},
+)
 Folder = Callable[[Path], None]
 NUMBERS = itertools.count()
 
@@ -84,8 +101,11 @@ def originals(home: Path) -> tuple[Path, ...]:
     search = SVROptions(c=(1.0,), epsilon=(0.1,), gamma=(0.1,), folds=3)
     SVR.train(rows, encoders=["toy"], options=search).save(home / "svr")
     for name, shipped in {
-        "bleu-r": "bleu-r", "nist-r": "nist-r", "ranker": "pairwise", "base": "tertium-base"
-    }.items():  # fmt: skip
+        "bleu-r": "bleu-r",
+        "nist-r": "nist-r",
+        "ranker": "pairwise",
+        "base": "tertium-base",
+    }.items():
         if not (home / name).exists():
             shutil.copytree(shipped_models() / shipped, home / name)
     (home / "encoder").mkdir(exist_ok=True)
@@ -147,11 +167,17 @@ def weight_cases(folder: Path, rng: random.Random) -> Iterator[tuple[str, Folder
         yield f"{folder.name} header of {size}", _puts(struct.pack("<Q", size) + data[8:])
     for name in rng.sample(sorted(arrays), min(4, len(arrays))):
         lies: tuple[dict[str, Any], ...] = (
-            {"shape": [10**18]}, {"shape": [2**40, 2**40]}, {"shape": []},
-            {"shape": [0, 10**18], "data_offsets": [0, 0]}, {"shape": [-1]},
-            {"dtype": "F8_E4M3"}, {"dtype": "BF16"}, {"dtype": "pickle"},
-            {"data_offsets": [0, 10**18]}, {"data_offsets": [5, 1]},
-        )  # fmt: skip
+            {"shape": [10**18]},
+            {"shape": [2**40, 2**40]},
+            {"shape": []},
+            {"shape": [0, 10**18], "data_offsets": [0, 0]},
+            {"shape": [-1]},
+            {"dtype": "F8_E4M3"},
+            {"dtype": "BF16"},
+            {"dtype": "pickle"},
+            {"data_offsets": [0, 10**18]},
+            {"data_offsets": [5, 1]},
+        )
         for lie in lies:
             yield f"{folder.name} {name} {lie}", _puts(_lying(data, name, lie))
         array = arrays[name]
@@ -195,6 +221,7 @@ def _writes_text(text: str) -> Folder:
 
 def _puts(data: bytes) -> Folder:
     """Weights of these bytes, with the hash in the settings that is theirs."""
+
     def change(folder: Path) -> None:
         weights_of(folder).unlink()  # a link to the sound one
         weights_of(folder).write_bytes(data)

@@ -110,6 +110,7 @@ def _score_with_cache(segments: Sequence[Segment], folder: Path) -> dict[str, An
 @functools.cache
 def _uninterrupted() -> tuple[list[list[float]], float]:
     """The scores without any cache, and how long they take."""
+
     def score(tell: Tell) -> None:
         with runtime(cache=False):
             metrics = [load_metric(m) for m in ("tertium-small", "chrf")]
@@ -306,8 +307,13 @@ def _figure(row: Row, column: str) -> Figure:
 
 
 JOBS: tuple[Callable[[Path], Job], ...] = (
-    Scoring, Training, WritingModel, WritingReport, KeepingFigures, WritingParquet,
-)  # fmt: skip
+    Scoring,
+    Training,
+    WritingModel,
+    WritingReport,
+    KeepingFigures,
+    WritingParquet,
+)
 
 
 def kill_at_random(job: Job, rng: random.Random) -> bool:

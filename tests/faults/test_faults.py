@@ -39,13 +39,18 @@ def test_six_kills_and_each_harm_of_a_cache(tmp_path: Path) -> None:
         "print(tally.table()); sys.exit(bool(tally.failures))\n"
     )
     environment = {
-        **os.environ, "OMP_NUM_THREADS": "1", "TERTIUM_CACHE": str(tmp_path / "cache"),
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "TERTIUM_CACHE": str(tmp_path / "cache"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
-    }  # fmt: skip
+    }
     done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, env=environment,
-        capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", program, str(tmp_path)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     jobs: tuple[Any, ...] = kills.JOBS
     assert sum(f"| kill -9: {job.name} |" in done.stdout for job in jobs) == 6

@@ -22,8 +22,24 @@ from tertium.metrics.base.ranker import load_ranker
 
 INTEGERS = (0, 1, 2, 3, 7, 10**6, -1)
 FLOATS = (0.0, 0.1, 1.0, 2.5, 1e-9, 1e9, 1 / 3, -0.5, float("inf"), float("-inf"), float("nan"))
-TEXTS = ("", "none", "true", "1", "a,b", "a=b", 'say "x"', "back\\slash", "a+b", "[a]", "a b",
-         " a ", "a:b", "x|y", "日本", *(texts[0] for texts in gallery.TEXTS.values()))  # fmt: skip
+TEXTS = (
+    "",
+    "none",
+    "true",
+    "1",
+    "a,b",
+    "a=b",
+    'say "x"',
+    "back\\slash",
+    "a+b",
+    "[a]",
+    "a b",
+    " a ",
+    "a:b",
+    "x|y",
+    "日本",
+    *(texts[0] for texts in gallery.TEXTS.values()),
+)
 
 
 def values_of(kind: Any) -> Iterator[Any]:
@@ -41,8 +57,12 @@ def values_of(kind: Any) -> Iterator[Any]:
         yield from pairwise(parts)
     else:
         yield from {
-            bool: (False, True), int: INTEGERS, float: FLOATS, str: TEXTS, type(None): (None,),
-        }[kind]  # fmt: skip
+            bool: (False, True),
+            int: INTEGERS,
+            float: FLOATS,
+            str: TEXTS,
+            type(None): (None,),
+        }[kind]
 
 
 def fields_of(value: Any) -> dict[str, Any]:

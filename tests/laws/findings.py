@@ -36,12 +36,16 @@ class Finding:
     @classmethod
     def of(cls, law: Law, subject: Subject, testset: TestSet, seed: int, fault: str) -> Finding:
         return cls(
-            law=str(law), spec=subject.spec.replace(str(shipped_models()), PLACE),
-            kind=subject.kind, seed=seed, fault=fault[:500].replace(str(shipped_models()), PLACE),
+            law=str(law),
+            spec=subject.spec.replace(str(shipped_models()), PLACE),
+            kind=subject.kind,
+            seed=seed,
+            fault=fault[:500].replace(str(shipped_models()), PLACE),
             systems={name: list(texts) for name, texts in testset.systems.items()},
             references=[list(texts) for texts in testset.references],
-            sources=list(testset.sources), documents=list(testset.documents),
-        )  # fmt: skip
+            sources=list(testset.sources),
+            documents=list(testset.documents),
+        )
 
     @property
     def subject(self) -> Subject:

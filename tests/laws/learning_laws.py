@@ -58,8 +58,22 @@ def agreement_is_sound(trial: Trial) -> int:
     _hold_bounded(records)
     file = trial.folder / "human.jsonl"
     file.write_text("".join(_line(j, trial) for j in judgements(trial)), encoding="utf-8")
-    printed = run_well(["meta", "--human", file, "-m", trial.subject.spec, "--statistic",
-                        *STATISTICS, "--samples", 0, "-f", "json", "-q"]).json  # fmt: skip
+    printed = run_well(
+        [
+            "meta",
+            "--human",
+            file,
+            "-m",
+            trial.subject.spec,
+            "--statistic",
+            *STATISTICS,
+            "--samples",
+            0,
+            "-f",
+            "json",
+            "-q",
+        ]
+    ).json
     _hold_bounded(printed)
     found, wanted = _values(printed), _values(records)
     close = all(_close(a, b) for a, b in zip(found, wanted, strict=True))
@@ -71,10 +85,14 @@ def _line(judgement: Judgement, trial: Trial) -> str:
     segment = judgement.segment
     names = list(trial.testset.systems)
     record = {
-        "mt": segment.hypothesis, "src": segment.source, "references": list(segment.references),
-        "system": names[int(judgement.system[1:])], "item": judgement.item,
-        "score": judgement.score, "lp": judgement.lp,
-    }  # fmt: skip
+        "mt": segment.hypothesis,
+        "src": segment.source,
+        "references": list(segment.references),
+        "system": names[int(judgement.system[1:])],
+        "item": judgement.item,
+        "score": judgement.score,
+        "lp": judgement.lp,
+    }
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
@@ -141,11 +159,12 @@ def preferences(trial: Trial) -> list[Preference]:
     """The first system against the others, as people are said to have judged."""
     scores, size = people(trial), len(trial.testset)
     return [
-        Preference(trial.segments[n], trial.segments[k * size + n],
-                   float(scores[0, n] > scores[k, n]))
+        Preference(
+            trial.segments[n], trial.segments[k * size + n], float(scores[0, n] > scores[k, n])
+        )
         for k in range(1, len(trial.testset.systems))
         for n in range(size)
-    ]  # fmt: skip
+    ]
 
 
 @cache

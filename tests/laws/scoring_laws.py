@@ -36,8 +36,9 @@ def hold_equal(found: FloatArray, wanted: FloatArray, where: str) -> int:
     hold(
         bool((gaps == 0).all()),
         f"{where}: segment {worst + 1} gets {found[worst]!r}, not {wanted[worst]!r}"
-        if gaps.size else "",
-    )  # fmt: skip
+        if gaps.size
+        else "",
+    )
     return len(found)
 
 
@@ -169,8 +170,10 @@ def a_perfect_hypothesis_is_not_beaten(trial: Trial) -> int:
     ]
     values = trial.better(trial.metric.score([s for pair in pairs for s in pair]).segments)
     for (given, perfect), value, best in zip(pairs, values[::2], values[1::2], strict=True):
-        hold(value <= best + ROUNDING, f"{_short(given)} gets {value!r}, and "
-             f"{_short(perfect)} only {best!r}")  # fmt: skip
+        hold(
+            value <= best + ROUNDING,
+            f"{_short(given)} gets {value!r}, and {_short(perfect)} only {best!r}",
+        )
     return len(pairs)
 
 

@@ -58,8 +58,10 @@ def texts_come_back_from_a_file(trial: Trial) -> int:
     again = TestSet.from_records(trial.records)
     same = again.systems == {k: tuple(v) for k, v in trial.testset.systems.items()}
     hold(same, "other hypotheses")
-    hold([list(r) for r in again.references] == [list(r) for r in trial.testset.references],
-         "other references")  # fmt: skip
+    hold(
+        [list(r) for r in again.references] == [list(r) for r in trial.testset.references],
+        "other references",
+    )
     hold(list(again.sources) == list(trial.testset.sources), "other sources")
     return len(trial.segments)
 
@@ -106,8 +108,10 @@ def _hold_tsv(text: str, evaluation: Evaluation) -> None:
     found = sorted(_floats(row[1:]) for row in rows[1:])
     flat = sorted(value for row in found for value in row)
     hold(len({len(row) for row in rows}) == 1, "ragged rows")
-    hold(all(any(math.isclose(w, f, rel_tol=1e-9, abs_tol=1e-9) for f in flat) for w in wanted),
-         "the TSV lacks a score")  # fmt: skip
+    hold(
+        all(any(math.isclose(w, f, rel_tol=1e-9, abs_tol=1e-9) for f in flat) for w in wanted),
+        "the TSV lacks a score",
+    )
 
 
 def _floats(cells: list[str]) -> list[float]:
@@ -125,8 +129,20 @@ def files_hold_what_the_library_returns(trial: Trial) -> int:
     evaluation, suffix = evaluate(trial), drawn(trial, FRAMES)
     frame = evaluation.to_frame()
     file, saved = trial.folder / f"scores{suffix}", trial.folder / "scores.json"
-    run_well(["score", "-t", trial.records, "-m", trial.subject.spec, "-q", "-o", file,
-              "--to-json", saved])  # fmt: skip
+    run_well(
+        [
+            "score",
+            "-t",
+            trial.records,
+            "-m",
+            trial.subject.spec,
+            "-q",
+            "-o",
+            file,
+            "--to-json",
+            saved,
+        ]
+    )
     records = _read_table(file)
     hold([list(record) for record in records] == [list(frame.columns)] * len(frame), "columns")
     found = [float(record["score"]) for record in records]
@@ -171,8 +187,16 @@ def comparisons_are_sound(trial: Trial) -> int:
 
 def the_command_compares_as_the_library(trial: Trial) -> int:
     result = compare_briefly(trial)
-    call = ["compare", "-t", trial.records, "-m", trial.subject.spec, "-q",
-            "--paired-bs-n", RESAMPLES]  # fmt: skip
+    call = [
+        "compare",
+        "-t",
+        trial.records,
+        "-m",
+        trial.subject.spec,
+        "-q",
+        "--paired-bs-n",
+        RESAMPLES,
+    ]
     printed = run_well([*call, "-f", "json"]).json
     hold(printed == plain(result.records()), "other records")
     style = drawn(trial, STYLES)
@@ -189,12 +213,19 @@ def explanations_are_sound(trial: Trial) -> int:
         found = trial.metric.explain(segment)
         finite = all(math.isfinite(number) for number in numbers_in(found.as_dict()))
         hold(finite, "a number of the explanation is not finite")
-        hold(abs(found.score - value) <= 2e-5 * max(1.0, abs(value)),
-             f"explains {found.score!r}, not {value!r}")  # fmt: skip
+        hold(
+            abs(found.score - value) <= 2e-5 * max(1.0, abs(value)),
+            f"explains {found.score!r}, not {value!r}",
+        )
         hold_fragment(found._repr_html_())
-        call = ["explain", "-m", trial.subject.spec, f"--translation={segment.hypothesis}",
-                f"--source={segment.source}",
-                *(f"--reference={reference}" for reference in segment.references)]  # fmt: skip
+        call = [
+            "explain",
+            "-m",
+            trial.subject.spec,
+            f"--translation={segment.hypothesis}",
+            f"--source={segment.source}",
+            *(f"--reference={reference}" for reference in segment.references),
+        ]
         hold(run_well([*call, "--json"]).json == plain(found.as_dict()), "another explanation")
         run_well(call)
     return len(segments)
@@ -213,8 +244,11 @@ def reports_are_whole(trial: Trial) -> int:
     """A page is closed HTML whose only scripts are our own, whatever the texts hold."""
     file = trial.folder / "report.html"
     several = len(trial.testset.systems) > 1
-    command = ["report", "--explain", 2, "--paired-bs-n", RESAMPLES, "-o"] if several else [
-        "score", "--report"]  # fmt: skip
+    command = (
+        ["report", "--explain", 2, "--paired-bs-n", RESAMPLES, "-o"]
+        if several
+        else ["score", "--report"]
+    )
     run_well([*command, file, "-t", trial.records, "-m", trial.subject.spec, "-q"])
     page = Page(file.read_text("utf-8"))
     hold(page.open == [], f"unclosed {page.open[:3]}")
@@ -303,8 +337,10 @@ def the_command_ranks_as_the_library(trial: Trial) -> int:
 def own_errors_alone(trial: Trial) -> int:
     """Without what it needs a metric refuses in one line that names what to do."""
     bare = trial.folder / "bare.jsonl"
-    rows = [json.dumps({"mt": s.hypothesis}) for s in trial.testset.segments(
-        next(iter(trial.testset.systems)))]  # fmt: skip
+    rows = [
+        json.dumps({"mt": s.hypothesis})
+        for s in trial.testset.segments(next(iter(trial.testset.systems)))
+    ]
     bare.write_text("\n".join(rows) + "\n", encoding="utf-8")
     printed = run_command(["score", "-t", bare, "-m", trial.subject.spec, "-q"])
     hold(printed.code == 2, f"exit {printed.code}")

@@ -88,19 +88,23 @@ LAWS: tuple[Law, ...] = (
     Law("formats", showing_laws.files_hold_what_the_library_returns, is_metric, costly=True),
     Law("formats", showing_laws.texts_come_back_from_a_file, anyone, costly=True),
     Law("compare", showing_laws.comparisons_are_sound, is_metric, systems=2),
-    Law("compare", showing_laws.the_command_compares_as_the_library, is_metric, systems=2,
-        costly=True),
+    Law(
+        "compare",
+        showing_laws.the_command_compares_as_the_library,
+        is_metric,
+        systems=2,
+        costly=True,
+    ),
     Law("rank", showing_laws.rankings_are_sound, anyone, systems=2),
     Law("rank", showing_laws.the_command_ranks_as_the_library, anyone, systems=2, costly=True),
     Law("explain", showing_laws.explanations_are_sound, explains, costly=True),
     Law("report", showing_laws.reports_are_whole, is_metric, costly=True),
     Law("notebook", showing_laws.displays_are_whole, is_metric, costly=True),
     Law("meta", learning_laws.agreement_is_sound, is_metric, systems=2, costly=True),
-    Law("train", learning_laws.training_is_sound, learning_laws.can_learn, systems=2,
-        costly=True),
+    Law("train", learning_laws.training_is_sound, learning_laws.can_learn, systems=2, costly=True),
     Law("specs", scoring_laws.a_spec_rebuilds_it, is_metric),
     Law("specs", field_laws.every_field_round_trips, anyone, costly=True),
-)  # fmt: skip
+)
 
 
 def law_named(text: str) -> Law:
@@ -131,6 +135,4 @@ def hold_law(law: Law, trial: Trial) -> int:
     except TertiumError as error:
         raise Broken(f"{law}, {trial.subject.spec}: refused whole texts: {error}") from error
     except Exception as error:
-        raise Broken(
-            f"{law}, {trial.subject.spec}: {type(error).__name__}: {error}"
-        ) from error
+        raise Broken(f"{law}, {trial.subject.spec}: {type(error).__name__}: {error}") from error

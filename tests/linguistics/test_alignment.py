@@ -45,9 +45,7 @@ def sentence_of(text: str) -> Sentence:
 def partners(hypothesis: str, premise: str) -> dict[str, str]:
     h, p = sentence_of(hypothesis), sentence_of(premise)
     targets = align(h, p).targets
-    return {
-        n.text: p.nodes[t].text if (t := targets[n.index]) != NOTHING else "" for n in h.nodes
-    }
+    return {n.text: p.nodes[t].text if (t := targets[n.index]) != NOTHING else "" for n in h.nodes}
 
 
 def score_of(
@@ -102,8 +100,10 @@ def test_both_directions_equal_each_alone(hypothesis: str, premise: str) -> None
     for joint, alone in zip(align_both(h, p), (align(h, p), align(p, h)), strict=True):
         assert isinstance(joint, WordAlignment)
         assert (joint.targets, joint.relations, joint.edges) == (
-            alone.targets, alone.relations, alone.edges,
-        )  # fmt: skip
+            alone.targets,
+            alone.relations,
+            alone.edges,
+        )
 
 
 def test_a_text_is_aligned_with_itself() -> None:

@@ -23,7 +23,7 @@ FAULTS = {
     "one word": "Yes",
     "emoji": "😀 🎉🎉 👩‍👩‍👧",
     "markup": '<p class="x">He <b>left</b> &amp; died</p> [[File:x.png|y]] {{cite}}',
-    "quotes": "\"He said 'no and left (then \" came ``back",
+    "quotes": '"He said \'no and left (then " came ``back',
     "russian": "Это не английский текст, а русский.",
     "chinese": "这不是英文。",
     "arabic": "هذا ليس إنجليزيا ٣٤",
@@ -83,8 +83,12 @@ def test_control_characters_keep_offsets() -> None:
 def test_groups_of_words_are_found(parser: Parser) -> None:
     [a] = parser.analyse(["We gave up the prime minister's credit card as well as no one in 2016."])
     assert [span.value for span in a.multiwords] == [
-        "give_up", "prime_minister", "credit_card", "as_well_as", "no_one",
-    ]  # fmt: skip
+        "give_up",
+        "prime_minister",
+        "credit_card",
+        "as_well_as",
+        "no_one",
+    ]
     assert [(q.kind, q.value) for q in a.quantities] == [("date", "2016-?-?-?")]
 
 

@@ -37,16 +37,23 @@ def test_more_data_fits_a_line_better():
     assert all(p.runs == 8 for p in points)
     assert len(curve.records()) == 24
     assert curve.records()[0] == {
-        "setting": "5", "size": 5, "seed": 0, "test": "error", "value": curve.runs[0].value
-    }  # fmt: skip
+        "setting": "5",
+        "size": 5,
+        "seed": 0,
+        "test": "error",
+        "value": curve.runs[0].value,
+    }
 
 
 def test_training_gets_the_subset_and_the_seed():
     seen = []
     learning_curve(
-        lambda subset, seed: seen.append((tuple(subset), seed)), lambda scorer: {"t": 1.0},
-        "abcdef", [2, 6], seeds=[7],
-    )  # fmt: skip
+        lambda subset, seed: seen.append((tuple(subset), seed)),
+        lambda scorer: {"t": 1.0},
+        "abcdef",
+        [2, 6],
+        seeds=[7],
+    )
     assert seen[0] == (tuple("abcdef"[n] for n in draw(6, 2, 7)), 7)
     assert seen[1] == (tuple("abcdef"), 7)
 
@@ -56,8 +63,10 @@ def test_ablation_leaves_out_each_part():
     curve = ablation(
         lambda parts, seed: sum(worth[p] for p in parts),
         lambda total: {"de": total, "fi": total / 2},
-        list(worth), alone=True, seeds=[0, 1],
-    )  # fmt: skip
+        list(worth),
+        alone=True,
+        seeds=[0, 1],
+    )
     means = {(p.setting, p.test): p.mean for p in curve.points()}
     assert means["all", "de"] == pytest.approx(0.8)
     assert means["without lexical", "de"] == pytest.approx(0.3)

@@ -18,8 +18,11 @@ def test_counts_by_hand() -> None:
     assert found.counts() == {"only first": 1, "only second": 1, "both": 1, "neither": 0}
     trait = np.arange(10) == 2
     assert found.table({"odd": trait})["odd"] == {
-        "only first": 1, "only second": 0, "both": 0, "neither": 0
-    }  # fmt: skip
+        "only first": 1,
+        "only second": 0,
+        "both": 0,
+        "neither": 0,
+    }
 
 
 def test_groups_have_a_top_of_their_own() -> None:

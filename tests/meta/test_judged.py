@@ -46,15 +46,19 @@ def test_lines_without_names_are_items_from_one():
 
 
 def test_system_scores_are_given_or_means_of_all_segments():
-    metric = ScoreMatrix("m", ("A", "B", "C"), np.arange(15.0).reshape(3, 5),
-                         ("7", "9", "12", "13", "14"))  # fmt: skip
+    metric = ScoreMatrix(
+        "m", ("A", "B", "C"), np.arange(15.0).reshape(3, 5), ("7", "9", "12", "13", "14")
+    )
     judged = JudgedSet.align("x", [metric], human=PEOPLE)
     assert_allclose(judged.system_scores, [[2, 7, 12]])
     assert_allclose(judged.human_systems, [2, 5, 8])
     given = JudgedSet.align(
-        "x", [metric], human=PEOPLE, system_scores={"m": {"A": 3.0, "C": 1.0}, "sys": {"B": 2.0}},
+        "x",
+        [metric],
+        human=PEOPLE,
+        system_scores={"m": {"A": 3.0, "C": 1.0}, "sys": {"B": 2.0}},
         human_systems={"A": 1.0, "B": 2.0},
-    )  # fmt: skip
+    )
     assert given.metrics == ("m", "sys")
     assert_allclose(given.system_scores, [[3, np.nan, 1], [np.nan, 2, np.nan]])
     assert np.isnan(given.scores[1]).all()
@@ -63,16 +67,21 @@ def test_system_scores_are_given_or_means_of_all_segments():
 
 def test_comparisons_become_indices():
     rankings = gather(
-        [PairJudgement("1", "A", "B", 1.0), PairJudgement("1", "B", "C", 0.5),
-         PairJudgement("2", "C", "A", 0.0)],
+        [
+            PairJudgement("1", "A", "B", 1.0),
+            PairJudgement("1", "B", "C", 0.5),
+            PairJudgement("2", "C", "A", 0.0),
+        ],
         name="r",
-    )  # fmt: skip
+    )
     metric = ScoreMatrix("m", ("A", "B", "C"), np.array([[3.0, 6], [2, 5], [1, 4]]), ("1", "2"))
     judged = JudgedSet.align("x", [metric], comparisons=rankings)
     compared = judged.comparisons
     assert compared is not None
-    difference = (judged.scores[0, compared.left, compared.item]
-                  - judged.scores[0, compared.right, compared.item])  # fmt: skip
+    difference = (
+        judged.scores[0, compared.left, compared.item]
+        - judged.scores[0, compared.right, compared.item]
+    )
     assert difference.tolist() == [1, 1, -2]
     assert len(compared) == 3
     # A beat B and C, who never beat anyone: expected wins 1, 0, 0.
@@ -104,6 +113,13 @@ def test_faults():
     with pytest.raises(DataError, match="'A' is there 2 times"):
         JudgedSet.align("x", [repeated], human=PEOPLE)
     with pytest.raises(LengthError, match=r"x: human scores are \(1, 1\), expected \(2, 1\)"):
-        JudgedSet(name="x", systems=("A", "B"), items=("1",), metrics=(), human=np.ones((1, 1)),
-                  scores=np.ones((0, 2, 1)), human_systems=np.ones(2),
-                  system_scores=np.ones((0, 2)))  # fmt: skip
+        JudgedSet(
+            name="x",
+            systems=("A", "B"),
+            items=("1",),
+            metrics=(),
+            human=np.ones((1, 1)),
+            scores=np.ones((0, 2, 1)),
+            human_systems=np.ones(2),
+            system_scores=np.ones((0, 2)),
+        )

@@ -42,8 +42,10 @@ def make_ranking(name="r"):
     rankings = gather(rows, name=name)
     good = np.array([[3.0], [2], [1]]) + rng.normal(0, 0.3, (3, 40))
     bad = rng.normal(size=(3, 40))
-    metrics = [ScoreMatrix(n, rankings.systems, v, rankings.items)
-               for n, v in (("good", good), ("bad", bad))]  # fmt: skip
+    metrics = [
+        ScoreMatrix(n, rankings.systems, v, rankings.items)
+        for n, v in (("good", good), ("bad", bad))
+    ]
     return JudgedSet.align(name, metrics, comparisons=rankings)
 
 
@@ -96,9 +98,12 @@ def test_records_are_plain_and_complete(results):
 def test_averages_do_not_mix_statistics():
     judged = [make_set("de-en", 1), make_set("fi-en", 2)]
     both = MetaEvaluation(judged).run(
-        [Task(sets=(one.name,), statistic=kind, samples=0, test="none")
-         for kind in ("pearson", "kendall") for one in judged]
-    )  # fmt: skip
+        [
+            Task(sets=(one.name,), statistic=kind, samples=0, test="none")
+            for kind in ("pearson", "kendall")
+            for one in judged
+        ]
+    )
     parts = both.by_statistic()
     assert list(parts) == ["pearson", "kendall"]
     found = {(r["metric"], r["statistic"]): r["value"] for r in both.records()["average"]}
@@ -133,19 +138,35 @@ def test_a_figure_does_not_depend_on_its_neighbours(results):
 
 
 SCORE_TASKS = [
-    ("pearson", {}), ("pearson", {"test": "williams"}), ("pearson", {"test": "bootstrap"}),
-    ("pearson", {"by": "item"}), ("pearson", {"by": "system"}), ("pearson", {"level": "system"}),
-    ("pearson", {"over": "systems"}), ("pearson", {"by": "item", "over": "systems"}),
-    ("spearman", {}), ("spearman", {"by": "system"}), ("spearman", {"level": "system"}),
-    ("kendall", {}), ("kendall", {"by": "item"}), ("kendall", {"by": "system"}),
+    ("pearson", {}),
+    ("pearson", {"test": "williams"}),
+    ("pearson", {"test": "bootstrap"}),
+    ("pearson", {"by": "item"}),
+    ("pearson", {"by": "system"}),
+    ("pearson", {"level": "system"}),
+    ("pearson", {"over": "systems"}),
+    ("pearson", {"by": "item", "over": "systems"}),
+    ("spearman", {}),
+    ("spearman", {"by": "system"}),
+    ("spearman", {"level": "system"}),
+    ("kendall", {}),
+    ("kendall", {"by": "item"}),
+    ("kendall", {"by": "system"}),
     ("kendall", {"by": "item", "test": "perm-both", "samples": 20}),
-    ("acc-eq", {}), ("acc-eq", {"by": "none"}), ("acc-eq", {"by": "system", "test": "bootstrap"}),
-    ("acc-eq*", {}), ("acc-eq*", {"over": "systems", "test": "bootstrap"}),
+    ("acc-eq", {}),
+    ("acc-eq", {"by": "none"}),
+    ("acc-eq", {"by": "system", "test": "bootstrap"}),
+    ("acc-eq*", {}),
+    ("acc-eq*", {"over": "systems", "test": "bootstrap"}),
     ("acc-eq*", {"test": "perm-both", "samples": 20}),
-    ("darr", {}), ("darr17", {}), ("darr", {"test": "perm-both", "samples": 20}),
-    ("accuracy", {}), ("accuracy", {"test": "bootstrap"}),
-    ("spa", {}), ("tie-aware", {"tie_rate": 0.4}),
-]  # fmt: skip
+    ("darr", {}),
+    ("darr17", {}),
+    ("darr", {"test": "perm-both", "samples": 20}),
+    ("accuracy", {}),
+    ("accuracy", {"test": "bootstrap"}),
+    ("spa", {}),
+    ("tie-aware", {"tie_rate": 0.4}),
+]
 
 
 @pytest.mark.parametrize(("statistic", "choices"), SCORE_TASKS)

@@ -60,9 +60,11 @@ def test_perm_both_finds_differences_and_spares_equals(scored):
     p = perm_both(human, metrics, samples=500, rng=np.random.default_rng(1))
     assert p[0, 2] < 0.01 < 0.9 < p[2, 0]
     same = perm_both(
-        human, np.stack([metrics[0], 2 * metrics[0] + 7]), samples=50,
+        human,
+        np.stack([metrics[0], 2 * metrics[0] + 7]),
+        samples=50,
         rng=np.random.default_rng(1),
-    )  # fmt: skip
+    )
     assert same.tolist() == [[1, 1], [1, 1]]
 
 
@@ -84,9 +86,7 @@ def test_perm_both_of_metrics_with_different_holes(scored):
     metrics[1, 5:9] = np.nan
     p = perm_both(human, metrics, samples=200, rng=np.random.default_rng(3))
     both = slice(9, None)
-    pair = perm_both(
-        human[both], metrics[:2, both], samples=200, rng=np.random.default_rng(3)
-    )
+    pair = perm_both(human[both], metrics[:2, both], samples=200, rng=np.random.default_rng(3))
     assert p[0, 1] == pair[0, 1]
     assert p[1, 0] == pair[1, 0]
 
@@ -110,9 +110,10 @@ def test_perm_both_of_any_statistic_agrees_with_that_of_pearson(scored):
     ranked = perm_both_any(human, metrics, kendall_b, samples=200, rng=np.random.default_rng(5))
     assert ranked[0, 2] < 0.02
     assert np.isnan(
-        perm_both_any(human, metrics * [[1], [0], [1]], pearson, samples=5,
-                      rng=np.random.default_rng(5))[0, 1]
-    )  # fmt: skip
+        perm_both_any(
+            human, metrics * [[1], [0], [1]], pearson, samples=5, rng=np.random.default_rng(5)
+        )[0, 1]
+    )
 
 
 def test_williams_by_hand():
@@ -162,9 +163,7 @@ def test_weighted_coins_equal_full_enumeration():
     wins = np.array([[[0.0, 2], [1, 0]], [[0.0, 3], [1, 0]]])
     outcomes = [sum(f[:3]) + sum(f[3:]) / 3 for f in product([0, 1], repeat=7)]
     expected = np.mean([o >= 2 + 1 - 1e-9 for o in outcomes])
-    p = coin_p_values(
-        wins, np.array([1.0, 1 / 3]), samples=40_000, rng=np.random.default_rng(0)
-    )
+    p = coin_p_values(wins, np.array([1.0, 1 / 3]), samples=40_000, rng=np.random.default_rng(0))
     assert_allclose(p[0, 1], expected, atol=0.01)
 
 

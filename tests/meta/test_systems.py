@@ -52,9 +52,7 @@ def test_system_accuracy_faults():
 @given(arrays(float, (3, 4, 6), elements=few_values))
 def test_spa_equals_the_loop(stack):
     human, metrics = stack[0], stack[1:]
-    result = soft_pairwise_accuracy(
-        human, metrics, rng=np.random.default_rng(5), permutations=50
-    )
+    result = soft_pairwise_accuracy(human, metrics, rng=np.random.default_rng(5), permutations=50)
     judged = (~np.isnan(human)).any(axis=0)
     signs = np.random.default_rng(5).choice([-1.0, 1.0], size=(50, judged.sum()))
     for n, metric in enumerate(metrics):

@@ -80,8 +80,13 @@ def test_fixed_bounds_lose_little_on_wmt16(human_data: Path, encoder: str, parts
 
 # SRC-MT with `use`, SSS.
 SOURCES = {
-    "de-en": 0.293, "ru-en": 0.326, "tr-en": 0.296, "zh-en": 0.403, "en-ru": 0.386, "en-zh": 0.270,
-}  # fmt: skip
+    "de-en": 0.293,
+    "ru-en": 0.326,
+    "tr-en": 0.296,
+    "zh-en": 0.403,
+    "en-ru": 0.386,
+    "en-zh": 0.270,
+}
 
 
 def test_wmt17_against_the_source(human_data: Path) -> None:

@@ -24,12 +24,14 @@ def checkpoint(**changes: object) -> Checkpoint:
         "name": "esim",
         "config": {"encoder": "toy", "hidden": 2},
         "encoders": {"toy": "ab" * 32},
-        "arrays": halve({
-            "w": np.array([[0.1, 0.2], [0.3, 1 / 3]], dtype=np.float32),
-            "b": np.array(0.7, dtype=np.float32),
-            "exact": np.array([1 / 3]),
-        }),
-    }  # fmt: skip
+        "arrays": halve(
+            {
+                "w": np.array([[0.1, 0.2], [0.3, 1 / 3]], dtype=np.float32),
+                "b": np.array(0.7, dtype=np.float32),
+                "exact": np.array([1 / 3]),
+            }
+        ),
+    }
     return Checkpoint(**{**parts, **changes})  # type: ignore[arg-type]
 
 

@@ -103,12 +103,27 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None
     file = tmp_path / "snapshot"
     first = network()
     with pytest.raises(Killed):
-        fit(first, batches, loss_on(first), options=OPTIONS, dev=dev_on(first), snapshot=file,
-            identity="a", on_epoch=kill)  # fmt: skip
+        fit(
+            first,
+            batches,
+            loss_on(first),
+            options=OPTIONS,
+            dev=dev_on(first),
+            snapshot=file,
+            identity="a",
+            on_epoch=kill,
+        )
     torch.manual_seed(99)  # another process has other random numbers
     second = network()
-    run = fit(second, batches, loss_on(second), options=OPTIONS, dev=dev_on(second), snapshot=file,
-              identity="a")  # fmt: skip
+    run = fit(
+        second,
+        batches,
+        loss_on(second),
+        options=OPTIONS,
+        dev=dev_on(second),
+        snapshot=file,
+        identity="a",
+    )
     assert weights(second) == weights(whole)
     assert [e.loss for e in run.epochs] == [e.loss for e in reference.epochs]
 

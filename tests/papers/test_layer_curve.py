@@ -31,8 +31,15 @@ def collection(tmp_path: Path) -> Collection:
     rows = []
     for n in range(12):
         kept = [word for word in words if rng.random() < 0.8] or ["cat"]
-        rows.append({"system": "A", "segment": str(n), "mt": " ".join(kept),
-                     "ref": " ".join(words), "score": len(kept) + rng.random()})  # fmt: skip
+        rows.append(
+            {
+                "system": "A",
+                "segment": str(n),
+                "mt": " ".join(kept),
+                "ref": " ".join(words),
+                "score": len(kept) + rng.random(),
+            }
+        )
     (folder / "de-en.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return Collection(tmp_path / "data")
 

@@ -32,8 +32,15 @@ def data(tmp_path: Path) -> Path:
         rows = []
         for n in range(12):
             kept = [word for word in words if rng.random() < 0.8]
-            rows.append({"system": "A", "segment": str(n), "mt": " ".join(kept) or "cat",
-                         "ref": " ".join(words), "score": len(kept) + rng.random()})  # fmt: skip
+            rows.append(
+                {
+                    "system": "A",
+                    "segment": str(n),
+                    "mt": " ".join(kept) or "cat",
+                    "ref": " ".join(words),
+                    "score": len(kept) + rng.random(),
+                }
+            )
         (folder / f"{lp}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return tmp_path / "data"
 
@@ -119,8 +126,13 @@ def test_a_figure_measured_in_another_way_does_not_count(tmp_path: Path) -> None
     assert ledger.recall(table, table.rows[0], "cs-en", lambda: second).value == 0.5
     changed = Row(label=table.rows[0].label, model="chrf:word_order=1")
     assert way_of(table, changed) != way_of(table, table.rows[0])
-    other = PaperTable(paper=table.paper, number=table.number, title="", rows=[changed],
-                       experiment=table.experiment)  # fmt: skip
+    other = PaperTable(
+        paper=table.paper,
+        number=table.number,
+        title="",
+        rows=[changed],
+        experiment=table.experiment,
+    )
     kept = measure(other, collection, lambda t, r, e, _: ledger.recall(t, r, e, lambda: second))
     assert kept.rows[0].measured == (1.0,) * 7
 
@@ -173,11 +185,14 @@ def outcome_of(paper: str, number: str, folder: Path, value: float) -> Outcome:
     return ledger.outcome(table)
 
 
-@pytest.mark.parametrize(("paper", "number", "shown"), [
-    ("mathur2019", "figure 1", ["3360", "ESIM, judgements of TrainS, published"]),
-    ("pado2009", "figure-3", ["10%", "MT+RTER"]),
-    ("pado2009", "ablation", ["without structure", "0.625"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("paper", "number", "shown"),
+    [
+        ("mathur2019", "figure 1", ["3360", "ESIM, judgements of TrainS, published"]),
+        ("pado2009", "figure-3", ["10%", "MT+RTER"]),
+        ("pado2009", "ablation", ["without structure", "0.625"]),
+    ],
+)
 def test_learning_curves_and_ablations_are_drawn(
     paper: str, number: str, shown: list[str], tmp_path: Path
 ) -> None:

@@ -18,8 +18,15 @@ from recipes.multi.pack import HeldOut, Packed, normalise  # noqa: E402
 
 
 def record(**changes: object) -> dict[str, object]:
-    plain = {"lp": "de-en", "source": "Der Hund.", "reference": "The dog.", "hypothesis": "A dog.",
-             "segment": "1", "system": "a", "score": 1.0}  # fmt: skip
+    plain = {
+        "lp": "de-en",
+        "source": "Der Hund.",
+        "reference": "The dog.",
+        "hypothesis": "A dog.",
+        "segment": "1",
+        "system": "a",
+        "score": 1.0,
+    }
     return {**plain, **changes}
 
 
@@ -50,8 +57,10 @@ def test_pruning_keeps_wanted_pieces_single_characters_and_their_bits(tmp_path: 
     pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁dog", "▁cat", "a", "▁b", "<mask>"]
     table = np.random.default_rng(1).integers(0, 255, (len(pieces), BLOCK_BYTES), np.uint8)
     published = Published(pieces, np.zeros(len(pieces), np.float32), {}, {"emb.word": table}, 32)
-    settings = {"model": {"vocab": [[p, -1.0] for p in pieces]},
-                "added_tokens": [{"content": "<mask>"}, {"content": "<s>"}]}  # fmt: skip
+    settings = {
+        "model": {"vocab": [[p, -1.0] for p in pieces]},
+        "added_tokens": [{"content": "<mask>"}, {"content": "<s>"}],
+    }
     (tmp_path / "full.json").write_text(json.dumps(settings), encoding="utf-8")
     prune(published, tmp_path / "full.json", ["▁dog"], tmp_path / "out")
     found = json.loads((tmp_path / "out" / "tokenizer.json").read_text(encoding="utf-8"))
@@ -99,8 +108,11 @@ def test_a_logistic_map_is_found_again() -> None:
 
 def test_shrinking_keeps_the_scale_of_direct_assessment_and_the_chance_of_no_error() -> None:
     last = torch.arange(7.0)[:, None].repeat(1, 4)
-    trained = {"head.last.weight": last, "head.last.bias": torch.arange(7.0),
-               "tagger.0.weight": torch.ones(2, 2)}  # fmt: skip
+    trained = {
+        "head.last.weight": last,
+        "head.last.bias": torch.arange(7.0),
+        "tagger.0.weight": torch.ones(2, 2),
+    }
     table = np.random.default_rng(1).integers(0, 255, (24, BLOCK_BYTES), np.uint8)
     table[:, 1] &= 0x3B  # finite scales
     compact = ship.shrink(trained, table)

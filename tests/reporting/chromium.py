@@ -44,9 +44,12 @@ class Browser:
         )
         shell = f'exec "$0" {flags} 3<&{to_child} 4>&{from_child}'
         self.process = subprocess.Popen(
-            ["bash", "-c", shell, program], pass_fds=(to_child, from_child),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            ["bash", "-c", shell, program],
+            pass_fds=(to_child, from_child),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         os.close(to_child)
         os.close(from_child)
         self._numbers = itertools.count(1)
@@ -83,8 +86,13 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression in the page."""
-        answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True,
-                           awaitPromise=True, userGesture=True)  # fmt: skip
+        answer = self.send(
+            "Runtime.evaluate",
+            expression=expression,
+            returnByValue=True,
+            awaitPromise=True,
+            userGesture=True,
+        )
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
             said = details.get("exception", {}).get("description") or details["text"]
@@ -116,13 +124,24 @@ class Browser:
         """Press and release a key."""
         text = {"text": "\r"} if key == "Enter" else {}
         for kind, more in (("keyDown", text), ("keyUp", {})):
-            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key,
-                      windowsVirtualKeyCode=code, **more)  # fmt: skip
+            self.send(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode=code,
+                **more,
+            )
 
     def resize(self, width: int, height: int) -> None:
         """Set the size of the window."""
-        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                  deviceScaleFactor=1, mobile=False)  # fmt: skip
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
 
     def media(self, *, scheme: str = "light", kind: str = "screen") -> None:
         """Prefer light or dark, screen or print."""

@@ -47,9 +47,7 @@ def people(example: TestSet) -> ScoreMatrix:
 
 
 @pytest.fixture(scope="session")
-def page(
-    example: TestSet, people: ScoreMatrix, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def page(example: TestSet, people: ScoreMatrix, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example under three metrics, with people and three kinds of explanations."""
     results = compare(example, ["bleu", "chrf", "ter"], resamples=100)
     explained = []

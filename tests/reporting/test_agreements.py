@@ -72,9 +72,12 @@ def test_tables_render_and_escape(style, results):
 def test_findings_name_the_best_and_how_sure_it_is(results):
     value = results.average.values[1]
     assert agreement_findings(results) == [
-        ("good", f"agrees best with people: Pearson r {value:.3f} on average over 2 sets, "
-                 "significantly better than all others")
-    ]  # fmt: skip
+        (
+            "good",
+            f"agrees best with people: Pearson r {value:.3f} on average over 2 sets, "
+            "significantly better than all others",
+        )
+    ]
     untested = MetaEvaluation([make_set("x", 1)]).run([Task(sets=("x",), samples=0)])
     ((name, said),) = agreement_findings(untested)
     assert name == "good"

@@ -59,11 +59,18 @@ def test_search_finds_words_in_all_texts(opened: Browser, example: TestSet) -> N
     opened.choose("#query", "WPA3")
     opened.wait("!document.querySelector('#count').textContent.startsWith('48 ')")
     rows = [
-        n for n in range(len(example))
-        if any("wpa3" in text.lower() for text in
-               (example.sources[n], *example.references[n], example.systems["good"][n],
-                example.systems["poor"][n]))
-    ]  # fmt: skip
+        n
+        for n in range(len(example))
+        if any(
+            "wpa3" in text.lower()
+            for text in (
+                example.sources[n],
+                *example.references[n],
+                example.systems["good"][n],
+                example.systems["poor"][n],
+            )
+        )
+    ]
     assert count(opened).startswith(f"{len(rows)} segment")
     assert set(texts(opened, "#results mark")) == {"WPA3"}
     opened.choose("#query", "no such words at all")
@@ -152,8 +159,10 @@ def test_two_systems_stand_side_by_side_with_their_differences(opened: Browser) 
     assert texts(opened, f"{row} ins") == ["Costs", "8.10"]
     assert right.startswith("Costs the kilo today really only 8.10")
     assert texts(opened, "#results thead th")[3:] == [
-        "fair: BLEU ↑", "poor: BLEU ↑", "first better by"
-    ]  # fmt: skip
+        "fair: BLEU ↑",
+        "poor: BLEU ↑",
+        "first better by",
+    ]
     legend = ["only in fair", "only in poor", "▲ fair better", "▼ poor better"]
     assert texts(opened, "#legend > *") == legend
     opened.choose("#page", "1.5")
@@ -480,8 +489,10 @@ def test_a_printed_page_is_light_whole_and_without_controls(opened: Browser) -> 
     assert opened.evaluate(shown) == "none"
     ink = opened.evaluate("getComputedStyle(document.body).color")
     assert contrast(ink, "rgb(255, 255, 255)") > 10
-    opened.evaluate("window.addEventListener('beforeprint', () => { window.open_ = "
-                    "document.querySelector('#overview details').open; })")  # fmt: skip
+    opened.evaluate(
+        "window.addEventListener('beforeprint', () => { window.open_ = "
+        "document.querySelector('#overview details').open; })"
+    )
     pdf = opened.send("Page.printToPDF", printBackground=True)["data"]
     assert len(pdf) > 50_000
     assert opened.evaluate("window.open_") is True  # the p-values
@@ -639,8 +650,9 @@ def test_a_page_of_whole_systems_says_that_there_are_no_segments(
     browser: Browser, tmp_path: Path
 ) -> None:
     scores = {m: {"A": 1.0, "B": 2.0, "C": a} for m, a in (("one", 3.0), ("two", 0.0))}
-    judged = JudgedSet.align("de-en", [], human_systems={"A": 0.1, "B": 0.2, "C": 0.3},
-                             system_scores=scores)  # fmt: skip
+    judged = JudgedSet.align(
+        "de-en", [], human_systems={"A": 0.1, "B": 0.2, "C": 0.3}, system_scores=scores
+    )
     task = Task(sets=("de-en",), level="system", samples=0)
     path = tmp_path / "systems.html"
     agreement_report(MetaEvaluation([judged]).run([task]), [judged], {}).write(path)

@@ -75,14 +75,17 @@ def test_a_long_text_is_cut_and_the_caption_says_so() -> None:
 
 def test_reasons_show_verdicts_faults_and_contributions() -> None:
     reasons = Reasons(
-        hypothesis="cat", reference="down", perfect=0.9,
+        hypothesis="cat",
+        reference="down",
+        perfect=0.9,
         groups={"alignment": -0.8, "numbers": 0.1},
         contributions=(
             Contribution(feature="forward.<x>", group="alignment", value=1.0, contribution=-0.8),
         ),
         alignment=(WordMatch(hypothesis="cat", reference="", relation="none", similarity=0),),
-        follows={"forward": True, "backward": False}, faults=("drops <b>'down'</b>",),
-    )  # fmt: skip
+        follows={"forward": True, "backward": False},
+        faults=("drops <b>'down'</b>",),
+    )
     html = explanation(Explanation(metric="RTE", score=0.2, reasons=reasons))
     assert 'follows from the reference: <b class="good">yes</b>' in html
     assert 'follows from the hypothesis: <b class="bad">no</b>' in html
@@ -93,7 +96,5 @@ def test_reasons_show_verdicts_faults_and_contributions() -> None:
 
 
 def test_chances_to_win_leave_the_diagonal_open() -> None:
-    html = win_probabilities(
-        Votes(names=("a", "b"), chances=((0.5, 0.7), (0.3, 0.5))), "Pairwise"
-    )
+    html = win_probabilities(Votes(names=("a", "b"), chances=((0.5, 0.7), (0.3, 0.5))), "Pairwise")
     assert [c for c in cells(html) if c] == [".70", ".30"]

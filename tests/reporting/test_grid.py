@@ -94,8 +94,10 @@ def test_a_page_of_judgements_keeps_only_what_is_known() -> None:
     texts = {"de-en": {("A", "1"): Segment("hello", "hallo", ("hi",))}}
     found = grid_of_judged([judged], texts)
     assert [(found.systems[s], i) for s, i in zip(found.system_of, found.item_of, strict=True)] == [
-        ("A", 0), ("B", 0), ("B", 1)
-    ]  # fmt: skip
+        ("A", 0),
+        ("B", 0),
+        ("B", 1),
+    ]
     assert found.items[0].source == "hallo"
     assert found.items[0].document == "de-en"
     assert found.texts == ("hello", "", "")
@@ -125,6 +127,7 @@ def test_the_payload_says_what_tables_say(grid: TranslationGrid) -> None:
 def test_control_signs_can_be_carried() -> None:
     odd = "\x00 \u202e <\\/script>"
     small = TestSet(systems={"a": (odd,)}, references=(("x",),))
-    data = json.loads(zlib.decompress(base64.b64decode(encode(
-        grid_of_evaluation(score(small, "chrf"))))))  # fmt: skip
+    data = json.loads(
+        zlib.decompress(base64.b64decode(encode(grid_of_evaluation(score(small, "chrf")))))
+    )
     assert data["items"][0][4] == [odd]

@@ -39,8 +39,12 @@ def test_attributes_may_be_left_out() -> None:
 
 
 def test_a_table_has_a_caption_headers_and_full_values() -> None:
-    table = Table(["system", "BLEU"], [["a<b", Cell("1.23", 1.234567, "best")]], title="scores",
-                  notes=["x & y"])  # fmt: skip
+    table = Table(
+        ["system", "BLEU"],
+        [["a<b", Cell("1.23", 1.234567, "best")]],
+        title="scores",
+        notes=["x & y"],
+    )
     found = html_table(table, sortable=True)
     assert "<caption>scores</caption>" in found
     assert '<th scope="row"><bdi>a&lt;b</bdi></th>' in found

@@ -71,5 +71,6 @@ def test_a_subclass_shows_itself_as_its_parent() -> None:
         pass
 
     plain = mean_scores("mine", np.array([1.0, 2.0]), "Mine")
-    assert "Mine" in shown(Mine(metric="m", name="Mine", statistics=plain.statistics,
-                                reduce=plain.reduce))  # fmt: skip
+    assert "Mine" in shown(
+        Mine(metric="m", name="Mine", statistics=plain.statistics, reduce=plain.reduce)
+    )

@@ -41,8 +41,15 @@ def parsed(chart: str) -> ElementTree.Element:
 
 def test_ticks_are_round_and_inside() -> None:
     assert [text for _, text in ticks(0.012, 0.048, 4)] == ["0.02", "0.03", "0.04"]
-    assert [text for _, text in ticks(-7, 1234, 5)] == ["0", "200", "400", "600", "800", "1000",
-                                                        "1200"]  # fmt: skip
+    assert [text for _, text in ticks(-7, 1234, 5)] == [
+        "0",
+        "200",
+        "400",
+        "600",
+        "800",
+        "1000",
+        "1200",
+    ]
     assert ticks(3.0, 3.0, 5) == [(3.0, "3")]
     assert ticks(NAN, NAN, 5) == []
 
@@ -67,14 +74,16 @@ def test_systems_stand_best_first_and_clusters_are_shaded() -> None:
     assert names == ["b", "c", "a"]
     assert len(list(root.iter("rect"))) == 1  # the band of the only system of cluster 1
     assert "b 30.00 (29.00 to 31.00), cluster 1" in str(root.get("aria-label"))
-    lower = interval_chart(["a", "b", "c"], values, intervals, [0, 0, 0], title="TER",
-                           higher_is_better=False)  # fmt: skip
+    lower = interval_chart(
+        ["a", "b", "c"], values, intervals, [0, 0, 0], title="TER", higher_is_better=False
+    )
     assert "a 10.00" in str(parsed(lower).get("aria-label")).split(";")[0]
 
 
 def test_a_system_without_interval_or_score_is_still_named() -> None:
-    chart = interval_chart(["x", "y"], np.array([1.0, NAN]), np.full((2, 2), NAN), [0, 0],
-                           title="m")  # fmt: skip
+    chart = interval_chart(
+        ["x", "y"], np.array([1.0, NAN]), np.full((2, 2), NAN), [0, 0], title="m"
+    )
     root = parsed(chart)
     assert len(list(root.iter("circle"))) == 1
 
@@ -163,8 +172,10 @@ def test_correlation_is_numpys_and_undefined_for_a_constant() -> None:
 def test_learning_curves_are_lines_and_ablations_bars() -> None:
     grown = tuple(
         LearningRun(setting=str(n), size=n, seed=s, test=t, value=n / 1000 + s / 100)
-        for n in (10, 100, 1000) for s in (0, 1) for t in ("wmt16", "wmt17")
-    )  # fmt: skip
+        for n in (10, 100, 1000)
+        for s in (0, 1)
+        for t in ("wmt16", "wmt17")
+    )
     lines = parsed(curve_chart(Curve(runs=grown), "curve"))
     assert len(list(lines.iter("polyline"))) == 2
     parts = tuple(
@@ -181,8 +192,9 @@ def test_names_at_the_ends_of_lines_are_told_apart_and_stay_inside() -> None:
     tests = [f"a-test-set-of-a-very-long-name-{n}-and-what-follows" for n in range(30)]
     runs = tuple(
         LearningRun(setting=str(n), size=n, seed=0, test=test, value=0.5)
-        for n in (100, 100_000) for test in tests
-    )  # fmt: skip
+        for n in (100, 100_000)
+        for test in tests
+    )
     root = parsed(curve_chart(Curve(runs=runs), "curve"))
     width, height = (float(size) for size in str(root.get("viewBox")).split()[2:])
     names = [t for t in root.iter("text") if t.get("class") == "name"]
@@ -203,7 +215,7 @@ def test_bars_stand_below_their_test_set_and_their_names_have_room() -> None:
         LearningRun(setting=setting, size=1, seed=0, test=test, value=value)
         for setting, value in (("all", 0.5), (long, 0.5), ("nothing", NAN))
         for test in ("wmt16", "wmt17")
-    )  # fmt: skip
+    )
     root = parsed(curve_chart(Curve(runs=runs), "ablation"))
     names = [t for t in root.iter("text") if t.get("class") == "name"]
     shown = ["wmt16", "all", long, "nothing", "wmt17", "all", long, "nothing"]

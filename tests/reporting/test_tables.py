@@ -94,8 +94,9 @@ def test_what_belongs_together_stays_side_by_side() -> None:
     table = Table(["system", "A", "p", "rank", "B", "p", "rank"], [row], together=3)
     lines = render(table, "text", width=38).splitlines()
     assert [line.split() for line in lines if "." in line] == [
-        "a system 12.34 0.0010 *+ 1".split(), "a system 56.78 0.0020 *- 2".split()
-    ]  # fmt: skip
+        "a system 12.34 0.0010 *+ 1".split(),
+        "a system 56.78 0.0020 *- 2".split(),
+    ]
 
 
 def test_texts_are_wrapped_and_numbers_are_not() -> None:

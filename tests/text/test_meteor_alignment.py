@@ -108,9 +108,7 @@ def test_the_search_finds_the_best(hypothesis: list[str], reference: list[str]) 
     """Against all alignments of exact matches, by cover and chunks."""
     candidates = exact_matches(hypothesis, reference)
     found = choose(candidates, len(hypothesis), len(reference), beam=10_000)
-    best = min(
-        (-len(chosen), count_chunks(chosen)) for chosen in _all_alignments(candidates, 0, 0)
-    )
+    best = min((-len(chosen), count_chunks(chosen)) for chosen in _all_alignments(candidates, 0, 0))
     assert (-len(found), count_chunks(found)) == best
 
 
@@ -157,9 +155,9 @@ def test_crowds_of_candidates_give_the_same_alignment(
         *phrases,
     ]
     crowds = crowds_of(hypothesis, reference, stem, senses)
-    assert choose_from_crowds(
-        reference, crowds, phrases, len(hypothesis), beam
-    ) == choose(one_by_one, len(hypothesis), len(reference), beam)
+    assert choose_from_crowds(reference, crowds, phrases, len(hypothesis), beam) == choose(
+        one_by_one, len(hypothesis), len(reference), beam
+    )
 
 
 def test_the_steps_of_a_long_repetition_grow_with_its_length(

@@ -20,7 +20,7 @@ from tertium.text.meteor_tokens import meteor_tokens
         ("a,b,c", "a , b,c"),
         ("No. 7, No. That", "no. 7 , no . that"),
         ("wait... what.. Ok.", "wait ... what .. ok ."),
-        ("“quoted” ''twice'' `once’", "\" quoted \" \" twice \" ' once '"),
+        ("“quoted” ''twice'' `once’", '" quoted " " twice " \' once \''),
         ("well-known -- a–b — c", "well known - a - b — c"),
         ("approx. five etc. Then", "approx. five etc . then"),
         ("5% of $10 (x/y)", "5 % of $ 10 ( x / y )"),

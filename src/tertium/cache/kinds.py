@@ -104,10 +104,14 @@ def survey() -> tuple[list[Holding], list[Path]]:
             elif file.exists():
                 owned.setdefault(of_kind, []).append(file.stat())
     items = [
-        Holding(kind=KINDS[kind], path=folder / owner, bytes=sum(s.st_size for s in states),
-             written=max(s.st_mtime for s in states))
+        Holding(
+            kind=KINDS[kind],
+            path=folder / owner,
+            bytes=sum(s.st_size for s in states),
+            written=max(s.st_mtime for s in states),
+        )
         for (kind, owner), states in owned.items()
-    ]  # fmt: skip
+    ]
     return items, foreign
 
 

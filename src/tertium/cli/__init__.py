@@ -115,15 +115,21 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tertium {__version__}")
     subparsers = parser.add_subparsers(
-        title="commands", metavar="COMMAND", required=True, dest="command",
+        title="commands",
+        metavar="COMMAND",
+        required=True,
+        dest="command",
         parser_class=LateParser,
     )
     for name in COMMANDS:
         module = importlib.import_module(f"tertium.cli.{name}")
         command = subparsers.add_parser(
-            name, help=module.HELP, description=module.DESCRIPTION, epilog=module.EPILOG,
+            name,
+            help=module.HELP,
+            description=module.DESCRIPTION,
+            epilog=module.EPILOG,
             formatter_class=argparse.RawDescriptionHelpFormatter,
-        )  # fmt: skip
+        )
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     return parser

@@ -34,13 +34,18 @@ tertium's are never touched.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "action", nargs="?", choices=("info", "clear", "limit"), default="info",
+        "action",
+        nargs="?",
+        choices=("info", "clear", "limit"),
+        default="info",
         help="default: info",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "what", nargs="*", metavar="KIND|SIZE",
+        "what",
+        nargs="*",
+        metavar="KIND|SIZE",
         help=f"kinds to clear ({', '.join(KINDS)}; all by default), or the size to limit to",
-    )  # fmt: skip
+    )
     parser.add_argument("-f", "--format", choices=FORMATS, default="text")
 
 

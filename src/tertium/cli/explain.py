@@ -41,20 +41,31 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-t", "--translation", "-i", action="append", required=True, metavar="TEXT",
+        "-t",
+        "--translation",
+        "-i",
+        action="append",
+        required=True,
+        metavar="TEXT",
         help="the translation; again for one to compare it with",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "-r", "--reference", action="append", default=[], metavar="TEXT",
+        "-r",
+        "--reference",
+        action="append",
+        default=[],
+        metavar="TEXT",
         help="the reference; again for another",
-    )  # fmt: skip
+    )
     parser.add_argument("-s", "--source", metavar="TEXT", help="the source sentence")
     parser.add_argument(
-        "-m", "--metric", metavar="METRIC",
+        "-m",
+        "--metric",
+        metavar="METRIC",
         help="rte-r (default) and the other regressions say it in words; tertium-small, bertscore, "
         "wmd and their relatives by pieces, sentsim (default without -r) against the source too; "
         "pairwise (default of several -t), or any metric, says which translation wins",
-    )  # fmt: skip
+    )
     parser.add_argument("--top", type=int, default=10, metavar="N", help="features (default: 10)")
     parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
     parser.add_argument("--json", action="store_true", help="the same as -f json")
@@ -65,9 +76,11 @@ def run(args: argparse.Namespace) -> int:
 
     if not args.reference and args.source is None:
         raise UsageError("nothing to hold the translation against: give -r TEXT, or -s TEXT")
-    for option, text in (*(("-t", translation) for translation in args.translation),
-                         ("-s", args.source or ""),
-                         *(("-r", reference) for reference in args.reference)):  # fmt: skip
+    for option, text in (
+        *(("-t", translation) for translation in args.translation),
+        ("-s", args.source or ""),
+        *(("-r", reference) for reference in args.reference),
+    ):
         check_characters(text, option)
     if args.top < 0:
         raise UsageError(f"--top {args.top}: expected zero or more features")
@@ -86,8 +99,10 @@ def show(explained: Explanation, top: int) -> None:
 
     if explained.reasons is not None:
         perfect = explained.reasons.perfect
-        print(f"{explained.metric}: {explained.score:+.3f}, of {perfect:+.3f} for the reference "
-              "itself")  # fmt: skip
+        print(
+            f"{explained.metric}: {explained.score:+.3f}, of {perfect:+.3f} for the reference "
+            "itself"
+        )
         show_reasons(explained.reasons, top)
     else:
         print(f"{explained.metric}: {explained.score:.4f}")

@@ -20,20 +20,34 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add -s, -t, -r and what goes with them."""
     group = parser.add_argument_group("input")
     group.add_argument(
-        "-t", "--translations", "-i", "--input", nargs="+", action="extend", metavar="FILE",
+        "-t",
+        "--translations",
+        "-i",
+        "--input",
+        nargs="+",
+        action="extend",
+        metavar="FILE",
         required=True,
         help="system outputs, one segment a line (.gz too); or one .jsonl/.tsv/.csv of records",
-    )  # fmt: skip
+    )
     group.add_argument("-s", "--sources", metavar="FILE", help="the source text")
     group.add_argument(
-        "-r", "--references", nargs="+", action="extend", default=[], metavar="FILE",
+        "-r",
+        "--references",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
         help="one or more reference translations",
-    )  # fmt: skip
+    )
     group.add_argument("--documents", metavar="FILE", help="a document id for each segment")
     group.add_argument(
-        "--names", nargs="+", action="extend", metavar="NAME",
+        "--names",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
         help="system names (default: the file names)",
-    )  # fmt: skip
+    )
     group.add_argument(
         "--fields", metavar="A,B,...", help="column names of a TSV or CSV without a header"
     )
@@ -42,18 +56,24 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
     """Add -m, and COMET's --model for one metric."""
     parser.add_argument(
-        "-m", "--metrics", nargs="+", action="extend", default=[], metavar="METRIC",
+        "-m",
+        "--metrics",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="METRIC",
         help=f"specs such as bleu, chrf:word_order=2 (default: {default}); see `tertium list`",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--model", action="append", default=[], metavar="METRIC", help="the same, one at a time"
     )
     for side, what in (("source", "sources"), ("target", "translations")):
         parser.add_argument(
-            f"--{side}-language", metavar="CODE",
+            f"--{side}-language",
+            metavar="CODE",
             help=f"of the {what}, such as de, for metrics that read the source (default: told "
             "by the texts); with the other side's",
-        )  # fmt: skip
+        )
 
 
 def named_metrics(args: argparse.Namespace, otherwise: Iterable[str] = ()) -> list[Metric]:

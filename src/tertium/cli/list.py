@@ -38,8 +38,9 @@ def run(args: argparse.Namespace) -> int:
     rows = [[r["metric"], r["needs"], r["better"], r["summary"]] for r in records]
     notes = [f"{alias} is short for {spec}" for alias, spec in ALIASES.items()]
     notes.append("what ranks compares two translations: tertium rank -m NAME")
-    table = Table(["metric", "needs", "better", "what"], rows, notes=notes,
-                  left=frozenset(range(4)))  # fmt: skip
+    table = Table(
+        ["metric", "needs", "better", "what"], rows, notes=notes, left=frozenset(range(4))
+    )
     print_table(table, args.format)
     return 0
 

@@ -55,48 +55,68 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
     group.add_argument(
-        "--human", nargs="+", action="extend", required=True, metavar="FILE",
+        "--human",
+        nargs="+",
+        action="extend",
+        required=True,
+        metavar="FILE",
         help="human scores or comparisons: files, folders, or names of sets in --data",
-    )  # fmt: skip
+    )
     group.add_argument(
-        "--scores", nargs="+", action="extend", default=[], metavar="FILE",
+        "--scores",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
         help="scores that metrics gave",
-    )  # fmt: skip
+    )
     group.add_argument("--data", metavar="DIR", help="where named sets are (or TERTIUM_DATA)")
     group.add_argument(
         "--lps", nargs="+", action="extend", default=[], metavar="LP", help="these language pairs"
     )
     group.add_argument(
-        "--exclude", nargs="+", action="extend", default=[], metavar="SYSTEM",
+        "--exclude",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="SYSTEM",
         help="leave these systems out",
-    )  # fmt: skip
+    )
     group.add_argument("--gold", metavar="NAME", help="which human scores of a folder, e.g. mqm")
     group.add_argument(
         "--standardise", action="store_true", help="turn ratings into z-scores of each annotator"
     )
     group.add_argument(
-        "--lower-better", nargs="+", action="extend", default=[], metavar="METRIC",
+        "--lower-better",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="METRIC",
         help="metrics of --scores of which a lower score is better",
-    )  # fmt: skip
+    )
 
 
 def _add_statistics(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("statistics")
     group.add_argument(
-        "--statistic", nargs="+", action="extend", default=[], metavar="NAME",
+        "--statistic",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
         choices=[*STATISTICS],
         help=f"one or more of {', '.join(STATISTICS)} (default: pearson, or tau-strict where "
         "people compared)",
-    )  # fmt: skip
+    )
     group.add_argument("--level", choices=("segment", "system"), help="default: by statistic")
     group.add_argument("--by", choices=("none", "item", "system"), help="grouping")
     group.add_argument(
-        "--test", default="auto", choices=("auto", "bootstrap", "perm-both", "williams", "pairs",
-                                           "none"), help="of differences (default: by statistic)",
-    )  # fmt: skip
-    group.add_argument(
-        "--over", choices=("segments", "systems"), help="what the bootstrap draws"
+        "--test",
+        default="auto",
+        choices=("auto", "bootstrap", "perm-both", "williams", "pairs", "none"),
+        help="of differences (default: by statistic)",
     )
+    group.add_argument("--over", choices=("segments", "systems"), help="what the bootstrap draws")
     group.add_argument("--samples", type=int, default=1000, metavar="N", help="0: no tests")
     group.add_argument("--confidence", type=float, default=0.95, help="of intervals")
     group.add_argument("--alpha", type=float, default=0.05, help="level of significance")
@@ -115,14 +135,27 @@ def run(args: argparse.Namespace) -> int:
         check_plot(args.plot)
     with bars(args.quiet), runtime_of(args):
         agreement = meta_evaluate(
-            args.human, named_metrics(args) if args.metrics or args.model else (),
-            scores=args.scores, statistics=args.statistic, level=args.level or "", lps=args.lps,
-            exclude=args.exclude, gold=args.gold or "", data=args.data,
-            standardise=args.standardise, lower_better=args.lower_better, seed=args.seed,
-            by=args.by or "", test=args.test, over=args.over or "", samples=args.samples,
-            confidence=args.confidence, alpha=args.alpha, threshold=args.threshold,
+            args.human,
+            named_metrics(args) if args.metrics or args.model else (),
+            scores=args.scores,
+            statistics=args.statistic,
+            level=args.level or "",
+            lps=args.lps,
+            exclude=args.exclude,
+            gold=args.gold or "",
+            data=args.data,
+            standardise=args.standardise,
+            lower_better=args.lower_better,
+            seed=args.seed,
+            by=args.by or "",
+            test=args.test,
+            over=args.over or "",
+            samples=args.samples,
+            confidence=args.confidence,
+            alpha=args.alpha,
+            threshold=args.threshold,
             tie_rate=args.tie_rate,
-        )  # fmt: skip
+        )
     if args.plot:
         write_scatter(args.plot, agreement.sets, level=agreement.level)
     if args.report:

@@ -53,11 +53,15 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"to install: tertium models install {' '.join(args.names)}")
     records = [
         *map(_describe, RESOURCES.values()),
-        *(_record(f"hf/{name}", "a model in the Hugging Face cache", "Hugging Face cache")
-          for name in in_hub_cache()),
-        *(_record(name, "an encoder of another package", package_of(entries[0]))
-          for name, entries in ENCODERS.plugins.items()),
-    ]  # fmt: skip
+        *(
+            _record(f"hf/{name}", "a model in the Hugging Face cache", "Hugging Face cache")
+            for name in in_hub_cache()
+        ),
+        *(
+            _record(name, "an encoder of another package", package_of(entries[0]))
+            for name, entries in ENCODERS.plugins.items()
+        ),
+    ]
     if args.format == "json":
         print_records(records)
         return 0

@@ -34,9 +34,12 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("output")
     group.add_argument("-f", "--format", choices=FORMATS, default="text", help="default: text")
     group.add_argument(
-        "-w", "--width", type=_decimals, metavar="N",
+        "-w",
+        "--width",
+        type=_decimals,
+        metavar="N",
         help="decimals in tables (default: by metric)",
-    )  # fmt: skip
+    )
     group.add_argument("--to-json", metavar="FILE", help="also write everything as JSON")
     group.add_argument("--report", metavar="FILE", help="also write a report, one HTML page")
     group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")

@@ -40,9 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
     parser.add_argument("--ranker", metavar="RANKER", help="also a ranker's chances to win")
     parser.add_argument(
-        "--curves", nargs="+", action="extend", default=[], metavar="FILE",
+        "--curves",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
         help="learning curves, ablations (JSON)",
-    )  # fmt: skip
+    )
     add_runtime(parser)
     group = parser.add_argument_group("output")
     group.add_argument(
@@ -67,11 +71,17 @@ def run(args: argparse.Namespace) -> int:
     metrics = named_metrics(args, usual_metrics(testset))
     with bars(args.quiet), runtime_of(args):
         page = report(
-            testset, metrics, ranker=args.ranker, human=args.human, curves=args.curves,
-            explain=args.explain, title=args.title,
+            testset,
+            metrics,
+            ranker=args.ranker,
+            human=args.human,
+            curves=args.curves,
+            explain=args.explain,
+            title=args.title,
             test="randomisation" if args.paired_ar else "bootstrap",
             resamples=args.paired_ar_n if args.paired_ar else args.paired_bs_n,
-            seed=args.seed, alpha=args.alpha,
-        )  # fmt: skip
+            seed=args.seed,
+            alpha=args.alpha,
+        )
     write_report(args.output, page, args.quiet)
     return 0

@@ -63,9 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-b", "--score-only", action="store_true", help="print the system scores and nothing else"
     )
     output.add_argument(
-        "-o", "--output", metavar="FILE",
+        "-o",
+        "--output",
+        metavar="FILE",
         help="also write segment scores: .parquet (needs pandas), .tsv, .csv or .jsonl",
-    )  # fmt: skip
+    )
     levels = output.add_mutually_exclusive_group()
     levels.add_argument(
         "-sl", "--sentence-level", action="store_true", help="print a score for each segment"
@@ -83,9 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_confidence(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("confidence")
     group.add_argument("--confidence", action="store_true", help="95 %% bootstrap intervals")
-    group.add_argument(
-        "--confidence-n", type=int, metavar="N", help="resamples (default: 1000)"
-    )
+    group.add_argument("--confidence-n", type=int, metavar="N", help="resamples (default: 1000)")
     group.add_argument("--seed", type=int, default=12345, help="of all resampling")
 
 

@@ -151,9 +151,12 @@ def _estimator(folder: Path, weights: str, precision: Precision, device: str) ->
 
         told = read_hyperparameters(folder)
         return Estimator(
-            told, weights_file(folder), encoder_folder(folder, told),
-            precision=precision, device=device,
-        )  # fmt: skip
+            told,
+            weights_file(folder),
+            encoder_folder(folder, told),
+            precision=precision,
+            device=device,
+        )
 
 
 def read_hyperparameters(folder: Path) -> Hyperparameters:

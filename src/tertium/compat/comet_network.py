@@ -66,9 +66,11 @@ class Estimator:
             raise ModelError(f"{weights} is damaged or was cut short: {error}") from None
         self.told = told
         self.network = Network(
-            encoder, device=choose_device(device), precision=precision,
+            encoder,
+            device=choose_device(device),
+            precision=precision,
             tensors=lambda: _part(tensors, ENCODER),
-        )  # fmt: skip
+        )
         self.tokenizer = Tokenizer(encoder)
         config = encoder / "config.json"
         most = read_value(int, read_json(config).get(POSITIONS), config, POSITIONS)
@@ -87,11 +89,12 @@ class Estimator:
         named = [dict(zip(self.told.inputs, (texts[t] for t in row), strict=True)) for row in rows]
         if not self.told.unified:
             vectors = self._embed(sorted(set(texts.values())))
-            return self._judge([
-                self._features({k: vectors[v] for k, v in row.items()}) for row in named
-            ])  # fmt: skip
-        asked = [[self._join([row[name] for name in group]) for group in self._groups()]
-                 for row in named]  # fmt: skip
+            return self._judge(
+                [self._features({k: vectors[v] for k, v in row.items()}) for row in named]
+            )
+        asked = [
+            [self._join([row[name] for name in group]) for group in self._groups()] for row in named
+        ]
         vectors = self._embed(sorted({one for joined in asked for one in joined}))
         scores = dict(zip(vectors, self._judge(list(vectors.values())), strict=True))
         return np.array([np.mean([scores[one] for one in joined]) for joined in asked])

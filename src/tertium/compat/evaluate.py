@@ -76,8 +76,11 @@ def load(path: str, config_name: str | None = None, **ignored: Any) -> Evaluatio
     if path in REFUSED:
         raise UsageError(f"evaluate's {path!r} is not stood in for: {REFUSED[path]}")
     known: dict[str, Compute] = {
-        "sacrebleu": _sacrebleu, "chrf": _chrf, "ter": _ter, "bertscore": _bertscore,
-    }  # fmt: skip
+        "sacrebleu": _sacrebleu,
+        "chrf": _chrf,
+        "ter": _ter,
+        "bertscore": _bertscore,
+    }
     if path == "comet":
         return EvaluationModule(path, _comet(config_name))
     if config_name is not None:
@@ -141,8 +144,10 @@ def _bertscore(
             scores = load_metric("bertscore", **fields).score(segments)
         except UnknownNameError as error:
             raise UsageError(f"{error}; a model of Hugging Face is 'hf/{encoder}'") from None
-    parts = {name: scores.statistics[:, scores.columns.index(name)].tolist()
-             for name in ("precision", "recall", "f1")}  # fmt: skip
+    parts = {
+        name: scores.statistics[:, scores.columns.index(name)].tolist()
+        for name in ("precision", "recall", "f1")
+    }
     return {**parts, "hashcode": scores.signature}
 
 

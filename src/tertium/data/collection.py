@@ -1,12 +1,12 @@
 """What lies in a folder of human judgements: found by its layout, read on request.
 
-    <set>/<lp>[.<part>].jsonl[.gz]          judged translations (direct assessment, QE, MQM)
-    <set>/<part>.<lp>.jsonl[.gz]            the same
-    <set>/<lp>.texts.jsonl[.gz]             system outputs, with ...
-    <set>/<lp>.judgements.tsv[.gz]          ... human comparisons of them, and maybe ...
-    <set>/<lp>.systems.tsv[.gz]             ... human scores of the systems
-    <set>/<part>.jsonl[.gz]                 sentence pairs
-    <set> or <set>.tar.xz                   a metrics task as published, or mt-metrics-eval's layout
+<set>/<lp>[.<part>].jsonl[.gz]          judged translations (direct assessment, QE, MQM)
+<set>/<part>.<lp>.jsonl[.gz]            the same
+<set>/<lp>.texts.jsonl[.gz]             system outputs, with ...
+<set>/<lp>.judgements.tsv[.gz]          ... human comparisons of them, and maybe ...
+<set>/<lp>.systems.tsv[.gz]             ... human scores of the systems
+<set>/<part>.jsonl[.gz]                 sentence pairs
+<set> or <set>.tar.xz                   a metrics task as published, or mt-metrics-eval's layout
 """
 
 from __future__ import annotations

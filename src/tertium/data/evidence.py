@@ -1,13 +1,13 @@
 """Whatever people said, in whichever file: one reader that looks at what it is given.
 
-    a CSV, TSV or JSONL of scores         judgements, one set for each language pair in it
-    one of comparisons                    with texts from its own columns, or `X.texts.jsonl` beside
-                                          `X.judgements.tsv`
-    a ranking CSV of WMT                  comparisons of up to five systems a row
-    an MQM table                          error marks, raters averaged
-    NAME.seg.score, NAME.sys.score        mt-metrics-eval's human scores
-    a folder                              of mt-metrics-eval, a metrics task, or score files
-    the name of a set                     in a collection of human judgements
+a CSV, TSV or JSONL of scores         judgements, one set for each language pair in it
+one of comparisons                    with texts from its own columns, or `X.texts.jsonl` beside
+                                      `X.judgements.tsv`
+a ranking CSV of WMT                  comparisons of up to five systems a row
+an MQM table                          error marks, raters averaged
+NAME.seg.score, NAME.sys.score        mt-metrics-eval's human scores
+a folder                              of mt-metrics-eval, a metrics task, or score files
+the name of a set                     in a collection of human judgements
 """
 
 from __future__ import annotations
@@ -155,9 +155,12 @@ def _system_table(path: Path) -> Iterator[Evidence]:
 
 
 def _system_evidence(
-    name: str, lp: str, scores: Mapping[str, float], testset: TestSet | None = None,
+    name: str,
+    lp: str,
+    scores: Mapping[str, float],
+    testset: TestSet | None = None,
     left_out: Mapping[str, int] | None = None,
-) -> ScoreTable:  # fmt: skip
+) -> ScoreTable:
     table = ScoreMatrix("human", tuple(scores), np.array([*scores.values()], float)[:, None])
     return ScoreTable(name=name, lp=lp, table=table, testset=testset, left_out=left_out or {})
 
@@ -175,9 +178,12 @@ def _comparison_evidence(
     rankings: RankingSet, systems: Mapping[str, float] | None = None
 ) -> ComparedTranslations:
     return ComparedTranslations(
-        name=rankings.name, lp=rankings.lp, comparisons=rankings, systems=systems or {},
+        name=rankings.name,
+        lp=rankings.lp,
+        comparisons=rankings,
+        systems=systems or {},
         left_out=rankings.left_out,
-    )  # fmt: skip
+    )
 
 
 def _from_folder(path: Path, level: str, gold: str, lps: Sequence[str]) -> Iterator[Evidence]:
@@ -215,8 +221,9 @@ def _from_eval_set(entry: EvalSet, level: str, gold: str) -> Iterator[Evidence]:
     kinds = [kind for kind in entry.human_scores if kind.endswith(f".{ending}")]
     if not gold and len(kinds) > 1:
         names = ", ".join(kind.rpartition(".")[0] for kind in kinds)
-        raise UsageError(f"{entry.folder}, {entry.lp}: several human scores ({names}); choose one "
-                         "with --gold")  # fmt: skip
+        raise UsageError(
+            f"{entry.folder}, {entry.lp}: several human scores ({names}); choose one with --gold"
+        )
     if gold and wanted not in kinds:
         raise UnknownNameError(f"human scores of {entry.lp}", gold, [k[:-4] for k in kinds])
     if not kinds:
@@ -224,9 +231,12 @@ def _from_eval_set(entry: EvalSet, level: str, gold: str) -> Iterator[Evidence]:
     kind = wanted if gold else kinds[0]
     files = sorted((entry.folder / "metric-scores" / entry.lp).glob("*.score"))
     yield ScoreTable(
-        name=entry.folder.name, lp=entry.lp, table=entry.human(kind), testset=entry.testset(),
+        name=entry.folder.name,
+        lp=entry.lp,
+        table=entry.human(kind),
+        testset=entry.testset(),
         files=tuple(files),
-    )  # fmt: skip
+    )
 
 
 def _from_collection(

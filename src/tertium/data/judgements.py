@@ -99,9 +99,7 @@ class JudgementSet:
         """The human scores as systems x items, NaN where nobody judged."""
         return self.arrange(self.scores, "human", split_joint=split_joint)
 
-    def arrange(
-        self, values: FloatArray, name: str, *, split_joint: bool = False
-    ) -> ScoreMatrix:
+    def arrange(self, values: FloatArray, name: str, *, split_joint: bool = False) -> ScoreMatrix:
         """One value a judgement to systems x items; several of one cell are averaged.
 
         A metric's scores of `segments` and the human `scores` so get the same shape. WMT17 names

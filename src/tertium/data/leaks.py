@@ -40,9 +40,7 @@ def drop_shared(
     train: JudgementSet, held_out: Iterable[JudgementSet | RankingSet]
 ) -> JudgementSet: ...
 @overload
-def drop_shared(
-    train: RankingSet, held_out: Iterable[JudgementSet | RankingSet]
-) -> RankingSet: ...
+def drop_shared(train: RankingSet, held_out: Iterable[JudgementSet | RankingSet]) -> RankingSet: ...
 def drop_shared(
     train: JudgementSet | RankingSet, held_out: Iterable[JudgementSet | RankingSet]
 ) -> JudgementSet | RankingSet:
@@ -59,9 +57,7 @@ def drop_shared(
     return replace(train, judgements=judgements, left_out=_add_count(train, int(shared.sum())))
 
 
-def keep_shared(
-    rankings: RankingSet, others: Iterable[JudgementSet | RankingSet]
-) -> RankingSet:
+def keep_shared(rankings: RankingSet, others: Iterable[JudgementSet | RankingSet]) -> RankingSet:
     """The comparisons that `drop_shared` drops: their reference occurs in other data."""
     shared = _find_shared(rankings.segments, others)
     return rankings.select(shared[rankings.left] | shared[rankings.right])

@@ -1,9 +1,9 @@
 """Scores that metrics gave: mt-metrics-eval and WMT score files, tables, JSON of `tertium score`.
 
-    NAME.seg.score, NAME.sys.score    SYSTEM SCORE, or METRIC LP TESTSET SYSTEM [SEGMENT] SCORE
-    .tsv .csv .jsonl .parquet         system, score, and item for segment scores; metric and lp
-                                      where a file holds several; higher_is_better where it is not
-    .json                             what `tertium score -f json` and `--to-json` write
+NAME.seg.score, NAME.sys.score    SYSTEM SCORE, or METRIC LP TESTSET SYSTEM [SEGMENT] SCORE
+.tsv .csv .jsonl .parquet         system, score, and item for segment scores; metric and lp
+                                  where a file holds several; higher_is_better where it is not
+.json                             what `tertium score -f json` and `--to-json` write
 """
 
 from __future__ import annotations
@@ -93,9 +93,10 @@ def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:
             where = f" on {entry.lp}" if entry.lp else ""
             raise DataError(f"scores of {entry.metric}{where} are given twice; keep one file")
         merged[key] = replace(
-            before, segments=before.segments or entry.segments,
+            before,
+            segments=before.segments or entry.segments,
             systems=before.systems or entry.systems,
-        )  # fmt: skip
+        )
     return list(merged.values())
 
 
@@ -177,7 +178,9 @@ def _from_records(metric: str, records: list[dict[str, Any]], path: PathLike) ->
         items = tuple(str(n) for n in range(1, len(rows[0]) + 1))
         segments = ScoreMatrix(metric, systems, values, items)
     return MetricScores(
-        metric=metric, lp=pair_in(path), segments=segments,
+        metric=metric,
+        lp=pair_in(path),
+        segments=segments,
         systems={s: read_score(r["score"], where) for s, r in zip(systems, records, strict=True)},
         higher_is_better=bool(records[0].get("higher_is_better", True)),
-    )  # fmt: skip
+    )

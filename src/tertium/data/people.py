@@ -136,10 +136,12 @@ class ComparedTranslations(Evidence):
         return {
             (self.comparisons.systems[system], self.comparisons.items[item]): segment
             for system, item, segment in zip(
-                self.comparisons.system_of.tolist(), self.comparisons.item_of.tolist(),
-                self.comparisons.segments, strict=True,
+                self.comparisons.system_of.tolist(),
+                self.comparisons.item_of.tolist(),
+                self.comparisons.segments,
+                strict=True,
             )
-        }  # fmt: skip
+        }
 
     def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
         if not self.comparisons.has_texts:

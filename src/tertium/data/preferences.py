@@ -38,9 +38,18 @@ VERDICT_NAMES = ("preference", "verdict", "winner", "better")
 LEFT_TEXTS = ("hypothesis_a", "translation_a", "output_a", "mt_a", "text_a")
 RIGHT_TEXTS = ("hypothesis_b", "translation_b", "output_b", "mt_b", "text_b")
 VERDICTS = {
-    "a": 1.0, "left": 1.0, "first": 1.0, "b": 0.0, "right": 0.0, "second": 0.0,
-    "tie": 0.5, "equal": 0.5, "same": 0.5, "both": 0.5, "=": 0.5,
-}  # fmt: skip
+    "a": 1.0,
+    "left": 1.0,
+    "first": 1.0,
+    "b": 0.0,
+    "right": 0.0,
+    "second": 0.0,
+    "tie": 0.5,
+    "equal": 0.5,
+    "same": 0.5,
+    "both": 0.5,
+    "=": 0.5,
+}
 
 
 class PairJudgement(NamedTuple):
@@ -128,9 +137,12 @@ class RankingSet:
     def select(self, rows: NDArray[np.bool_] | IntArray) -> RankingSet:
         """Some of the comparisons (a mask or indices) over the same texts."""
         return replace(
-            self, left=self.left[rows], right=self.right[rows], verdicts=self.verdicts[rows],
+            self,
+            left=self.left[rows],
+            right=self.right[rows],
+            verdicts=self.verdicts[rows],
             judge_of=self.judge_of[rows],
-        )  # fmt: skip
+        )
 
     def drop_ties(self) -> RankingSet:
         """The comparisons in which people preferred one side; the others are counted."""
@@ -186,12 +198,20 @@ def gather(
         verdicts.append(verdict)
     index = np.array(rows, dtype=np.int64).reshape(-1, 3)
     return RankingSet(
-        name=name, lp=lp, segments=tuple(table.segments), items=tuple(table.items),
-        systems=tuple(table.systems), item_of=np.array(table.item_of, np.int64),
-        system_of=np.array(table.system_of, np.int64), left=index[:, 0], right=index[:, 1],
-        verdicts=np.array(verdicts), judges=tuple(judges), judge_of=index[:, 2],
+        name=name,
+        lp=lp,
+        segments=tuple(table.segments),
+        items=tuple(table.items),
+        systems=tuple(table.systems),
+        item_of=np.array(table.item_of, np.int64),
+        system_of=np.array(table.system_of, np.int64),
+        left=index[:, 0],
+        right=index[:, 1],
+        verdicts=np.array(verdicts),
+        judges=tuple(judges),
+        judge_of=index[:, 2],
         left_out=dict(counts),
-    )  # fmt: skip
+    )
 
 
 def read_preferences(
@@ -289,9 +309,14 @@ def _columns(header: tuple[str, ...]) -> _Columns:
     """The columns of a header by their aliases; looked up once a file, not once a row."""
     known = {name.lower(): name for name in header}
     wanted = (
-        ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, ANNOTATOR_NAMES,
-        LEFT_TEXTS, RIGHT_TEXTS,
-    )  # fmt: skip
+        ITEM_NAMES,
+        LEFT_NAMES,
+        RIGHT_NAMES,
+        VERDICT_NAMES,
+        ANNOTATOR_NAMES,
+        LEFT_TEXTS,
+        RIGHT_TEXTS,
+    )
     return _Columns(*(next((known[n] for n in names if n in known), None) for names in wanted))
 
 

@@ -97,9 +97,12 @@ def relative_rankings(
     left_out = Counter(judgements.left_out)
     left_out[f"difference under {difference:g}"] = close
     return gather(
-        comparisons, {item: _texts(systems) for item, systems in items.items()},
-        name=f"{judgements.name} DARR", lp=judgements.lp, left_out=+left_out,
-    )  # fmt: skip
+        comparisons,
+        {item: _texts(systems) for item, systems in items.items()},
+        name=f"{judgements.name} DARR",
+        lp=judgements.lp,
+        left_out=+left_out,
+    )
 
 
 def _clear_pairs(judged: Sequence[Judgement], difference: float) -> list[tuple[str, str]]:

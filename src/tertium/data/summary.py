@@ -51,8 +51,9 @@ def summarise(collection: Collection, entry: DataSet) -> Summary:
             names = [str(record.get("system") or "") for _, record in read_jsonl(path)]
             rows += len(names)
             systems += len({part for name in names for part in name.split("+") if part})
-    return Summary(name=entry.name, kind=entry.kind, lps=lps, rows=rows, systems=systems,
-                   purpose=entry.purpose)  # fmt: skip
+    return Summary(
+        name=entry.name, kind=entry.kind, lps=lps, rows=rows, systems=systems, purpose=entry.purpose
+    )
 
 
 def describe(collection: Collection, entry: DataSet) -> list[Record]:
@@ -62,10 +63,15 @@ def describe(collection: Collection, entry: DataSet) -> list[Record]:
         return [describe_task(collection, entry.name, lp) for lp in task.lps]
     if entry.kind == "mt-metrics-eval":
         return [
-            {"lp": s.lp, "systems": len(s.systems), "references": ", ".join(s.references),
-             "human scores": ", ".join(s.human_scores), "metric scores": len(s.metric_scores)}
+            {
+                "lp": s.lp,
+                "systems": len(s.systems),
+                "references": ", ".join(s.references),
+                "human scores": ", ".join(s.human_scores),
+                "metric scores": len(s.metric_scores),
+            }
             for s in eval_sets(entry.path)
-        ]  # fmt: skip
+        ]
     if entry.kind == "rankings":
         return [describe_rankings(collection, entry.name, lp) for lp in entry.lps]
     if entry.kind == "sentence pairs":
@@ -82,11 +88,17 @@ def describe_scores(collection: Collection, name: str, lp: str, part: str = "") 
     judged = collection.judgements(name, lp, part)
     joint = sum("+" in j.system for j in judged.judgements)
     return {
-        "lp": lp, **({"part": part} if part else {}), "rows": len(judged),
-        "segments": len(judged.items), "systems": len(judged.systems) if any(judged.systems) else 0,
-        "joint": joint, "lowest": float(judged.scores.min()), "mean": float(judged.scores.mean()),
-        "highest": float(judged.scores.max()), "left out": sum(judged.left_out.values()),
-    }  # fmt: skip
+        "lp": lp,
+        **({"part": part} if part else {}),
+        "rows": len(judged),
+        "segments": len(judged.items),
+        "systems": len(judged.systems) if any(judged.systems) else 0,
+        "joint": joint,
+        "lowest": float(judged.scores.min()),
+        "mean": float(judged.scores.mean()),
+        "highest": float(judged.scores.max()),
+        "left out": sum(judged.left_out.values()),
+    }
 
 
 def describe_rankings(collection: Collection, name: str, lp: str) -> Record:
@@ -98,10 +110,15 @@ def describe_rankings(collection: Collection, name: str, lp: str) -> Record:
     except DataError:
         kappas = {"kappa": float("nan"), "own kappa": float("nan")}
     return {
-        "lp": lp, "rows": len(rankings), "ties": rankings.ties, "segments": len(rankings.items),
-        "systems": len(rankings.systems), "judges": len(rankings.judges), **kappas,
+        "lp": lp,
+        "rows": len(rankings),
+        "ties": rankings.ties,
+        "segments": len(rankings.items),
+        "systems": len(rankings.systems),
+        "judges": len(rankings.judges),
+        **kappas,
         "left out": sum(rankings.left_out.values()),
-    }  # fmt: skip
+    }
 
 
 def describe_task(collection: Collection, name: str, lp: str) -> Record:

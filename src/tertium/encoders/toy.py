@@ -83,9 +83,7 @@ class ToyEncoder:
         return matrix
 
 
-def load(
-    name: EncoderName, *, precision: str, long: str, special: bool, device: str
-) -> ToyEncoder:
+def load(name: EncoderName, *, precision: str, long: str, special: bool, device: str) -> ToyEncoder:
     """The toy encoder; it knows no other precision than fp32 and no special tokens."""
     if precision != "fp32":
         raise UsageError(f"encoder toy computes in fp32 only, not {precision}")

@@ -94,8 +94,14 @@ def meta_evaluate(
     chosen = (statistics,) if isinstance(statistics, str) else tuple(statistics)
     where = level or _common_level(chosen)
     # Soft accuracy is about systems, but asks people segment by segment how sure the order is.
-    people = read_sets(_several(human), "segment" if "spa" in chosen else where, lps=lps, gold=gold,
-                       data=data, standardise=standardise)  # fmt: skip
+    people = read_sets(
+        _several(human),
+        "segment" if "spa" in chosen else where,
+        lps=lps,
+        gold=gold,
+        data=data,
+        standardise=standardise,
+    )
     now = load_metrics(metrics) if metrics else []
     beside = [file for entry in people.values() for file in entry.score_files()]
     files = _several(scores) or ([] if now else beside)
@@ -113,9 +119,14 @@ def meta_evaluate(
     names = [judged.name for judged in sets]
     tasks = [task for s in chosen for task in tasks_for(names, s, level=level, **choices)]
     return AgreementStudy(
-        results=MetaEvaluation(sets, seed=seed).run(tasks), sets=tuple(sets), people=people,
-        statistics=chosen, level=where, metrics=tuple(now), lower_better=turned,
-    )  # fmt: skip
+        results=MetaEvaluation(sets, seed=seed).run(tasks),
+        sets=tuple(sets),
+        people=people,
+        statistics=chosen,
+        level=where,
+        metrics=tuple(now),
+        lower_better=turned,
+    )
 
 
 def _several(sources: Sources) -> list[PathLike]:
@@ -134,9 +145,14 @@ def _common_level(statistics: Sequence[str]) -> str:
 
 
 def read_sets(
-    sources: Sequence[PathLike], level: str, *, lps: Sequence[str] = (), gold: str = "",
-    data: PathLike | None = None, standardise: bool = False,
-) -> dict[str, Evidence]:  # fmt: skip
+    sources: Sequence[PathLike],
+    level: str,
+    *,
+    lps: Sequence[str] = (),
+    gold: str = "",
+    data: PathLike | None = None,
+    standardise: bool = False,
+) -> dict[str, Evidence]:
     """All human judgements by the name of their column: the language pair where that is unique."""
     entries: list[Evidence] = []
     for source in sources:
@@ -162,9 +178,11 @@ def read_sets(
 
 
 def _read_scores(
-    files: Sequence[PathLike], people: Mapping[str, Evidence], lps: Sequence[str],
+    files: Sequence[PathLike],
+    people: Mapping[str, Evidence],
+    lps: Sequence[str],
     lower_better: Sequence[str],
-) -> tuple[dict[str, _SetScores], tuple[str, ...]]:  # fmt: skip
+) -> tuple[dict[str, _SetScores], tuple[str, ...]]:
     """Scores of the judged sets that files belong to, higher always better; who was turned over."""
     entries = [entry for file in files for entry in read_metric_scores(file)]
     names = {entry.metric for entry in entries}
@@ -212,9 +230,11 @@ def _turn_over(entry: MetricScores) -> MetricScores:
 
 
 def _score_now(
-    metrics: Sequence[Metric], people: Mapping[str, Evidence], level: str,
+    metrics: Sequence[Metric],
+    people: Mapping[str, Evidence],
+    level: str,
     tables: dict[str, _SetScores],
-) -> None:  # fmt: skip
+) -> None:
     """Add to the tables what each metric says of the judged translations."""
     known = [[segment for _, segment in e.translations(level)] for e in people.values()]
     with foresee(metrics, *filter(None, known)):

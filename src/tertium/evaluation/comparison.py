@@ -109,9 +109,7 @@ def compare(
     if test not in DEFAULT_RESAMPLES:
         raise UsageError(f"unknown test {test!r}: bootstrap or randomisation")
     evaluation = score(testset, usual_metrics(testset) if metrics is None else metrics)
-    return compare_evaluation(
-        evaluation, test=test, resamples=resamples, seed=seed, alpha=alpha
-    )
+    return compare_evaluation(evaluation, test=test, resamples=resamples, seed=seed, alpha=alpha)
 
 
 def compare_evaluation(
@@ -140,15 +138,18 @@ def compare_evaluation(
     }
     groups = {m: clusters(evaluation.of_metric(m), p_values[m], alpha=alpha) for m in p_values}
     scored = Evaluation(
-        evaluation.testset, evaluation.systems, evaluation.metrics, evaluation.scores,
+        evaluation.testset,
+        evaluation.systems,
+        evaluation.metrics,
+        evaluation.scores,
         _intervals(evaluation, by_metric),
-    )  # fmt: skip
+    )
     return Comparison(scored, test, count, seed, alpha, p_values, groups)
 
 
-def with_tests(evaluation: Evaluation, *, seed: int = 12345, **choices: Any) -> (
-    Evaluation | Comparison
-):
+def with_tests(
+    evaluation: Evaluation, *, seed: int = 12345, **choices: Any
+) -> Evaluation | Comparison:
     """Two systems or more compared, as `compare_evaluation` does; a lone one with its intervals."""
     if len(evaluation.systems) < 2:
         return with_intervals(evaluation, DEFAULT_RESAMPLES["bootstrap"], seed)

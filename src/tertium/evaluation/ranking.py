@@ -70,10 +70,12 @@ class Ranking(Displayed):
         label = f"wins by {self.ranker.spec}" if by_score else self.ranker.title
         spec = f"wins by {self.matrix.name}"
         scores = {
-            system: {**evaluation.scores[system],
-                     spec: mean_scores(spec, self.matrix[system], label, self.signature)}
+            system: {
+                **evaluation.scores[system],
+                spec: mean_scores(spec, self.matrix[system], label, self.signature),
+            }
             for system in evaluation.systems
-        }  # fmt: skip
+        }
         metrics = (*evaluation.metrics, spec)
         return replace(evaluation, metrics=metrics, scores=scores, intervals={})
 
@@ -98,9 +100,7 @@ def rank(testset: TestSet, ranker: str | Ranker = DEFAULT) -> Ranking:
     return Ranking(testset=testset, ranker=chosen, matrix=matrix, signature=signature)
 
 
-def rerank(
-    lists: Sequence[CandidateList], ranker: str | Ranker = DEFAULT
-) -> list[dict[str, Any]]:
+def rerank(lists: Sequence[CandidateList], ranker: str | Ranker = DEFAULT) -> list[dict[str, Any]]:
     """The records of candidate lists, each with its candidates from best to worst."""
     chosen = load_ranker(ranker) if isinstance(ranker, str) else ranker
     rates = chosen.win_rates([entry.segments for entry in lists])
@@ -115,9 +115,7 @@ def mean_scores(spec: str, values: FloatArray, name: str, signature: str = "") -
     """
     known = np.isfinite(values)
     statistics = np.column_stack([np.where(known, values, 0.0), known.astype(np.float64)])
-    return Scores(
-        metric=spec, name=name, statistics=statistics, reduce=_mean, signature=signature
-    )
+    return Scores(metric=spec, name=name, statistics=statistics, reduce=_mean, signature=signature)
 
 
 def _mean(totals: FloatArray) -> FloatArray:

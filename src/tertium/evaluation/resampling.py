@@ -59,9 +59,12 @@ def interval(samples: FloatArray) -> Interval:
 
 
 def paired_bootstrap(
-    scores: Sequence[Scores], samples: FloatArray | None = None, *,
-    resamples: int = 1000, seed: int = 12345,
-) -> FloatArray:  # fmt: skip
+    scores: Sequence[Scores],
+    samples: FloatArray | None = None,
+    *,
+    resamples: int = 1000,
+    seed: int = 12345,
+) -> FloatArray:
     """Bootstrap p-values of all pairs of systems under one metric, (systems, systems).
 
     The size of the differences on bootstrap samples, centred at its mean, against the observed

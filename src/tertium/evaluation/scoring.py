@@ -162,8 +162,7 @@ def score(
         by_metric = {metric.spec: score_systems(testset, metric) for metric in loaded}
     systems = tuple(testset.systems)
     scores = {
-        system: {spec: by_metric[spec][n] for spec in by_metric}
-        for n, system in enumerate(systems)
+        system: {spec: by_metric[spec][n] for spec in by_metric} for n, system in enumerate(systems)
     }
     evaluation = Evaluation(testset, systems, tuple(by_metric), scores)
     return with_intervals(evaluation, confidence, seed) if confidence else evaluation
@@ -219,9 +218,7 @@ def score_systems(testset: TestSet, metric: Metric) -> list[Scores]:
 def with_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> Evaluation:
     """The same evaluation with 95 % bootstrap intervals, all from the same samples."""
     pairs = [(s, m) for s in evaluation.systems for m in evaluation.metrics]
-    samples = bootstrap(
-        [evaluation.scores[s][m] for s, m in pairs], resamples=resamples, seed=seed
-    )
+    samples = bootstrap([evaluation.scores[s][m] for s, m in pairs], resamples=resamples, seed=seed)
     bounds: dict[str, dict[str, Interval]] = {system: {} for system in evaluation.systems}
     for (system, metric), row in zip(pairs, samples, strict=True):
         bounds[system][metric] = interval(row)

@@ -110,9 +110,7 @@ def candidates(hypothesis: Sentence, premise: Sentence) -> list[list[Candidate]]
     return found
 
 
-def _compare_across(
-    found: list[list[Candidate]], hypothesis: Sentence, premise: Sentence
-) -> None:
+def _compare_across(found: list[list[Candidate]], hypothesis: Sentence, premise: Sentence) -> None:
     """Add the likenesses of words of grammar to content words."""
     for ours, theirs in (
         (hypothesis.bridges, premise.contents),
@@ -127,9 +125,7 @@ def _compare_across(
                     found[i].append((j, strength, relation))
 
 
-def compare_contents(
-    left: Sentence, a: Node, right: Sentence, b: Node, cosine: float
-) -> Likeness:
+def compare_contents(left: Sentence, a: Node, right: Sentence, b: Node, cosine: float) -> Likeness:
     """How alike two content nodes are, by the strongest of all sources."""
     if a.quantity is not None or b.quantity is not None:
         return _compare_quantities(a, b)
@@ -220,9 +216,7 @@ def drop_claimed(found: Sequence[list[Candidate]]) -> list[list[Candidate]]:
 State = tuple[int, float, float, str]
 
 
-def _states(
-    hypothesis: Sentence, premise: Sentence, i: int, row: list[Candidate]
-) -> list[State]:
+def _states(hypothesis: Sentence, premise: Sentence, i: int, row: list[Candidate]) -> list[State]:
     """A node's options with their own scores, nothing first."""
     weight = 1.0 if hypothesis.nodes[i].content else FUNCTION_WEIGHT
     place = i / len(hypothesis.nodes)
@@ -280,9 +274,13 @@ def edge_score(a: int, b: int, role: str, parents: Sequence[int], roles: Sequenc
 
 
 _EDGE_NAMES = {
-    SAME_EDGE: "same", SAME_HEAD: "head", NEAR: "near", REVERSED: "reversed", FAR: "far",
+    SAME_EDGE: "same",
+    SAME_HEAD: "head",
+    NEAR: "near",
+    REVERSED: "reversed",
+    FAR: "far",
     MERGED: "merged",
-}  # fmt: skip
+}
 
 
 def _trace(
@@ -308,6 +306,9 @@ def _trace(
             edges[i] = _EDGE_NAMES[edge_score(a, b, node.role, parents, roles)]
     taken = [states[k] for states, k in zip(options, picked, strict=True)]
     return WordAlignment(
-        tuple(s[0] for s in taken), tuple(s[2] for s in taken), tuple(s[3] for s in taken),
-        tuple(edges), score,
-    )  # fmt: skip
+        tuple(s[0] for s in taken),
+        tuple(s[2] for s in taken),
+        tuple(s[3] for s in taken),
+        tuple(edges),
+        score,
+    )

@@ -128,11 +128,18 @@ def read_document(text: str, document: Any) -> Analysis:
     place = {t.i: number for number, t in enumerate(kept)}
     tokens = tuple(
         Token(
-            t.text, t.lemma_ or t.text, t.pos_ or "X", t.tag_, str(t.morph),
-            _governor(t, place), t.dep_ or "dep", t.ent_type_, t.idx,
+            t.text,
+            t.lemma_ or t.text,
+            t.pos_ or "X",
+            t.tag_,
+            str(t.morph),
+            _governor(t, place),
+            t.dep_ or "dep",
+            t.ent_type_,
+            t.idx,
         )
         for t in kept
-    )  # fmt: skip
+    )
     entities = tuple(
         Span(inside[0], inside[-1] + 1, e.label_, e.text)
         for e in document.ents

@@ -21,11 +21,26 @@ CLIMB = 3  # edges up the hierarchy
 
 # relation -> strength in 0..1
 STRENGTHS: Mapping[str, float] = {
-    "same": 1.0, "lemma": 0.95, "number": 1.0, "synonym": 0.9, "derivation": 0.8,
-    "marker": 0.8, "hypernym": 0.75, "hyponym": 0.75, "entailment": 0.65, "spelling": 0.7,
-    "sibling": 0.55, "antonym": 0.6, "other number": 0.5, "pronoun": 0.6, "coreference": 0.28,
-    "part": 0.65, "function": 0.45, "distributional": 0.0, "none": 0.0,
-}  # fmt: skip
+    "same": 1.0,
+    "lemma": 0.95,
+    "number": 1.0,
+    "synonym": 0.9,
+    "derivation": 0.8,
+    "marker": 0.8,
+    "hypernym": 0.75,
+    "hyponym": 0.75,
+    "entailment": 0.65,
+    "spelling": 0.7,
+    "sibling": 0.55,
+    "antonym": 0.6,
+    "other number": 0.5,
+    "pronoun": 0.6,
+    "coreference": 0.28,
+    "part": 0.65,
+    "function": 0.45,
+    "distributional": 0.0,
+    "none": 0.0,
+}
 
 POS_OF: Mapping[str, Pos] = {"noun": "n", "name": "n", "verb": "v", "adjective": "a", "adverb": "r"}
 NOTHING: frozenset[int] = frozenset()

@@ -15,6 +15,7 @@ from tertium.meta.agreement import Agreement, Grouping, Layout, average_groups, 
 
 SMALL_GROUP = 64  # up to here all pairs at once beat one merge sort for each group
 
+
 def pearson(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") -> Agreement:
     """Pearson's r: how far a metric is a linear function of the human scores.
 

@@ -171,11 +171,16 @@ def _point(setting: str, size: int, test: str, values: Sequence[float]) -> Point
     known = [value for value in values if not math.isnan(value)]
     spread = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
     return Point(
-        setting=setting, size=size, test=test, runs=len(values),
+        setting=setting,
+        size=size,
+        test=test,
+        runs=len(values),
         undefined=len(values) - len(known),
-        mean=float(np.mean(known)) if known else math.nan, deviation=spread,
-        low=min(known, default=math.nan), high=max(known, default=math.nan),
-    )  # fmt: skip
+        mean=float(np.mean(known)) if known else math.nan,
+        deviation=spread,
+        low=min(known, default=math.nan),
+        high=max(known, default=math.nan),
+    )
 
 
 def read_curves(files: Iterable[PathLike]) -> dict[str, Curve]:

@@ -255,9 +255,15 @@ def _figures(
     if np.isnan(p_values).all():
         ranks = _places(values)
     return Figures(
-        metrics=metrics, values=values, low=low, high=high, p_values=p_values,
-        ranks=tuple(ranks), replicates=drawn, alpha=alpha,
-    )  # fmt: skip
+        metrics=metrics,
+        values=values,
+        low=low,
+        high=high,
+        p_values=p_values,
+        ranks=tuple(ranks),
+        replicates=drawn,
+        alpha=alpha,
+    )
 
 
 def _places(values: FloatArray) -> list[int]:
@@ -276,5 +282,6 @@ def _with_metrics(judged: JudgedSet, metrics: tuple[str, ...]) -> JudgedSet:
     for n, metric in enumerate(judged.metrics):
         place = metrics.index(metric)
         scores[place], totals[place] = judged.scores[n], judged.system_scores[n]
-    return JudgedSet(**{**vars(judged), "metrics": metrics, "scores": scores,
-                        "system_scores": totals})  # fmt: skip
+    return JudgedSet(
+        **{**vars(judged), "metrics": metrics, "scores": scores, "system_scores": totals}
+    )

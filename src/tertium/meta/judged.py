@@ -77,9 +77,12 @@ class JudgedSet:
         compared = self.comparisons
         if compared is not None:
             kept = ~(dropped[compared.left] | dropped[compared.right])
-            compared = ComparisonIndex(item=compared.item[kept], left=compared.left[kept],
-                                   right=compared.right[kept],
-                                   verdicts=compared.verdicts[kept])  # fmt: skip
+            compared = ComparisonIndex(
+                item=compared.item[kept],
+                left=compared.left[kept],
+                right=compared.right[kept],
+                verdicts=compared.verdicts[kept],
+            )
         return replace(
             self,
             human=np.where(dropped[:, None], np.nan, self.human),
@@ -122,8 +125,7 @@ class JudgedSet:
         by_name = {m.name: m for m in metrics}
         rows = [_fit(name, by_name.get(m), m, systems, items) for m in names]
         totals = [
-            _vector(given[m], systems) if m in given else _means(by_name[m], systems)
-            for m in names
+            _vector(given[m], systems) if m in given else _means(by_name[m], systems) for m in names
         ]
         people = human.system_scores
         if human_systems:
@@ -132,12 +134,17 @@ class JudgedSet:
             people = expected_wins(comparisons)
         shape = (len(names), len(systems))
         return cls(
-            name=name, systems=systems, items=items, metrics=tuple(names), human=human.values,
+            name=name,
+            systems=systems,
+            items=items,
+            metrics=tuple(names),
+            human=human.values,
             scores=np.array([r for r, _ in rows]).reshape((*shape, len(items))),
-            human_systems=people, system_scores=np.array(totals).reshape(shape),
+            human_systems=people,
+            system_scores=np.array(totals).reshape(shape),
             comparisons=_index_comparisons(comparisons) if comparisons is not None else None,
             left_out={m: counts for m, (_, counts) in zip(names, rows, strict=True) if counts},
-        )  # fmt: skip
+        )
 
 
 def _grid(

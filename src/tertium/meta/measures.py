@@ -97,9 +97,7 @@ def judged_columns(
     return human[:, judged], scores[:, :, judged]
 
 
-def _correlation(
-    human: FloatArray, scores: FloatArray, statistic: str, by: Grouping
-) -> Measured:
+def _correlation(human: FloatArray, scores: FloatArray, statistic: str, by: Grouping) -> Measured:
     function, group_values, pool = _CORRELATIONS[statistic]
     agreement = function(human, scores, by=by)
     tests: dict[str, TestFunction] = {
@@ -113,9 +111,7 @@ def _correlation(
         )
         tests["williams"] = lambda samples, rng: significance.williams(human, scores)
     replicate = _by_group(human, scores, by, pool, group_values)
-    return Measured(
-        agreement=agreement, replicate=replicate, strata=(human.shape[1],), tests=tests
-    )
+    return Measured(agreement=agreement, replicate=replicate, strata=(human.shape[1],), tests=tests)
 
 
 def _by_group(
@@ -134,9 +130,7 @@ def _by_group(
     return replicates.mean_replicate([pool(human[r : r + 1], scores[:, r : r + 1]) for r in rows])
 
 
-def _accuracy(
-    human: FloatArray, scores: FloatArray, by: Grouping, *, calibrated: bool
-) -> Measured:
+def _accuracy(human: FloatArray, scores: FloatArray, by: Grouping, *, calibrated: bool) -> Measured:
     function = acc_eq_calibrated if calibrated else acc_eq
     agreement = function(human, scores, by=by)
     epsilon = np.asarray(agreement.epsilon)
@@ -204,8 +198,11 @@ def _comparisons(judged: JudgedSet, task: Task) -> Measured:
     counts = pairs.count_verdicts(compared.verdicts, left, right, units=unit)
     return Measured(
         agreement=count_agreement(
-            counts.sum(axis=1), reduce, compared.verdicts,
-            human_ties=human_ties, shape=left.shape[:1],
+            counts.sum(axis=1),
+            reduce,
+            compared.verdicts,
+            human_ties=human_ties,
+            shape=left.shape[:1],
         ),
         replicate=replicates.of_sums(counts, reduce),
         strata=(len(items),),
@@ -213,9 +210,7 @@ def _comparisons(judged: JudgedSet, task: Task) -> Measured:
 
 
 def _system_accuracy(sets: Sequence[JudgedSet]) -> Measured:
-    judged = [
-        judged_columns(s.name, s.human_systems[None], s.system_scores[:, None]) for s in sets
-    ]
+    judged = [judged_columns(s.name, s.human_systems[None], s.system_scores[:, None]) for s in sets]
     agreement = systems.system_accuracy([h[0] for h, _ in judged], [m[:, 0] for _, m in judged])
     sizes = tuple(h.shape[1] for h, _ in judged)
     metrics = len(judged[0][1])
@@ -236,9 +231,7 @@ def _system_accuracy(sets: Sequence[JudgedSet]) -> Measured:
         return significance.coin_p_values(total, np.ones(1), samples=samples, rng=rng)
 
     replicate = replicates.of_matrix(right, eligible)
-    return Measured(
-        agreement=agreement, replicate=replicate, strata=sizes, tests={"pairs": coins}
-    )
+    return Measured(agreement=agreement, replicate=replicate, strata=sizes, tests={"pairs": coins})
 
 
 def _spa(judged: JudgedSet, task: Task, rng: np.random.Generator) -> Measured:
@@ -260,9 +253,7 @@ def _spa(judged: JudgedSet, task: Task, rng: np.random.Generator) -> Measured:
         replicate=replicates.of_matrix(soft, eligible),
         strata=(size,),
         tests={
-            "pairs": lambda samples, rng: significance.flip_p_values(
-                gaps, samples=samples, rng=rng
-            )
+            "pairs": lambda samples, rng: significance.flip_p_values(gaps, samples=samples, rng=rng)
         },
     )
 

@@ -56,9 +56,13 @@ def tally(codes: CodeArray, units: IntArray, size: int) -> FloatArray:
 
 
 def count_verdicts(
-    verdicts: ArrayLike, left: ArrayLike, right: ArrayLike, *, epsilon: float = 0.0,
+    verdicts: ArrayLike,
+    left: ArrayLike,
+    right: ArrayLike,
+    *,
+    epsilon: float = 0.0,
     units: IntArray | None = None,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """Counts of human comparisons against metric scores, (metrics, units, 6).
 
     `verdicts` (n,) is 1 where people preferred `left`, 0 where `right`, 0.5 for a tie; `left` and

@@ -121,9 +121,7 @@ def acc_eq(
     return average_accuracy(layout, np.full(len(layout.metrics), epsilon))
 
 
-def acc_eq_calibrated(
-    human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "item"
-) -> Agreement:
+def acc_eq_calibrated(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "item") -> Agreement:
     """acc_eq*: acc_eq under the tie threshold that serves the metric best (Deutsch et al. 2023).
 
     One epsilon, shared by all groups, maximises acc_eq; the candidates are 0 and every difference
@@ -205,9 +203,13 @@ def _compare(
 
 
 def count_agreement(
-    counts: FloatArray, reduce: Reduce, verdicts: ArrayLike, *, human_ties: bool,
+    counts: FloatArray,
+    reduce: Reduce,
+    verdicts: ArrayLike,
+    *,
+    human_ties: bool,
     shape: tuple[int, ...],
-) -> Agreement:  # fmt: skip
+) -> Agreement:
     """A formula on counts (metrics, 6) of human comparisons, pooled; `shape` is the metrics'.
 
     Where the formula drops `human_ties` they are not among the judged comparisons either.

@@ -266,10 +266,14 @@ def _shared_points(human: FloatArray, metrics: FloatArray) -> list[_Points]:
     for metric, mask in enumerate(present):
         groups.setdefault(mask.tobytes(), []).append(metric)
     return [
-        _Points(same, human[present[same[0]]], metrics[same][:, present[same[0]]],
-                np.nonzero(present[same[0]])[1])
+        _Points(
+            same,
+            human[present[same[0]]],
+            metrics[same][:, present[same[0]]],
+            np.nonzero(present[same[0]])[1],
+        )
         for same in groups.values()
-    ]  # fmt: skip
+    ]
 
 
 def _row_blocks(count: int, width: int) -> Iterator[slice]:

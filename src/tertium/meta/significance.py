@@ -122,10 +122,14 @@ def _perm_both_block(
     for i in range(count):
         for j in range(i + 1, count):
             mixed = [
-                _mixed_r(products[:, a] - products[:, b] + n * r[b], plain[:, a] - plain[:, b],
-                         squares[:, a] - squares[:, b] + n, n)
+                _mixed_r(
+                    products[:, a] - products[:, b] + n * r[b],
+                    plain[:, a] - plain[:, b],
+                    squares[:, a] - squares[:, b] + n,
+                    n,
+                )
                 for a, b in ((i, j), (j, i))
-            ]  # fmt: skip
+            ]
             null, observed = mixed[0] - mixed[1], r[i] - r[j]
             result[i, j] = (1 + np.sum(null >= observed - 1e-12)) / (1 + samples)
             result[j, i] = (1 + np.sum(null <= observed + 1e-12)) / (1 + samples)
@@ -182,15 +186,20 @@ def perm_both_any(
             result[i, j], result[j, i] = _perm_pair(
                 np.where(shared, people, np.nan),
                 np.stack([_standardise_at(stack[m], shared) for m in (i, j)]),
-                statistic, samples, rng,
-            )  # fmt: skip
+                statistic,
+                samples,
+                rng,
+            )
     return result
 
 
 def _perm_pair(
-    human: FloatArray, two: FloatArray, statistic: Statistic, samples: int,
+    human: FloatArray,
+    two: FloatArray,
+    statistic: Statistic,
+    samples: int,
     rng: np.random.Generator,
-) -> tuple[float, float]:  # fmt: skip
+) -> tuple[float, float]:
     values = statistic(human, two).value
     observed = float(values[0] - values[1])
     if np.isnan(observed):
@@ -213,9 +222,12 @@ def _standardise_at(values: FloatArray, shared: BoolArray) -> FloatArray:
 
 
 def pair_test(
-    layout: Layout, epsilon: ArrayLike = 0.0, *, samples: int = 10_000,
+    layout: Layout,
+    epsilon: ArrayLike = 0.0,
+    *,
+    samples: int = 10_000,
     rng: np.random.Generator,
-) -> FloatArray:  # fmt: skip
+) -> FloatArray:
     """The paired permutation of pairs for acc_eq, exact where it can be.
 
     Of the pairs that just one of two metrics gets right, the null hypothesis gives each to either

@@ -173,10 +173,12 @@ def tie_aware_spearman(
     shape = stack.shape[:-2]
     flat = stack.reshape((int(np.prod(shape)), *stack.shape[-2:]))
     scored = [(~np.isnan(_lead(matrix))).any() for matrix in flat]
-    epsilons = np.array([
-        tie_epsilon(matrix, tie_rate) if known else np.nan
-        for matrix, known in zip(flat, scored, strict=True)
-    ])  # fmt: skip
+    epsilons = np.array(
+        [
+            tie_epsilon(matrix, tie_rate) if known else np.nan
+            for matrix, known in zip(flat, scored, strict=True)
+        ]
+    )
     shares = [best_shares(m, e) for m, e in zip(flat, epsilons, strict=True)]
     result = spearman(human_systems, np.stack(shares))
     return Agreement(

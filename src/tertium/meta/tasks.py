@@ -41,31 +41,50 @@ _EITHER: tuple[Level, ...] = ("segment", "system")
 
 STATISTICS: Mapping[str, StatisticKind] = {
     "pearson": StatisticKind(
-        title="Pearson r", levels=_EITHER, reads="scores", groupings=_ALL,
+        title="Pearson r",
+        levels=_EITHER,
+        reads="scores",
+        groupings=_ALL,
         tests=("perm-both", "williams", "bootstrap"),
     ),
     "spearman": StatisticKind(
-        title="Spearman rho", levels=_EITHER, reads="scores", groupings=_ALL,
+        title="Spearman rho",
+        levels=_EITHER,
+        reads="scores",
+        groupings=_ALL,
         tests=("bootstrap", "perm-both"),
     ),
     "kendall": StatisticKind(
-        title="Kendall tau-b", levels=_EITHER, reads="scores", groupings=_ALL,
+        title="Kendall tau-b",
+        levels=_EITHER,
+        reads="scores",
+        groupings=_ALL,
         tests=("bootstrap", "perm-both"),
     ),
     "acc-eq": StatisticKind(
-        title="acc_eq", levels=("segment",), reads="scores", groupings=("item", "none", "system"),
+        title="acc_eq",
+        levels=("segment",),
+        reads="scores",
+        groupings=("item", "none", "system"),
         tests=("pairs", "bootstrap", "perm-both"),
     ),
     "acc-eq*": StatisticKind(
-        title="acc_eq*", levels=("segment",), reads="scores", groupings=("item", "none", "system"),
+        title="acc_eq*",
+        levels=("segment",),
+        reads="scores",
+        groupings=("item", "none", "system"),
         tests=("pairs", "bootstrap", "perm-both"),
     ),
     "darr": StatisticKind(
-        title="DARR tau (2018)", levels=("segment",), reads="scores",
+        title="DARR tau (2018)",
+        levels=("segment",),
+        reads="scores",
         tests=("bootstrap", "perm-both"),
     ),
     "darr17": StatisticKind(
-        title="DARR tau (2017)", levels=("segment",), reads="scores",
+        title="DARR tau (2017)",
+        levels=("segment",),
+        reads="scores",
         tests=("bootstrap", "perm-both"),
     ),
     "tau-strict": StatisticKind(title="tau (WMT11, 12)", levels=("segment",), reads="comparisons"),
@@ -73,7 +92,10 @@ STATISTICS: Mapping[str, StatisticKind] = {
     "tau14": StatisticKind(title="tau (WMT14)", levels=("segment",), reads="comparisons"),
     "consistency": StatisticKind(title="consistency", levels=("segment",), reads="comparisons"),
     "accuracy": StatisticKind(
-        title="system accuracy", levels=("system",), reads="systems", tests=("pairs", "bootstrap"),
+        title="system accuracy",
+        levels=("system",),
+        reads="systems",
+        tests=("pairs", "bootstrap"),
         pools=True,
     ),
     "spa": StatisticKind(
@@ -82,7 +104,7 @@ STATISTICS: Mapping[str, StatisticKind] = {
     "tie-aware": StatisticKind(
         title="tie-aware rho", levels=("system",), reads="systems", tests=("bootstrap",)
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, kw_only=True)

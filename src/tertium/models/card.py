@@ -43,9 +43,10 @@ def card_text(title: str, checkpoint: Checkpoint) -> str:
         command="rank" if checkpoint.kind == "ranker" else "score",
         settings=_bullets(checkpoint.config),
         data=_bullets(checkpoint.training),
-        encoders="\n\nIt reads vectors of encoders that are not part of it:\n"
-        + "\n".join(encoders) if encoders else "",
-    )  # fmt: skip
+        encoders="\n\nIt reads vectors of encoders that are not part of it:\n" + "\n".join(encoders)
+        if encoders
+        else "",
+    )
 
 
 def write_card(folder: Path, title: str, checkpoint: Checkpoint) -> None:

@@ -14,9 +14,7 @@ from tertium.models.arrays import check_names
 Module = TypeVar("Module", bound=nn.Module)
 
 
-def load_into(
-    make: Callable[[], Module], tensors: Mapping[str, Tensor], where: object
-) -> Module:
+def load_into(make: Callable[[], Module], tensors: Mapping[str, Tensor], where: object) -> Module:
     """The network that `make` constructs, holding these tensors, ready to score.
 
     It is made without memory first, so that settings which ask for a network of any size are

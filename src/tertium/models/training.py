@@ -153,9 +153,7 @@ def _note(
         run.since_best += 1
     number = len(run.epochs) + 1
     run.epochs.append(
-        Epoch(
-            stage=run.stage, number=number, loss=loss, dev=value, seconds=seconds, best=better
-        )
+        Epoch(stage=run.stage, number=number, loss=loss, dev=value, seconds=seconds, best=better)
     )
     log.info("%s, epoch %d: loss %.4f, dev %.4f", run.stage, number, loss, value)
     return best

@@ -28,8 +28,16 @@ def show_scores(scores: Scores) -> str:
     values = scores.segments[np.isfinite(scores.segments)]
     quartiles = np.percentile(values, [0, 25, 50, 75, 100]) if values.size else [np.nan] * 5
     places = scores.decimals
-    header = ["metric", "system", "segments", "lowest", "quarter", "median", "three quarters",
-              "highest"]  # fmt: skip
+    header = [
+        "metric",
+        "system",
+        "segments",
+        "lowest",
+        "quarter",
+        "median",
+        "three quarters",
+        "highest",
+    ]
     name = scores.name or scores.metric
     row: list[Cell | str] = [name, number(scores.system, places, "best"), number(len(scores), 0)]
     row += [number(float(value), places) for value in quartiles]
@@ -39,8 +47,9 @@ def show_scores(scores: Scores) -> str:
     low, high = bounds(values)
     if not values.size or low == high:
         return fragment(table)
-    chart = ridge_chart(["segments"], [values], title=name,
-                        higher_is_better=scores.higher_is_better)  # fmt: skip
+    chart = ridge_chart(
+        ["segments"], [values], title=name, higher_is_better=scores.higher_is_better
+    )
     return fragment(table, figure(chart, f"{name}, {len(scores)} segments"))
 
 

@@ -25,12 +25,17 @@ _RUSSIAN_UNITS = "гг г м мм см дм л км га кг т мг"
 
 _ALWAYS: Mapping[str, str] = {
     "en": _LETTERS + _TITLES + "Drs Hr v vs i.e rev e.g Nos Nr",
-    "de": _LETTERS + _LETTERS.lower() + _ROMAN + _ROMAN.lower() + _TITLES
+    "de": _LETTERS
+    + _LETTERS.lower()
+    + _ROMAN
+    + _ROMAN.lower()
+    + _TITLES
     + " ".join(map(str, range(1, 100)))
     + """ Mio Mrd bzw v vs usw d.h z.B u.a etc MwSt ggf d.J D.h m.E vgl I.F z.T sogen ff u.E g.U
     g.g.A c.-à-d Buchst u.s.w sog u.ä Std evtl Zt Chr u.U o.ä Ltd b.A z.Zt spp sen SA k.o jun i.H.v
     dgl dergl Co zzt usf s.p.a Dkr bzgl BSE No Nos Art Nr pp ca Ca""",
-    "fr": _LETTERS + _LETTERS.lower()
+    "fr": _LETTERS
+    + _LETTERS.lower()
     + """A.C.N A.M art ann apr av auj lib B.P boul ca c.-à-d cf ch.-l chap contr C.P.I C.Q.F.D C.N
     C.N.S C.S dir éd e.g env al etc E.V ex fasc fém fig fr hab ibid id i.e inf LL.AA LL.AA.II
     LL.AA.RR LL.AA.SS L.D LL.EE LL.MM LL.MM.II.RR loc.cit masc MM ms N.B N.D.A N.D.L.R N.D.T n/réf
@@ -43,12 +48,13 @@ _ALWAYS: Mapping[str, str] = {
     p p.a p.ej ptas pág págs q.e.g.e q.e.s.m s s.s.s vid vol""",
     "ru": _LETTERS
     + " ".join(f"{digit}{unit}" for unit in _RUSSIAN_UNITS.split() for digit in range(10))
-    + " " + " ".join(f"{numeral}{century}" for century in ("в", "вв") for numeral in "XVILMC")
+    + " "
+    + " ".join(f"{numeral}{century}" for century in ("в", "вв") for numeral in "XVILMC")
     + """ бульв в вв г га гг гл гос д дм доп др е ед зам и инд исп Исп к кап кг кв кл км кол комн
     коп куб л лиц лл м макс мг мин мл млн млрд мм н наб нач неуд ном о обл обр общ ок ост отл п пер
     перераб пл пос пр просп проф р ред руб с сб св см соч ср ст стр т тел Тел тех тт туп тыс уд ул
     уч физ х хор ч чел шт экз э""",
-}  # fmt: skip
+}
 
 _BEFORE_NUMBER: Mapping[str, str] = {"en": "No Art pp"}
 

@@ -31,8 +31,15 @@ from tertium.text.meteor_search import (
 )
 
 __all__ = [
-    "BEAM", "PARAPHRASE", "STAGES", "Match", "MeteorAlignment", "align", "choose", "count_chunks",
-]  # fmt: skip
+    "BEAM",
+    "PARAPHRASE",
+    "STAGES",
+    "Match",
+    "MeteorAlignment",
+    "align",
+    "choose",
+    "count_chunks",
+]
 
 # Pairs of words above which a word may have so many candidates that they are not made one by one.
 # Both searches find the same; below it this one is faster.

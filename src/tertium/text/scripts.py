@@ -86,9 +86,7 @@ def scripts_of(languages: Iterable[str]) -> frozenset[str]:
     ['Han', 'Kana', 'Latin']
     """
     return frozenset(
-        script
-        for language in languages
-        for script in _OTHER_THAN_LATIN.get(language, ("Latin",))
+        script for language in languages for script in _OTHER_THAN_LATIN.get(language, ("Latin",))
     )
 
 

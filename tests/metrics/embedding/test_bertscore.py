@@ -54,10 +54,14 @@ def test_five_hundred_segments_equal_the_package(human_data: Path, idf: bool) ->
 
     segments = Collection(human_data).judgements("da/wmt17", "de-en").segments[:500]
     expected = bert_score.score(
-        [s.hypothesis for s in segments], [s.references[0] for s in segments],
-        model_type=str(locate(EncoderName("minilm")).folder), num_layers=4, idf=idf, device="cpu",
+        [s.hypothesis for s in segments],
+        [s.references[0] for s in segments],
+        model_type=str(locate(EncoderName("minilm")).folder),
+        num_layers=4,
+        idf=idf,
+        device="cpu",
         nthreads=0,
-    )  # fmt: skip
+    )
     found = BERTScore(encoder="minilm@4", idf=idf).score(segments).statistics[:, :3]
     np.testing.assert_allclose(found, np.column_stack([e.numpy() for e in expected]), atol=1e-4)
 

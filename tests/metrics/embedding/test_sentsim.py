@@ -163,14 +163,17 @@ def test_a_small_encoder_sees_not_but_no_prefix() -> None:
     # Pieces alone are blind to both, as the paper says.
     pieces = BERTScore().score(segments).segments
     assert pieces[2:].min() > pieces[:2].max()
-    assert example_scores("minilm@3", reference, [paraphrases[0], negations[0]])[0] > (
-        example_scores("minilm@3", reference, [negations[0]])[0]
+    assert (
+        example_scores("minilm@3", reference, [paraphrases[0], negations[0]])[0]
+        > (example_scores("minilm@3", reference, [negations[0]])[0])
     )
 
 
 def test_a_shuffled_translation_falls_below_the_right_one_without_a_reference() -> None:
     source = "The food tastes good."
-    right, shuffled = SentSim().score(
-        [Segment("这食物味道好.", source), Segment("好道味物食这.", source)]
-    ).segments
+    right, shuffled = (
+        SentSim()
+        .score([Segment("这食物味道好.", source), Segment("好道味物食这.", source)])
+        .segments
+    )
     assert right > shuffled

@@ -50,9 +50,11 @@ def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFa
     given = {ENCODER_PREFIX + name: value for name, value in public.items()}
     weights = {
         name: value + 0.3 * torch.randn(value.shape[0], 3) @ torch.randn(3, value.shape[1])
-        if value.ndim == 2 and "layer" in name else value.clone()
-        for name, value in given.items() if value.is_floating_point()
-    }  # fmt: skip
+        if value.ndim == 2 and "layer" in name
+        else value.clone()
+        for name, value in given.items()
+        if value.is_floating_point()
+    }
     head = {f"head.{name}": value for name, value in CrossHead(16).state_dict().items()}
     folder = tmp_path_factory.mktemp("base")
     save_file(difference({**weights, **head}, given, rank=3), folder / "weights.safetensors")
@@ -73,18 +75,23 @@ def plain_score(folder: Path, hypothesis: str, reference: str) -> float:
     encoder = Path(config["encoder"].removeprefix("dir/"))
     model = AutoModel.from_pretrained(encoder).eval()
     weights = load_file(folder / "weights.safetensors")
-    changes = {k.removeprefix(ENCODER_PREFIX): v for k, v in weights.items()
-               if k.startswith(ENCODER_PREFIX)}  # fmt: skip
+    changes = {
+        k.removeprefix(ENCODER_PREFIX): v
+        for k, v in weights.items()
+        if k.startswith(ENCODER_PREFIX)
+    }
     model.load_state_dict(apply_difference(model.state_dict(), changes))
     tokenizer = AutoTokenizer.from_pretrained(encoder)
-    h, r = (tokenizer(text, add_special_tokens=False)["input_ids"]
-            for text in (hypothesis, reference))  # fmt: skip
+    h, r = (
+        tokenizer(text, add_special_tokens=False)["input_ids"] for text in (hypothesis, reference)
+    )
     start, end = tokenizer.cls_token_id, tokenizer.sep_token_id
     with torch.inference_mode():
         ids = torch.tensor([[start, *r, end, end, *h, end]])
         pooled = model(input_ids=ids).last_hidden_state[0].mean(dim=0)
-        w1, b1, w2, b2 = (weights[f"head.{n}"].float()
-                          for n in ("1.weight", "1.bias", "4.weight", "4.bias"))  # fmt: skip
+        w1, b1, w2, b2 = (
+            weights[f"head.{n}"].float() for n in ("1.weight", "1.bias", "4.weight", "4.bias")
+        )
         inner = torch.nn.functional.gelu(w1 @ pooled + b1)
         return float((w2 @ inner + b2)[0]) * config["scale"] + config["shift"]
 

@@ -86,8 +86,11 @@ def test_neighbours_threads_and_blocks_change_no_bit(
     precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metric = TertiumMulti(precision=precision)  # type: ignore[arg-type]
-    rows = [(t, s, r) for t in (GOOD, "train leaves not", "", "word " * 40)
-            for s, r in ((SOURCE, REFERENCE), (SOURCE, None), (None, REFERENCE))]  # fmt: skip
+    rows = [
+        (t, s, r)
+        for t in (GOOD, "train leaves not", "", "word " * 40)
+        for s, r in ((SOURCE, REFERENCE), (SOURCE, None), (None, REFERENCE))
+    ]
     alone = []
     for row in rows:
         memory.forget()
@@ -177,8 +180,9 @@ def test_it_explains_with_what_it_read(metric: TertiumMulti) -> None:
     source = found.comparisons[0]
     partner = {
         source.hypothesis_pieces[k.hypothesis]: source.other_pieces[k.other]
-        for k in source.links if k.direction == "precision"
-    }  # fmt: skip
+        for k in source.links
+        if k.direction == "precision"
+    }
     assert partner["▁Hamburg"] == "▁Hamburg"
     assert partner["▁train"] == "▁Zug"
 

@@ -169,8 +169,10 @@ def test_damaged_weights_are_refused_also_where_assertions_are_off(tmp_path: Pat
     )
     found = subprocess.run(
         [sys.executable, "-O", "-c", program, str(tmp_path)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert "is damaged" in found.stdout
 
 

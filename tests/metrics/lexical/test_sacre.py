@@ -49,10 +49,14 @@ def streams(segments: list[Segment]) -> list[list[str]]:
 def test_bleu_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: BLEU) -> None:
     def peer(effective: bool) -> SacreBLEU:
         return SacreBLEU(
-            lowercase=metric.lowercase, tokenize=metric.tokenize, force=True,
-            smooth_method=metric.smooth_method, smooth_value=metric.smooth_value,
-            max_ngram_order=metric.max_ngram_order, effective_order=effective,
-        )  # fmt: skip
+            lowercase=metric.lowercase,
+            tokenize=metric.tokenize,
+            force=True,
+            smooth_method=metric.smooth_method,
+            smooth_value=metric.smooth_value,
+            max_ngram_order=metric.max_ngram_order,
+            effective_order=effective,
+        )
 
     scores = metric.score(segments)
     corpus = peer(bool(metric.effective_order))
@@ -79,10 +83,13 @@ def test_bleu_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: BLEU
 )
 def test_chrf_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: ChrF) -> None:
     peer = SacreChrF(
-        char_order=metric.char_order, word_order=metric.word_order, beta=metric.beta,
-        lowercase=metric.lowercase, whitespace=metric.whitespace,
+        char_order=metric.char_order,
+        word_order=metric.word_order,
+        beta=metric.beta,
+        lowercase=metric.lowercase,
+        whitespace=metric.whitespace,
         eps_smoothing=metric.eps_smoothing,
-    )  # fmt: skip
+    )
     scores = metric.score(segments)
     hypotheses = [s.hypothesis for s in segments]
     assert scores.system == peer.corpus_score(hypotheses, streams(segments)).score
@@ -118,10 +125,17 @@ def test_the_statistics_are_named_and_public() -> None:
     scores = BLEU().score([Segment("the cat sat", None, ("the cat sat down",))])
     row = dict(zip(scores.columns, scores.statistics[0].tolist(), strict=True))
     assert row == {
-        "hypothesis_length": 3, "reference_length": 4,
-        "matches_1": 3, "matches_2": 2, "matches_3": 1, "matches_4": 0,
-        "totals_1": 3, "totals_2": 2, "totals_3": 1, "totals_4": 0,
-    }  # fmt: skip
+        "hypothesis_length": 3,
+        "reference_length": 4,
+        "matches_1": 3,
+        "matches_2": 2,
+        "matches_3": 1,
+        "matches_4": 0,
+        "totals_1": 3,
+        "totals_2": 2,
+        "totals_3": 1,
+        "totals_4": 0,
+    }
 
 
 def test_bleu_explains_itself_as_sacrebleu_does() -> None:

@@ -21,10 +21,7 @@ words = st.lists(
 )
 texts = words.map(" ".join) | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 options = st.fixed_dictionaries(
-    {
-        name: st.booleans()
-        for name in ("normalized", "no_punct", "asian_support", "case_sensitive")
-    }
+    {name: st.booleans() for name in ("normalized", "no_punct", "asian_support", "case_sensitive")}
 )
 
 
@@ -38,9 +35,7 @@ def corpora(draw: st.DrawFn) -> list[Segment]:
 
 @settings(max_examples=200, deadline=None)
 @given(corpora(), options)
-def test_ter_is_sacrebleu_to_the_last_bit(
-    segments: list[Segment], chosen: dict[str, bool]
-) -> None:
+def test_ter_is_sacrebleu_to_the_last_bit(segments: list[Segment], chosen: dict[str, bool]) -> None:
     peer = SacreTER(**chosen)
     scores = TER(**chosen).score(segments)
     streams = [list(column) for column in zip(*(s.references for s in segments), strict=True)]

@@ -225,8 +225,9 @@ def test_patience_ends_training() -> None:
         rows=rows, left=np.array([0]), right=np.array([0]), verdicts=np.ones(1, np.float32)
     )
     options = PairwiseOptions(epochs=50, patience=3)
-    learned = train_network(learnable(1, 60), constant, hidden=1, costs=("logistic",),
-                            options=options)  # fmt: skip
+    learned = train_network(
+        learnable(1, 60), constant, hidden=1, costs=("logistic",), options=options
+    )
     assert learned.history == (-1.0,) * 4  # one better than nothing, three that are not better
 
 

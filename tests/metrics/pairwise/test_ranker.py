@@ -45,9 +45,13 @@ def preferences(count: int, seed: int) -> list[Preference]:
 @pytest.fixture(scope="module")
 def small() -> Pairwise:
     return Pairwise.train(
-        preferences(80, 1), dev=preferences(30, 2), options=QUICK,
-        vectors=("toy", "toy~5"), features=("bleucomp", "chrf", "nist"), scaling="minmax",
-    )  # fmt: skip
+        preferences(80, 1),
+        dev=preferences(30, 2),
+        options=QUICK,
+        vectors=("toy", "toy~5"),
+        features=("bleucomp", "chrf", "nist"),
+        scaling="minmax",
+    )
 
 
 def accuracy(ranker: Pairwise, held_out: list[Preference]) -> float:
@@ -74,9 +78,13 @@ def test_a_saved_ranker_says_the_same(small: Pairwise, tmp_path: Path) -> None:
 
 def test_training_is_deterministic(small: Pairwise) -> None:
     again = Pairwise.train(
-        preferences(80, 1), dev=preferences(30, 2), options=QUICK,
-        vectors=small.vectors, features=small.features, scaling="minmax",
-    )  # fmt: skip
+        preferences(80, 1),
+        dev=preferences(30, 2),
+        options=QUICK,
+        vectors=small.vectors,
+        features=small.features,
+        scaling="minmax",
+    )
     assert again == small
 
 
@@ -91,10 +99,7 @@ def test_raw_is_one_order_and_prefer_is_the_mean_of_both(small: Pairwise) -> Non
 def test_several_references_are_averaged(small: Pairwise) -> None:
     two = ("the cat sat on a mat", "two dogs barked at it")
     a, b = Segment("the cat sat on it", None, two), Segment("dogs barked at a mat", None, two)
-    parts = [
-        small.prefer([x], [y])[0]
-        for x, y in zip(single([a])[0], single([b])[0], strict=True)
-    ]
+    parts = [small.prefer([x], [y])[0] for x, y in zip(single([a])[0], single([b])[0], strict=True)]
     assert small.prefer([a], [b])[0] == pytest.approx(np.mean(parts), abs=1e-6)
 
 
@@ -105,17 +110,24 @@ def test_ties_are_left_out_of_training(small: Pairwise) -> None:
     with pytest.raises(DataError, match="nothing is left to train on"):
         Pairwise.train(tied, dev=tied, vectors=("toy",), features=())
     mixed = Pairwise.train(
-        [*preferences(80, 1), *tied], dev=preferences(30, 2), options=QUICK,
-        vectors=small.vectors, features=small.features, scaling="minmax",
-    )  # fmt: skip
+        [*preferences(80, 1), *tied],
+        dev=preferences(30, 2),
+        options=QUICK,
+        vectors=small.vectors,
+        features=small.features,
+        scaling="minmax",
+    )
     assert mixed.trained.digest == small.trained.digest
 
 
 def test_the_source_is_read_where_a_vector_says_so() -> None:
     ranker = Pairwise.train(
-        preferences(20, 1), dev=preferences(10, 2), options=QUICK,
-        vectors=("source/toy",), features=("source/toy", "chrf"),
-    )  # fmt: skip
+        preferences(20, 1),
+        dev=preferences(10, 2),
+        options=QUICK,
+        vectors=("source/toy",),
+        features=("source/toy", "chrf"),
+    )
     assert ranker.needs == {"references", "source"}
     pair = preferences(1, 3)[0]
     chance = ranker.prefer([pair.left], [pair.right])[0]
@@ -128,9 +140,14 @@ def test_the_source_is_read_where_a_vector_says_so() -> None:
 def test_every_cost_and_the_flat_network_train(small: Pairwise) -> None:
     for cost, hidden in (("kendall", 2), ("logistic+kendall", 4), ("logistic", 0)):
         ranker = Pairwise.train(
-            preferences(40, 1), dev=preferences(20, 2), options=QUICK,
-            vectors=("toy",), features=("chrf",), cost=cost, hidden=hidden,
-        )  # fmt: skip
+            preferences(40, 1),
+            dev=preferences(20, 2),
+            options=QUICK,
+            vectors=("toy",),
+            features=("chrf",),
+            cost=cost,
+            hidden=hidden,
+        )
         assert accuracy(ranker, preferences(20, 3)) > 0.9
 
 

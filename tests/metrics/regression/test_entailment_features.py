@@ -417,8 +417,12 @@ def test_groups_have_the_published_sizes() -> None:
     # Pado et al. 2009, figure 2
     sizes = {group: len(features) for group, features in GROUPS.items()}
     assert sizes == {
-        "alignment": 8, "compatibility": 34, "insertions": 20, "reference": 16, "structure": 28,
-    }  # fmt: skip
+        "alignment": 8,
+        "compatibility": 34,
+        "insertions": 20,
+        "reference": 16,
+        "structure": 28,
+    }
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -124,10 +124,18 @@ def test_the_best_of_several_references_counts(rter: RTER) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "Yes", "The old man sold the car . " * 80, "Это русский текст.", "😀 🎉", "<b>He</b> &",
-        "\"He said 'no (", "1,000 ½ $5 10-15 ٣٤ 0x1F 99%", "a\0b", "the " * 500,
+        "",
+        "Yes",
+        "The old man sold the car . " * 80,
+        "Это русский текст.",
+        "😀 🎉",
+        "<b>He</b> &",
+        "\"He said 'no (",
+        "1,000 ½ $5 10-15 ٣٤ 0x1F 99%",
+        "a\0b",
+        "the " * 500,
     ],
-)  # fmt: skip
+)
 def test_faults_have_finite_features(rter: RTER, text: str) -> None:
     for segment in (Segment(text, None, (PIRATES,)), Segment(PIRATES, None, (text,))):
         assert np.isfinite(rter.features([segment])).all()
@@ -184,8 +192,11 @@ def test_training_learns_and_is_remembered(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "mine" / "config.json").read_text())
     assert list(config["training"].pop("coefficients")) == list(metric.coefficients)
     assert config["training"] == {
-        "judgements": 60, "dev": 0, "strength": metric.trained.linear.strength, "data": "made up",
-    }  # fmt: skip
+        "judgements": 60,
+        "dev": 0,
+        "strength": metric.trained.linear.strength,
+        "data": "made up",
+    }
     assert load_metric(str(tmp_path / "mine")) == saved
 
 

@@ -13,9 +13,17 @@ from typing import Any
 from tertium.compat.sacrebleu.metrics import BLEU, CHRF, TER, Score, Streams
 
 __all__ = [
-    "BLEU", "CHRF", "TER", "Score", "corpus_bleu", "corpus_chrf", "corpus_ter", "sentence_bleu",
-    "sentence_chrf", "sentence_ter",
-]  # fmt: skip
+    "BLEU",
+    "CHRF",
+    "TER",
+    "Score",
+    "corpus_bleu",
+    "corpus_chrf",
+    "corpus_ter",
+    "sentence_bleu",
+    "sentence_chrf",
+    "sentence_ter",
+]
 
 
 def corpus_bleu(
@@ -33,8 +41,9 @@ def corpus_bleu(
     >>> print(corpus_bleu(["the cat sat on the mat"], [["the cat sat on a mat"]]))
     BLEU = 53.73 83.3/60.0/50.0/33.3 (BP = 1.000 ratio = 1.000 hyp_len = 6 ref_len = 6)
     """
-    scorer = BLEU(lowercase, force, tokenize, smooth_method, smooth_value,
-                  effective_order=use_effective_order)  # fmt: skip
+    scorer = BLEU(
+        lowercase, force, tokenize, smooth_method, smooth_value, effective_order=use_effective_order
+    )
     return scorer.corpus_score(hypotheses, references)
 
 
@@ -48,8 +57,9 @@ def sentence_bleu(
     use_effective_order: bool = True,
 ) -> Score:
     """BLEU of one sentence, by default with effective order."""
-    scorer = BLEU(lowercase, False, tokenize, smooth_method, smooth_value,
-                  effective_order=use_effective_order)  # fmt: skip
+    scorer = BLEU(
+        lowercase, False, tokenize, smooth_method, smooth_value, effective_order=use_effective_order
+    )
     return scorer.sentence_score(hypothesis, references)
 
 
@@ -63,8 +73,9 @@ def corpus_chrf(
     eps_smoothing: bool = False,
 ) -> Score:
     """chrF of a corpus."""
-    scorer = CHRF(char_order, word_order, beta, whitespace=not remove_whitespace,
-                  eps_smoothing=eps_smoothing)  # fmt: skip
+    scorer = CHRF(
+        char_order, word_order, beta, whitespace=not remove_whitespace, eps_smoothing=eps_smoothing
+    )
     return scorer.corpus_score(hypotheses, references)
 
 
@@ -78,8 +89,9 @@ def sentence_chrf(
     eps_smoothing: bool = False,
 ) -> Score:
     """chrF of one sentence."""
-    scorer = CHRF(char_order, word_order, beta, whitespace=not remove_whitespace,
-                  eps_smoothing=eps_smoothing)  # fmt: skip
+    scorer = CHRF(
+        char_order, word_order, beta, whitespace=not remove_whitespace, eps_smoothing=eps_smoothing
+    )
     return scorer.sentence_score(hypothesis, references)
 
 

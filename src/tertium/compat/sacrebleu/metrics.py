@@ -168,9 +168,13 @@ class CHRF(_Scorer):
     ) -> None:
         super().__init__(references)
         self.metric = ChrF(
-            char_order=char_order, word_order=word_order, beta=beta, lowercase=lowercase,
-            whitespace=whitespace, eps_smoothing=eps_smoothing,
-        )  # fmt: skip
+            char_order=char_order,
+            word_order=word_order,
+            beta=beta,
+            lowercase=lowercase,
+            whitespace=whitespace,
+            eps_smoothing=eps_smoothing,
+        )
 
     def _name(self) -> str:
         return f"chrF{self.metric.beta}" + "+" * self.metric.word_order
@@ -178,8 +182,10 @@ class CHRF(_Scorer):
     def _details(self, totals: FloatArray) -> dict[str, Any]:
         chosen = self.metric
         return {
-            "char_order": chosen.char_order, "word_order": chosen.word_order, "beta": chosen.beta,
-        }  # fmt: skip
+            "char_order": chosen.char_order,
+            "word_order": chosen.word_order,
+            "beta": chosen.beta,
+        }
 
 
 class TER(_Scorer):
@@ -195,9 +201,11 @@ class TER(_Scorer):
     ) -> None:
         super().__init__(references)
         self.metric = TerMetric(
-            normalized=normalized, no_punct=no_punct, asian_support=asian_support,
+            normalized=normalized,
+            no_punct=no_punct,
+            asian_support=asian_support,
             case_sensitive=case_sensitive,
-        )  # fmt: skip
+        )
 
     def _details(self, totals: FloatArray) -> dict[str, Any]:
         return {"num_edits": float(totals[0]), "ref_length": float(totals[1])}

@@ -165,8 +165,7 @@ class Metric(PeerCalls, ABC):
                 )
             if "source" in self.needs and segment.source is None:
                 raise NeedsError(
-                    f"{self.name} needs the source, and segment {number} has none: "
-                    f"{WAYS['source']}"
+                    f"{self.name} needs the source, and segment {number} has none: {WAYS['source']}"
                 )
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:

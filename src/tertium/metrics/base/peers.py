@@ -132,9 +132,7 @@ def _reference_rows(
         if not streams:
             lengths = sorted({len(stream) for stream in nested})
             raise LengthError(f"reference streams of lengths {lengths} for {n} hypotheses")
-        return [
-            tuple(r for r in row if r is not None) for row in zip(*nested, strict=True)
-        ]
+        return [tuple(r for r in row if r is not None) for row in zip(*nested, strict=True)]
     if not per_segment:
         raise LengthError(f"references for {len(nested)} segments, but {n} hypotheses")
     return [tuple(r for r in row if r is not None) for row in nested]

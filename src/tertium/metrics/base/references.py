@@ -15,9 +15,7 @@ Side = Literal["reference", "source"]
 Over = Literal["best", "mean"]  # what counts of several references
 
 
-def comparisons(
-    segments: Sequence[Segment], side: Side
-) -> tuple[IntArray, list[str], list[str]]:
+def comparisons(segments: Sequence[Segment], side: Side) -> tuple[IntArray, list[str], list[str]]:
     """Which segment each comparison belongs to, its hypothesis and the text it is compared with.
 
     >>> comparisons([Segment("a", "A", ("x", "y"))], "reference")
@@ -27,9 +25,7 @@ def comparisons(
     return owners, left, right
 
 
-def compared_columns(
-    segments: Sequence[Segment], against: str
-) -> tuple[IntArray, list[list[str]]]:
+def compared_columns(segments: Sequence[Segment], against: str) -> tuple[IntArray, list[list[str]]]:
     """The same for any number of sides: a column of hypotheses, and one of texts for each side.
 
     >>> compared_columns([Segment("a", "A", ("x", "y"))], "both")

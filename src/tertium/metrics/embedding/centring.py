@@ -19,8 +19,16 @@ from tertium.encoders.means import ALIASES, LanguageMeans
 from tertium.text.identification import identify
 
 # Languages that a short text hardly tells apart.
-RELATIVES = ({"bs", "hr", "sr", "sl"}, {"id", "ms"}, {"da", "no", "sv"}, {"cs", "sk"},
-             {"gl", "pt", "es"}, {"bg", "mk"}, {"be", "ru", "uk"}, {"hi", "mr", "ne"})  # fmt: skip
+RELATIVES = (
+    {"bs", "hr", "sr", "sl"},
+    {"id", "ms"},
+    {"da", "no", "sv"},
+    {"cs", "sk"},
+    {"gl", "pt", "es"},
+    {"bg", "mk"},
+    {"be", "ru", "uk"},
+    {"hi", "mr", "ne"},
+)
 
 
 @dataclass(frozen=True)

@@ -106,8 +106,11 @@ class EmbeddingMetric(Metric):
     @property
     def needs(self) -> frozenset[str]:
         return {
-            "auto": NOTHING, "reference": REFERENCES, "source": SOURCE, "both": REFERENCES | SOURCE
-        }[self.against]  # fmt: skip
+            "auto": NOTHING,
+            "reference": REFERENCES,
+            "source": SOURCE,
+            "both": REFERENCES | SOURCE,
+        }[self.against]
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)

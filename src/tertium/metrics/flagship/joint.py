@@ -115,9 +115,18 @@ class JointNetwork(nn.Module):
     """The whole: `read` a text's lower layers once, then `judge` rows of texts that were read."""
 
     def __init__(
-        self, *, words: int, positions: int, hidden: int, layers: int, heads: int, inner: int,
-        apart: int, compared: int, judging: int,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        words: int,
+        positions: int,
+        hidden: int,
+        layers: int,
+        heads: int,
+        inner: int,
+        apart: int,
+        compared: int,
+        judging: int,
+    ) -> None:
         super().__init__()
         self.apart = apart
         self.words = PackedWords(words, hidden)
@@ -162,8 +171,14 @@ class JointNetwork(nn.Module):
                 greedy_shares(*(seen[layer][inside(places[r])] for r in (HYPOTHESIS, role)))
                 for layer in MATCHED
             ]
-            features += [theirs, (mean - theirs).abs(), mean * theirs, comparison(own, other),
-                         *matches, mean.new_ones(1)]  # fmt: skip
+            features += [
+                theirs,
+                (mean - theirs).abs(),
+                mean * theirs,
+                comparison(own, other),
+                *matches,
+                mean.new_ones(1),
+            ]
         scores: Tensor = self.head(torch.cat(features))
         return scores
 

@@ -155,9 +155,12 @@ class RowJudge:
             if role != HYPOTHESIS:
                 both = (HYPOTHESIS, role)
                 yield compare_pieces(
-                    text, values, (names[both[0]], names[role]),
-                    (vectors[both[0]], vectors[role]), "source" if role == SOURCE else "reference",
-                )  # fmt: skip
+                    text,
+                    values,
+                    (names[both[0]], names[role]),
+                    (vectors[both[0]], vectors[role]),
+                    "source" if role == SOURCE else "reference",
+                )
 
     def _pieces(self, rows: Sequence[Row]) -> dict[RoleText, Pieces]:
         texts = list(dict.fromkeys(_texts(rows)))

@@ -182,8 +182,6 @@ def _comparison(
 ) -> TextComparison:
     """Each piece with the piece of the other text that is nearest at the middle layer."""
     rows = int(chunk.left[0]), int(chunk.right[0])
-    left, right = (
-        np.split(chunk.texts.tokens(row), layers, axis=1)[layers // 2] for row in rows
-    )
+    left, right = (np.split(chunk.texts.tokens(row), layers, axis=1)[layers // 2] for row in rows)
     pieces = chunk.texts.pieces[rows[0]], chunk.texts.pieces[rows[1]]
     return compare_pieces(reference, values, pieces, (left, right))

@@ -21,14 +21,37 @@ from tertium.arrays import FloatArray
 Key = TypeVar("Key", bound=Hashable)
 
 NAMES = (
-    "word recall", "word precision", "cased recall", "cased precision", "case agreement",
-    "capital share difference", "bigram recall", "bigram precision", "trigram recall",
-    "trigram precision", "longest run", "order", "length log ratio", "character log ratio",
-    "space share difference", "number recall", "number precision", "name recall",
-    "name precision", "gender difference", "negation difference", "repetition",
-    "punctuation recall", "punctuation precision", "content recall", "content precision",
-    "letters outside ASCII", "empty", "identical", "reference length",
-)  # fmt: skip
+    "word recall",
+    "word precision",
+    "cased recall",
+    "cased precision",
+    "case agreement",
+    "capital share difference",
+    "bigram recall",
+    "bigram precision",
+    "trigram recall",
+    "trigram precision",
+    "longest run",
+    "order",
+    "length log ratio",
+    "character log ratio",
+    "space share difference",
+    "number recall",
+    "number precision",
+    "name recall",
+    "name precision",
+    "gender difference",
+    "negation difference",
+    "repetition",
+    "punctuation recall",
+    "punctuation precision",
+    "content recall",
+    "content precision",
+    "letters outside ASCII",
+    "empty",
+    "identical",
+    "reference length",
+)
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|\w+(?:['’]\w+)?|[^\w\s]")
 _MALE = frozenset("he him his himself man boy mr".split())

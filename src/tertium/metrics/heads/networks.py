@@ -128,9 +128,7 @@ class PairNetwork(nn.Module, ABC):
 
     def read_mixed(self, texts: Sequences) -> Sequences:
         """The same from states whose layers are mixed already, (texts, tokens, d)."""
-        states: Sequences = self.encoder(
-            texts._replace(values=self.input_dropout(texts.values))
-        )
+        states: Sequences = self.encoder(texts._replace(values=self.input_dropout(texts.values)))
         return states
 
     def score(self, hypothesis: Sequences, others: Sequence[Sequences]) -> Tensor:

@@ -22,9 +22,14 @@ class DirectionalLSTM(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, w_in: Tensor, w_hidden: Tensor, bias: Tensor,
-        sizes: tuple[int, ...], reverse: bool,
-    ) -> Tensor:  # fmt: skip
+        ctx: Any,
+        x: Tensor,
+        w_in: Tensor,
+        w_hidden: Tensor,
+        bias: Tensor,
+        sizes: tuple[int, ...],
+        reverse: bool,
+    ) -> Tensor:
         size = w_hidden.shape[1]
         gates = torch.addmm(bias, x, w_in.T.contiguous())  # (total, 4h): i, f, g, o
         recurrent = w_hidden.T.contiguous()  # (h, 4h)

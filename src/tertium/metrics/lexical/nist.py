@@ -169,9 +169,7 @@ def _match(
 ) -> tuple[FloatArray, FloatArray]:
     """Information and number of the matched n-grams of each segment, both (n, orders)."""
     information, matches = np.zeros((2, rows, MAX_ORDER))
-    for n, (numbers, others) in enumerate(
-        zip(hypotheses.numbers, references.numbers, strict=True)
-    ):
+    for n, (numbers, others) in enumerate(zip(hypotheses.numbers, references.numbers, strict=True)):
         matched = clipped_matches(numbers, hypotheses.owner, others, references.owner, groups)
         owner, bits = hypotheses.owner[matched], weights[n][numbers[matched]]
         information[:, n] = np.bincount(owner, weights=bits, minlength=rows)

@@ -40,9 +40,7 @@ class SacreMetric(Metric):
 def match_statistics(sacre: Any, segments: Sequence[Segment], title: str) -> FloatArray:
     """sacrebleu's statistics of each segment, (n, k), computing each distinct segment once."""
     places: dict[tuple[str, tuple[str, ...]], int] = {}
-    inverse = [
-        places.setdefault((s.hypothesis, s.references), len(places)) for s in segments
-    ]
+    inverse = [places.setdefault((s.hypothesis, s.references), len(places)) for s in segments]
     by_references: dict[tuple[str, ...], list[str]] = {}
     for hypothesis, references in places:
         by_references.setdefault(references, []).append(hypothesis)

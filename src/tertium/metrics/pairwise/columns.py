@@ -36,8 +36,11 @@ BLEU_PARTS = (
     *(f"precision-{n}" for n in ORDERS),
     *(f"matches-{n}" for n in ORDERS),
     *(f"totals-{n}" for n in ORDERS),
-    "hypothesis-length", "reference-length", "ratio", "penalty",
-)  # fmt: skip
+    "hypothesis-length",
+    "reference-length",
+    "ratio",
+    "penalty",
+)
 NIST_ORDER = 5
 
 Compute = Callable[[Sequence[Segment]], FloatArray]

@@ -76,9 +76,7 @@ def _compare(chunk: Chunk, layers: int) -> FloatArray:
             if text not in units:
                 units[text] = _by_layer(chunk.texts.tokens(text), layers)
         rows[row, : len(COLUMNS) * layers] = [
-            value
-            for h, r in zip(units[left], units[right], strict=True)
-            for value in matches(h, r)
+            value for h, r in zip(units[left], units[right], strict=True) for value in matches(h, r)
         ]
         ratio = np.log((len(units[left][0]) + 1) / (len(units[right][0]) + 1))
         alike = cosine(chunk.texts.sentences[left], chunk.texts.sentences[right])

@@ -141,11 +141,15 @@ def _check(
     """Refuse arrays that are not those of such a network."""
     columns = len(stored.columns)
     wanted = {
-        "vectors.centre": Like("f", ("width",)), "vectors.spread": Like("f", ("width",)),
-        "features.centre": Like("f", (columns,)), "features.spread": Like("f", (columns,)),
-        "inner": Like("f", ("rows", "nodes")), "outer": Like("f", ("weights",)),
-        "information.keys": Like("u", ("n-grams",)), "information.counts": Like("u", ("n-grams",)),
-    }  # fmt: skip
+        "vectors.centre": Like("f", ("width",)),
+        "vectors.spread": Like("f", ("width",)),
+        "features.centre": Like("f", (columns,)),
+        "features.spread": Like("f", (columns,)),
+        "inner": Like("f", ("rows", "nodes")),
+        "outer": Like("f", ("weights",)),
+        "information.keys": Like("u", ("n-grams",)),
+        "information.counts": Like("u", ("n-grams",)),
+    }
     for n, name in enumerate(names):
         if name.width:
             wanted[f"projection.{n}.mean"] = Like("f", (f"dimensions {n}",))

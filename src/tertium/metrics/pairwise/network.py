@@ -227,9 +227,7 @@ def gradient_of(
     return gradient
 
 
-def _kendall_gradient(
-    weights: Weights, inputs: Inputs, verdicts: Array, hidden: int
-) -> Weights:
+def _kendall_gradient(weights: Weights, inputs: Inputs, verdicts: Array, hidden: int) -> Weights:
     """Both orders of each pair go through the network, and back."""
     other = inputs.swap()
     seen, s = forward(weights, inputs, hidden)
@@ -244,9 +242,7 @@ def _kendall_gradient(
     return Weights(here.inner + there.inner, here.outer + there.outer)
 
 
-def _backward(
-    weights: Weights, inputs: Inputs, seen: Array, slopes: Array, hidden: int
-) -> Weights:
+def _backward(weights: Weights, inputs: Inputs, seen: Array, slopes: Array, hidden: int) -> Weights:
     """The gradient, given that of the cost by each pair's logit, (..., n)."""
     outer = (slopes[..., None, :] @ seen)[..., 0, :]
     if not hidden:

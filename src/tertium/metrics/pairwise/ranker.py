@@ -94,8 +94,11 @@ class Pairwise(Trained, Ranker):
             "the other",
             options=PairwiseOptions(patience=0),
             settings={
-                "vectors": ("syntax25", "glove"), "features": ("4metrics",), "hidden": 4,
-                "cost": "logistic+kendall", "scaling": "minmax",
+                "vectors": ("syntax25", "glove"),
+                "features": ("4metrics",),
+                "hidden": 4,
+                "cost": "logistic+kendall",
+                "scaling": "minmax",
             },
         ),
         "ours": Recipe(
@@ -104,7 +107,7 @@ class Pairwise(Trained, Ranker):
                 rate=0.1, batch_size=100, epochs=6, patience=0, order="random", seed=1
             ),
         ),
-    }  # fmt: skip
+    }
     teachers: ClassVar[tuple[str, ...]] = ("comparisons",)
 
     vectors: tuple[str, ...] = ()
@@ -266,9 +269,12 @@ def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> PairwiseModel:
     information = Information.of(map(tokens, references)) if informed else Information.nothing()
     nothing: Any = None
     return PairwiseModel(
-        network=nothing, scaler=nothing, columns=blank._columns().names,
-        projections=projections, information=information,
-    )  # fmt: skip
+        network=nothing,
+        scaler=nothing,
+        columns=blank._columns().names,
+        projections=projections,
+        information=information,
+    )
 
 
 def _learn(
@@ -294,10 +300,13 @@ def _learn(
     checkpoints = []
     for seed, learned in zip(seeds, networks, strict=True):
         training = {
-            "comparisons": len(seen), "dev": len(chosen), "tau": round(learned.tau, 4),
-            "epoch": learned.epoch, "data": note,
+            "comparisons": len(seen),
+            "dev": len(chosen),
+            "tau": round(learned.tau, 4),
+            "epoch": learned.epoch,
+            "data": note,
             "options": {**dataclasses.asdict(options), "seed": seed},
-        }  # fmt: skip
+        }
         made = dataclasses.replace(model, network=learned.network)
         checkpoints.append(
             as_checkpoint(blank, made, encoders=encoders, metrics=metrics, training=training)

@@ -45,9 +45,9 @@ class PairwiseOptions(Options):
     batch_size: Annotated[int, Range(1), "comparisons of a step"] = 30
     decay: Annotated[float, Range(0), "decay of weights"] = 1e-4
     epochs: Annotated[int, Range(1), "epochs of each cost, at most"] = 10_000
-    patience: Annotated[
-        int, Range(0), "epochs without a better one before it stops (0: never)"
-    ] = 100
+    patience: Annotated[int, Range(0), "epochs without a better one before it stops (0: never)"] = (
+        100
+    )
     order: Annotated[
         Literal["given", "random"], "in which order a pair is shown, in each epoch"
     ] = "given"

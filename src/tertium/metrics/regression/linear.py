@@ -89,17 +89,25 @@ class LinearModel:
         """All numbers, for storage."""
         numbers = np.array([self.bias, self.strength, self.least])
         return {
-            "mean": self.mean, "scale": self.scale, "weights": self.weights, "numbers": numbers,
-        }  # fmt: skip
+            "mean": self.mean,
+            "scale": self.scale,
+            "weights": self.weights,
+            "numbers": numbers,
+        }
 
     @classmethod
     def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, FloatArray]) -> LinearModel:
         """The model `arrays` came from."""
         bias, strength, least = arrays["numbers"].tolist()
         return cls(
-            names=tuple(names), mean=arrays["mean"], scale=arrays["scale"],
-            weights=arrays["weights"], bias=bias, strength=strength, least=least,
-        )  # fmt: skip
+            names=tuple(names),
+            mean=arrays["mean"],
+            scale=arrays["scale"],
+            weights=arrays["weights"],
+            bias=bias,
+            strength=strength,
+            least=least,
+        )
 
     @property
     def digest(self) -> str:
@@ -131,9 +139,14 @@ def fit(
     mean, scale = _standards(features)
     weights = _solve(features, targets, [strength], prior)[0]
     return LinearModel(
-        names=tuple(names), mean=mean, scale=scale, weights=weights,
-        bias=float(targets.mean()), strength=strength, least=float(targets.min()),
-    )  # fmt: skip
+        names=tuple(names),
+        mean=mean,
+        scale=scale,
+        weights=weights,
+        bias=float(targets.mean()),
+        strength=strength,
+        least=float(targets.min()),
+    )
 
 
 def choose_strength(

@@ -224,9 +224,11 @@ class Regression(Trainable):
             strengths = (held_out_strength(features, targets, held, wanted, strengths, prior),)
         linear = fit(names, features, targets, groups, strengths, prior)
         training = {
-            "judgements": len(data), "dev": len(dev), "strength": linear.strength,
+            "judgements": len(data),
+            "dev": len(dev),
+            "strength": linear.strength,
             "data": lesson.note or lesson.data.sizes,
-        }  # fmt: skip
+        }
         return _as_checkpoint(metric, linear, information, training)
 
     @property

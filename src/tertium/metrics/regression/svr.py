@@ -159,21 +159,25 @@ class SVR(ComparingMetric):
         return Checkpoint(
             name=cls.name,
             config={
-                **asdict(settings), "encoders": list(settings.encoders), **asdict(found.best),
+                **asdict(settings),
+                "encoders": list(settings.encoders),
+                **asdict(found.best),
             },
             encoders={name: encoder.weights_hash for name, encoder in encoders.items()},
-            arrays=halve({
-                "vectors": vectors.reshape(len(vectors), -1)[solution.rows],
-                "coefficients": solution.coefficients,
-                "intercept": np.array(solution.intercept),
-            }),
+            arrays=halve(
+                {
+                    "vectors": vectors.reshape(len(vectors), -1)[solution.rows],
+                    "coefficients": solution.coefficients,
+                    "intercept": np.array(solution.intercept),
+                }
+            ),
             training={
                 "data": lesson.data.sizes,
                 "left out for": lesson.dev.sizes,
                 "options": asdict(options),
                 "search": [[asdict(s), value] for s, value in found.scores],
             },
-        )  # fmt: skip
+        )
 
 
 def _examples(

@@ -107,9 +107,15 @@ def drawing(
 ) -> Markup:
     """The SVG around some shapes, named for screen readers."""
     return element(
-        "svg", *parts, viewBox=f"0 0 {compact(width)} {compact(height)}", width=width,
-        height=height, role="img", class_="picture", aria_label=f"{title}. {description}",
-    )  # fmt: skip
+        "svg",
+        *parts,
+        viewBox=f"0 0 {compact(width)} {compact(height)}",
+        width=width,
+        height=height,
+        role="img",
+        class_="picture",
+        aria_label=f"{title}. {description}",
+    )
 
 
 def ticks(low: float, high: float, wanted: int) -> list[tuple[float, str]]:

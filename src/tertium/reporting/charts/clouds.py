@@ -19,7 +19,6 @@ BUCKETS = 8  # of lengths
 OUTERMOST = 5  # translations that are named below a picture
 
 
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Axis:
     """One of the two numbers: what it is called, and its value of each translation."""
@@ -151,9 +150,7 @@ def buckets(words: FloatArray, values: FloatArray) -> tuple[list[float], list[Fl
     return middles, [np.percentile(values[mask], [25, 50, 75]) for mask in kept]
 
 
-def _named_dots(
-    a: FloatArray, b: FloatArray, names: Sequence[str], plot: Panel
-) -> list[Markup]:
+def _named_dots(a: FloatArray, b: FloatArray, names: Sequence[str], plot: Panel) -> list[Markup]:
     dots = [
         element("circle", element("title", name), cx=plot.x(float(x)), cy=plot.y(float(y)), r=4.5)
         for x, y, name in zip(a, b, names, strict=True)
@@ -165,10 +162,16 @@ def _dots(
     a: FloatArray, b: FloatArray, rows: IntArray, plot: Panel, label: Callable[[int], str]
 ) -> list[Markup]:
     dots = [
-        element("circle", element("title", f"{label(int(row))}: {format_pair(x, y)}"),
-                cx=plot.x(float(x)), cy=plot.y(float(y)), r=3, data_row=int(row))
+        element(
+            "circle",
+            element("title", f"{label(int(row))}: {format_pair(x, y)}"),
+            cx=plot.x(float(x)),
+            cy=plot.y(float(y)),
+            r=3,
+            data_row=int(row),
+        )
         for x, y, row in zip(a, b, rows, strict=True)
-    ]  # fmt: skip
+    ]
     return [element("g", *dots, class_="dots")]
 
 

@@ -75,8 +75,15 @@ def bars_chart(points: Sequence[Point], title: str) -> Markup:
 def _heading(test: str, place: int, plot: Panel) -> Markup:
     """The name of a test set above its bars, over the whole width."""
     (short,) = short_names([test], int(plot.width / LETTER) - 2)
-    return element("text", element("title", test), short, x=6, y=10 + BAR * (place + 0.5) + 5,
-                   class_="name", font_weight=600)  # fmt: skip
+    return element(
+        "text",
+        element("title", test),
+        short,
+        x=6,
+        y=10 + BAR * (place + 0.5) + 5,
+        class_="name",
+        font_weight=600,
+    )
 
 
 def _line(points: Sequence[Point], plot: Panel, number: int) -> list[Markup]:
@@ -89,9 +96,10 @@ def _line(points: Sequence[Point], plot: Panel, number: int) -> list[Markup]:
     for p in points:
         x, y = place(p, p.mean)
         parts.append(
-            element("line", x1=x, x2=x, y1=plot.y(p.low), y2=plot.y(p.high),
-                    class_=f"seeds {colour}")
-        )  # fmt: skip
+            element(
+                "line", x1=x, x2=x, y1=plot.y(p.low), y2=plot.y(p.high), class_=f"seeds {colour}"
+            )
+        )
         shown = f"{p.test}, {p.size:,} examples: {p.mean:.4f} ({p.runs} runs)"
         parts.append(mark(x, y, number, shown))
     return parts
@@ -108,9 +116,12 @@ def mark(x: float, y: float, number: int, shown: str) -> Markup:
     # Colours repeat after eight lines: the next sign goes with them then.
     shape = shapes[(number + number // COLOURS) % len(shapes)]
     return element(
-        "path", element("title", shown), d=shape, class_=f"mark c{number % COLOURS}",
+        "path",
+        element("title", shown),
+        d=shape,
+        class_=f"mark c{number % COLOURS}",
         transform=f"translate({compact(x)} {compact(y)})",
-    )  # fmt: skip
+    )
 
 
 def line_names(
@@ -126,9 +137,15 @@ def line_names(
     for (_, n), y in zip(ordered, places, strict=True):
         parts.append(mark(plot.x.end + 10, y, n, names[n]))
         parts.append(
-            element("text", element("title", names[n]), short[n], x=plot.x.end + 20, y=y + 4,
-                    class_="name")
-        )  # fmt: skip
+            element(
+                "text",
+                element("title", names[n]),
+                short[n],
+                x=plot.x.end + 20,
+                y=y + 4,
+                class_="name",
+            )
+        )
     return parts
 
 
@@ -146,29 +163,47 @@ def space_out(places: Sequence[float], last: float) -> list[float]:
     return moved
 
 
-def _bar(
-    point: Point, name: str, place: int, plot: Panel, full: float | None
-) -> list[Markup]:
+def _bar(point: Point, name: str, place: int, plot: Panel, full: float | None) -> list[Markup]:
     top = 10 + BAR * place
     middle = top + BAR / 2
     whole = point.setting == ALL
     parts = [
-        element("text", element("title", point.setting), name, x=plot.x.start - 8, y=middle + 4,
-                class_="name", text_anchor="end")
-    ]  # fmt: skip
+        element(
+            "text",
+            element("title", point.setting),
+            name,
+            x=plot.x.start - 8,
+            y=middle + 4,
+            class_="name",
+            text_anchor="end",
+        )
+    ]
     if point.mean != point.mean:
         return [*parts, words(plot.x.end + 8, middle + 4, "–", "tick")]
     zero, end = plot.x(0.0), plot.x(point.mean)
     shown = f"{point.setting}, {point.test}: {point.mean:.4f}"
     parts.append(
-        element("rect", element("title", shown), x=min(zero, end), y=top + 3,
-                width=abs(end - zero), height=BAR - 6, class_="bar whole" if whole else "bar")
-    )  # fmt: skip
+        element(
+            "rect",
+            element("title", shown),
+            x=min(zero, end),
+            y=top + 3,
+            width=abs(end - zero),
+            height=BAR - 6,
+            class_="bar whole" if whole else "bar",
+        )
+    )
     if point.low < point.high:
         parts.append(
-            element("line", x1=plot.x(point.low), x2=plot.x(point.high), y1=middle, y2=middle,
-                    class_="interval")
-        )  # fmt: skip
+            element(
+                "line",
+                x1=plot.x(point.low),
+                x2=plot.x(point.high),
+                y1=middle,
+                y2=middle,
+                class_="interval",
+            )
+        )
     text = f"{point.mean:.3f}"
     if full is not None and full == full and not whole:
         text = f"{point.mean - full:+.3f}"

@@ -61,10 +61,14 @@ def ranking_pictures(evaluation: Evaluation, comparison: Comparison | None) -> M
         intervals = np.array([(b.low, b.high) if b else (np.nan, np.nan) for b in bounds])
         groups = comparison.clusters[metric] if comparison else [0] * len(scores)
         chart = interval_chart(
-            evaluation.systems, np.array([s.system for s in scores]), intervals, groups,
-            title=names[metric], higher_is_better=scores[0].higher_is_better,
+            evaluation.systems,
+            np.array([s.system for s in scores]),
+            intervals,
+            groups,
+            title=names[metric],
+            higher_is_better=scores[0].higher_is_better,
             decimals=scores[0].decimals,
-        )  # fmt: skip
+        )
         figures.append(figure(chart, names[metric]))
     more = " A shade is a cluster, significantly better than all below it." if comparison else ""
     lines = " Lines are 95 % bootstrap intervals." if evaluation.intervals else ""
@@ -83,9 +87,11 @@ def distribution_pictures(grid: TranslationGrid) -> Markup:
         kept = [n for n in sorted(usual) if np.isfinite(samples[n]).sum() >= FEWEST]
         if kept:
             chart = ridge_chart(
-                [grid.systems[n] for n in kept], [samples[n] for n in kept], title=column.name,
+                [grid.systems[n] for n in kept],
+                [samples[n] for n in kept],
+                title=column.name,
                 higher_is_better=column.higher_is_better,
-            )  # fmt: skip
+            )
             figures.append(figure(chart, column.name))
     said = "The dot is the median; the line below an outline spans the middle half of the segments."
     if (counts < FEWEST).any() or len(counts) > MOST_ROWS:
@@ -167,10 +173,14 @@ def _with_rows(grid: TranslationGrid, chart: Markup, caption: str, x: Axis, y: A
     if most:
         return figure(chart, f"{caption}; darkest shade: {most:,}")
     links = [
-        element("a", element("bdi", grid.label(row)), data_row=int(row),
-                href=f"#segment-{grid.item_of[row] + 1}")
+        element(
+            "a",
+            element("bdi", grid.label(row)),
+            data_row=int(row),
+            href=f"#segment-{grid.item_of[row] + 1}",
+        )
         for row in outermost(x.values, y.values)
-    ]  # fmt: skip
+    ]
     outer = element("p", "Outermost: ", join(links, "; "), class_="note outer") if links else ""
     return figure(chart, caption, outer)
 
@@ -204,10 +214,13 @@ def group(title: str, said: str, figures: Sequence[Markup], before: str = "") ->
         return Markup("")
     name = title.lower().replace(" ", "-")
     return element(
-        "section", element("h3", title, id=name),
-        element("p", said, class_="note") if said else "", before,
-        element("div", *figures, class_="figures"), aria_labelledby=name,
-    )  # fmt: skip
+        "section",
+        element("h3", title, id=name),
+        element("p", said, class_="note") if said else "",
+        before,
+        element("div", *figures, class_="figures"),
+        aria_labelledby=name,
+    )
 
 
 def _r(a: Column, b: Column) -> float:

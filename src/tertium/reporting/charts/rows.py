@@ -46,9 +46,15 @@ def interval_chart(
         shown = f"{names[n]}: {values[n]:.{decimals}f}"
         if values[n] == values[n]:
             parts.append(
-                element("circle", element("title", shown), cx=plot.x(float(values[n])), cy=y,
-                        r=4.5, class_="dot")
-            )  # fmt: skip
+                element(
+                    "circle",
+                    element("title", shown),
+                    cx=plot.x(float(values[n])),
+                    cy=y,
+                    r=4.5,
+                    class_="dot",
+                )
+            )
     said = "; ".join(
         _in_words(names[n], values[n], intervals[n], decimals, groups[n]) for n in order
     )
@@ -125,8 +131,15 @@ def _direction(higher_is_better: bool) -> str:
 
 
 def _name(name: str, short: str, y: float, plot: Panel) -> Markup:
-    text = element("text", element("title", name), short, x=plot.x.start - 10,
-                   y=y + 4, class_="name", text_anchor="end")  # fmt: skip
+    text = element(
+        "text",
+        element("title", name),
+        short,
+        x=plot.x.start - 10,
+        y=y + 4,
+        class_="name",
+        text_anchor="end",
+    )
     return text
 
 

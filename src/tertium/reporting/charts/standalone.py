@@ -46,8 +46,20 @@ def _document(width: float, height: float, parts: Sequence[Markup]) -> str:
     paper = element("rect", width=width, height=height, fill="var(--paper)")
     style = element("style", Markup(_style()))
     box = f"0 0 {compact(width)} {compact(height)}"
-    return element("svg", style, paper, *parts, xmlns=NAMESPACE, viewBox=box, width=width,
-                   height=height, class_="tertium picture") + "\n"  # fmt: skip
+    return (
+        element(
+            "svg",
+            style,
+            paper,
+            *parts,
+            xmlns=NAMESPACE,
+            viewBox=box,
+            width=width,
+            height=height,
+            class_="tertium picture",
+        )
+        + "\n"
+    )
 
 
 @cache
@@ -60,9 +72,10 @@ def _style() -> str:
     light = {name: plain for name, _, _, plain in _VARIABLE.findall(rules) if plain}
     dark = {name: dark for name, _, dark, plain in _VARIABLE.findall(rules) if not plain}
     of_pictures = [
-        line for line in rules.splitlines()
+        line
+        for line in rules.splitlines()
         if line.startswith(".picture") and "height: auto" not in line
-    ]  # fmt: skip
+    ]
     return "\n".join(
         [
             f".tertium {{ {_declare(light)} }}",

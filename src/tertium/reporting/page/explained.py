@@ -46,10 +46,12 @@ def _comparison(part: TextComparison) -> Markup:
     """A translation beside one text: its values, and what was aligned with what."""
     figures = ", ".join(f"{name} {value:.4f}" for name, value in part.values.items())
     heading = element(
-        "p", element("b", f"Against the {part.side}: "),
-        element("bdi", part.text), element("span", f" ({figures})", class_="muted"),
+        "p",
+        element("b", f"Against the {part.side}: "),
+        element("bdi", part.text),
+        element("span", f" ({figures})", class_="muted"),
         dir="auto",
-    )  # fmt: skip
+    )
     if not part.links:
         return element("div", heading, class_="explained")
     return element("div", heading, _plan(part) if part.is_plan else _heat(part), class_="explained")
@@ -99,16 +101,21 @@ def heat_map(
     lines = []
     for i, name in enumerate(rows[:LONGEST]):
         cells = [
-            _shade(float(values[i, j]), (i, j) in framed,
-                   None if beside is None else f"{beside[0]} {beside[1][i, j]:.2f}")
+            _shade(
+                float(values[i, j]),
+                (i, j) in framed,
+                None if beside is None else f"{beside[0]} {beside[1][i, j]:.2f}",
+            )
             for j in range(min(len(columns), LONGEST))
-        ]  # fmt: skip
+        ]
         lines.append(element("tr", element("th", element("bdi", name), scope="row"), *cells))
     table = element(
-        "table", element("caption", caption + note),
-        element("thead", element("tr", element("td"), *head)), element("tbody", *lines),
+        "table",
+        element("caption", caption + note),
+        element("thead", element("tr", element("td"), *head)),
+        element("tbody", *lines),
         class_="heat",
-    )  # fmt: skip
+    )
     return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=caption)
 
 
@@ -123,16 +130,25 @@ def _shade(value: float, framed: bool, more: str | None) -> Markup:
 
 def _reasons(explained: Explanation, reasons: Reasons) -> Markup:
     """A score taken apart: verdicts, what was found, and what each group and feature added."""
-    parts = [element("p", element("b", f"{explained.metric}: {explained.score:+.3f}"),
-                     f", of {reasons.perfect:+.3f} for the reference itself")]  # fmt: skip
+    parts = [
+        element(
+            "p",
+            element("b", f"{explained.metric}: {explained.score:+.3f}"),
+            f", of {reasons.perfect:+.3f} for the reference itself",
+        )
+    ]
     for direction, holds in reasons.follows.items():
-        what = ("the hypothesis follows from the reference" if direction == "forward"
-                else "the reference follows from the hypothesis")  # fmt: skip
+        what = (
+            "the hypothesis follows from the reference"
+            if direction == "forward"
+            else "the reference follows from the hypothesis"
+        )
         sign = element("b", "yes" if holds else "no", class_="good" if holds else "bad")
         parts.append(element("p", f"{what}: ", sign))
     for title, sentences, style in (
-        ("Faults", reasons.faults, "bad"), ("Merits", reasons.merits, "good")
-    ):  # fmt: skip
+        ("Faults", reasons.faults, "bad"),
+        ("Merits", reasons.merits, "good"),
+    ):
         if sentences:
             parts.append(element("p", element("b", title, class_=style)))
             parts.append(element("ul", *(element("li", sentence) for sentence in sentences)))
@@ -153,10 +169,13 @@ def _groups(reasons: Reasons) -> Markup:
         share = abs(value) / most
         bar = element("span", class_="gain" if value >= 0 else "cost", style=f"--v:{share:.3f}")
         rows.append(
-            element("tr", element("th", name, scope="row"),
-                    element("td", f"{value:+.3f}", class_="number"),
-                    element("td", bar, class_="bars"))
-        )  # fmt: skip
+            element(
+                "tr",
+                element("th", name, scope="row"),
+                element("td", f"{value:+.3f}", class_="number"),
+                element("td", bar, class_="bars"),
+            )
+        )
     head = element("tr", *(element("th", name, scope="col") for name in ("group", "adds", "")))
     caption = element("caption", "What each group of features adds to the reference's own score")
     return element("table", caption, element("thead", head), element("tbody", *rows))

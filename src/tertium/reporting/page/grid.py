@@ -161,10 +161,14 @@ def grid_of_evaluation(evaluation: Evaluation) -> TranslationGrid:
     references = testset.references or [()] * size
     documents = testset.documents or [""] * size
     items = tuple(
-        Item(label=str(n + 1), document=documents[n], source=sources[n],
-             references=tuple(references[n]))
+        Item(
+            label=str(n + 1),
+            document=documents[n],
+            source=sources[n],
+            references=tuple(references[n]),
+        )
         for n in range(size)
-    )  # fmt: skip
+    )
     texts = tuple(testset.systems[s][n] for n in range(size) for s in systems)
     grid = TranslationGrid(
         systems=systems,
@@ -217,8 +221,14 @@ def grid_of_judged(
                 continue
             known = [found.get((judged.systems[s], label)) for s, _, _ in rows]
             some = next((segment for segment in known if segment is not None), Segment(""))
-            items.append(Item(label=label, document=judged.name, source=some.source or "",
-                              references=some.references))  # fmt: skip
+            items.append(
+                Item(
+                    label=label,
+                    document=judged.name,
+                    source=some.source or "",
+                    references=some.references,
+                )
+            )
             for (s, human, scores), segment in zip(rows, known, strict=True):
                 text = segment.hypothesis if segment is not None else ""
                 number = systems.index(judged.systems[s])
@@ -279,9 +289,7 @@ def row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:
     """What a reader should know of single translations, by kind; only kinds that occur."""
     items = [grid.items[i] for i in grid.item_of]
     pairs = list(zip(grid.texts, items, strict=True))
-    counts = np.array(
-        [_mean_words(item.references) for item in grid.items]
-    )
+    counts = np.array([_mean_words(item.references) for item in grid.items])
     expected = counts[grid.item_of] if len(grid) else np.zeros(0)
     apart = np.abs(grid.lengths - expected) > MARGIN
     filled = np.array([bool(text.strip()) for text in grid.texts], dtype=bool)

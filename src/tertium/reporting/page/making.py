@@ -68,9 +68,14 @@ def report(
         evaluation = ranking.beside(evaluation)
     results = with_tests(evaluation, test=test, resamples=resamples, seed=seed, alpha=alpha)
     return report_results(
-        results, loaded, ranker=ranking.ranker if ranking else None, human=human, curves=drawn,
-        explain=explain, title=title,
-    )  # fmt: skip
+        results,
+        loaded,
+        ranker=ranking.ranker if ranking else None,
+        human=human,
+        curves=drawn,
+        explain=explain,
+        title=title,
+    )
 
 
 def report_results(
@@ -101,10 +106,14 @@ def report_agreement(agreement: AgreementStudy) -> Report:
     """A page about metrics and people."""
     about = [About(spec=m, name=m, higher_is_better=False) for m in agreement.lower_better]
     about += [
-        About(spec=metric.spec, name=metric.label, higher_is_better=metric.higher_is_better,
-              decimals=metric.decimals)
+        About(
+            spec=metric.spec,
+            name=metric.label,
+            higher_is_better=metric.higher_is_better,
+            decimals=metric.decimals,
+        )
         for metric in agreement.metrics
-    ]  # fmt: skip
+    ]
     texts = {name: people.texts() for name, people in agreement.people.items()}
     scored = [list(own.values()) for own in texts.values() if own]
     signatures = dict.fromkeys(m.signature(own) for m in agreement.metrics for own in scored)

@@ -58,12 +58,15 @@ def system_scores(evaluation: Evaluation, comparison: Comparison | None) -> Mark
         name = shown_name(system, short[place])
         rows.append(element("tr", element("th", name, base, scope="row"), *cells))
     table = element(
-        "table", element("caption", "Scores of systems"),
-        element("thead", element("tr", *head)), element("tbody", *rows),
+        "table",
+        element("caption", "Scores of systems"),
+        element("thead", element("tr", *head)),
+        element("tbody", *rows),
         class_="sortable scores",
-    )  # fmt: skip
-    frame = element("div", table, class_="scroll", tabindex=0, role="region",
-                    aria_label="Scores of systems")  # fmt: skip
+    )
+    frame = element(
+        "div", table, class_="scroll", tabindex=0, role="region", aria_label="Scores of systems"
+    )
     return join([frame, element("p", *_legend(evaluation, comparison), class_="note")])
 
 
@@ -87,8 +90,9 @@ def _score(
         parts.append(_track(scores.system, bounds, every))
         low, high = (f"{v:.{scores.decimals}f}" for v in (bounds.low, bounds.high))
         parts.append(element("span", f" {low} to {high}", class_="muted range"))
-    return element("td", *parts, class_="number best" if best else "number",
-                   data_value=repr(scores.system))  # fmt: skip
+    return element(
+        "td", *parts, class_="number best" if best else "number", data_value=repr(scores.system)
+    )
 
 
 def _track(value: float, own: Interval, every: Sequence[Interval]) -> Markup:
@@ -99,15 +103,24 @@ def _track(value: float, own: Interval, every: Sequence[Interval]) -> Markup:
         element("line", x1=3, x2=TRACK - 3, y1=6, y2=6, class_="rail"),
         element("line", x1=x(own.low), x2=x(own.high), y1=6, y2=6, class_="interval"),
         element("circle", cx=x(value), cy=6, r=4, class_="dot"),
-        width=TRACK, height=12, viewBox=f"0 0 {TRACK} 12", class_="track", aria_hidden="true",
-    )  # fmt: skip
+        width=TRACK,
+        height=12,
+        viewBox=f"0 0 {TRACK} 12",
+        class_="track",
+        aria_hidden="true",
+    )
 
 
 def _standing(comparison: Comparison, place: int, system: str, metric: str) -> list[Markup]:
     """The mark of a significant difference from the baseline, and the cluster."""
     cluster = comparison.clusters[metric][place]
-    badge = element("span", element("span", " cluster ", class_="hidden"), str(cluster),
-                    class_=f"cluster k{min(cluster, 4)}", title=f"cluster {cluster}")  # fmt: skip
+    badge = element(
+        "span",
+        element("span", " cluster ", class_="hidden"),
+        str(cluster),
+        class_=f"cluster k{min(cluster, 4)}",
+        title=f"cluster {cluster}",
+    )
     if not place:
         return [element("span", class_="mark"), badge]
     p = comparison.p_value(metric, system)
@@ -130,12 +143,13 @@ def _legend(evaluation: Evaluation, comparison: Comparison | None) -> list[Marku
     if comparison is not None:
         how = "bootstrap samples" if comparison.test == "bootstrap" else "randomisation trials"
         parts += [
-            "▲ ▼: significantly better or worse than ", element("bdi", comparison.baseline),
+            "▲ ▼: significantly better or worse than ",
+            element("bdi", comparison.baseline),
             " (paired, "
             f"p < {comparison.alpha:g}, {comparison.resamples:,} {how}, seed {comparison.seed}). "
             "Numbers in boxes are clusters: each system of one is significantly better than every "
             "system of the next. ",
-        ]  # fmt: skip
+        ]
     return parts
 
 
@@ -163,8 +177,10 @@ def findings(evaluation: Evaluation, comparison: Comparison | None) -> list[Mark
 def _how_sure(alone: int, won: int) -> str:
     if alone == won:
         return ", significantly ahead of all others"
-    return f", significantly ahead of all others under {alone} of them" if alone else (
-        ", but not significantly ahead of all others"
+    return (
+        f", significantly ahead of all others under {alone} of them"
+        if alone
+        else (", but not significantly ahead of all others")
     )
 
 
@@ -223,10 +239,12 @@ def _warnings(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
     if not counts:
         return element("p", "No warnings: no empty or copied output, nothing cut.", class_="note")
     rows: list[list[Cell | str]] = [
-        [system, *(Cell(str(row[place]) if row[place] else "–", row[place])
-                   for row in counts.values())]
+        [
+            system,
+            *(Cell(str(row[place]) if row[place] else "–", row[place]) for row in counts.values()),
+        ]
         for place, system in enumerate(grid.systems)
-    ]  # fmt: skip
+    ]
     title = "Warnings: how many translations"
     return html_table(Table(["system", *counts], rows, title=title))
 
@@ -236,12 +254,22 @@ def signature_list(signatures: Sequence[str]) -> Markup:
     if not signatures:
         return Markup("")
     lines = [
-        element("li", element("code", text),
-                element("button", "Copy", type="button", class_="copy", data_copy=text,
-                        aria_label=f"Copy the signature of {text.partition('|')[0]}"))
+        element(
+            "li",
+            element("code", text),
+            element(
+                "button",
+                "Copy",
+                type="button",
+                class_="copy",
+                data_copy=text,
+                aria_label=f"Copy the signature of {text.partition('|')[0]}",
+            ),
+        )
         for text in signatures
-    ]  # fmt: skip
-    everything = element("button", "Copy all", type="button", class_="copy",
-                         data_copy="\n".join(signatures))  # fmt: skip
+    ]
+    everything = element(
+        "button", "Copy all", type="button", class_="copy", data_copy="\n".join(signatures)
+    )
     parts = [element("h3", "Signatures"), element("ul", *lines, class_="signatures")]
     return join([*parts, everything] if len(lines) > 1 else parts)

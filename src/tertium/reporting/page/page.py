@@ -94,8 +94,7 @@ class Report:
         if self.agreement:
             tables = join(html_table(table, sortable=True) for table in self.agreement)
             found.append(("agreement", "Agreement with people", tables))
-        drawn = pictures(self.grid, self.evaluation, self.comparison, self.curves,
-                         self.judged)  # fmt: skip
+        drawn = pictures(self.grid, self.evaluation, self.comparison, self.curves, self.judged)
         if drawn:
             found.append(("pictures", "Pictures", drawn))
         return found
@@ -110,9 +109,11 @@ class Report:
         grid = self.grid
         documents = len({item.document for item in grid.items if item.document})
         counts = [
-            (len(grid.systems), "system"), (len(grid.items), "segment"),
-            (documents, "set" if self.judged else "document"), (len(grid.columns), "metric"),
-        ]  # fmt: skip
+            (len(grid.systems), "system"),
+            (len(grid.items), "segment"),
+            (documents, "set" if self.judged else "document"),
+            (len(grid.columns), "metric"),
+        ]
         said = [f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counts if n]
         judged = 0 if grid.human is None else int((grid.human == grid.human).sum())
         said += [f"{judged:,} human scores"] if judged else []

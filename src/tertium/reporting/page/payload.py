@@ -69,9 +69,10 @@ def _column(column: Column) -> dict[str, Any]:
         "spec": column.spec,
         "up": column.higher_is_better,
         "decimals": column.decimals,
-        "values": whole(np.where(np.isfinite(column.values), column.values, np.nan),
-                        column.decimals),
-    }  # fmt: skip
+        "values": whole(
+            np.where(np.isfinite(column.values), column.values, np.nan), column.decimals
+        ),
+    }
 
 
 def _human(values: FloatArray) -> dict[str, Any]:

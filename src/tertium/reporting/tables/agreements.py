@@ -22,9 +22,12 @@ TESTS = {
 
 
 def agreement_table(
-    results: Results, tasks: Sequence[TaskResult], decimals: int | None = None, *,
+    results: Results,
+    tasks: Sequence[TaskResult],
+    decimals: int | None = None,
+    *,
     intervals: bool = False,
-) -> Table:  # fmt: skip
+) -> Table:
     """One row for each metric, best average first; one column for each task of one statistic.
 
     With more than one task there are an average and an average rank; the footer counts what
@@ -209,9 +212,7 @@ def _undefined_note(result: TaskResult) -> str:
     return f"{result.task.label}: of {result.agreement.groups} groups undefined: {shown}"
 
 
-def left_out_lines(
-    results: Results, judgements: Mapping[str, Mapping[str, int]]
-) -> list[str]:
+def left_out_lines(results: Results, judgements: Mapping[str, Mapping[str, int]]) -> list[str]:
     """One line for each thing that was read and not used: judgements, then scores of metrics."""
     lines = [
         f"{name}: left out: {reason}: {count:,}"

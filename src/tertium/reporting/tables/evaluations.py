@@ -139,9 +139,7 @@ def _label(evaluation: Evaluation, metric: str) -> str:
     return first[metric].name if titles.count(first[metric].name) == 1 else metric
 
 
-def _score_cell(
-    evaluation: Evaluation, system: str, metric: str, decimals: int | None
-) -> Cell:
+def _score_cell(evaluation: Evaluation, system: str, metric: str, decimals: int | None) -> Cell:
     scores = evaluation.scores[system][metric]
     places = _decimals(scores, decimals)
     best = scores.system == _best(evaluation.of_metric(metric)) and len(evaluation.systems) > 1

@@ -18,10 +18,15 @@ def link_table(comparison: TextComparison, top: int) -> Table:
         key=lambda link: -link.weight * link.similarity if plan else link.similarity,
     )
     rows: Rows = [
-        [comparison.hypothesis_pieces[link.hypothesis], comparison.other_pieces[link.other],
-         link.direction, number(link.similarity, 3), number(link.weight, 3)]
+        [
+            comparison.hypothesis_pieces[link.hypothesis],
+            comparison.other_pieces[link.other],
+            link.direction,
+            number(link.similarity, 3),
+            number(link.weight, 3),
+        ]
         for link in ordered[:top]
-    ]  # fmt: skip
+    ]
     measure = "distance" if plan else "similarity"
     header = ("translation", comparison.side, "looked for by", measure, "weight")
     return Table(header, rows, left=TEXTS)
@@ -30,10 +35,14 @@ def link_table(comparison: TextComparison, top: int) -> Table:
 def word_table(reasons: Reasons) -> Table:
     """Each word of the translation with its partner, then the reference's words without one."""
     rows: Rows = [
-        [m.hypothesis or "–", m.reference or "–", "" if m.relation == "none" else m.relation,
-         number(m.similarity, 2) if m.hypothesis and m.reference else ""]
+        [
+            m.hypothesis or "–",
+            m.reference or "–",
+            "" if m.relation == "none" else m.relation,
+            number(m.similarity, 2) if m.hypothesis and m.reference else "",
+        ]
         for m in reasons.alignment
-    ]  # fmt: skip
+    ]
     return Table(("translation", "reference", "relation", "similarity"), rows, left=TEXTS)
 
 
@@ -47,11 +56,17 @@ def group_table(reasons: Reasons) -> Table:
 def feature_table(reasons: Reasons, top: int, title: str = "") -> Table:
     """The features that matter most."""
     rows: Rows = [
-        [c.feature, number(c.value, 3),
-         Cell(f"{c.contribution:+.3f}", c.contribution,
-              "good" if c.contribution > 0 else "bad" if c.contribution < 0 else "")]
+        [
+            c.feature,
+            number(c.value, 3),
+            Cell(
+                f"{c.contribution:+.3f}",
+                c.contribution,
+                "good" if c.contribution > 0 else "bad" if c.contribution < 0 else "",
+            ),
+        ]
         for c in reasons.contributions[:top]
-    ]  # fmt: skip
+    ]
     return Table(("feature", "value", "contribution"), rows, title=title)
 
 

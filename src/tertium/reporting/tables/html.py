@@ -15,11 +15,15 @@ def html_table(table: Table, *, sortable: bool = False, style: str = "") -> Mark
     full values and leaves the footer where it is.
     """
     head = [
-        element("th", _sorter(name) if sortable and name else element("bdi", name),
-                scope="col", class_=None if n in table.left else "number",
-                aria_sort="none" if sortable and name else None)
+        element(
+            "th",
+            _sorter(name) if sortable and name else element("bdi", name),
+            scope="col",
+            class_=None if n in table.left else "number",
+            aria_sort="none" if sortable and name else None,
+        )
         for n, name in enumerate(table.header)
-    ]  # fmt: skip
+    ]
     body, foot = ([_row(row, table.left) for row in rows] for rows in (table.rows, table.footer))
     grid = element(
         "table",
@@ -47,8 +51,12 @@ def _row(cells: Sequence[Cell | str], left: frozenset[int]) -> Markup:
         style = " ".join(filter(None, ["" if n in left else "number", cell.mark]))
         value = cell.value if isinstance(cell.value, int | float) else None
         parts.append(
-            element("td" if n else "th", element("bdi", cell.text) if n in left else cell.text,
-                    scope=None if n else "row", class_=style or None,
-                    data_value=None if value is None else repr(value))
-        )  # fmt: skip
+            element(
+                "td" if n else "th",
+                element("bdi", cell.text) if n in left else cell.text,
+                scope=None if n else "row",
+                class_=style or None,
+                data_value=None if value is None else repr(value),
+            )
+        )
     return element("tr", *parts)

@@ -89,16 +89,25 @@ def _render_text(table: Table, width: int | None, color: bool) -> str:
 
     styles = {"best": "bold", "good": "green", "bad": "red", "dim": "dim", "": ""}
     out = io.StringIO()
-    console = Console(file=out, width=10_000, force_terminal=color,
-                      color_system="standard" if color else None, highlight=False)  # fmt: skip
+    console = Console(
+        file=out,
+        width=10_000,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        highlight=False,
+    )
     if table.title:
         console.print(Text(table.title, style="bold"), soft_wrap=True)
     rows = [_cells(row) for row in (*table.rows, *table.footer)]
     for widths in _layout(table, rows, width):
         grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
         for n, space in widths.items():
-            grid.add_column(Text(table.header[n]), justify="left" if n in table.left else "right",
-                            width=space, overflow="fold")  # fmt: skip
+            grid.add_column(
+                Text(table.header[n]),
+                justify="left" if n in table.left else "right",
+                width=space,
+                overflow="fold",
+            )
         for row in rows:
             grid.add_row(*(Text(row[n].text, style=styles[row[n].mark]) for n in widths))
         console.print(grid)
@@ -159,8 +168,9 @@ def _render_markdown(table: Table) -> str:
     lines.append(row(["---" if n in table.left else "---:" for n in range(len(table.header))]))
     for cells in map(_cells, (*table.rows, *table.footer)):
         texts = [escape_markdown(cell.text) for cell in cells]
-        lines.append(row([f"**{t}**" if c.mark == "best" else t
-                          for t, c in zip(texts, cells, strict=True)]))  # fmt: skip
+        lines.append(
+            row([f"**{t}**" if c.mark == "best" else t for t, c in zip(texts, cells, strict=True)])
+        )
     notes = [f"{escape_markdown(note)}  " for note in table.notes]
     return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
 
@@ -216,8 +226,19 @@ def escape_latex(text: str) -> str:
     >>> print(escape_latex("50 % of a_b"))
     50 \% of a\_b
     """
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-               "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "–": "--", "μ": r"$\mu$",
-               "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " ",
-               "\r": " "}  # fmt: skip
+    special = {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "±": r"$\pm$",
+        "↑": r"$\uparrow$",
+        "↓": r"$\downarrow$",
+        "–": "--",
+        "μ": r"$\mu$",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "\n": " ",
+        "\r": " ",
+    }
     return "".join(special.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in text)

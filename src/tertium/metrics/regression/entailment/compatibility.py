@@ -274,9 +274,7 @@ FEATURES = (
         "{hypothesis} is another form of {reference}",
         good=True,
     ),
-    Feature(
-        "lexical.kind", _other_kind, "{hypothesis} is another part of speech than {reference}"
-    ),
+    Feature("lexical.kind", _other_kind, "{hypothesis} is another part of speech than {reference}"),
     Feature("tense.root", _of_roots(_tense, True), "main clauses differ in tense: {hypothesis}"),
     Feature("tense.other", _of_roots(_tense, False), "{hypothesis} differs in tense"),
     Feature("tense.aspect", _predicates(_aspect_differs), "{hypothesis} differs in aspect"),

@@ -66,8 +66,17 @@ def make_pair(hypothesis: Sentence, premise: Sentence, alignment: WordAlignment)
     for _, j in aligned:
         takers[j] = takers.get(j, 0) + 1
     return Pair(
-        hypothesis, premise, alignment, h, p, hypothesis.marks, premise.marks,
-        targets, alignment.relations, alignment.similarity, alignment.edges,
+        hypothesis,
+        premise,
+        alignment,
+        h,
+        p,
+        hypothesis.marks,
+        premise.marks,
+        targets,
+        alignment.relations,
+        alignment.similarity,
+        alignment.edges,
         aligned=aligned,
         contents=tuple(m for m in aligned if h[m[0]].content),
         predicates=tuple(m for m in aligned if h[m[0]].kind == "verb" == p[m[1]].kind),
@@ -75,7 +84,7 @@ def make_pair(hypothesis: Sentence, premise: Sentence, alignment: WordAlignment)
         unaligned=tuple(i for i, j in enumerate(targets) if j == NOTHING),
         takers=takers,
         size=max(1, len(hypothesis.contents)),
-    )  # fmt: skip
+    )
 
 
 def make_pairs(translation: Sentence, reference: Sentence) -> tuple[Pair, Pair]:

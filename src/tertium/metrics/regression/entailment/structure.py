@@ -133,9 +133,7 @@ def _role_edges(roles: frozenset[str], *edges: str) -> Callable[[Pair], list[Mat
 
     def find(pair: Pair) -> list[Match]:
         became = pair.edges
-        return [
-            (i, j) for i, j in pair.aligned if became[i] in edges and pair.h[i].role in roles
-        ]
+        return [(i, j) for i, j in pair.aligned if became[i] in edges and pair.h[i].role in roles]
 
     return find
 

@@ -67,9 +67,7 @@ class ContextVectors:
     def prepare(self, texts: Sequence[str]) -> None:
         distinct = list(dict.fromkeys(texts))
         found = embed(self._encoder, distinct, sentences=False)
-        self._texts = {
-            text: (found.pieces[i], found.tokens(i)) for i, text in enumerate(distinct)
-        }
+        self._texts = {text: (found.pieces[i], found.tokens(i)) for i, text in enumerate(distinct)}
 
     def __call__(self, graph: Graph) -> Vectors:
         text = graph.analysis.text
