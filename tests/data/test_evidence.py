@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,12 @@ def test_nothing_there(tmp_path, monkeypatch):
     monkeypatch.delenv("TERTIUM_DATA", raising=False)
     with pytest.raises(DataError, match="no such file or folder"):
         read_evidence("nowhere.tsv")
+    write(tmp_path / "qe" / "x" / "de-en.test.jsonl", '{"mt": "a", "ref": "b", "score": 1}')
+    for missing in ("nowhere.tsv", "./qe/y", str(tmp_path / "qe" / "y"), "out/de-en.jsonl.gz"):
+        with pytest.raises(DataError, match=re.escape(f"{missing}: no such file or folder")):
+            read_evidence(missing, data=tmp_path)
+    with pytest.raises(UnknownNameError, match="unknown set 'qe/y': did you mean 'qe/x'"):
+        read_evidence("qe/y", data=tmp_path)
     with pytest.raises(DataError, match="holds no judgements"):
         read_evidence(write(tmp_path / "empty.tsv", "item\tscore\n"))
     with pytest.raises(DataError, match="neither a folder of mt-metrics-eval nor"):

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from tertium.data.collection import Collection, read_texts
-from tertium.data.formats import PathLike, read_records
+from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.mqm import read_mqm
 from tertium.data.mtme import EvalSet, eval_sets, read_score_file
@@ -239,6 +239,13 @@ def _from_eval_set(entry: EvalSet, level: str, gold: str) -> Iterator[Evidence]:
     )
 
 
+def _is_path(name: str) -> bool:
+    """Whether a name that is neither a file nor a set looks like that of a file or folder."""
+    path = Path(name)
+    ends = {*RECORD_SUFFIXES, ".gz", ".score", ".txt"}
+    return path.is_absolute() or name[:1] in (".", "~") or not ends.isdisjoint(path.suffixes)
+
+
 def _from_collection(
     name: str, level: str, gold: str, data: PathLike | None, lps: Sequence[str]
 ) -> Iterator[Evidence]:
@@ -246,6 +253,8 @@ def _from_collection(
         collection = Collection.at(data)
     except UsageError:
         raise DataError(f"{name}: no such file or folder, nor any --data to find it in") from None
+    if name not in {entry.name for entry in collection.sets} and _is_path(name):
+        raise DataError(f"{name}: no such file or folder")
     entry = collection.find(name)
     if entry.kind == "metrics task":
         yield from _from_task(collection.metrics_task(name), level, lps)
