@@ -55,6 +55,26 @@ def test_the_table_names_what_was_compared(files: Path, capsys: pytest.CaptureFi
     assert "metric:chrF" in printed
 
 
+def test_what_a_reader_should_know_is_said(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "fair.txt").write_text("\nnobody came\n")
+    loud = [word for word in run(files) if word != "-q"]
+    said = "warning: empty hypothesis: fair.txt 1"
+    assert main(loud) == 0
+    assert said in capsys.readouterr().out
+    assert main([*loud, "-f", "json"]) == 0
+    printed = capsys.readouterr()
+    assert [r.get("warnings") for r in json.loads(printed.out)].count({"empty hypothesis": 1}) == 1
+    assert f"tertium: {said}" in printed.err
+    assert main([*loud, "-sl"]) == 0
+    assert f"tertium: {said}" in capsys.readouterr().err
+    assert main(run(files, "-sl")) == main(run(files)) == 0
+    assert "warning" not in "".join(capsys.readouterr())
+    lists = files / "lists.jsonl"
+    lists.write_text(json.dumps({"reference": "a cat", "candidates": ["", "a cat"]}) + "\n")
+    assert main(["rank", "-m", "chrf", "--nbest", "-t", str(lists)]) == 0
+    assert "warning: empty hypothesis: 1" in capsys.readouterr().err
+
+
 def test_candidates_are_reordered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = [
         {"id": 7, "source": "s", "reference": "a cat sat", "candidates": ["dog", "a cat sat"]},

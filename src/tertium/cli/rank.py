@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from tertium.cli.bars import bars
 from tertium.cli.inputs import add_inputs, read_inputs
 from tertium.cli.output import (
+    NOTED,
     add_output,
     check_outputs,
     print_records,
     print_table,
+    print_warnings,
     write_json,
     write_report,
 )
@@ -58,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.ranking import rank
     from tertium.metrics.base.ranker import load_ranker
     from tertium.reporting.tables import rankings
+    from tertium.reporting.tables.table import counted_lines
 
     check_outputs(args)
     ranker = load_ranker(args.ranker)  # a wrong name is said before files are read
@@ -77,7 +80,10 @@ def run(args: argparse.Namespace) -> int:
     elif args.sentence_level:
         print_table(rankings.segment_table(ranking, args.width), args.format)
     else:
-        print_table(rankings.system_table(ranking, args.width), args.format)
+        table = rankings.system_table(ranking, args.width, warnings=not args.quiet)
+        print_table(table, args.format)
+    if args.sentence_level or args.format not in NOTED:
+        print_warnings(counted_lines(ranking.warnings), args.quiet)
     return 0
 
 
@@ -93,8 +99,10 @@ def _rerank(args: argparse.Namespace, ranker: Ranker) -> int:
     lists = read_candidates(args.translations[0])
     with bars(args.quiet), runtime_of(args):
         records = rerank(lists, ranker)
+        counts = ranker.warnings([segment for entry in lists for segment in entry.segments])
     if args.to_json:
         write_json(args.to_json, records)
     for record in records:
         sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+    print_warnings([f"warning: {kind}: {n}" for kind, n in counts.items()], args.quiet)
     return 0

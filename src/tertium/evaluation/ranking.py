@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,16 @@ DEFAULT = "pairwise"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ranking(Displayed):
-    """The mean chance of each system to win on each segment (`matrix`), and what follows."""
+    """The mean chance of each system to win on each segment (`matrix`), and what follows.
+
+    `warnings` counts, for each kind and system, what a reader of the ranking should know.
+    """
 
     testset: TestSet
     ranker: Ranker
     matrix: ScoreMatrix
     signature: str
+    warnings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def order(self) -> list[int]:
@@ -60,9 +64,14 @@ class Ranking(Displayed):
                 "best": int(self.best_on[n]),
                 "signature": self.signature,
                 **({"segments": matrix.values[n].tolist()} if segments else {}),
+                **({"warnings": warnings} if (warnings := self._warnings_of(n)) else {}),
             }
             for n in self.order
         ]
+
+    def _warnings_of(self, row: int) -> dict[str, int]:
+        system = self.matrix.systems[row]
+        return {kind: by[system] for kind, by in self.warnings.items() if system in by}
 
     def beside(self, evaluation: Evaluation) -> Evaluation:
         """An evaluation of the same test set with the chances as one more column."""
@@ -97,7 +106,13 @@ def rank(testset: TestSet, ranker: str | Ranker = DEFAULT) -> Ranking:
     chosen = load_ranker(ranker) if isinstance(ranker, str) else ranker
     matrix = chosen.rank(testset)
     signature = chosen.signature(testset.segments(matrix.systems[0]))
-    return Ranking(testset=testset, ranker=chosen, matrix=matrix, signature=signature)
+    warnings: dict[str, dict[str, int]] = {}
+    for system in matrix.systems:
+        for kind, count in chosen.warnings(testset.segments(system)).items():
+            warnings.setdefault(kind, {})[system] = count
+    return Ranking(
+        testset=testset, ranker=chosen, matrix=matrix, signature=signature, warnings=warnings
+    )
 
 
 def rerank(lists: Sequence[CandidateList], ranker: str | Ranker = DEFAULT) -> list[dict[str, Any]]:

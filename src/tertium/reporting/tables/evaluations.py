@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.scoring import Evaluation
-from tertium.reporting.tables.table import Cell, Table, number
+from tertium.reporting.tables.table import Cell, Table, counted_lines, number
 from tertium.scores import Scores
 
 FEW = 30  # segments below which resampling says little about others
@@ -193,13 +193,9 @@ def warning_lines(results: Evaluation | Comparison) -> list[str]:
     """One line for each kind of warning, with counts by system; then what tests cannot tell."""
     if isinstance(results, Comparison):
         return warning_lines(results.evaluation) + _few_segments(results.evaluation)
-    evaluation = results
     counts: dict[str, dict[str, int]] = {}
-    for system in evaluation.systems:
-        for metric in evaluation.metrics:
-            for kind, count in evaluation.scores[system][metric].warnings.items():
+    for system in results.systems:
+        for metric in results.metrics:
+            for kind, count in results.scores[system][metric].warnings.items():
                 counts.setdefault(kind, {})[system] = count
-    return [
-        f"warning: {kind}: " + ", ".join(f"{system} {n}" for system, n in by_system.items())
-        for kind, by_system in counts.items()
-    ]
+    return counted_lines(counts)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tertium.evaluation.ranking import Ranking
-from tertium.reporting.tables.table import Cell, Table, number
+from tertium.reporting.tables.table import Cell, Table, counted_lines, number
 
 DECIMALS = 4  # of chances, unless told otherwise
 
 
-def system_table(ranking: Ranking, decimals: int | None = None) -> Table:
+def system_table(ranking: Ranking, decimals: int | None = None, *, warnings: bool = True) -> Table:
     """A row for each system, from best to worst."""
     places, scores, best = ranking.places, ranking.matrix.system_scores, ranking.best_on
     width = DECIMALS if decimals is None else decimals
@@ -22,7 +22,9 @@ def system_table(ranking: Ranking, decimals: int | None = None) -> Table:
         for n in ranking.order
     ]
     size = f"{len(ranking.testset)} segments, every pair of {len(places)} systems"
-    return Table(["system", "rank", "wins", "best on"], rows, notes=[size, ranking.signature])
+    said = counted_lines(ranking.warnings) if warnings else []
+    notes = [size, ranking.signature, *said]
+    return Table(["system", "rank", "wins", "best on"], rows, notes=notes)
 
 
 def segment_table(ranking: Ranking, decimals: int | None = None) -> Table:

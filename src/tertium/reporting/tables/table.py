@@ -62,6 +62,18 @@ def number(
     return Cell("–" if value != value else f"{value:.{decimals}f}", value, mark)
 
 
+def counted_lines(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """One line for each kind of warning, with its count for each system.
+
+    >>> counted_lines({"empty hypothesis": {"a": 2, "b": 1}})
+    ['warning: empty hypothesis: a 2, b 1']
+    """
+    return [
+        f"warning: {kind}: " + ", ".join(f"{system} {n}" for system, n in by_system.items())
+        for kind, by_system in counts.items()
+    ]
+
+
 def render(
     table: Table, style: Format = "text", *, width: int | None = None, color: bool = False
 ) -> str:
