@@ -88,6 +88,9 @@ def test_what_is_no_json_cannot_be_read(text: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(ModelError, match=r"config\.json cannot be read"):
         read_json(tmp_path / "config.json")
+    (tmp_path / "config.json").write_text('{"a": {"hidden": 3, "hidden": 4}}')
+    with pytest.raises(ModelError, match="the key 'hidden' stands twice in one object"):
+        read_json(tmp_path / "config.json")
     (tmp_path / "config.json").write_text("[1]")
     with pytest.raises(ModelError, match="is a list of 1, not an object of settings"):
         read_json(tmp_path / "config.json")

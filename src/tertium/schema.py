@@ -70,11 +70,21 @@ class Place:
 def load_json(file: Path) -> Any:
     """What a JSON file holds; its absence is left to the caller."""
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=distinct_keys)
     except FileNotFoundError:
         raise
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{file} cannot be read: {error}") from None
+
+
+def distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of a key that stands twice, Python would keep the last in silence."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {repeated[:40]!r} stands twice in one object")
+    return found
 
 
 def read_json(file: Path) -> dict[str, Any]:

@@ -123,7 +123,7 @@ def test_preferences_are_human_scores_too(tmp_path: Path) -> None:
     assert max(values) == 1000  # shares of comparisons won, three decimals
 
 
-def test_curves_are_drawn(tmp_path: Path) -> None:
+def test_curves_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [
         vars(LearningRun(setting=str(n), size=n, seed=0, test="wmt", value=n / 9)) for n in (1, 9)
     ]
@@ -143,6 +143,9 @@ def test_curves_are_drawn(tmp_path: Path) -> None:
         ]
     )
     assert "Learning curves and ablations" in page.read_text()
+    (tmp_path / "twice.json").write_text('[{"size": 1, "size": 2}]')
+    assert main(["report", *INPUTS, "-m", "chrf", "--curves", str(tmp_path / "twice.json")]) == 2
+    assert "the key 'size' stands twice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,7 @@ def test_a_checkpoint_is_not_unpickled(copy: Path) -> None:
 
 HPARAMS = {
     "pool: [1": "hparams.yaml cannot be read",
+    "pool: avg\npool: cls": "the key 'pool' stands twice",
     "- 1": "holds no settings",
     "class_identifier: xcomet_metric": "class_identifier is the text 'xcomet_metric'",
     "class_identifier: unified_metric\ninput_segments: [src]": "input_segments are src, expected",

@@ -159,13 +159,23 @@ def _estimator(folder: Path, weights: str, precision: Precision, device: str) ->
         )
 
 
+def _refuse_repeated(root: Any) -> None:
+    """Refuse settings of which one stands twice: the reader would keep the last in silence."""
+    keys = [key.value for key, _ in root.value] if root and root.id == "mapping" else []
+    repeated = next((str(key) for key in keys if keys.count(key) > 1), "")
+    if repeated:
+        raise ValueError(f"the key {repeated[:40]!r} stands twice")
+
+
 def read_hyperparameters(folder: Path) -> Hyperparameters:
     """The settings of a folder; what decides a score and is not known here is refused."""
     with explain_missing("comet"):
         import yaml
     file = folder / "hparams.yaml"
     try:
-        told: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        _refuse_repeated(yaml.compose(text, yaml.SafeLoader))
+        told: Any = yaml.safe_load(text)
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         said = str(error).partition("\n")[0]
         raise ModelError(f"{file} cannot be read ({said}): not a checkpoint of COMET") from None

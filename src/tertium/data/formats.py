@@ -24,6 +24,7 @@ from tertium.atomic import PathLike as PathLike
 from tertium.atomic import write_text
 from tertium.errors import DataError
 from tertium.frames import read_parquet_records
+from tertium.schema import distinct_keys
 from tertium.segment import Segment, check_characters
 
 SOURCE_NAMES = ("src", "source")
@@ -158,7 +159,7 @@ def null_missing(value: Any) -> Any:
 def parse_json(text: str, where: str, hint: str = "") -> Any:
     """The value of a JSON text; `hint` ends the error where it is none."""
     try:
-        return json.loads(text, object_pairs_hook=_distinct_keys)
+        return json.loads(text, object_pairs_hook=distinct_keys)
     except json.JSONDecodeError as error:
         line = f", line {error.lineno}" if "\n" in text else ""
         raise DataError(f"{where}: not JSON ({error.msg}{line}){hint}") from None
@@ -166,16 +167,6 @@ def parse_json(text: str, where: str, hint: str = "") -> Any:
         raise DataError(f"{where}: JSON that is nested too deeply to be read") from None
     except ValueError as error:
         raise DataError(f"{where}: JSON that cannot be read ({error})") from None
-
-
-def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; of a key that stands twice, Python would keep the last in silence."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {repeated[:40]!r} stands twice in one object")
-    return found
 
 
 def read_table(

@@ -7,7 +7,6 @@ reported beside the mean.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tertium.data.formats import PathLike
+from tertium.data.formats import PathLike, parse_json, read_text
 from tertium.errors import DataError, UsageError
 from tertium.progress import track
 from tertium.randomness import generator
@@ -189,12 +188,9 @@ def read_curves(files: Iterable[PathLike]) -> dict[str, Curve]:
 
 
 def _read_curve(path: Path) -> Curve:
+    expected = "expected a JSON list of runs with setting, size, seed, test and value"
+    records = parse_json(read_text(path), str(path), f": {expected}")
     try:
-        records = json.loads(path.read_text(encoding="utf-8"))
         return Curve(runs=tuple(LearningRun(**record) for record in records))
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, TypeError):
-        raise DataError(
-            f"{path}: expected a JSON list of runs with setting, size, seed, test and value"
-        ) from None
+    except (TypeError, ValueError):
+        raise DataError(f"{path}: {expected}") from None
