@@ -223,8 +223,8 @@ def measure_damage(
     result: dict[str, dict[str, float]] = {}
     for view in VIEWS:
         before, after = (
-            overall(say([hide(t, view) for t in texts]))
-            for texts in (whole, broken)  # type: ignore[misc]
+            overall(say([hide(t, view) for t in texts]))  # type: ignore[misc]
+            for texts in (whole, broken)
         )
         for kind in dict.fromkeys(kinds):
             mine = np.array([k == kind for k in kinds])
