@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tertium.reporting.page.page import Report
     from tertium.scores import ScoreMatrix, Scores
     from tertium.segment import Judgement, Preference, Segment
+    from tertium.spans import Span
 
 _HOMES = {
     "AgreementStudy": "tertium.evaluation.agreement",
@@ -54,6 +55,7 @@ _HOMES = {
     "Scores": "tertium.scores",
     "Segment": "tertium.segment",
     "SegmentMetric": "tertium.metrics.base.metric",
+    "Span": "tertium.spans",
     "TertiumError": "tertium.errors",
     "TestSet": "tertium.data.testset",
     "compare": "tertium.evaluation.comparison",
@@ -82,6 +84,7 @@ __all__ = [
     "Scores",
     "Segment",
     "SegmentMetric",
+    "Span",
     "TertiumError",
     "TestSet",
     "__version__",

@@ -24,6 +24,7 @@ CORE = {
     "schema",
     "scores",
     "segment",
+    "spans",
     "version",
 }
 BELOW_ENCODERS = CORE | {"plugins", "registry", "cache", "text", "data"}
@@ -42,8 +43,9 @@ ALLOWED: dict[str, set[str]] = {
     "randomness": {"errors"},
     "schema": {"errors"},
     "runtime": {"errors"},
-    "segment": {"errors"},
+    "segment": {"errors", "spans"},
     "scores": {"arrays", "errors", "display", "frames"},
+    "spans": {"errors"},
     "plugins": {"errors", "extras"},
     "registry": {"errors", "extras", "plugins"},
     "cache": CORE,

@@ -26,6 +26,7 @@ def test_public_names_are_pinned() -> None:
         "Scores",
         "Segment",
         "SegmentMetric",
+        "Span",
         "TertiumError",
         "TestSet",
         "__version__",

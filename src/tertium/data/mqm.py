@@ -1,14 +1,12 @@
 """MQM: experts mark errors, errors weigh, and a translation's score is minus their sum.
 
-Freitag et al. 2021 (Experts, Errors, and Context): a major error weighs 5, a minor one 1, minor
-punctuation 0.1, a non-translation 25, neutral remarks nothing. Files are tab-separated with a row
-for each error: `system doc doc_id seg_id rater source target category severity`; a translation
-without error has one row that says so.
+Freitag et al. 2021 (Experts, Errors, and Context) weigh errors as `spans.MQM_WEIGHTS` says. Files
+are tab-separated with a row for each error: `system doc doc_id seg_id rater source target category
+severity`; a translation without error has one row that says so.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -19,16 +17,7 @@ from tertium.data.formats import PathLike, read_table
 from tertium.data.judgements import ANNOTATOR_NAMES, JudgementSet, text_of
 from tertium.errors import DataError
 from tertium.segment import Judgement, Segment
-
-WEIGHTS: Mapping[str, float] = {
-    "major": 5.0,
-    "minor": 1.0,
-    "critical": 5.0,
-    "neutral": 0.0,
-    "no-error": 0.0,
-    "major/non-translation": 25.0,
-    "minor/fluency/punctuation": 0.1,
-}
+from tertium.spans import MQM_WEIGHTS, weigh
 
 SEGMENT_NAMES = ("seg_id", "globalsegid", "global_seg_id", "segment", "segment_id", "item")
 QUALITY_CONTROL = "quality-control row"
@@ -40,7 +29,7 @@ def read_mqm(
     path: PathLike,
     *,
     references: Mapping[str, str] | None = None,
-    weights: Mapping[str, float] = WEIGHTS,
+    weights: Mapping[str, float] = MQM_WEIGHTS,
     lp: str = "",
 ) -> JudgementSet:
     """Read an MQM file to one judgement for each rater of each translation.
@@ -60,7 +49,7 @@ def read_mqm(
             continue
         severity, category = record.get("severity", ""), record.get("category", "")
         key = (system, item, rater)
-        totals[key] = totals.get(key, 0.0) + error_weight(severity, category, weights, where)
+        totals[key] = totals.get(key, 0.0) + weigh(severity, category, weights, where)
         if (system, item) not in texts:
             texts[system, item] = _segment(record, (references or {}).get(item))
     judgements = tuple(
@@ -69,25 +58,6 @@ def read_mqm(
     )
     name = Path(path).name.split(".")[0]
     return JudgementSet(name=name, lp=lp, judgements=judgements, left_out=dict(left_out))
-
-
-def error_weight(
-    severity: str, category: str, weights: Mapping[str, float] = WEIGHTS, where: str = "error"
-) -> float:
-    """What one error weighs: the most specific entry of `severity[/category[/subcategory]]`.
-
-    >>> error_weight("Minor", "Fluency/Punctuation"), error_weight("Minor", "Fluency/Grammar")
-    (0.1, 1.0)
-    >>> error_weight("Major", "Non-translation!")
-    25.0
-    """
-    path = [part.strip().lower().rstrip("!") for part in (severity, *category.split("/"))]
-    while path:
-        weight = weights.get("/".join(path), math.nan)
-        if weight == weight:
-            return weight
-        path.pop()
-    raise DataError(f"{where}: no weight for severity {severity!r} (known: {', '.join(weights)})")
 
 
 def _names(record: Mapping[str, Any], where: str) -> tuple[str, str, str]:

@@ -47,7 +47,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TokenRun:
     """Tokens `start` to `end` (not included) taken together.
 
     `kind` is the type of an entity (PERSON, GPE, ORG ...), of a quantity (number, date ...) or of a
@@ -66,9 +66,9 @@ class Analysis:
 
     text: str
     tokens: tuple[Token, ...] = ()
-    entities: tuple[Span, ...] = ()
-    quantities: tuple[Span, ...] = ()
-    multiwords: tuple[Span, ...] = ()
+    entities: tuple[TokenRun, ...] = ()
+    quantities: tuple[TokenRun, ...] = ()
+    multiwords: tuple[TokenRun, ...] = ()
     cut: bool = False
 
     @property
@@ -76,7 +76,7 @@ class Analysis:
         """The tokens that depend on no other: one a sentence."""
         return tuple(i for i, token in enumerate(self.tokens) if token.head == i)
 
-    def words(self, span: Span) -> str:
+    def words(self, span: TokenRun) -> str:
         """The text of a span as it stands."""
         if span.start >= span.end:
             return ""
@@ -105,5 +105,5 @@ def unpack(text: str, row: str) -> Analysis:
     return Analysis(text, tokens, entities, quantities, multiwords, cut)
 
 
-def _spans(rows: list[list[Any]]) -> tuple[Span, ...]:
-    return tuple(Span(*row) for row in rows)
+def _spans(rows: list[list[Any]]) -> tuple[TokenRun, ...]:
+    return tuple(TokenRun(*row) for row in rows)

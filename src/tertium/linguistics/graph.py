@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tertium.linguistics.analysis import Analysis, Span, Token
+from tertium.linguistics.analysis import Analysis, Token, TokenRun
 
 ROOT = -1
 
@@ -62,7 +62,7 @@ class Node:
     end: int
     head: int
     entity: str
-    quantity: Span | None
+    quantity: TokenRun | None
     content: bool
 
 
@@ -98,7 +98,7 @@ class Graph:
             end += 1
         if start >= end:
             return nodes[index].text
-        return self.analysis.words(Span(start, end, "", "")) or tokens[start].text
+        return self.analysis.words(TokenRun(start, end, "", "")) or tokens[start].text
 
 
 def build_graph(analysis: Analysis) -> Graph:
@@ -224,7 +224,7 @@ def _node(
     markers: Sequence[str],
     parent: int,
     depth: int,
-    spans: Mapping[int, Span],
+    spans: Mapping[int, TokenRun],
 ) -> Node:
     token = tokens[top]
     span = spans.get(members[0])
@@ -246,7 +246,7 @@ _QUANTITIES = frozenset({"number", "ordinal", "percent", "money", "date", "time"
 _EXPRESSIONS = {"no_one": "pronoun", "each_other": "pronoun", "one_another": "pronoun"}
 
 
-def _kind(token: Token, label: str, span: Span | None, quantity: Span | None) -> str:
+def _kind(token: Token, label: str, span: TokenRun | None, quantity: TokenRun | None) -> str:
     if quantity is not None:
         return "number"
     if span is not None and span.kind == "expression":

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tertium.errors import MissingResourceError
 from tertium.extras import install_command
-from tertium.linguistics.analysis import Analysis, Span, Token
+from tertium.linguistics.analysis import Analysis, Token, TokenRun
 from tertium.linguistics.lexicons import FIXED_EXPRESSIONS
 from tertium.linguistics.numbers import Quantity, find_quantities
 from tertium.linguistics.store import AnalysisStore
@@ -53,7 +53,7 @@ class Parser:
         >>> [(t.lemma, t.label) for t in analysis.tokens[-4:]]
         [('kidnap', 'ROOT'), ('by', 'agent'), ('pirate', 'pobj'), ('.', 'punct')]
         >>> analysis.quantities
-        (Span(start=0, end=1, kind='number', value='3'),)
+        (TokenRun(start=0, end=1, kind='number', value='3'),)
         """
         distinct = list(dict.fromkeys(texts))
         store = self._store if current_runtime().cache else None
@@ -141,7 +141,7 @@ def read_document(text: str, document: Any) -> Analysis:
         for t in kept
     )
     entities = tuple(
-        Span(inside[0], inside[-1] + 1, e.label_, e.text)
+        TokenRun(inside[0], inside[-1] + 1, e.label_, e.text)
         for e in document.ents
         if (inside := [place[t.i] for t in e if t.i in place])
     )
@@ -162,7 +162,7 @@ def _governor(token: Any, place: dict[int, int]) -> int:
     return place[token.i]
 
 
-def _quantity_spans(tokens: Sequence[Token], found: Iterable[Quantity]) -> Iterator[Span]:
+def _quantity_spans(tokens: Sequence[Token], found: Iterable[Quantity]) -> Iterator[TokenRun]:
     for quantity in found:
         inside = [
             i
@@ -174,10 +174,10 @@ def _quantity_spans(tokens: Sequence[Token], found: Iterable[Quantity]) -> Itera
         first = tokens[inside[0]]
         needed = _DOUBTFUL.get(first.text.lower()) if len(inside) == 1 else None
         if needed is None or first.pos == needed:
-            yield Span(inside[0], inside[-1] + 1, quantity.kind, quantity.value)
+            yield TokenRun(inside[0], inside[-1] + 1, quantity.kind, quantity.value)
 
 
-def _multiwords(tokens: Sequence[Token], taken: set[int]) -> Iterator[Span]:
+def _multiwords(tokens: Sequence[Token], taken: set[int]) -> Iterator[TokenRun]:
     """Groups that act as one word, the longest first from left to right."""
     i = 0
     while i < len(tokens):
@@ -190,19 +190,19 @@ def _multiwords(tokens: Sequence[Token], taken: set[int]) -> Iterator[Span]:
             i += 1
 
 
-def _multiword(tokens: Sequence[Token], start: int, end: int) -> Span | None:
+def _multiword(tokens: Sequence[Token], start: int, end: int) -> TokenRun | None:
     group = tokens[start:end]
     if group[-1].pos == "PUNCT" or group[0].pos == "PUNCT":
         return None
     joined = "_".join(t.text.lower() for t in group)
     if joined in FIXED_EXPRESSIONS:
-        return Span(start, end, "expression", joined)
+        return TokenRun(start, end, "expression", joined)
     if len(group) == 2 and group[0].pos == "VERB" and group[1].label == "prt":
         lemma = f"{group[0].lemma.lower()}_{group[1].lemma.lower()}"
-        return Span(start, end, "verb", lemma) if load_wordnet().senses(lemma, "v") else None
+        return TokenRun(start, end, "verb", lemma) if load_wordnet().senses(lemma, "v") else None
     if group[-1].pos == "NOUN" and all(t.pos in ("NOUN", "ADJ") for t in group):
         inner = sum(start <= t.head < end for t in group)
         lemma = "_".join((*(t.text.lower() for t in group[:-1]), group[-1].lemma.lower()))
         if inner == len(group) - 1 and load_wordnet().senses(lemma, "n"):
-            return Span(start, end, "noun", lemma)
+            return TokenRun(start, end, "noun", lemma)
     return None

@@ -31,6 +31,7 @@ from tertium.registry import (
 )
 from tertium.scores import Scores
 from tertium.segment import Segment
+from tertium.spans import Span, check_places
 from tertium.version import __version__
 
 if TYPE_CHECKING:
@@ -152,6 +153,26 @@ class Metric(PeerCalls, ABC):
             f"{self.name} cannot explain its scores: use rte-r, mt-rte-r or another regression "
             "on named features, or tertium-small, bertscore, wmd or sentsim"
         )
+
+    @property
+    def gives_spans(self) -> bool:
+        """Whether the metric can say where a translation is wrong."""
+        return type(self).spans is not Metric.spans
+
+    def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
+        """Where each translation is wrong, under a metric that can say; in order of place."""
+        raise UsageError(f"{self.name} does not say where a translation is wrong: it gives scores")
+
+    def mark(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
+        """Check what the metric needs, then mark each distinct segment once, and check places."""
+        self.check(segments)
+        distinct = list(dict.fromkeys(segments))
+        with explain_missing(self.name):
+            spans = dict(zip(distinct, self.spans(distinct), strict=True))
+        for segment, marked in spans.items():
+            check_places(marked, segment.hypothesis, "hypothesis", self.name)
+            check_places(marked, segment.source or "", "source", self.name)
+        return [spans[segment] for segment in segments]
 
     def check(self, segments: Sequence[Segment]) -> None:
         """Refuse segments that lack what the metric needs, naming the first."""

@@ -1,0 +1,160 @@
+"""Marked errors: places that are checked, and every conversion there and back."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from tertium.errors import DataError, LengthError, UnknownNameError
+from tertium.spans import (
+    ESA_WEIGHTS,
+    Span,
+    Unplaced,
+    check_places,
+    count_overlaps,
+    mark_up,
+    mask_of,
+    pieces_of,
+    read_markup,
+    score_spans,
+    spans_of_mask,
+    spans_of_tags,
+    weigh,
+    word_tags,
+)
+
+ASTRAL = "𝒜 naïve 猫 sat"  # one code point each, though two UTF-16 units or several bytes
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"start": 3, "end": 3}, "expected 0 <= start < end"),
+        ({"start": -1, "end": 3}, "expected 0 <= start < end"),
+        ({"start": 0.5, "end": 3}, "the start of a span is 0.5, not a whole number"),
+        ({"start": 0, "end": None}, "the end of a span is None"),
+        ({"start": 0, "end": 3, "side": "target"}, "unknown side of a span 'target'"),
+        ({"start": 0, "end": 3, "severity": "majr"}, "did you mean 'major'?"),
+        ({"start": 0, "end": 3, "chance": 1.5}, "expected 0 to 1"),
+        ({"start": 0, "end": 3, "chance": float("nan")}, "expected 0 to 1"),
+    ],
+)
+def test_what_is_no_span_is_refused(fields: dict[str, object], says: str) -> None:
+    with pytest.raises((DataError, UnknownNameError), match=says.replace("?", r"\?")):
+        Span(**fields)  # type: ignore[arg-type]
+
+
+def test_offsets_are_code_points_and_checked_against_the_text() -> None:
+    assert Span(8, 9).of(ASTRAL) == "猫"
+    with pytest.raises(DataError, match="a span ends at 14, but its hypothesis has 13 code points"):
+        Span(0, 14).of(ASTRAL)
+    with pytest.raises(DataError, match="file, line 2: a span ends at 9, but its source has 3"):
+        check_places([Span(0, 9), Span(0, 9, "source")], "abc", "source", "file, line 2")
+
+
+def test_offsets_of_numpy_become_plain_numbers() -> None:
+    span = Span(np.int64(1), np.int32(4))  # type: ignore[arg-type]
+    assert type(span.start) is int
+    assert {span: 1}[Span(1, 4)] == 1
+
+
+def test_a_dictionary_holds_what_is_known_and_makes_the_span_again() -> None:
+    span = Span(0, 3, "source", "minor", "Accuracy/Omission", "rater1", 0.0)
+    assert Span(**span.as_dict()) == span
+    assert Span(0, 3).as_dict() == {"start": 0, "end": 3, "side": "hypothesis", "severity": "bad"}
+
+
+def test_errors_weigh_as_freitag_and_others_published() -> None:
+    """Freitag et al. 2021, table 12; a critical error weighs 10 in data that has such."""
+    weights = {
+        ("major", "Accuracy/Mistranslation"): 5.0,
+        ("minor", "Fluency/Punctuation"): 0.1,
+        ("minor", "Fluency/Spelling"): 1.0,
+        ("major", "Fluency/Punctuation"): 5.0,
+        ("major", "Non-translation!"): 25.0,
+        ("major", "Non_translation"): 25.0,
+        ("critical", ""): 10.0,
+        ("neutral", "Style/Awkward"): 0.0,
+    }
+    assert {key: weigh(*key) for key in weights} == weights
+    with pytest.raises(DataError, match="no weight for severity 'bad'"):
+        weigh("bad", "")
+
+
+def test_a_score_is_minus_the_mean_weight_of_the_raters() -> None:
+    marks = [Span(0, 2, severity="major"), Span(3, 4, severity="minor"), Unplaced("minor")]
+    assert score_spans(marks) == -7.0
+    assert score_spans(marks, raters=2) == -3.5
+    assert score_spans([]) == 0.0
+    assert score_spans([Span(0, 2), *marks], weights=ESA_WEIGHTS) == -8.0
+    with pytest.raises(DataError, match="0 raters"):
+        score_spans(marks, raters=0)
+
+
+def test_every_mask_comes_back_from_its_spans() -> None:
+    for mask in product([False, True], repeat=7):
+        spans = spans_of_mask(mask)
+        assert mask_of(spans, 7).tolist() == list(mask)
+        assert all(a.end < b.start for a, b in pairwise(spans))
+
+
+def test_a_mask_of_overlapping_spans_is_their_union_on_one_side() -> None:
+    spans = [Span(1, 4), Span(3, 5), Span(0, 7, "source")]
+    assert mask_of(spans, 7).tolist() == [False, True, True, True, True, False, False]
+    assert mask_of(spans, 7, "source").all()
+    with pytest.raises(DataError, match="ends at 5"):
+        mask_of(spans, 4)
+
+
+def test_word_tags_come_back_from_their_spans() -> None:
+    text = "  the cat  sat down "
+    for tags in product(["OK", "BAD"], repeat=4):
+        assert word_tags(text, spans_of_tags(text, tags)) == list(tags)
+
+
+def test_tags_of_gaps_and_of_the_end_are_told_by_their_number() -> None:
+    words = ["OK", "BAD", "OK"]
+    gaps = ["BAD", "OK", "OK", "BAD", "BAD", "OK", "OK"]  # gap, word, gap, ..., gap (WMT18 on)
+    spans = spans_of_tags("the cat sat", words)
+    assert spans == (Span(4, 7),)
+    assert spans_of_tags("the cat sat", gaps) == spans
+    assert spans_of_tags("the cat sat", [*words, "BAD"]) == spans  # <EOS> (WMT22 on)
+    with pytest.raises(LengthError, match="5 tags for 3 words: expected 3, 4"):
+        spans_of_tags("the cat sat", ["OK"] * 5)
+    with pytest.raises(UnknownNameError, match="unknown word tag 'bad'"):
+        spans_of_tags("cat", ["bad"])
+
+
+def test_markup_comes_back() -> None:
+    for start, end in [(0, 1), (2, 7), (8, 9), (0, len(ASTRAL))]:
+        span = Span(start, end, severity="minor", category="Style")
+        assert read_markup(mark_up(ASTRAL, span), severity="minor", category="Style") == (
+            ASTRAL,
+            (span,),
+        )
+
+
+def test_marks_that_do_not_pair_are_refused_and_empty_ones_mark_nothing() -> None:
+    assert read_markup("a<v></v>b") == ("ab", ())
+    assert read_markup("<v>a</v> b <v>c</v>")[1] == (Span(0, 1), Span(4, 5))
+    for broken in ("a</v>b", "<v>a<v>b</v></v>", "a <v>b"):
+        with pytest.raises(DataError, match=r"do not pair|not closed"):
+            read_markup(broken)
+
+
+def test_pieces_put_together_are_the_text_and_know_what_covers_them() -> None:
+    spans = [Span(1, 4), Span(2, 5), Span(2, 3, "source")]
+    pieces = list(pieces_of("abcdef", spans))
+    assert "".join(piece for piece, _ in pieces) == "abcdef"
+    covering = [list(over) for _, over in pieces]
+    assert covering == [[], spans[:1], spans[:2], spans[1:2], []]
+    assert list(pieces_of("", [])) == []
+
+
+def test_overlaps_are_counted_by_rater_and_side() -> None:
+    assert count_overlaps([Span(0, 4), Span(4, 6)]) == 0
+    assert count_overlaps([Span(0, 4), Span(3, 6), Span(5, 7)]) == 2
+    assert count_overlaps([Span(0, 9), Span(1, 2), Span(3, 4)]) == 2
+    assert count_overlaps([Span(0, 4, rater="a"), Span(0, 4, rater="b"), Span(0, 4, "source")]) == 0
