@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,6 +26,7 @@ from recipes.multi.store import Store
 
 Floats = NDArray[np.float64]
 LONGEST = 510
+TAGGED, BINS = ("mqm", "esa", "word"), 100
 
 
 @dataclass
@@ -111,11 +113,16 @@ Judge = Callable[[Sequence[Texts]], Said]
 
 
 def measure_sets(
-    say: Judge, store: Store, part: str, most: int | None = None
+    say: Judge,
+    store: Store,
+    part: str,
+    most: int | None = None,
+    kept: dict[str, NDArray[np.float32]] | None = None,
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Set -> view -> the Pearson correlation of each scale and of their mean.
 
-    All sets go through the network together, so that batches are full.
+    All sets go through the network together, so that batches are full. What was said is `kept`,
+    (rows, scales) and people's score behind them, so that a mixture of scales can be chosen.
     """
     jobs: list[tuple[str, str, NDArray[np.int64]]] = []
     texts: list[Texts] = []
@@ -138,6 +145,8 @@ def measure_sets(
         human = store.columns["score"][rows].astype(float)
         figures = {s: pearson(part_said[:, n], human) for n, s in enumerate(SCALES)}
         figures["mean"] = pearson(part_said.mean(1), human)
+        if kept is not None:
+            kept[f"{name} {view}"] = np.column_stack([part_said, human]).astype(np.float32)
         result.setdefault(name, {})[view] = figures
     return result
 
@@ -234,12 +243,12 @@ def measure_damage(
 
 def measure_spans(
     say: Judge, store: Store, part: str, most: int = 2500
-) -> dict[str, dict[str, float]]:
-    """F1 over pieces of errors of any severity at the best threshold, beside marking everything."""
+) -> dict[str, dict[str, Any]]:
+    """F1 over pieces of errors of any severity at every threshold, beside marking everything."""
     marks: dict[int, list[tuple[int, int]]] = {}
     for row, start, end, *_ in store.columns["marks"]:
         marks.setdefault(int(row), []).append((int(start), int(end)))
-    result: dict[str, dict[str, float]] = {}
+    result: dict[str, dict[str, Any]] = {}
     for number, name in enumerate(store.names):
         rows = [r for r in set_rows(store, number, most) if store.columns["marked"][r]]
         if not name.startswith(part) or len(rows) < 50:
@@ -255,7 +264,7 @@ def measure_spans(
 
 def span_figures(
     say: Judge, rows: Sequence[tuple[int, Texts]], marks: dict[int, list[tuple[int, int]]]
-) -> dict[str, float]:
+) -> dict[str, Any]:
     said = say([texts for _, texts in rows])
     truth, chance = [], []
     for (row, texts), logits in zip(rows, said.tags, strict=True):
@@ -264,28 +273,32 @@ def span_figures(
             wrong[start:end] = True
         truth.append(wrong)
         chance.append(error_chance(logits))
-    wrong, p = np.concatenate(truth), np.concatenate(chance)
-    order = np.argsort(-p)
-    hits = np.cumsum(wrong[order])
-    f1 = 2 * hits / (np.arange(1, len(hits) + 1) + max(wrong.sum(), 1))
-    best = int(f1.argmax())
-    base = wrong.mean()
-    return {
-        "f1": float(f1[best]),
-        "threshold": float(p[order[best]]),
-        "everything": float(2 * base / (1 + base)),
-        "rate": float(base),
-    }
+    wrong, base = np.concatenate(truth), float(np.concatenate(truth).mean())
+    p = np.concatenate(chance)  # (pieces, ways of tagging)
+    every = np.column_stack([p, p.mean(1)])
+    figures: dict[str, Any] = {"rate": base, "everything": 2 * base / (1 + base)}
+    for name, column in zip((*TAGGED, "mean"), every.T, strict=True):
+        bins = np.minimum((column * BINS).astype(int), BINS - 1)
+        marked = np.bincount(bins, minlength=BINS)[::-1].cumsum()[::-1]  # above each threshold
+        hits = np.bincount(bins[wrong], minlength=BINS)[::-1].cumsum()[::-1]
+        f1 = 2 * hits / np.maximum(marked + wrong.sum(), 1)
+        figures[name] = {
+            "f1": float(f1.max()),
+            "threshold": int(f1.argmax()) / BINS,
+            "by threshold": f1.round(4).tolist(),
+            "marked": (marked / len(wrong)).round(4).tolist(),
+        }
+    return figures
 
 
 def error_chance(logits: NDArray[np.float32]) -> Floats:
-    """The mean over the three ways of tagging of the chance that a piece is wrong, (pieces,)."""
+    """The chance that a piece is wrong by each of the three ways of tagging, (pieces, ways)."""
     chances = []
     for first, size in ((0, 3), (3, 3), (6, 2)):
         part = logits[:, first : first + size]
         part = np.exp(part - part.max(1, keepdims=True, initial=-1e9))
         chances.append(1 - part[:, 0] / part.sum(1))
-    return np.asarray(np.mean(chances, 0), float)
+    return np.stack(chances, 1).astype(float)
 
 
 def summarise(figures: dict[str, dict[str, dict[str, float]]]) -> dict[str, float]:

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from recipes.multi.examples import Source, stream
 from recipes.multi.losses import Weights, total_loss
-from recipes.multi.network import Multi, send_batch
+from recipes.multi.network import SCALES, Multi, send_batch
+from tertium.metrics.flagship.compact import restore as restore_rows
 
 WARM_UP = 0.06  # of the time
 FROZEN = "words.weight"
@@ -156,8 +157,22 @@ def save(network: Multi, path: Path) -> None:
 
 
 def restore(network: Multi, path: Path) -> None:
-    missing, unknown = network.load_state_dict(load_file(path), strict=False)
-    if missing != [FROZEN] or unknown:
+    """Puts saved weights into a network, or those of a model that ships.
+
+    The latter has int8 rows, one scale, and the tags it may have left behind start anew.
+    """
+    state = restore_rows(load_file(path))
+    last = state["head.last.weight"].shape[0]
+    absent = [FROZEN]
+    if last != network.head.last.weight.shape[0]:
+        for kind in ("weight", "bias"):
+            whole = getattr(network.head.last, kind).detach().clone()
+            score, clean = state[f"head.last.{kind}"]
+            whole[: len(SCALES)], whole[-1] = score, clean
+            state[f"head.last.{kind}"] = whole
+        absent += [n for n in network.state_dict() if n.startswith("tagger.") and n not in state]
+    missing, unknown = network.load_state_dict(state, strict=False)
+    if sorted(missing) != sorted(absent) or unknown:
         raise ValueError(f"{path} does not fit: missing {missing}, unknown {unknown}")
 
 

@@ -1,9 +1,11 @@
 """Trains tertium-multi from packed parts, one command a stage, each under a clock.
 
 seed      comparisons, judgements, a short stage that favours old sets (one process a seed)
-soup      the mean of the seeds' weights
-teach     scores of the seeds, and of tertium-small for English, on outputs nobody judged
-student   distils these into the mean's weights, judgements and damage mixed in
+start     takes a model that ships apart, so that `further` can go on from it
+further   judgements, comparisons and damage by one of three mixtures, from given weights
+soup      the mean of several weights that began in one place
+teach     scores of the seeds, and of tertium-base for English, on outputs nobody judged
+student   distils these into given weights, judgements and damage mixed in
 report    agreement on all held-out sets, spans, paragraphs, damage
 export    weights in files small enough to send
 
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +29,7 @@ from safetensors.torch import load_file, save_file
 
 from recipes.multi import evaluate, fit
 from recipes.multi.damage import Damager
-from recipes.multi.e5 import Pieces, load_weights
+from recipes.multi.e5 import BLOCK_BYTES, Pieces, load_weights
 from recipes.multi.examples import (
     Comparisons,
     Damages,
@@ -40,6 +43,7 @@ from recipes.multi.examples import (
 from recipes.multi.losses import Weights
 from recipes.multi.network import Multi, Ragged, Texts, attend_padded, attend_ragged, load_encoder
 from recipes.multi.store import Store
+from tertium.metrics.flagship.rows import NETWORK, WORDS
 
 BROAD = Shares(
     {
@@ -75,23 +79,36 @@ OLD = Shares(
         "wmt24": 0.6,
     }
 )
+BALANCED = Shares(
+    {
+        "wmt16/": 12,
+        "mlqe": 2.2,
+        "qe20": 2,
+        "qe23": 0.8,
+        "news20": 1.2,
+        "news21": 1.0,
+        "bio21": 0.6,
+        "wmt21wiki": 0.4,
+        "wmt20": 0.4,
+        "wmt21": 0.4,
+        "wmt22": 0.4,
+        "wmt24": 1.2,
+    }
+)
+MIXTURES = {"broad": BROAD, "old": OLD, "balanced": BALANCED}
 TEACHERS_ROWS = 260_000
-WAIT = 600
+WAIT, HIDDEN = 600, 384
 
 
 def build(given: argparse.Namespace, apart: int, weights: Path | None = None) -> Multi:
     """The network on the device; from the published encoder, or from weights of a stage."""
     encoder = load_weights(given.parts / "encoder")
     torch.manual_seed(given.seed)
-    hidden, inner = len(encoder["emb.ln.w"]), len(encoder["l0.fi.b"])
-    network = Multi(
-        len(encoder["emb.word"]) // hidden,
-        hidden=hidden,
-        heads=hidden // 32,
-        inner=inner,
-        apart=apart,
-    )
-    load_encoder(network, encoder)
+    network = Multi(len(encoder["emb.word"]) // HIDDEN, hidden=HIDDEN, apart=apart)
+    if len(encoder) > 1:
+        load_encoder(network, encoder)
+    else:  # a model that shipped: its table alone
+        network.words.weight.data.copy_(encoder["emb.word"].view(-1, HIDDEN))
     if weights is not None:
         fit.restore(network, weights)
     if given.device.startswith("cuda"):
@@ -195,10 +212,36 @@ def train_seed(given: argparse.Namespace) -> None:
     (given.run / f"{name}.json").write_text(json.dumps({"apart": given.apart, **summary}))
 
 
+def make_start(given: argparse.Namespace) -> None:
+    """Takes the folder of a model that ships apart: tokenizer and table, and the rest in int8."""
+    shipped, encoder = given.weights[0], given.parts / "encoder"
+    tensors = load_file(shipped / "weights.safetensors")
+    nibbles, scales = (tensors[f"{WORDS}{name}"].numpy() for name in ("nibbles", "scales"))
+    blocks = np.concatenate([scales[..., None].view(np.uint8), nibbles], -1)
+    for folder in (encoder, given.parts / "start"):
+        folder.mkdir(parents=True, exist_ok=True)
+    np.savez(
+        encoder / "e5.npz", allow_pickle=False, **{"emb.word": blocks.reshape(-1, BLOCK_BYTES)}
+    )
+    shutil.copy(shipped / "encoder/tokenizer.json", encoder)
+    network = {n.removeprefix(NETWORK): v for n, v in tensors.items() if n.startswith(NETWORK)}
+    save_file(network, given.parts / "start/weights.safetensors")
+
+
+def train_further(given: argparse.Namespace) -> None:
+    network = build(given, given.apart, given.weights[0])
+    name, sources = f"further{given.seed}", sources_of(given, MIXTURES[given.mixture])
+    quick_look(given, network, f"{name}-before", 300)
+    run_stage(given, network, name, sources, given.seconds[0], given.rates[0], Weights())
+    summary = quick_look(given, network, name, 300)
+    (given.run / f"{name}.json").write_text(json.dumps({"apart": given.apart, **summary}))
+
+
 def make_soup(given: argparse.Namespace) -> None:
-    fit.average(given.weights, given.run / "soup.safetensors")
-    network = build(given, given.apart, given.run / "soup.safetensors")
-    quick_look(given, network, "soup", 300)
+    path = given.run / f"{given.name}.safetensors"
+    fit.average(given.weights, path)
+    summary = quick_look(given, build(given, given.apart, path), given.name, 300)
+    path.with_suffix(".json").write_text(json.dumps({"apart": given.apart, **summary}))
 
 
 def teach(given: argparse.Namespace) -> None:
@@ -229,26 +272,24 @@ def teach(given: argparse.Namespace) -> None:
 def blend_english(
     scores: NDArray[np.float32], rows: NDArray[np.int64], folder: Path, share: float
 ) -> int:
-    """Mixes tertium-small's scores into the DA scale where there are any; returns how many."""
-    if not (folder / "rows.npy").exists():
+    """Mixes tertium-base's scores into the DA scale where there are any; returns how many."""
+    if not (folder / "scores.npy").exists():
         return 0
-    known_rows = np.load(folder / "rows.npy")
-    parts = sorted(folder.glob("part-*.npy"))
     place = {tuple(np.atleast_1d(row).tolist()): n for n, row in enumerate(rows)}
-    mine, theirs = [], []
-    for path in parts:
-        begin = int(path.stem.split("-")[1])
-        for row, value in zip(known_rows[begin:], np.load(path), strict=False):
-            number = place.get(tuple(np.atleast_1d(row).tolist()))
-            if number is not None and np.isfinite(value):
-                mine.append(number)
-                theirs.append(value)
-    if len(mine) < 1000:
+    pairs = [
+        (place[key], value)
+        for row, value in zip(
+            np.load(folder / "rows.npy"), np.load(folder / "scores.npy"), strict=True
+        )
+        if (key := tuple(np.atleast_1d(row).tolist())) in place
+    ]
+    if len(pairs) < 1000:
         return 0
-    known, own = np.array(theirs), scores[mine, 0]
+    mine, known = [n for n, _ in pairs], np.array([value for _, value in pairs])
+    own = scores[mine, 0]
     fitted = (known - known.mean()) / known.std() * own.std() + own.mean()
     scores[mine, 0] = (1 - share) * own + share * fitted
-    return len(mine)
+    return len(pairs)
 
 
 def train_student(given: argparse.Namespace) -> None:
@@ -265,20 +306,27 @@ def train_student(given: argparse.Namespace) -> None:
         taught[name] = (rows, scores)
     lines, used = taught["outputs"][0], taught["rankings"][0]
     sources: list[tuple[float, Source]] = [
-        (0.30, Taught(lambda n: outputs.texts(*map(int, lines[n])), taught["outputs"][1])),
+        (
+            0.30,
+            Taught(
+                lambda n, rng: outputs.texts_from(int(lines[n][0]), int(lines[n][1]), rng),
+                taught["outputs"][1],
+            ),
+        ),
         (
             0.22,
             Taught(
-                lambda n: row_texts(ranked, int(used[n])),
+                lambda n, _: row_texts(ranked, int(used[n])),
                 taught["rankings"][1],
                 shares=(0.3, 0.35, 0.35),
             ),
         ),
-        *((0.48 * share, source) for share, source in sources_of(given, OLD)),
+        *((0.48 * share, source) for share, source in sources_of(given, MIXTURES[given.mixture])),
     ]
     name = f"student{given.seed}"
     run_stage(given, network, name, sources, given.seconds[0], given.rates[0], Weights())
-    quick_look(given, network, name, 300)
+    summary = quick_look(given, network, name, 300)
+    (given.run / f"{name}.json").write_text(json.dumps({"apart": given.apart, **summary}))
 
 
 def report(given: argparse.Namespace) -> None:
@@ -292,7 +340,11 @@ def report(given: argparse.Namespace) -> None:
         def say(texts: Sequence[Texts], *, tags: bool = False, of: Multi = network) -> Any:
             return evaluate.judge(of, texts, given.device, with_tags=tags)
 
-        figures: dict[str, Any] = {"dev": evaluate.measure_sets(say, store, "dev:", given.most)}
+        kept: dict[str, NDArray[np.float32]] = {}
+        figures: dict[str, Any] = {
+            "dev": evaluate.measure_sets(say, store, "dev:", given.most, kept)
+        }
+        np.savez_compressed(given.run / f"said-{weights.stem}.npz", allow_pickle=False, **kept)
         figures["summary"] = evaluate.summarise(figures["dev"])
         print(weights.stem, json.dumps(figures["summary"]), flush=True)
         if given.test:
@@ -330,7 +382,7 @@ LARGEST = 15 * 1024 * 1024
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("stage", choices=["seed", "soup", "teach", "student", "report", "export"])
+    parser.add_argument("stage", choices=list(STAGES))
     parser.add_argument("weights", type=Path, nargs="*")
     parser.add_argument("--parts", type=Path, required=True)
     parser.add_argument("--run", type=Path, required=True)
@@ -343,21 +395,27 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=TEACHERS_ROWS)
     parser.add_argument("--most", type=int, help="rows of a set in a report")
     parser.add_argument("--english", type=float, default=0.5, help="share of the English teacher")
+    parser.add_argument("--mixture", choices=list(MIXTURES), default="old")
+    parser.add_argument("--name", default="soup", help="what a mean of weights is called")
     parser.add_argument("--test", action="store_true")
     parser.add_argument("--budget", type=int, default=49_152, help="pieces of a batch")
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--device", default="cuda")
     given = parser.parse_args()
     given.run.mkdir(parents=True, exist_ok=True)
-    stages = {
-        "seed": train_seed,
-        "soup": make_soup,
-        "teach": teach,
-        "student": train_student,
-        "report": report,
-        "export": export,
-    }
-    stages[given.stage](given)
+    STAGES[given.stage](given)
+
+
+STAGES = {
+    "seed": train_seed,
+    "start": make_start,
+    "further": train_further,
+    "soup": make_soup,
+    "teach": teach,
+    "student": train_student,
+    "report": report,
+    "export": export,
+}
 
 
 if __name__ == "__main__":
