@@ -10,6 +10,7 @@
     tertium.report(testset, ["bleu", "chrf"]).write("report.html")
     agreement = tertium.meta_evaluate("judgements.tsv", ["bleu", "chrf"])
     mine = tertium.train("bleu-r", "judgements.tsv", folder="models/mine")
+    tertium.score_corpus("pairs/*.parquet", ["chrf"], "scored", keep="chrf >= 50")
     tertium.explain(tertium.Segment("a hypothesis", references=("a reference",)), metric="rte-r")
 
 Names are resolved when first used: `import tertium` loads no metric and no heavy library.
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from tertium.version import __version__
 
 if TYPE_CHECKING:
+    from tertium.corpus.run import CorpusSummary, score_corpus
     from tertium.data.testset import TestSet
     from tertium.errors import TertiumError
     from tertium.evaluation.agreement import AgreementStudy, meta_evaluate
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AgreementStudy": "tertium.evaluation.agreement",
     "Comparison": "tertium.evaluation.comparison",
+    "CorpusSummary": "tertium.corpus.run",
     "Evaluation": "tertium.evaluation.scoring",
     "Explanation": "tertium.metrics.base.explanation",
     "Judgement": "tertium.segment",
@@ -66,12 +69,14 @@ _HOMES = {
     "rank": "tertium.evaluation.ranking",
     "report": "tertium.reporting.page.making",
     "score": "tertium.evaluation.scoring",
+    "score_corpus": "tertium.corpus.run",
     "train": "tertium.evaluation.training",
 }
 
 __all__ = [
     "AgreementStudy",
     "Comparison",
+    "CorpusSummary",
     "Evaluation",
     "Explanation",
     "Judgement",
@@ -96,6 +101,7 @@ __all__ = [
     "rank",
     "report",
     "score",
+    "score_corpus",
     "train",
 ]
 

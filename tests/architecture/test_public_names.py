@@ -7,13 +7,14 @@ import sys
 
 import tertium
 
-HEAVY = ("torch", "transformers", "spacy", "sacrebleu", "sklearn", "ot", "scipy")
+HEAVY = ("torch", "transformers", "spacy", "sacrebleu", "sklearn", "ot", "scipy", "pyarrow", "ray")
 
 
 def test_public_names_are_pinned() -> None:
     assert sorted(tertium.__all__) == [
         "AgreementStudy",
         "Comparison",
+        "CorpusSummary",
         "Evaluation",
         "Explanation",
         "Judgement",
@@ -38,6 +39,7 @@ def test_public_names_are_pinned() -> None:
         "rank",
         "report",
         "score",
+        "score_corpus",
         "train",
     ]
     assert all(getattr(tertium, name) is not None for name in tertium.__all__)

@@ -57,6 +57,7 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("score", *texts, "-m", "chrf", "-o", "x.tsv"): set(),
         ("score", *texts, "-m", "chrf", "-o", "x.jsonl"): set(),
         ("score", *texts, "-m", "chrf", "-o", "x.parquet"): {"frames"},
+        ("corpus", "texts.jsonl", "-m", "chrf", "-o", "scored", "-q"): {"frames"},
         ("compare", *texts, "-m", "chrf", "bleu"): set(),
         ("rank", *texts): {*NEURAL, SHIPPED},
         ("rank", *texts, "-m", "chrf"): set(),

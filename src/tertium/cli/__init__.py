@@ -25,6 +25,7 @@ COMMANDS = (
     "score",
     "compare",
     "rank",
+    "corpus",
     "explain",
     "report",
     "meta",

@@ -67,6 +67,11 @@ def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
         "--model", action="append", default=[], metavar="METRIC", help="the same, one at a time"
     )
+    add_languages(parser)
+
+
+def add_languages(parser: argparse.ArgumentParser) -> None:
+    """Add the languages of both sides, for metrics that ask."""
     for side, what in (("source", "sources"), ("target", "translations")):
         parser.add_argument(
             f"--{side}-language",

@@ -31,6 +31,7 @@ SOURCE_NAMES = ("src", "source")
 HYPOTHESIS_NAMES = ("mt", "hyp", "hypothesis", "translation", "candidate", "prediction")
 REFERENCE_NAMES = ("ref", "reference", "references")
 SYSTEM_NAMES = ("system", "model")
+TEXT_NAMES = frozenset({*SOURCE_NAMES, *HYPOTHESIS_NAMES, *REFERENCE_NAMES})
 DOCUMENT_NAMES = ("document", "doc", "docid", "doc_id")
 
 RECORD_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson", ".tsv", ".csv", ".parquet"})
@@ -296,6 +297,11 @@ def references_from(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
         if not isinstance(text, str):
             raise DataError(f"{where}: expected text, got {text!r}")
     return tuple(text for text in found if text.strip() or not columns)
+
+
+def is_numbered_reference(name: str) -> bool:
+    """Whether a column is one of several references, such as `ref2`."""
+    return _NUMBERED.fullmatch(name) is not None
 
 
 @lru_cache(maxsize=256)

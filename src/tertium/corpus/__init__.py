@@ -1,0 +1,1 @@
+"""Corpora of any size: read in parts, scored by any number of workers, each part exactly once."""

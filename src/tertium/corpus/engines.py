@@ -1,0 +1,182 @@
+"""How parts are dealt to workers: processes of this machine, or actors of a Ray cluster.
+
+A part's texts are read and its shard is written where it is scored: only the name of a part and
+what was counted travel. Whoever dies, a part is done again or not at all (`ledger`), so that
+engines need know nothing of what was written.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing import connection
+from typing import Any
+
+from tertium.corpus.reading import CorpusPart
+from tertium.corpus.work import CorpusJob, Outcome, PartWorker
+from tertium.errors import TertiumError, UsageError
+from tertium.progress import Advance
+from tertium.runtime import cores, runtime
+
+POLL = 0.2  # seconds between looks at how far processes are
+STOPPED = -1
+
+
+def run_local(
+    job: CorpusJob, parts: Sequence[CorpusPart], workers: int, advance: Advance
+) -> Iterator[Outcome]:
+    """Do parts in so many processes, or in this one; outcomes as they come."""
+    if workers == 1 or len(parts) == 1:
+        worker = PartWorker(job)
+        for part in parts:
+            yield worker.attempt(part, advance)
+        return
+    fresh = multiprocessing.get_context("spawn")  # a fork would inherit locks of other threads
+    counter = fresh.Value("q", 0)
+    share = max(1, cores() // workers)
+    job = replace(job, runtime=replace(job.runtime, threads=job.runtime.threads or share))
+    with ProcessPoolExecutor(
+        min(workers, len(parts)), mp_context=fresh, initializer=_begin, initargs=(job, counter)
+    ) as pool:
+        try:
+            yield from _outcomes([pool.submit(_do, part) for part in parts], counter, advance)
+        except BrokenProcessPool:
+            raise TertiumError(
+                "a worker was killed (by the system, where memory ran out); what is done is kept: "
+                "go on with --resume, perhaps with fewer --workers"
+            ) from None
+        finally:
+            counter.value = STOPPED
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _outcomes(waiting: list[Future[Outcome]], counter: Any, advance: Advance) -> Iterator[Outcome]:
+    left, told = set(waiting), 0
+    while left:
+        done, left = wait(left, timeout=POLL, return_when=FIRST_COMPLETED)
+        reached = counter.value
+        advance(reached - told)
+        told = reached
+        for future in done:
+            yield future.result()
+
+
+_worker: PartWorker | None = None
+_count: Advance = lambda rows: None  # noqa: E731 (replaced in a worker)
+
+
+class _Stopped(Exception):
+    """The one who began the run has given up."""
+
+
+def _begin(job: CorpusJob, counter: Any) -> None:
+    """Prepare a process: load the metrics once, and end with the one who began."""
+    global _worker, _count
+
+    def count(rows: int) -> None:
+        with counter.get_lock():
+            if counter.value == STOPPED:
+                raise _Stopped
+            counter.value += rows
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _worker, _count = PartWorker(job), count
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+
+def _do(part: CorpusPart) -> Outcome:
+    assert _worker is not None
+    return _worker.attempt(part, _count)
+
+
+class PartActor:
+    """A worker of Ray Data: loads metrics when it begins, then does one part a call."""
+
+    def __init__(self, job: CorpusJob) -> None:
+        self.worker = PartWorker(job)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
+        outcomes = [self.worker.attempt(part, lambda rows: None) for part in batch["part"]]
+        return {"outcome": [outcome.to_json() for outcome in outcomes]}
+
+
+def run_ray(
+    job: CorpusJob,
+    parts: Sequence[CorpusPart],
+    *,
+    workers: int | None,
+    address: str | None,
+    cpus: float,
+    gpus: float,
+) -> Iterator[Outcome]:
+    """Do parts in actors of a cluster, which Ray schedules, restarts and tries again."""
+    import ray
+    from ray.data import ActorPoolStrategy, DataContext
+
+    with _connected(address):
+        size = workers or _room(cpus, gpus)
+        context = DataContext.get_current()
+        context.enable_progress_bars = False
+        parts_left = ray.data.from_items(
+            [{"part": part} for part in parts], override_num_blocks=len(parts)
+        )
+        outcomes = parts_left.map_batches(
+            PartActor,
+            fn_constructor_args=(job,),
+            batch_size=1,
+            compute=ActorPoolStrategy(size=min(size, len(parts))),
+            num_cpus=cpus,
+            num_gpus=gpus or None,
+        )
+        for row in outcomes.iter_rows():
+            yield Outcome.from_json(row["outcome"])
+
+
+@contextmanager
+def _connected(address: str | None) -> Iterator[None]:
+    """A connection to a cluster: the one there is, the one at an address, or one of our own."""
+    import ray
+
+    if ray.is_initialized():
+        yield
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, ValueError) as error:
+        raise UsageError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _room(cpus: float, gpus: float) -> int:
+    """How many actors a cluster has room for."""
+    import ray
+
+    there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    wanted = {"CPU": cpus, "GPU": gpus}
+    return int(min(there.get(kind, 0) / need for kind, need in wanted.items() if need)) or 1
+
+
+def choose_workers(job: CorpusJob) -> int:
+    """A process for each core where metrics count in Python; one where threads run a network."""
+    with runtime(threads=job.runtime.threads):
+        return 1 if any(job.learned) and "torch" in sys.modules else cores()

@@ -1,0 +1,117 @@
+"""What a run is and which of its parts are done, kept beside the shards.
+
+`_manifest.json` says what the run is: inputs, metrics with their signatures, and every choice that
+changes a shard. `_done/PART.json` holds what was counted in a part and is written after its shard:
+a part without it was not done, whatever else lies there, and is done again from the beginning. So
+each row is in the output once, whoever was killed and when. `_bad/PART.jsonl` holds what was put
+aside. Names begin with _ so that readers of the folder pass them over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tertium.corpus.places import SourceFile, join, list_names, read_content, write_content
+from tertium.corpus.tally import Tally
+from tertium.data.formats import null_missing
+from tertium.errors import DataError, UsageError
+
+MANIFEST, DONE, BAD, SUMMARY = "_manifest.json", "_done", "_bad", "_summary.json"
+SHOWN = 3  # differences that an error names
+
+
+@dataclass(frozen=True)
+class RunLedger:
+    """The notes of a run in its output folder."""
+
+    folder: str
+
+    def begin(self, manifest: Mapping[str, Any], *, resume: bool) -> dict[str, Tally]:
+        """Begin a run, or go on with the one that is here; the parts that are done.
+
+        What is here must be of the same run: else nothing is touched, and an error names what
+        differs.
+        """
+        there = self._read(MANIFEST)
+        if there is None:
+            other = next(iter(list_names(self.folder)), None)
+            if other is not None:
+                raise UsageError(
+                    f"{self.folder} is not empty ({other}), and no run of tertium began there: "
+                    "give another folder"
+                )
+            self._write(MANIFEST, manifest)
+            return {}
+        if not resume:
+            raise UsageError(
+                f"{self.folder} holds a run already: continue it with --resume, "
+                "or give another folder"
+            )
+        differences = list(_differences(there, manifest))
+        if differences:
+            more = len(differences) - SHOWN
+            listed = "; ".join(differences[:SHOWN]) + (f"; and {more} more" if more > 0 else "")
+            raise UsageError(
+                f"{self.folder} holds another run, and the two must not mix: {listed}; "
+                "run it as it was, or give another folder"
+            )
+        return self._done()
+
+    def finish(self, part: str, tally: Tally) -> None:
+        """Note that a part is done: the last thing that happens to it."""
+        self._write(f"{DONE}/{part}.json", tally.record(), indent=None)
+
+    def summarise(self, summary: Mapping[str, Any]) -> None:
+        self._write(SUMMARY, summary)
+
+    def _done(self) -> dict[str, Tally]:
+        names = [name for name in list_names(join(self.folder, DONE)) if name.endswith(".json")]
+        found = {name.removesuffix(".json"): self._read(f"{DONE}/{name}") for name in names}
+        return {name: Tally.from_record(kept) for name, kept in found.items() if kept}
+
+    def _read(self, name: str) -> Any:
+        content = read_content(join(self.folder, name))
+        try:
+            return None if content is None else json.loads(content)
+        except ValueError:
+            if name == MANIFEST:
+                raise DataError(
+                    f"{join(self.folder, name)}: damaged; give another folder"
+                ) from None
+            return None  # behind an address, what was being written when a worker died
+
+    def _write(self, name: str, value: Mapping[str, Any], indent: int | None = 1) -> None:
+        text = json.dumps(null_missing(value), ensure_ascii=False, indent=indent) + "\n"
+        with write_content(join(self.folder, name)) as stream:
+            stream.write(text.encode("utf-8"))
+
+
+def describe_inputs(files: Iterable[SourceFile]) -> dict[str, list[int]]:
+    """What tells whether files are those of an earlier run: their sizes and times."""
+    return {file.path: [file.size, file.modified] for file in files}
+
+
+def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
+    for key in now:
+        old, new = then.get(key), now[key]
+        if old == new:
+            continue
+        if not isinstance(new, Mapping) or not isinstance(old, Mapping):
+            yield f"{key} was {_show(old)} and is {_show(new)}"
+            continue
+        for name in [*old, *(name for name in new if name not in old)]:
+            if name not in new:
+                yield f"{key}: {name} was there and is not"
+            elif name not in old:
+                yield f"{key}: {name} is new"
+            elif old[name] != new[name]:
+                yield f"{key}: {name} was {_show(old[name])} and is {_show(new[name])}"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2:
+        return f"{value[0]:,} bytes of time {value[1]}"
+    return repr(value)

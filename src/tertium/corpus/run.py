@@ -1,0 +1,248 @@
+"""Score a corpus of any size: the public function behind `tertium corpus`."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tertium.corpus.engines import choose_workers, run_local, run_ray
+from tertium.corpus.keeping import parse_keep
+from tertium.corpus.ledger import RunLedger, describe_inputs
+from tertium.corpus.places import SourceFile, find_files, is_remote
+from tertium.corpus.reading import CorpusPart, infer_schema, plan_parts, sample_records, schema_of
+from tertium.corpus.scoring import WARNINGS, check_metrics, find_example, score_segments
+from tertium.corpus.tally import MetricTally, Tally
+from tertium.corpus.work import CorpusJob, Outcome, check_columns
+from tertium.corpus.writing import ShardFormat, writer_of
+from tertium.errors import TertiumError, UnknownNameError, UsageError
+from tertium.evaluation.scoring import load_metrics
+from tertium.extras import require
+from tertium.metrics.base.metric import Metric
+from tertium.progress import task
+from tertium.runtime import current_runtime, runtime
+from tertium.version import __version__
+
+Engine = Literal["local", "ray"]
+PART_ROWS = 100_000
+LONGEST = 100_000
+ENGINES = ("local", "ray")
+
+
+@dataclass(frozen=True)
+class CorpusSummary:
+    """What came of a corpus: rows by their fate, scores of each metric, and how fast it went.
+
+    `rows` were read, `kept` written, `bad` put aside by reason; `seconds` and `scored` are of this
+    run, which may have gone on where another ended.
+    """
+
+    rows: int
+    kept: int
+    bad: Mapping[str, int]
+    metrics: Mapping[str, MetricTally]
+    scored: int
+    seconds: float
+    parts: int
+    engine: str
+    workers: int
+
+    @property
+    def rows_per_second(self) -> float:
+        return self.scored / self.seconds if self.seconds else 0.0
+
+    def record(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "rows": self.rows,
+            "kept": self.kept,
+            "bad": dict(self.bad),
+            "metrics": {
+                spec: {
+                    "mean": tally.mean,
+                    "deciles": tally.deciles(),
+                    "lowest": tally.low if tally.count else None,
+                    "highest": tally.high if tally.count else None,
+                    "scored": tally.count,
+                    "warnings": dict(tally.warnings),
+                    "signature": tally.signature_text(),
+                }
+                for spec, tally in self.metrics.items()
+            },
+            "parts": self.parts,
+            "engine": self.engine,
+            "workers": self.workers,
+            "rows_this_run": self.scored,
+            "seconds": self.seconds,
+            "rows_per_second": self.rows_per_second,
+            "version": __version__,
+        }
+
+
+def score_corpus(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    metrics: str | Metric | Sequence[str | Metric],
+    output: str | os.PathLike[str],
+    *,
+    engine: Engine = "local",
+    keep: str = "",
+    resume: bool = False,
+    strict: bool = False,
+    fields: Sequence[str] | None = None,
+    shards: ShardFormat = "parquet",
+    longest: int = LONGEST,
+    part_rows: int = PART_ROWS,
+    workers: int | None = None,
+    address: str | None = None,
+    cpus: float = 1,
+    gpus: float = 0,
+) -> CorpusSummary:
+    """Score every row of some files, write them with their scores, and say what came of it.
+
+    `inputs` are files, folders or globs of Parquet, JSONL, TSV and CSV, also packed (.gz, .zst) and
+    behind addresses that pyarrow reads; `output` is a folder. Rows are written in their order with
+    a column for each metric and one for its warnings, as `shards` says, a shard for each file or
+    `part_rows` of it. `keep` says which (`keeping`). With `resume`, what an earlier call finished
+    is left as it is. Rows that cannot be scored are put aside with the reason, or with `strict`
+    the first is an error. `workers` are processes, or with the engine "ray" actors, each with so
+    many `cpus` and `gpus` (parts of one, too), of the cluster at `address`.
+    """
+    begun = time.perf_counter()
+    require("pyarrow", purpose="a corpus", also=["ray"] if engine == "ray" else ())
+    _check_choices(engine, workers, longest, part_rows, cpus, gpus)
+    if engine == "ray":
+        require("ray", purpose="the engine ray")
+    given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    files = find_files([os.fspath(path) for path in given])
+    folder = os.fspath(output)
+    _check_apart(folder, files)
+    loaded = load_metrics(metrics)
+    check_metrics(loaded)
+    with task("looking at the corpus"):
+        parts = plan_parts(files, part_rows)
+        job = _make_job(loaded, folder, parts, keep, fields, shards, longest, strict)
+    manifest = {**_describe(job, loaded), "part_rows": part_rows, "inputs": describe_inputs(files)}
+    ledger = RunLedger(folder)
+    done = ledger.begin(manifest, resume=resume)
+    left = [part for part in parts if part.name not in done]
+    size = workers or (choose_workers(job) if engine == "local" else None)
+    counted = dict(done)
+    with task("rows", total=_total(left)) as advance:
+        if not left:
+            outcomes: Iterator[Outcome] = iter(())
+        elif engine == "ray":
+            outcomes = _advancing(
+                run_ray(job, left, workers=size, address=address, cpus=cpus, gpus=gpus), advance
+            )
+        else:
+            outcomes = run_local(job, left, size or 1, advance)
+        for outcome in outcomes:
+            if outcome.tally is None:
+                raise TertiumError(outcome.error)
+            counted[outcome.part] = outcome.tally
+    whole = Tally()
+    for part in parts:  # in their order, so that sums are the same to the last bit
+        whole.merge(counted[part.name])
+    summary = CorpusSummary(
+        rows=whole.rows,
+        kept=whole.kept,
+        bad=dict(whole.bad),
+        metrics=whole.metrics,
+        scored=sum(counted[part.name].rows for part in left),
+        seconds=time.perf_counter() - begun,
+        parts=len(parts),
+        engine=engine,
+        workers=min(size or len(parts), max(1, len(left))),
+    )
+    ledger.summarise(summary.record())
+    return summary
+
+
+def _check_choices(
+    engine: str, workers: int | None, longest: int, part_rows: int, cpus: float, gpus: float
+) -> None:
+    if engine not in ENGINES:
+        raise UnknownNameError("engine", engine, ENGINES)
+    for name, value in (("workers", workers), ("longest", longest), ("part_rows", part_rows)):
+        if value is not None and value < 1:
+            raise UsageError(f"{name}={value}: expected at least 1")
+    if cpus < 0 or gpus < 0 or not cpus + gpus:
+        raise UsageError(f"cpus={cpus:g}, gpus={gpus:g}: a worker needs a part of one at least")
+
+
+def _check_apart(output: str, files: Sequence[SourceFile]) -> None:
+    """Refuse to write where the corpus is read: the next run would read its own shards."""
+    if is_remote(output):
+        return
+    place = os.path.realpath(output)
+    for file in files:
+        if not is_remote(file.path) and os.path.realpath(file.path).startswith(place + os.sep):
+            raise UsageError(f"{output} holds {file.path}, which is read here: give another folder")
+
+
+def _make_job(
+    metrics: Sequence[Metric],
+    output: str,
+    parts: Sequence[CorpusPart],
+    keep: str,
+    fields: Sequence[str] | None,
+    shards: str,
+    longest: int,
+    strict: bool,
+) -> CorpusJob:
+    """Everything that workers need, tried on one row before any begins."""
+    writer_of(shards)
+    fields = tuple(fields) if fields else None
+    records = list(sample_records(parts, fields))
+    where = parts[0].file.path
+    example = find_example(records, metrics, longest, where)
+    with runtime(cache=False):
+        score_segments(metrics, [example])
+    lines = any(part.file.kind == "jsonl" for part in parts)
+    schema = None
+    if lines and shards != "jsonl":
+        schema = infer_schema(records).serialize().to_pybytes()
+    if keep:
+        columns = schema_of(parts[0].file, fields)
+        known = columns.names if columns else {key: None for record in records for key in record}
+        specs = [metric.spec for metric in metrics]
+        more = [*specs, *(spec + WARNINGS for spec in specs)]
+        check_columns(parse_keep(keep).names, [*known, *more], specs, where)
+    return CorpusJob(
+        output=output,
+        metrics=tuple(metric.spec for metric in metrics),
+        learned=tuple(metric.learned for metric in metrics),
+        example=example,
+        shards=shards,
+        runtime=current_runtime(),
+        keep=keep,
+        fields=fields,
+        schema=schema,
+        longest=longest,
+        strict=strict,
+    )
+
+
+def _describe(job: CorpusJob, metrics: Sequence[Metric]) -> dict[str, Any]:
+    """What makes a run: whatever changes a shard."""
+    return {
+        "version": __version__,
+        "metrics": {metric.spec: metric.signature([job.example]) for metric in metrics},
+        "keep": job.keep,
+        "fields": list(job.fields or ()),
+        "shards": job.shards,
+        "longest": job.longest,
+    }
+
+
+def _total(parts: Sequence[CorpusPart]) -> int | None:
+    rows = [part.rows for part in parts]
+    return None if None in rows else sum(count or 0 for count in rows)
+
+
+def _advancing(outcomes: Iterator[Outcome], advance: Any) -> Iterator[Outcome]:
+    for outcome in outcomes:
+        advance(outcome.tally.rows if outcome.tally else 0)
+        yield outcome

@@ -1,0 +1,165 @@
+"""A block of rows under some metrics: scores, warnings of each row, and rows that have no score.
+
+A score does not depend on neighbours, so that blocks and parts leave every score as `tertium score`
+gives it, to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tertium.arrays import BoolArray, FloatArray
+from tertium.corpus.reading import HERE, BadRow, Reading, explain_row
+from tertium.data.formats import segment_from_record
+from tertium.errors import DataError, NeedsError, TertiumError, UsageError
+from tertium.evaluation.scoring import foresee
+from tertium.extras import explain_missing
+from tertium.metrics.base.metric import Metric
+from tertium.segment import Segment
+
+WARNINGS = ".warnings"  # behind the name of a metric: the column of its warnings
+JOINED = "; "
+FAN = 8  # into how many pieces rows are divided to find those that a warning is about
+
+
+@dataclass(frozen=True)
+class ScoredBlock:
+    """The scores and warnings of rows, metrics by their specs."""
+
+    segments: Sequence[Segment]
+    scores: Mapping[str, FloatArray]
+    warnings: Mapping[str, Sequence[str]]
+
+    def columns(self) -> dict[str, Any]:
+        """What a block is extended by, as arrays of pyarrow."""
+        import pyarrow as pa
+
+        found: dict[str, Any] = {}
+        for spec, scores in self.scores.items():
+            found[spec] = pa.array(scores, pa.float64())
+            found[spec + WARNINGS] = pa.array(self.warnings[spec], pa.string())
+        return found
+
+
+def score_segments(metrics: Sequence[Metric], segments: Sequence[Segment]) -> ScoredBlock:
+    """Segments under metrics; metrics over one encoder share its work."""
+    scores: dict[str, FloatArray] = {}
+    warnings: dict[str, list[str]] = {}
+    if not segments:
+        empty = {metric.spec: np.zeros(0) for metric in metrics}
+        return ScoredBlock((), empty, {spec: [] for spec in empty})
+    with foresee(metrics, segments):
+        for metric in metrics:
+            with explain_missing(metric.name):
+                scores[metric.spec] = metric.reduce_segments(metric.distinct_statistics(segments))
+                warnings[metric.spec] = warn(metric, segments)
+    return ScoredBlock(segments, scores, warnings)
+
+
+def warn(metric: Metric, segments: Sequence[Segment]) -> list[str]:
+    """The warnings of each segment, joined; empty for most.
+
+    Metrics count warnings over many segments. Rows without any are told at once; the others are
+    found by dividing them again and again, since most have none.
+    """
+    counted = metric.warnings(segments)
+    if not counted:
+        return [""] * len(segments)
+    if len(segments) == 1:
+        return [JOINED.join(counted)]
+    size = -(-len(segments) // FAN)
+    pieces = [segments[start : start + size] for start in range(0, len(segments), size)]
+    return [text for piece in pieces for text in warn(metric, piece)]
+
+
+def take_segments(
+    reading: Reading, metrics: Sequence[Metric], example: Segment, longest: int
+) -> tuple[BoolArray, list[Segment], list[BadRow]]:
+    """Which rows of a block can be scored, their segments, and why others cannot."""
+    mask = np.ones(len(reading.block), dtype=bool)
+    segments: list[Segment] = []
+    bad = list(reading.bad)
+    for place, (number, record) in enumerate(
+        zip(reading.numbers, reading.block.texts(), strict=True)
+    ):
+        try:
+            segments.append(take_segment(record, longest))
+        except TertiumError as error:
+            mask[place] = False
+            bad.append(BadRow(number, explain_row(error)))
+    if segments and not _serve(metrics, [example, *segments]):
+        segments, more = _take_served(reading, mask, segments, metrics, example)
+        bad += more
+    return mask, segments, sorted(bad, key=lambda row: row.row)
+
+
+def take_segment(record: Mapping[str, Any], longest: int) -> Segment:
+    """The segment of a record, of texts that are not too long."""
+    segment = segment_from_record(record, HERE)
+    for text in (segment.hypothesis, segment.source or "", *segment.references):
+        if len(text) > longest:
+            raise DataError(f"{HERE}: too long ({len(text):,} characters, at most {longest:,})")
+    return segment
+
+
+def _serve(metrics: Sequence[Metric], segments: Sequence[Segment]) -> bool:
+    try:
+        for metric in metrics:
+            metric.check(segments)
+    except NeedsError:
+        return False
+    return True
+
+
+def _take_served(
+    reading: Reading,
+    mask: BoolArray,
+    segments: Sequence[Segment],
+    metrics: Sequence[Metric],
+    example: Segment,
+) -> tuple[list[Segment], list[BadRow]]:
+    """Those segments that have what the metrics need, as the example has; takes others off."""
+    taken, bad = [], []
+    for place, segment in zip(np.flatnonzero(mask).tolist(), segments, strict=True):
+        try:
+            for metric in metrics:
+                metric.check([segment])
+                metric.check([example, segment])
+            taken.append(segment)
+        except NeedsError as error:
+            mask[place] = False
+            reason = str(error).replace("segment 1", HERE).replace("segment 2", HERE)
+            bad.append(BadRow(reading.numbers[place], f"missing field: {reason}"))
+    return taken, bad
+
+
+def check_metrics(metrics: Sequence[Metric]) -> None:
+    """Refuse metrics whose scores depend on the whole corpus."""
+    for metric in metrics:
+        if metric.reads_corpus:
+            raise UsageError(
+                f"{metric.spec} reads the whole corpus before it scores a row, which a stream "
+                "cannot: take weights from a file (bertscore:idf=true,idf_texts=FILE), a metric "
+                "without them (bleu for nist, bertscore, sss), or `tertium score` for one test set"
+            )
+
+
+def find_example(
+    records: Sequence[Mapping[str, Any]], metrics: Sequence[Metric], longest: int, where: str
+) -> Segment:
+    """The first row that every metric can score: what all others are expected to be like."""
+    reason: TertiumError = DataError(f"{HERE}: there are no rows")
+    for record in records:
+        try:
+            segment = take_segment(record, longest)
+            for metric in metrics:
+                metric.check([segment])
+            return segment
+        except TertiumError as error:
+            reason = error
+    said = explain_row(reason).replace("segment 1", "the last that was tried")
+    raise type(reason)(f"{where}: none of the first rows can be scored: {said}")

@@ -1,0 +1,159 @@
+"""Shards of scored rows: Parquet, JSONL or TSV, written as a stream and equal for equal rows."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, suppress
+from typing import IO, Any, ClassVar, Literal, Self, get_args
+
+from tertium.corpus.blocks import Block, RecordBlock, TableBlock, refuse_column
+from tertium.errors import DataError, UnknownNameError
+
+ShardFormat = Literal["parquet", "jsonl", "tsv"]
+FORMATS: tuple[str, ...] = get_args(ShardFormat)
+GROUP = 65_536  # rows of a Parquet row group
+
+
+class ShardWriter(ABC):
+    """Blocks to bytes; `close` writes what is left."""
+
+    suffix: ClassVar[str]
+
+    def __init__(self, stream: IO[bytes], schema: Any) -> None:
+        self.stream, self.schema = stream, schema
+
+    @abstractmethod
+    def write(self, block: Block) -> None: ...
+
+    def close(self) -> None:  # noqa: B027 (most hold nothing back)
+        """Write what was held back."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        """Close; where something went wrong, what is written is thrown away, and so is this."""
+        with nullcontext() if error is None else suppress(Exception):
+            self.close()
+
+
+class ParquetShard(ShardWriter):
+    suffix = ".parquet"
+
+    def __init__(self, stream: IO[bytes], schema: Any) -> None:
+        from pyarrow.parquet import ParquetWriter
+
+        super().__init__(stream, schema)
+        self.writer = ParquetWriter(stream, schema, compression="zstd")
+        self.held: list[Any] = []
+
+    def write(self, block: Block) -> None:
+        assert isinstance(block, TableBlock)
+        if len(block):
+            self.held.append(block.table)
+        if sum(table.num_rows for table in self.held) >= GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self.held:
+            self.writer.write_table(pa.concat_tables(self.held), row_group_size=GROUP)
+        self.held = []
+
+    def close(self) -> None:
+        self._flush()
+        self.writer.close()
+
+
+class JsonlShard(ShardWriter):
+    suffix = ".jsonl"
+
+    def write(self, block: Block) -> None:
+        for record in block.records():
+            text = json.dumps(plain(record), ensure_ascii=False, allow_nan=False)
+            self.stream.write(text.encode("utf-8") + b"\n")
+
+
+class TsvShard(ShardWriter):
+    suffix = ".tsv"
+
+    def __init__(self, stream: IO[bytes], schema: Any) -> None:
+        super().__init__(stream, schema)
+        self._write_cells(schema.names)
+
+    def write(self, block: Block) -> None:
+        for record in block.records():
+            self._write_cells([to_cell(record.get(name)) for name in self.schema.names])
+
+    def _write_cells(self, cells: Sequence[str]) -> None:
+        self.stream.write("\t".join(cells).encode("utf-8") + b"\n")
+
+
+WRITERS: Mapping[str, type[ShardWriter]] = {
+    "parquet": ParquetShard,
+    "jsonl": JsonlShard,
+    "tsv": TsvShard,
+}
+
+
+def writer_of(name: str) -> type[ShardWriter]:
+    """The writer of a format."""
+    if name not in WRITERS:
+        raise UnknownNameError("format of shards", name, WRITERS)
+    return WRITERS[name]
+
+
+def to_cell(value: Any) -> str:
+    """A value as TSV holds it: numbers in full, lists as JSON, nothing for what is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(plain(value), ensure_ascii=False)
+
+
+def find_unwritable(block: Block) -> dict[int, str]:
+    """Which rows TSV cannot hold, by their place, and why: a tab or line end inside of a text."""
+    if isinstance(block, RecordBlock):
+        return {}
+    found: dict[int, str] = {}
+    for place, record in enumerate(block.records()):
+        broken = next((n for n, v in record.items() if _breaks(v)), None)
+        if broken is not None:
+            found[place] = f"a tab or line end in a field of TSV ({broken}); write Parquet or JSONL"
+    return found
+
+
+def _breaks(value: Any) -> bool:
+    return isinstance(value, str) and any(mark in value for mark in "\t\n\r")
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON holds it: times in ISO 8601, NaN as null; bytes are refused."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise DataError(f"JSON and TSV hold no {type(value).__name__}: write Parquet")
+
+
+def extend_schema(schema: Any, columns: Mapping[str, Any]) -> Any:
+    """A schema with more columns of these types; one that is there already is refused."""
+    import pyarrow as pa
+
+    for name, kind in columns.items():
+        if name in schema.names:
+            raise refuse_column(name)
+        schema = schema.append(pa.field(name, kind))
+    return schema

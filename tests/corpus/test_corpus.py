@@ -1,0 +1,404 @@
+"""A corpus through the local engine: equal scores, every format, bad rows, exactly once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from tests.corpus.samples import (
+    EXAMPLES,
+    example_rows,
+    read_shards,
+    shard_bytes,
+    write_bytes,
+    write_jsonl,
+    write_parquet,
+    write_tsv,
+)
+
+import tertium
+from tertium.cli import main
+from tertium.corpus import work
+from tertium.corpus.tally import MetricTally
+from tertium.errors import DataError, TertiumError, UnknownNameError, UsageError
+from tertium.segment import Segment
+
+ROWS = example_rows()
+
+
+def scores_of(rows: list[dict[str, Any]], metric: str) -> list[float]:
+    """What `tertium score` gives: the metric on all segments at once."""
+    segments = [Segment(row["mt"], row["src"], (row["ref"],)) for row in rows]
+    return tertium.load_metric(metric).score(segments).segments.tolist()
+
+
+WRITERS = {
+    "rows.jsonl": write_jsonl,
+    "rows.jsonl.gz": write_jsonl,
+    "rows.ndjson.zst": write_jsonl,
+    "rows.tsv": write_tsv,
+    "rows.tsv.gz": write_tsv,
+    "rows.parquet": write_parquet,
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_scores_are_those_of_score_to_the_bit(name: str, tmp_path: Path) -> None:
+    file = WRITERS[name](tmp_path / name, ROWS)
+    summary = tertium.score_corpus(
+        file, ["chrf", "bleu"], tmp_path / "out", part_rows=40, workers=1
+    )
+    rows = read_shards(tmp_path / "out")
+    assert [row["mt"] for row in rows] == [row["mt"] for row in ROWS]
+    for metric in ("chrf", "bleu"):
+        assert [row[metric] for row in rows] == scores_of(ROWS, metric)
+    assert (summary.rows, summary.kept, dict(summary.bad)) == (len(ROWS), len(ROWS), {})
+    assert summary.parts > 1
+
+
+def test_several_processes_write_what_one_writes(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    for workers in (1, 2):
+        tertium.score_corpus(file, "chrf", tmp_path / f"{workers}", part_rows=50, workers=workers)
+    assert shard_bytes(tmp_path / "1") == shard_bytes(tmp_path / "2")
+
+
+def test_columns_and_types_of_parquet_are_kept(tmp_path: Path) -> None:
+    import datetime
+
+    rows = [{**row, "time": datetime.datetime(2020, 1, 1), "raw": b"\xff"} for row in ROWS]
+    file = write_parquet(tmp_path / "in" / "rows.parquet", rows)
+    tertium.score_corpus(tmp_path / "in", "chrf", tmp_path / "out")
+    before, after = pq.read_schema(file), pq.read_schema(tmp_path / "out" / "rows.parquet")
+    assert after.names == [*before.names, "chrf", "chrf.warnings"]
+    assert [after.field(n).type for n in before.names] == [
+        before.field(n).type for n in before.names
+    ]
+
+
+def test_jsonl_stays_as_it_is(tmp_path: Path) -> None:
+    rows = [
+        {"mt": "a cat", "ref": ["a cat", "the cat"], "meta": {"x": [1, {"y": None}]}},
+        {"mt": "a dog", "ref": "the dog", "meta": 5, "more": True},
+    ]
+    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+    tertium.score_corpus(file, "chrf", tmp_path / "out", shards="jsonl")
+    lines = (tmp_path / "out" / "rows.jsonl").read_text().splitlines()
+    written = [json.loads(line) for line in lines]
+    assert [{k: v for k, v in row.items() if "chrf" not in k} for row in written] == rows
+    assert written[0]["chrf"] == 100.0
+
+
+def test_objects_of_jsonl_are_texts_in_parquet(tmp_path: Path) -> None:
+    rows = [{"mt": "a", "ref": "a", "meta": {"x": 1}}, {"mt": "b", "ref": "b", "meta": {"y": [2]}}]
+    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+    tertium.score_corpus(file, "chrf", tmp_path / "out")
+    assert [json.loads(row["meta"]) for row in read_shards(tmp_path / "out")] == [
+        row["meta"] for row in rows
+    ]
+
+
+def test_tsv_shards_hold_full_numbers(tmp_path: Path) -> None:
+    file = write_tsv(tmp_path / "rows.tsv", ROWS)
+    tertium.score_corpus(file, "chrf", tmp_path / "out", shards="tsv")
+    header, *lines = (tmp_path / "out" / "rows.tsv").read_text().splitlines()
+    place = header.split("\t").index("chrf")
+    assert [float(line.split("\t")[place]) for line in lines] == scores_of(ROWS, "chrf")
+
+
+def test_quoted_csv_and_fields_without_a_header(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "a.csv", b'mt,ref\n"a cat,\nsat","a cat,\nsat"\n')
+    write_bytes(tmp_path / "b.tsv", b"a cat\ta dog\n")
+    tertium.score_corpus(tmp_path / "a.csv", "chrf", tmp_path / "one")
+    assert read_shards(tmp_path / "one")[0]["chrf"] == 100.0
+    tertium.score_corpus(tmp_path / "b.tsv", "chrf", tmp_path / "two", fields=["mt", "ref"])
+    assert read_shards(tmp_path / "two")[0]["ref"] == "a dog"
+
+
+def test_bad_rows_are_put_aside_with_file_row_and_reason(tmp_path: Path) -> None:
+    good = json.dumps({"mt": "a cat", "ref": "the cat"}).encode()
+    lines = [
+        good,
+        b'{"ref": "no translation"}',
+        b'{"mt": 5, "ref": "not text"}',
+        b'{"mt": "caf\xe9", "ref": "not UTF-8"}',
+        json.dumps({"mt": "x" * 2000, "ref": "long"}).encode(),
+        b'{"mt": "cut',
+        b'{"mt": "no reference"}',
+        b"[1, 2]",
+        b"",
+        b'{"mt": "half \\ud800", "ref": "surrogate"}',
+        good,
+    ]
+    file = write_bytes(tmp_path / "rows.jsonl", b"\n".join(lines))
+    summary = tertium.score_corpus(file, "chrf", tmp_path / "out", longest=1000)
+    aside = [
+        json.loads(line) for line in (tmp_path / "out/_bad/rows.jsonl").read_text().splitlines()
+    ]
+    assert [(row["file"], row["row"]) for row in aside] == [
+        (str(file), n) for n in (2, 3, 4, 5, 6, 7, 8, 10)
+    ]
+    starts = ("no translation", "expected text", "not UTF-8", "too long", "not JSON")
+    assert all(row["reason"].startswith(start) for row, start in zip(aside, starts, strict=False))
+    assert "needs references" in aside[5]["reason"]
+    assert (summary.rows, summary.kept, sum(summary.bad.values())) == (10, 2, 8)
+    with pytest.raises(TertiumError, match=r"rows.jsonl, row 2: no translation"):
+        tertium.score_corpus(file, "chrf", tmp_path / "strict", strict=True)
+
+
+@pytest.mark.parametrize("shards", ["parquet", "tsv"])
+def test_rows_that_do_not_fit_are_put_aside(shards: Any, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"mt": "a", "ref": "a", "n": 1}] * 1000
+    rows += [{"mt": "a", "ref": "a", "n": "one"}, {"mt": "a", "ref": "a", "new": 1}]
+    rows += [{"mt": "a", "ref": "a", "n": 2}]
+    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+    summary = tertium.score_corpus(file, "chrf", tmp_path / "out", shards=shards)
+    assert (summary.kept, sum(summary.bad.values())) == (1001, 2)
+
+
+def test_a_table_with_ragged_rows_and_bytes_that_are_not_utf8(tmp_path: Path) -> None:
+    file = write_bytes(tmp_path / "rows.tsv", b"mt\tref\na\ta\na\n\xff\tb\nb\tb\n")
+    summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
+    assert dict(summary.bad) == {"wrong number of fields": 1, "not UTF-8": 1}
+    assert [row["mt"] for row in read_shards(tmp_path / "out")] == ["a", "b"]
+
+
+def test_bad_utf8_in_parquet_is_a_bad_row(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    texts = pa.array([b"caf\xe9", b"a cat"], pa.binary()).view(pa.string())
+    table = pa.table({"mt": texts, "ref": ["a cat", "a cat"]})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    summary = tertium.score_corpus(tmp_path / "rows.parquet", "chrf", tmp_path / "out")
+    assert dict(summary.bad) == {"not UTF-8": 1}
+
+
+def test_a_lone_long_line_is_not_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tertium.corpus.reading.LONGEST_LINE", 1000)
+    good = b'{"mt": "a", "ref": "a"}\n'
+    file = write_bytes(tmp_path / "rows.jsonl", good + b'"' + b"x" * 5000 + b'"\n' + good)
+    summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
+    assert (summary.kept, dict(summary.bad)) == (2, {"too long": 1})
+
+
+def test_keep_filters_and_counts(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    summary = tertium.score_corpus(
+        file, ["chrf++"], tmp_path / "out", keep="chrf++ >= 60 and id < 100"
+    )
+    scores = scores_of(ROWS, "chrf++")
+    expected = [row["id"] for row, score in zip(ROWS, scores, strict=True) if score >= 60]
+    assert [row["id"] for row in read_shards(tmp_path / "out")] == [n for n in expected if n < 100]
+    assert summary.kept < summary.rows == len(ROWS)
+    with pytest.raises(UnknownNameError, match="idd"):
+        tertium.score_corpus(file, "chrf", tmp_path / "other", keep="idd > 3")
+    parquet = write_parquet(tmp_path / "rows.parquet", ROWS)
+    with pytest.raises(UnknownNameError, match="idd"):
+        tertium.score_corpus(parquet, "chrf", tmp_path / "third", keep="idd > 3")
+
+
+def test_warnings_are_flags_of_their_rows(tmp_path: Path) -> None:
+    rows = [dict(row) for row in ROWS]
+    rows[3]["mt"], rows[90]["mt"], rows[91]["mt"] = "", rows[90]["src"], " "
+    file = write_parquet(tmp_path / "rows.parquet", rows)
+    summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
+    flags = {n: row["chrf.warnings"] for n, row in enumerate(read_shards(tmp_path / "out"))}
+    assert {n: flags[n] for n in (3, 90, 91)} == {
+        3: "empty hypothesis",
+        90: "hypothesis equals source",
+        91: "empty hypothesis",
+    }
+    segments = [Segment(r["mt"], r["src"], (r["ref"],)) for r in rows]
+    assert dict(summary.metrics["chrf"].warnings) == tertium.load_metric("chrf").warnings(segments)
+
+
+def test_the_summary_agrees_with_the_scores(tmp_path: Path) -> None:
+    import numpy as np
+
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    summary = tertium.score_corpus(file, "chrf", tmp_path / "out", part_rows=30, workers=1)
+    scores = np.array(scores_of(ROWS, "chrf"))
+    tally = summary.metrics["chrf"]
+    assert tally.mean == pytest.approx(scores.mean(), rel=1e-12)
+    exact = np.quantile(scores, np.arange(1, 10) / 10, method="inverted_cdf")
+    assert tally.deciles() == pytest.approx(exact.tolist(), rel=0.002)
+    segments = [Segment(r["mt"], r["src"], (r["ref"],)) for r in ROWS]
+    assert tally.signature_text() == tertium.load_metric("chrf").signature(segments)
+    kept = json.loads((tmp_path / "out" / "_summary.json").read_text())
+    assert kept["metrics"]["chrf"]["mean"] == tally.mean
+
+
+def test_deciles_of_any_range() -> None:
+    import numpy as np
+
+    values = np.concatenate([-np.geomspace(1e-9, 1e6, 500), np.zeros(200), np.linspace(0, 1, 800)])
+    tally = MetricTally()
+    tally.add(values, [""] * len(values))
+    exact = np.quantile(values, np.arange(1, 10) / 10, method="inverted_cdf")
+    assert tally.deciles() == pytest.approx(exact.tolist(), rel=0.002)
+    assert MetricTally.from_record(json.loads(json.dumps(tally.record()))) == tally
+
+
+def test_metrics_that_read_the_corpus_are_refused_with_advice(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    with pytest.raises(UsageError, match=r"reads the whole corpus.*bleu for nist"):
+        tertium.score_corpus(file, ["chrf", "nist"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_corpus_without_what_a_metric_needs_is_refused_at_once(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", [{"mt": "a"}] * 3)
+    with pytest.raises(TertiumError, match="chrf needs references"):
+        tertium.score_corpus(file, "chrf", tmp_path / "out")
+
+
+def test_a_score_of_the_input_is_not_replaced(tmp_path: Path) -> None:
+    rows = [{**row, "chrf": 1.0} for row in ROWS]
+    for shards in ("parquet", "jsonl"):
+        file = write_jsonl(tmp_path / "rows.jsonl", rows)
+        with pytest.raises(TertiumError, match="'chrf' is there already"):
+            tertium.score_corpus(file, "chrf", tmp_path / f"{shards}", shards=shards)
+
+
+class Killed(BaseException):
+    """What stands for a kill: nothing catches it."""
+
+
+def test_what_was_done_stays_and_the_rest_is_done_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    run = {"metrics": "chrf", "part_rows": 20, "workers": 1}
+    tertium.score_corpus(file, output=tmp_path / "whole", **run)
+    done: list[str] = []
+    do = work.PartWorker.do
+
+    def dying(self: work.PartWorker, part: Any, advance: Any) -> Any:
+        if len(done) == 3:
+            raise Killed
+        done.append(part.name)
+        return do(self, part, advance)
+
+    monkeypatch.setattr(work.PartWorker, "do", dying)
+    with pytest.raises(Killed):
+        tertium.score_corpus(file, output=tmp_path / "out", **run)
+    with pytest.raises(UsageError, match=r"holds a run already.*--resume"):
+        tertium.score_corpus(file, output=tmp_path / "out", **run)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*.parquet")}
+    assert len(before) == 3
+    monkeypatch.setattr(work.PartWorker, "do", do)
+    summary = tertium.score_corpus(file, output=tmp_path / "out", resume=True, **run)
+    assert summary.rows == len(ROWS)
+    assert summary.scored == len(ROWS) - 60
+    assert shard_bytes(tmp_path / "out") == shard_bytes(tmp_path / "whole")
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"metrics": "bleu"}, "metrics: chrf was there and is not"),
+        ({"metrics": ["chrf", "bleu"]}, "metrics: bleu is new"),
+        ({"keep": "chrf > 3"}, "keep was '' and is 'chrf > 3'"),
+        ({"shards": "jsonl"}, "shards was 'parquet' and is 'jsonl'"),
+        ({"part_rows": 50}, "part_rows was 100000 and is 50"),
+    ],
+)
+def test_another_run_is_not_mixed_in(change: dict[str, Any], named: str, tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    run: dict[str, Any] = {"metrics": "chrf", "output": tmp_path / "out"}
+    tertium.score_corpus(file, **run)
+    before = shard_bytes(tmp_path / "out")
+    with pytest.raises(UsageError) as caught:
+        tertium.score_corpus(file, **{**run, **change}, resume=True)
+    assert named in str(caught.value)
+    assert shard_bytes(tmp_path / "out") == before
+
+
+def test_a_changed_input_or_version_is_not_mixed_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    tertium.score_corpus(file, "chrf", tmp_path / "out")
+    tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)  # nothing is left to do
+    write_jsonl(file, ROWS[:-1])
+    with pytest.raises(UsageError, match=r"inputs: .*rows.jsonl was"):
+        tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
+    monkeypatch.setattr("tertium.corpus.run.__version__", "9.9")
+    with pytest.raises(UsageError, match=r"version was .* and is '9.9'"):
+        tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    write_bytes(tmp_path / "out" / "thesis.tex", b"years of work")
+    with pytest.raises(UsageError, match=r"not empty \(thesis.tex\)"):
+        tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
+    with pytest.raises(UsageError, match="is read here"):
+        tertium.score_corpus(file, "chrf", tmp_path)
+
+
+def test_folders_and_globs_keep_their_shape(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "in" / "de" / "a.jsonl", ROWS[:3])
+    write_tsv(tmp_path / "in" / "fr" / "a.tsv.gz", ROWS[3:5])
+    write_jsonl(tmp_path / "in" / "_done" / "x.jsonl", ROWS[:3])
+    (tmp_path / "in" / "README.md").write_text("no data")
+    tertium.score_corpus(tmp_path / "in", "chrf", tmp_path / "out")
+    shards = sorted(p.relative_to(tmp_path / "out") for p in (tmp_path / "out").rglob("*.parquet"))
+    assert [str(path) for path in shards] == ["de/a.parquet", "fr/a.parquet"]
+    tertium.score_corpus(str(tmp_path / "in" / "*" / "a.*"), "chrf", tmp_path / "again")
+    assert sorted(p.name for p in (tmp_path / "again").rglob("*.parquet")) == ["a.parquet"] * 2
+    with pytest.raises(DataError, match="nothing to read"):
+        tertium.score_corpus(str(tmp_path / "none" / "*.jsonl"), "chrf", tmp_path / "third")
+
+
+def test_damaged_files_are_one_line(tmp_path: Path) -> None:
+    whole = write_jsonl(tmp_path / "rows.jsonl.gz", ROWS).read_bytes()
+    (tmp_path / "rows.jsonl.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(TertiumError, match=r"rows.jsonl.gz: cannot be read to its end"):
+        tertium.score_corpus(tmp_path / "rows.jsonl.gz", "chrf", tmp_path / "out")
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(DataError, match="not a Parquet file"):
+        tertium.score_corpus(tmp_path / "rows.parquet", "chrf", tmp_path / "out")
+    (tmp_path / "wide.jsonl").write_text("{}", encoding="utf-16")
+    with pytest.raises(DataError, match="UTF-16"):
+        tertium.score_corpus(tmp_path / "wide.jsonl", "chrf", tmp_path / "out")
+
+
+def test_a_row_unlike_the_others_is_bad_under_a_metric_that_takes_what_there_is(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("torch")
+    rows: list[dict[str, Any]] = [dict(row) for row in ROWS[:4]]
+    del rows[2]["ref"]
+    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+    summary = tertium.score_corpus(file, "bertscore:encoder=toy", tmp_path / "out")
+    assert dict(summary.bad) == {"missing field": 1}
+
+
+def test_addresses_are_read_and_written(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "in" / "rows.jsonl", ROWS)
+    tertium.score_corpus(f"file://{file.parent}", "chrf", f"file://{tmp_path}/out")
+    tertium.score_corpus(f"file://{file.parent}", "chrf", f"file://{tmp_path}/out", resume=True)
+    assert [row["chrf"] for row in read_shards(tmp_path / "out")] == scores_of(ROWS, "chrf")
+    with pytest.raises(UsageError, match="pyarrow cannot reach it"):
+        tertium.score_corpus("nothing://x/y", "chrf", tmp_path / "other")
+
+
+def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, out = str(EXAMPLES / "examples.jsonl"), str(tmp_path / "out")
+    assert main(["corpus", file, "-m", "chrf", "-o", out, "--keep", "chrf>=50", "-q"]) == 0
+    printed = capsys.readouterr().out
+    assert "144 rows, " in printed
+    assert "chrF|nrefs:2|" in printed
+    assert main(["corpus", file, "-m", "chrf", "-o", out, "--keep", "chrf>=50", "-q"]) == 2
+    assert "--resume" in capsys.readouterr().err
+    again = ["corpus", file, "-m", "chrf", "-o", out, "--keep", "chrf>=50", "--resume"]
+    assert main([*again, "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 144
+    assert main(["corpus", file, "-m", "chrf", "-o", out, "--address", "auto"]) == 2

@@ -1,0 +1,99 @@
+"""The language of --keep against Python's own answer on the same rows, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tertium.corpus.keeping import parse_keep
+from tertium.errors import UsageError
+
+TABLE = pa.table(
+    {
+        "tertium-small": [0.1, 0.7, 0.9, None],
+        "chrf++": [10.0, 50.0, 90.0, 20.0],
+        "lang": ["de", "fr", "de", None],
+        "mt": ["a", "héé", "x y z", ""],
+        "chrf:word_order=2": [1, 2, 3, 4],
+        "flag": [True, False, True, None],
+        "n": [-5, 0, 5, 10],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tertium-small>=0.7", [1, 2]),
+        ("tertium-small >= 7e-1 and chrf++<60", [1]),
+        ("tertium-small<0.5 or chrf++>80", [0, 2]),
+        ("not tertium-small >= 0.7", [0]),
+        ("tertium-small is null", [3]),
+        ("lang is not null and n>-5", [1, 2]),
+        ("lang == 'de'", [0, 2]),
+        ('lang != "de"', [1]),
+        ("lang in ('fr', 'it')", [1]),
+        ("lang not in ('fr')", [0, 2, 3]),
+        ("'y' in mt", [2]),
+        ("length(mt) >= 3", [1, 2]),
+        ("`chrf:word_order=2` = 3", [2]),
+        ("flag", [0, 2]),
+        ("not flag", [1]),
+        ("flag == false", [1]),
+        ("chrf++ > 15 and (lang == 'fr' or n >= 10)", [1, 3]),
+        ("chrf++ > 15 and lang == 'fr' or n >= 10", [1, 3]),
+        ("n < .5 and n > -1", [1]),
+        ("n in (0, 5)", [1, 2]),
+        ("n >= n", [0, 1, 2, 3]),
+    ],
+)
+def test_rows_that_are_kept(text: str, expected: list[int]) -> None:
+    mask = parse_keep(text).mask(lambda name: TABLE[name]).to_pylist()
+    assert [n for n, kept in enumerate(mask) if kept] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "chrf >",
+        "chrf >= 5 and",
+        "(chrf > 5",
+        "chrf > 5)",
+        "chrf > 5 6",
+        "1 == 1",
+        "chrf in 5",
+        "lang in ()",
+        "lang in (chrf)",
+        "is null",
+        "__import__('os').system('true') > 0",
+        "chrf > 5; import os",
+        "chrf not 5",
+        "length(mt",
+        "'open",
+    ],
+)
+def test_what_is_no_expression_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_keep(text)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("--keep")
+
+
+@pytest.mark.parametrize("text", ["n", "not mt", "mt > 5", "length(n) > 5"])
+def test_what_cannot_be_computed_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--keep"):
+        parse_keep(text).mask(lambda name: TABLE[name])
+
+
+def test_nothing_is_executed() -> None:
+    names: list[str] = []
+
+    def column(name: str) -> Any:
+        names.append(name)
+        return TABLE[name]
+
+    parse_keep("n > 1 and `chrf:word_order=2` < 3").mask(column)
+    assert names == ["n", "chrf:word_order=2"]
