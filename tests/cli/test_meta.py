@@ -414,3 +414,38 @@ def test_what_is_neither_a_file_nor_a_set_is_said_to_be_neither(capsys, tmp_path
     said = capsys.readouterr().err
     assert "nofile.tsv: there is no such file or folder; unknown set 'nofile.tsv'" in said
     assert "da/wmt99" in said
+
+
+def test_a_protocol_ranks_metrics_as_a_shared_task(files, capsys):
+    argv = ["--human", files["human"], "--scores", *scores_of(files), "--protocol", "wmt24"]
+    record = run_json(capsys, *argv)
+    assert [(t["sets"], t["statistic"]) for t in record["tasks"][::2]] == [
+        (["de-en"], "spa"),
+        (["de-en"], "acc-eq*"),
+        (["fi-en"], "spa"),
+        (["fi-en"], "acc-eq*"),
+    ]
+    assert {r["metric"]: r["rank"] for r in record["average"]} == {"good": 1, "bad": 2}
+    assert record["missing"] == ["en-de", "en-es", "ja-zh"]
+    assert main(["meta", *argv, "--samples", "0", "-f", "tsv"]) == 0
+    header = capsys.readouterr().out.splitlines()[0].split("\t")
+    assert header[:4] == ["metric", "rank", "average", "de-en SPA"]
+
+
+def test_a_protocol_settles_the_statistics(files, capsys):
+    argv = ["meta", "--human", files["human"], "--scores", *scores_of(files), "--protocol", "wmt24"]
+    assert main([*argv, "--statistic", "pearson"]) == 2
+    assert "--statistic does not go with --protocol" in capsys.readouterr().err
+
+
+def test_a_translation_without_a_reference_has_no_score(tmp_path, capsys):
+    rows = [
+        {"system": s, "segment": str(n), "hypothesis": f"{s} {n} word", "score": float(n + len(s))}
+        | ({} if s == "ref" else {"reference": f"b {n} word"})
+        for s in ("a", "b", "ref")
+        for n in range(8)
+    ]
+    lines = "\n".join(json.dumps(row) for row in rows) + "\n"
+    path = write(tmp_path / "human.jsonl", lines)
+    record = run_json(capsys, "--human", path, "-m", "chrf", "bleu")["tasks"][0]
+    assert (record["judged"], record["used"], record["left_out"]) == (24, 16, 8)

@@ -159,3 +159,36 @@ def best_shares(scores, epsilon):
         near = sum(np.nanmax(scores[:, n]) - row[n] <= epsilon for n in judged)
         shares.append(near / len(judged) if judged else math.nan)
     return shares
+
+
+def perm_both_spa(human, first, second, swaps, signs):
+    """SPA of each mixture less that of its opposite, one swap after the other."""
+    a, b = stats.zscore(first, axis=None), stats.zscore(second, axis=None)
+    draws = []
+    for mask in swaps:  # (systems, segments) of booleans
+        one = soft_pairwise_accuracy(human, np.where(mask, a, b), signs)
+        other = soft_pairwise_accuracy(human, np.where(mask, b, a), signs)
+        draws.append(one - other)
+    return np.array(draws)
+
+
+def pair_lots(human, first, second, epsilons, samples, rng):
+    """acc_eq of two metrics, their verdicts on each pair of translations swapped by lot."""
+    draws = []
+    for _ in range(samples):
+        values = []
+        for one, other in zip(
+            groups(human, first, "item"), groups(human, second, "item"), strict=True
+        ):
+            right = []
+            for k, m in combinations(range(len(one)), 2):
+                people = one[k][0] - one[m][0]
+                verdicts = [
+                    outcome(people, group[k][1] - group[m][1], epsilon) in (0, 4)
+                    for group, epsilon in zip((one, other), epsilons, strict=True)
+                ]
+                right.append(verdicts[::-1] if rng.random() < 0.5 else verdicts)
+            values.append(np.mean(right, axis=0))
+        both = np.mean(values, axis=0)
+        draws.append(both[0] - both[1])
+    return np.array(draws)

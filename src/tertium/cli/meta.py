@@ -17,6 +17,8 @@ from tertium.cli.output import (
     write_report,
 )
 from tertium.cli.runtime import add_runtime, runtime_of
+from tertium.errors import UsageError
+from tertium.meta.protocol import PROTOCOLS
 from tertium.meta.tasks import STATISTICS
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ examples:
   tertium meta --human da/wmt17 --data judgements/ -m bleu chrf -f md
   tertium meta --human rankings/wmt12 -m bleu chrf --statistic tau-strict
   tertium meta --human wmt22/ --gold mqm --lps en-de --statistic 'acc-eq*'
-  tertium meta --human human/de-en.mqm.seg.score --scores chrf.de-en.seg.score --plot chrf.png
+  tertium meta --human human/de-en.mqm.seg.score --scores chrf.de-en.seg.score --plot chrf.svg
+  tertium meta --human wmt24/ --gold mqm --protocol wmt24
 """
 
 
@@ -99,6 +102,11 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
 def _add_statistics(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("statistics")
     group.add_argument(
+        "--protocol",
+        choices=[*PROTOCOLS],
+        help="the ranking of metrics by the rules of a shared task (statistics, level, tests)",
+    )
+    group.add_argument(
         "--statistic",
         nargs="+",
         action="extend",
@@ -129,6 +137,8 @@ def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.agreement import meta_evaluate
 
     check_outputs(args)
+    if args.protocol:
+        return _run_protocol(args)
     if args.plot:
         from tertium.reporting.charts.scatter import check_plot, write_scatter
 
@@ -169,6 +179,57 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(args, agreement)
     return 0
+
+
+def _run_protocol(args: argparse.Namespace) -> int:
+    from tertium.evaluation.protocols import rank_metrics
+    from tertium.reporting.tables.protocols import protocol_table
+
+    refuse(args, "--protocol", PROTOCOL_FIXES)
+    with bars(args.quiet), runtime_of(args):
+        ranking = rank_metrics(
+            args.human,
+            named_metrics(args) if args.metrics or args.model else (),
+            protocol=args.protocol,
+            samples=args.samples,
+            alpha=args.alpha,
+            seed=args.seed,
+            scores=args.scores,
+            lps=args.lps,
+            exclude=args.exclude,
+            gold=args.gold or "",
+            data=args.data,
+            standardise=args.standardise,
+            lower_better=args.lower_better,
+        )
+    if args.to_json:
+        write_json(args.to_json, ranking.records())
+    if args.format == "json":
+        sys.stdout.write(to_json(ranking.records()))
+    else:
+        print_table(protocol_table(ranking.results, args.width), args.format)
+    return 0
+
+
+def refuse(args: argparse.Namespace, option: str, others: dict[str, str]) -> None:
+    """Refuse options that another one leaves nothing to say about."""
+    for name, flag in others.items():
+        if getattr(args, name) not in (None, False, [], "auto"):
+            raise UsageError(f"{flag} does not go with {option}, which settles it")
+
+
+PROTOCOL_FIXES = {
+    "statistic": "--statistic",
+    "level": "--level",
+    "by": "--by",
+    "test": "--test",
+    "over": "--over",
+    "tie_rate": "--tie-rate",
+    "intervals": "--intervals",
+    "p_values": "--p-values",
+    "plot": "--plot",
+    "report": "--report",
+}
 
 
 def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:

@@ -28,6 +28,7 @@ from tertium.meta.tasks import STATISTICS, tasks_for
 from tertium.metrics.base.metric import Metric
 from tertium.progress import track
 from tertium.scores import ScoreMatrix, Scores
+from tertium.segment import Segment
 
 Sources = PathLike | Sequence[PathLike]
 
@@ -93,14 +94,63 @@ def meta_evaluate(
     """
     chosen = (statistics,) if isinstance(statistics, str) else tuple(statistics)
     where = level or _common_level(chosen)
-    # Soft accuracy is about systems, but asks people segment by segment how sure the order is.
-    people = read_sets(
-        _several(human),
-        "segment" if "spa" in chosen else where,
+    gathered = gather(
+        human,
+        metrics,
+        scores=scores,
+        level=where,
+        # Soft accuracy is about systems, but asks people segment by segment how sure the order is.
+        asked="segment" if "spa" in chosen else where,
         lps=lps,
+        exclude=exclude,
         gold=gold,
         data=data,
         standardise=standardise,
+        lower_better=lower_better,
+    )
+    sets = gathered.sets
+    ranked = where == "segment" and all(judged.comparisons is not None for judged in sets)
+    chosen = chosen or (("tau-strict",) if ranked else ("pearson",))
+    names = [judged.name for judged in sets]
+    tasks = [task for s in chosen for task in tasks_for(names, s, level=level, **choices)]
+    return AgreementStudy(
+        results=MetaEvaluation(sets, seed=seed).run(tasks),
+        sets=sets,
+        people=gathered.people,
+        statistics=chosen,
+        level=where,
+        metrics=gathered.metrics,
+        lower_better=gathered.lower_better,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Gathered:
+    """People and metrics side by side, before any statistic; fields as in `AgreementStudy`."""
+
+    sets: tuple[JudgedSet, ...]
+    people: Mapping[str, Evidence]
+    metrics: tuple[Metric, ...]
+    lower_better: tuple[str, ...]
+
+
+def gather(
+    human: Sources,
+    metrics: str | Metric | Sequence[str | Metric] = (),
+    *,
+    scores: Sources = (),
+    level: str = "segment",
+    asked: str = "",
+    lps: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    gold: str = "",
+    data: PathLike | None = None,
+    standardise: bool = False,
+    lower_better: Sequence[str] = (),
+) -> Gathered:
+    """Read judgements (at the level `asked`), read or make scores, and match the two."""
+    people = read_sets(
+        _several(human), asked or level, lps=lps, gold=gold, data=data, standardise=standardise
     )
     now = load_metrics(metrics) if metrics else []
     beside = [file for entry in people.values() for file in entry.score_files()]
@@ -109,24 +159,12 @@ def meta_evaluate(
         raise UsageError("nothing to compare with people: give --scores FILES or -m METRICS")
     tables, turned = _read_scores(files, people, lps, lower_better) if files else ({}, ())
     if now:
-        _score_now(now, people, where, tables)
-    sets = [
-        _align(name, entry, tables.get(name, _SetScores()), where).drop_systems(exclude)
+        _score_now(now, people, level, tables, exclude)
+    sets = tuple(
+        _align(name, entry, tables.get(name, _SetScores()), level).drop_systems(exclude)
         for name, entry in people.items()
-    ]
-    ranked = where == "segment" and all(judged.comparisons is not None for judged in sets)
-    chosen = chosen or (("tau-strict",) if ranked else ("pearson",))
-    names = [judged.name for judged in sets]
-    tasks = [task for s in chosen for task in tasks_for(names, s, level=level, **choices)]
-    return AgreementStudy(
-        results=MetaEvaluation(sets, seed=seed).run(tasks),
-        sets=tuple(sets),
-        people=people,
-        statistics=chosen,
-        level=where,
-        metrics=tuple(now),
-        lower_better=turned,
     )
+    return Gathered(sets=sets, people=people, metrics=tuple(now), lower_better=turned)
 
 
 def _several(sources: Sources) -> list[PathLike]:
@@ -234,19 +272,21 @@ def _score_now(
     people: Mapping[str, Evidence],
     level: str,
     tables: dict[str, _SetScores],
+    exclude: Sequence[str],
 ) -> None:
     """Add to the tables what each metric says of the judged translations."""
     known = [[segment for _, segment in e.translations(level)] for e in people.values()]
-    with foresee(metrics, *filter(None, known)):
+    served = [[s for s in part if all(_serves(s, m) for m in metrics)] for part in known]
+    with foresee(metrics, *filter(None, served)):
         for metric, name in track([(m, name) for m in metrics for name in people], "scoring"):
-            matrix, systems = _score_set(metric, people[name], level)
+            matrix, systems = _score_set(metric, people[name], level, exclude)
             table = tables.setdefault(name, _SetScores())
             table.matrices.append(matrix)
             table.systems[metric.spec] = systems
 
 
 def _score_set(
-    metric: Metric, people: Evidence, level: str
+    metric: Metric, people: Evidence, level: str, exclude: Sequence[str]
 ) -> tuple[ScoreMatrix, Mapping[str, float]]:
     sign = 1.0 if metric.higher_is_better else -1.0
     if isinstance(people, ScoreTable) and people.testset is not None:
@@ -262,9 +302,23 @@ def _score_set(
             f"{people.title}: the judgements come without texts, so nothing can be scored now; "
             "give --scores instead"
         )
-    scores = metric.score([segment for _, segment in translations])
-    matrix = people.arrange(sign * scores.segments, metric.spec, level)
-    return matrix, _totals(scores, sign, [system for system, _ in translations])
+    rows = [
+        n
+        for n, (system, segment) in enumerate(translations)
+        if system not in exclude and _serves(segment, metric)
+    ] or range(len(translations))  # where none will do, the metric says why
+    scores = metric.score([translations[n][1] for n in rows])
+    values = np.full(len(translations), np.nan)
+    values[rows] = sign * scores.segments
+    matrix = people.arrange(values, metric.spec, level)
+    return matrix, _totals(scores, sign, [translations[n][0] for n in rows])
+
+
+def _serves(segment: Segment, metric: Metric) -> bool:
+    """Whether a judged translation has what a metric reads; one without has no score and counts."""
+    return not ("references" in metric.needs and not segment.references) and not (
+        "source" in metric.needs and segment.source is None
+    )
 
 
 def _totals(scores: Scores, sign: float, systems: Sequence[str]) -> dict[str, float]:

@@ -121,7 +121,7 @@ class Results:
         drawn = np.mean([task.replicates[:samples] for task in self.tasks], axis=0)
         first = self.tasks[0].task
         p = bootstrap_p_values(drawn) if samples else _nan_matrix(len(values))
-        return _figures(self.metrics, values, drawn, p, first.confidence, first.alpha)
+        return figures_of(self.metrics, values, drawn, p, first.confidence, first.alpha)
 
     @cached_property
     def average_rank(self) -> FloatArray:
@@ -219,7 +219,7 @@ class MetaEvaluation:
         if task.samples:
             drawn = bootstrap(measured.replicate, measured.strata, samples=task.samples, rng=rng)
         values, p = measured.agreement.value, _p_values(task, measured, drawn, rng)
-        figures = _figures(self.metrics, values, drawn, p, task.confidence, task.alpha)
+        figures = figures_of(self.metrics, values, drawn, p, task.confidence, task.alpha)
         return TaskResult(**vars(figures), task=task, agreement=measured.agreement)
 
 
@@ -242,7 +242,7 @@ def _nan_matrix(metrics: int) -> FloatArray:
     return np.full((metrics, metrics), np.nan)
 
 
-def _figures(
+def figures_of(
     metrics: tuple[str, ...],
     values: FloatArray,
     drawn: FloatArray,
@@ -250,6 +250,7 @@ def _figures(
     confidence: float,
     alpha: float,
 ) -> Figures:
+    """Values with intervals from bootstrap samples `drawn`, and ranks by p-values."""
     low, high = interval(drawn, confidence)
     ranks = clusters(values, p_values, alpha)
     if np.isnan(p_values).all():

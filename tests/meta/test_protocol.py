@@ -1,0 +1,144 @@
+"""The protocol of a shared task: values of mt-metrics-eval's tests, weights, ranks and table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tertium.errors import UnknownNameError, UsageError
+from tertium.meta import JudgedSet, acc_eq, acc_eq_calibrated, pearson
+from tertium.meta.protocol import PROTOCOLS, follow_protocol
+from tertium.meta.significance import clusters, williams
+from tertium.reporting.tables.protocols import protocol_table
+from tertium.reporting.tables.table import render
+from tertium.scores import ScoreMatrix
+
+# The expected values below are those of google-research/mt-metrics-eval: tau_optimization_test.py,
+# stats_test.py (KendallVariants 'acc23', KendallWithTiesOpt, Williams) and tasks_test.py.
+NONE = np.nan
+
+
+def test_thresholds_of_ties_as_in_its_tests():
+    metric, human = [0, 2, 6, 8], [1, 2, 3, 4]
+    accuracies = [float(acc_eq(human, metric, by="none", epsilon=e)) for e in (0, 2, 4, 6, 8)]
+    assert accuracies == [6 / 6, 4 / 6, 3 / 6, 1 / 6, 0 / 6]
+    tied = [1, 1, 1, 4]
+    accuracies = [float(acc_eq(tied, metric, by="none", epsilon=e)) for e in (0, 2, 4, 6, 8)]
+    assert accuracies == [3 / 6, 3 / 6, 4 / 6, 4 / 6, 3 / 6]
+    best = acc_eq_calibrated(tied, metric, by="none")
+    assert (float(best), float(best.epsilon)) == (4 / 6, 4)
+
+
+def test_its_regression_example_with_missing_values():
+    metric = [
+        [0, 5, 2, 3, 2],
+        [NONE, 2, 1, 5, 3],
+        [9, 1, 5, 3, 8],
+        [9, 3, 4, 4, 1],
+        [NONE] * 5,
+    ]
+    human = [[1, 5, 2, 1, 1], [4, 2, 2, 1, 4], [5, 9, 2, 8, 7], [7, 6, NONE, 3, 2], [NONE] * 5]
+    expected = [0.4666666666666667, 0.4916666666666668, 0.38333333333333347, 0.29166666666666674]
+    expected += [0.2666666666666667, 0.2, 0.15833333333333335, 0.15833333333333335]
+    expected += [0.1166666666666667]
+    found = [float(acc_eq(human, metric, by="system", epsilon=e)) for e in range(9)]
+    assert_allclose(found, expected, rtol=1e-12)
+    best = acc_eq_calibrated(human, metric, by="system")
+    assert float(best) == pytest.approx(0.4916666666666668, rel=1e-12)
+    assert float(best.epsilon) == 1
+
+
+def test_accuracies_and_correlations_as_in_its_tests():
+    gold, metric = [1, 2, 2, 3, 4], [2, 1, 1.5, 5, 3]
+    assert float(acc_eq(gold, metric, by="none")) == 0.6
+    assert float(acc_eq(gold, metric, by="none", epsilon=2)) == 0.4
+    assert float(acc_eq_calibrated(gold, metric, by="none")) == 0.7
+    x, y = [1, 1, 1, 2, 2, 3, 4], [1, 1, 2, 2, 4, 3, 3]
+    assert float(acc_eq(x, y, by="none")) == pytest.approx(14 / 21)
+    human, scores = [[1, 2, 3], [4, 5, 6]], [[2, 1, 4], [3, 3, 7]]
+    for by, expected in (("none", 0.776), ("system", 0.760), ("item", 1.0)):
+        assert float(pearson(human, scores, by=by)) == pytest.approx(expected, abs=5e-4)
+    p = williams([1, 2, 3, 4, 5], [[1.1, 2, 3.1, 4, 5.1], [1.5, 2, 3.1, 4, 5.5]])
+    assert p[0, 1] == pytest.approx(0.019, abs=5e-4)
+
+
+def test_clusters_grow_greedily_as_its_ranks():
+    # a new rank begins where any member of the current one is significantly better
+    p = np.ones((4, 4))
+    p[0, 2] = p[2, 3] = 0.01
+    p[1, 3] = 0.01
+    assert clusters(np.array([0.9, 0.8, 0.7, 0.6]), p) == [1, 1, 2, 3]
+    p[2, 3] = 1.0  # the second could beat the fourth, but is of another rank
+    assert clusters(np.array([0.9, 0.8, 0.7, 0.6]), p) == [1, 1, 2, 2]
+
+
+def judged(name, seed=0, metrics=("good", "fair", "poor")):
+    rng = np.random.default_rng(seed)
+    human = np.linspace(0, 1, 5)[:, None] + rng.normal(0, 0.6, (5, 80))
+    systems = tuple("ABCDE")
+    noise = dict(zip(("good", "fair", "poor"), (0.3, 1.0, 6.0), strict=True))
+    tables = [
+        ScoreMatrix(m, systems, human + rng.normal(0, noise[m], human.shape)) for m in metrics
+    ]
+    return JudgedSet.align(name, tables, human=ScoreMatrix("mqm", systems, human))
+
+
+def test_six_tasks_of_equal_weight_make_the_ranking():
+    sets = [judged(lp, n) for n, lp in enumerate(("ja-zh", "en-de", "en-es"))]
+    results = follow_protocol(sets, "wmt24", samples=100)
+    names = [(t.task.label, t.task.statistic) for t in results.tasks]
+    pairs = [(lp, s) for lp in ("en-de", "en-es", "ja-zh") for s in ("spa", "acc-eq*")]
+    assert names == pairs
+    assert results.weights == (1 / 6,) * 6
+    assert_allclose(results.average.values, np.mean([t.values for t in results.tasks], axis=0))
+    assert results.average.ranks == (1, 2, 3)
+    assert results.missing == ()
+    text = render(protocol_table(results))
+    assert "6 tasks of equal weight" in text
+    assert text.index("good") < text.index("fair") < text.index("poor")
+
+
+def test_a_set_does_not_depend_on_the_others():
+    alone = follow_protocol([judged("en-de")], samples=50)
+    beside = follow_protocol([judged("en-es", 3), judged("en-de")], samples=50)
+    for one, other in zip(alone.tasks, beside.tasks[:2], strict=True):
+        assert_allclose(one.values, other.values)
+        assert_allclose(one.p_values, other.p_values)
+    assert alone.missing == ("en-es", "ja-zh")
+
+
+def test_a_metric_that_lacks_a_pair_has_no_rank():
+    sets = [judged("en-de"), judged("en-es", 1, ("good", "poor"))]
+    results = follow_protocol(sets, samples=50)
+    assert np.isnan(results.average.values[1])
+    assert results.average.ranks == (1, 3, 2)
+    record = next(r for r in results.records()["average"] if r["metric"] == "fair")
+    assert record["value"] != record["value"]
+    line = next(x for x in render(protocol_table(results)).splitlines() if x.startswith(" fair"))
+    assert line.split()[1:3] == ["–", "–"]
+
+
+def test_without_tests_ranks_are_places():
+    results = follow_protocol([judged("en-de")], samples=0)
+    assert sorted(results.average.ranks) == [1, 2, 3]
+    assert "ranks are places" in render(protocol_table(results))
+
+
+def test_faults():
+    with pytest.raises(UnknownNameError, match="wmt24"):
+        follow_protocol([judged("en-de")], "wmt42")
+    systems = JudgedSet.align(
+        "en-de",
+        [ScoreMatrix("m", ("A", "B"), np.ones((2, 3)))],
+        human_systems={"A": 1.0, "B": 2.0},
+    )
+    with pytest.raises(UsageError, match="human scores of segments"):
+        follow_protocol([systems])
+
+
+def test_what_is_assumed_is_said():
+    assert len(PROTOCOLS["wmt25"].lps) == 16
+    results = follow_protocol([judged("en-ko")], "wmt25", samples=0)
+    assert "assumed: " in render(protocol_table(results))
+    assert results.records()["assumed"]
