@@ -1,14 +1,17 @@
 """Trains the BiLSTM, attention and ESIM heads: reported runs, shipped ones, a learning curve.
 
-    python -m recipes.learners_gpu report --data DIR --encoder minilm --head esim -o OUT
-    python -m recipes.learners_gpu ship   --data DIR --encoder minilm --head esim -o OUT
-    python -m recipes.learners_gpu curve  --data DIR --encoder minilm -o OUT
+    python -m recipes.learners_gpu report    --data DIR --encoder minilm --head esim -o OUT
+    python -m recipes.learners_gpu published --data DIR --encoder minilm --head esim -o OUT
+    python -m recipes.learners_gpu ship      --data DIR --encoder minilm --head esim -o OUT
+    python -m recipes.learners_gpu curve     --data DIR --encoder minilm -o OUT
 
 `report`: each head three times on da/wmt16, and three times on preferences first; the epoch chosen
-on da/wmt15; da/wmt17 and rankings/wmt12 only looked at. `ship`: preferences, then da/wmt15 and
-da/wmt16 but for a tenth of their items, on which the epoch is chosen. Ranking segments whose
-reference occurs in a set used for choosing or testing are dropped. Runs on whatever device there
-is; `--jobs` of them go side by side on one GPU.
+on da/wmt15; da/wmt17 and rankings/wmt12 only looked at. `published`: each head three times on
+da/wmt16 under the published recipe, and with one thing after the other done as in ours; reads no
+rankings, and holds the encoder's states of all texts on the device. `ship`: preferences, then
+da/wmt15 and da/wmt16 but for a tenth of their items, on which the epoch is chosen. Ranking segments
+whose reference occurs in a set used for choosing or testing are dropped. Runs on whatever device
+there is; `--jobs` of them go side by side on one GPU.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import multiprocessing
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +36,8 @@ from tertium.data.preferences import RankingSet
 from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics.heads.networks import NETWORKS, NetworkShape, PairNetwork
-from tertium.metrics.heads.options import OURS, Difference, HeadConfig
+from tertium.metrics.heads.options import OURS, PUBLISHED, Difference, HeadConfig
+from tertium.metrics.heads.sequences import Sequences
 from tertium.metrics.heads.states import LiveStates
 from tertium.metrics.heads.training import HeadTraining, agreement_on_scores, all_scores
 from tertium.models.checkpoint import Checkpoint, halve, write_checkpoint
@@ -51,6 +56,7 @@ from tertium.segment import Judgement, Segment
 
 ON_SCORES, AFTER_COMPARISONS = (OURS.options.on_scores(after) for after in (False, True))
 ON_COMPARISONS = OURS.options.on_comparisons
+AS_PUBLISHED = PUBLISHED.options.on_scores(False)
 PREFERENCES = ("wmt11", "wmt13", "wmt15", "wmt16")
 HEADS = ("bilstm", "bilstm-attention", "esim")
 # Over minilm the published 300 units make ESIM cost more than half of what the encoder does; of
@@ -82,7 +88,7 @@ class Corpus:
     encoder_hash: str
     train: Judged
     dev: Judged
-    preferences: Compared
+    preferences: Compared | None
     test: Judged
     test_rankings: Mapping[str, Compared] = field(default_factory=dict)
     left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -90,7 +96,9 @@ class Corpus:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One run: which head, from what, with which settings; `save` is where its checkpoint goes."""
+    """One run: which head, from what, with which settings; `save` is where its checkpoint goes,
+    `keep` asks for its scores on da/wmt17 beside its figures.
+    """
 
     head: str
     seed: int
@@ -104,8 +112,35 @@ class Job:
     items: int | None = None
     judgements: int | None = None
     regress: bool = True
+    keep: bool = False
     save: str = ""
     note: str = ""
+
+
+class HeldStates(LiveStates):
+    """States of all texts, computed once and held on the device in half precision."""
+
+    def __call__(self, texts: Any) -> Sequences:
+        flat, starts = self._all
+        lengths = self.lengths[texts]
+        places = starts[texts][:, None] + np.arange(max(1, int(lengths.max())))
+        inside = np.arange(places.shape[1]) < lengths[:, None]
+        rows = torch.from_numpy(np.where(inside, places, len(flat) - 1)).to(flat.device)
+        return Sequences(flat[rows].float(), torch.from_numpy(lengths))
+
+    @cached_property
+    def _all(self) -> tuple[torch.Tensor, Any]:
+        """All tokens, (tokens + 1, layers, d), the last of them zero, and where texts begin."""
+        order, parts = np.argsort(self.lengths, kind="stable"), []
+        with torch.no_grad():
+            for at in range(0, len(order), 256):
+                part = super().__call__(order[at : at + 256])
+                parts += [part.values[n, :length] for n, length in enumerate(part.lengths)]
+            nothing = torch.zeros_like(parts[-1][:1])
+            flat = torch.cat([part.half() for part in (*parts, nothing)])
+        starts = np.zeros(len(order), dtype=np.int64)
+        starts[order] = np.concatenate([[0], np.cumsum(self.lengths[order])[:-1]])
+        return flat, starts
 
 
 def english(collection: Collection, name: str) -> list[JudgementSet]:
@@ -132,21 +167,19 @@ def references_of(sets: Sequence[JudgementSet | RankingSet]) -> JudgementSet:
 
 
 def read_corpus(
-    data: Path, encoder_name: str, *, device: str, ship: bool, limit: int | None
+    data: Path, encoder_name: str, *, device: str, stage: str, limit: int | None
 ) -> Corpus:
     """Read everything once; `limit` cuts the sets down for a trial."""
-    collection = Collection.at(data)
+    collection, ranked = Collection.at(data), stage != "published"
     dev15, train16 = english(collection, "da/wmt15"), english(collection, "da/wmt16")
-    test17, test12 = (
-        english(collection, "da/wmt17"),
-        english_rankings(collection, "rankings/wmt12"),
-    )
-    train, dev = tenth([*dev15, *train16]) if ship else (train16, dev15)
+    test17 = english(collection, "da/wmt17")
+    test12 = english_rankings(collection, "rankings/wmt12") if ranked else []
+    train, dev = tenth([*dev15, *train16]) if stage == "ship" else (train16, dev15)
     held_out = [references_of([*dev, *test17, *test12])]
     train = [drop_shared(one, held_out) for one in train]
     rankings = [
         drop_shared(one, held_out)
-        for year in PREFERENCES
+        for year in (PREFERENCES if ranked else ())
         for one in english_rankings(collection, f"rankings/{year}")
     ]
     read: list[JudgementSet | RankingSet] = [*train, *rankings]
@@ -160,12 +193,13 @@ def read_corpus(
         "train": judged(train, table),
         "dev": judged(dev, table),
         "test": judged(test17, table),
-        "preferences": compared_pairs(rankings, sides, table),
+        "preferences": compared_pairs(rankings, sides, table) if ranked else None,
         "test_rankings": {one.lp: compared_pairs([one], sides, table) for one in test12},
     }
     encoder: Any = load_encoder(f"{encoder_name}@all")
     precision = "fp16" if device.startswith("cuda") else "fp32"
-    states = LiveStates(encoder, table.texts, device=device, precision=precision)
+    kind = LiveStates if ranked else HeldStates
+    states = kind(encoder, table.texts, device=device, precision=precision)
     return Corpus(
         states=states,
         encoder=encoder.name,
@@ -208,7 +242,7 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
         network=network, states=corpus.states, choose=choose, on_epoch=log.append
     )
     rng = np.random.default_rng(job.seed)
-    if job.preferences:
+    if job.preferences and corpus.preferences:
         options = replace(job.comparisons, seed=job.seed)
         training.on_comparisons(_some_items(corpus.preferences, job.items, rng), options)
     if job.regress:
@@ -217,6 +251,9 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
             train = train.some(rng.permutation(len(train.data))[: job.judgements])
         training.on_scores(train.data, replace(job.scores, seed=job.seed))
     result = {**asdict(job), **measure(corpus, network), "dev": choose()}
+    if job.keep:
+        scores = all_scores(network, corpus.states, corpus.test.data.pairs)
+        result["scores"] = [round(float(score), 4) for score in scores]
     result["seconds"] = round(time.perf_counter() - started)
     result["log"] = [[e.stage, e.number, round(e.loss, 4), round(e.dev, 4)] for e in log]
     if job.save:
@@ -254,7 +291,10 @@ def measure(corpus: Corpus, network: PairNetwork) -> dict[str, Any]:
         lp: strict_tau(_scores(corpus, network, one.pairs), one.better, one.worse, one.weights)
         for lp, one in corpus.test_rankings.items()
     }
-    averages = {"r17": float(np.mean([*pearson.values()])), "t12": float(np.mean([*tau.values()]))}
+    averages = {
+        "r17": float(np.mean([*pearson.values()])),
+        "t12": float(np.mean([*tau.values()])) if tau else float("nan"),
+    }
     return {**averages, "pearson": pearson, "tau": tau}
 
 
@@ -302,6 +342,27 @@ def report_jobs(heads: Sequence[str], seeds: Sequence[int], hidden: int) -> list
         for head in heads
         for seed in seeds
     ]
+
+
+def published_jobs(heads: Sequence[str], seeds: Sequence[int]) -> list[Job]:
+    """As published, as ours, then with one thing at a time as in ours."""
+    published = Job(
+        head="", seed=0, preferences=False, scores=AS_PUBLISHED, input_dropout=0.5,
+        difference="signed", keep=True, note="published",
+    )  # fmt: skip
+    ours = replace(
+        published, scores=ON_SCORES, input_dropout=0.0, difference="absolute", note="ours"
+    )
+    single = (
+        replace(published, difference="absolute", note="absolute"),
+        replace(published, input_dropout=0.0, note="whole"),
+        replace(published, input_dropout=0.0, difference="absolute", note="absolute, whole"),
+        replace(published, scores=ON_SCORES, note="falling"),
+    )
+    jobs = [replace(job, seed=seed) for job in (published, ours) for seed in seeds]
+    jobs += [replace(job, seed=seeds[0]) for job in single]
+    dearest_first = [*reversed(heads)]
+    return [replace(job, head=head) for job in jobs for head in dearest_first]
 
 
 def ship_jobs(heads: Sequence[str], out: Path) -> list[Job]:
@@ -393,7 +454,7 @@ def summary(results: Sequence[Mapping[str, Any]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("stage", choices=("report", "ship", "curve"))
+    parser.add_argument("stage", choices=("report", "published", "ship", "curve"))
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--encoder", default="minilm", help="minilm, mpnet, dir/PATH ...")
     parser.add_argument("--head", nargs="+", default=list(HEADS), choices=HEADS)
@@ -407,17 +468,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     started = time.perf_counter()
     corpus = read_corpus(
-        args.data, args.encoder, device=args.device, ship=args.stage == "ship", limit=args.limit
+        args.data, args.encoder, device=args.device, stage=args.stage, limit=args.limit
     )
+    compared = corpus.preferences
+    counted = f"{int(compared.weights.sum()) if compared else 0} comparisons"
     print(
-        f"{len(corpus.states.lengths)} texts, {len(corpus.preferences.pairs)} pairs, "
-        f"{int(corpus.preferences.weights.sum())} comparisons, {len(corpus.train.data)} "
-        f"judgements, {len(corpus.dev.data)} to choose on; "
-        f"{time.perf_counter() - started:.0f} s to read",
+        f"{len(corpus.states.lengths)} texts, {counted}, {len(corpus.train.data)} judgements, "
+        f"{len(corpus.dev.data)} to choose on; {time.perf_counter() - started:.0f} s to read",
         flush=True,
     )
     jobs = {
         "report": lambda: report_jobs(args.head, args.seeds, args.hidden),
+        "published": lambda: published_jobs(args.head, args.seeds),
         "ship": lambda: ship_jobs(args.head, args.out),
         "curve": curve_jobs,
     }[args.stage]()
