@@ -28,6 +28,7 @@ examples:
   tertium reproduce guzman2015 -f md
   tertium reproduce all -o docs/results.md
   tertium reproduce song2021 --table 7 -o docs/results.md
+  tertium reproduce mathur2019 --table 2 --winners -o docs/results.md
 
 With -o the figures are kept in a folder beside the page, one file a table: the same command goes on
 where an interrupted one stopped, and what is known is not measured again unless --again asks for
@@ -48,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="write a page of results (.md)")
     parser.add_argument("--again", action="store_true", help="with -o: measure what is known, too")
     parser.add_argument("--kept", action="store_true", help="with -o: write the page, no more")
+    parser.add_argument(
+        "--winners",
+        action="store_true",
+        help="with -o: test by Williams which rows no other outperforms, and print them in bold",
+    )
     parser.add_argument("-f", "--format", choices=FORMATS, default="text")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
 
@@ -64,8 +70,8 @@ def run(args: argparse.Namespace) -> int:
         return _write(args)
     if args.paper == ALL:
         raise UsageError("`tertium reproduce all` takes hours: say where to keep it with -o FILE")
-    if args.again or args.kept:
-        raise UsageError("--again and --kept are about kept figures: say where with -o FILE")
+    if args.again or args.kept or args.winners:
+        raise UsageError("--again, --kept and --winners are about kept figures: say where with -o")
     tables, collection = _tables(args), Collection.at(args.data)
     with bars(args.quiet):
         outcomes = []
@@ -83,6 +89,7 @@ def _write(args: argparse.Namespace) -> int:
     from papers.ledger import Ledger
     from papers.page import write_results
     from papers.table import measure
+    from papers.winners import mark_winners
 
     page = Path(args.output)
     check_outputs(args)
@@ -93,6 +100,8 @@ def _write(args: argparse.Namespace) -> int:
             for table in tables:
                 try:
                     ledger.note_missing(measure(table, collection, ledger.recall))
+                    if args.winners:
+                        mark_winners(table, collection, ledger)
                 except TertiumError as error:
                     logger.warning("%s, table %s: %s", table.paper, table.number, error)
     for path in write_results(page):

@@ -51,6 +51,13 @@ class Segments:
         agreement = self.correlate(judged.scores, orient(scores))
         return _figure(agreement, scores.signature, dict(judged.left_out))
 
+    def both_scores(
+        self, collection: Collection, model: Metric, column: str
+    ) -> tuple[FloatArray, FloatArray]:
+        """What people and the model gave to each segment, (n,) each."""
+        judged = collection.judgements(self.set, column, self.part)
+        return judged.scores, orient(model.score(judged.segments))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Comparisons:
@@ -116,6 +123,15 @@ class Systems:
         missing = {"no output": len(human) - len(systems)} if len(human) > len(systems) else {}
         agreement = self.correlate(human.of(systems), values)
         return _figure(agreement, scored[0].signature, {**human.left_out, **missing})
+
+    def both_scores(
+        self, collection: Collection, model: Metric, column: str
+    ) -> tuple[FloatArray, FloatArray]:
+        """What people and the model gave to each system, (systems,) each."""
+        outputs, human = self._read(collection, column)
+        systems = [system for system in outputs if system in human.scores]
+        scored = [self._system_score(model.score(outputs[system])) for system in systems]
+        return human.of(systems), np.array(scored)
 
     def _system_score(self, scores: Scores) -> float:
         value = scores.system if self.aggregate == "corpus" else float(scores.segments.mean())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -30,7 +30,7 @@ from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import RankingSet
 from tertium.meta.correlation import pearson
 from tertium.metrics import Metric, load_metric
-from tertium.metrics.heads.options import OURS
+from tertium.metrics.heads.options import OURS, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVRConfig, SVROptions
 from tertium.models.material import without_leaks
 from tertium.registry import METRICS, resolve
@@ -47,7 +47,7 @@ class Head:
     that share a reference with da/wmt15, da/wmt17 or rankings/wmt12 are left out of training.
     `judgements` trains on so many of da/wmt16, drawn at random by the seed. Differences are
     absolute and the encoder's vectors whole: with the published sign and dropout every head learns
-    far less over these encoders.
+    far less over these encoders. `options` go with them, so that a row is known by the others.
     """
 
     metric: str
@@ -59,6 +59,7 @@ class Head:
     difference: Literal["signed", "absolute"] = "absolute"
     judgements: int | None = None
     seeds: tuple[int, ...] = SEEDS
+    options: HeadOptions = field(default=OURS.options, repr=False)
 
     def __call__(self, collection: Collection, column: str) -> list[Metric]:
         return [train_head(collection, self, seed) for seed in self.seeds]
@@ -81,7 +82,7 @@ def train_head(collection: Collection, head: Head, seed: int) -> Any:
     return resolve(METRICS, head.metric, "metric").train(
         [*scores, *comparisons],
         dev=dev,
-        options=replace(OURS.options, seed=seed),
+        options=replace(head.options, seed=seed),
         encoder=head.encoder,
         dropout=head.dropout,
         input_dropout=head.input_dropout,

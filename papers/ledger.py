@@ -11,7 +11,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Ledger:
         known = _figures(self._rows(table).get(row.label), table, row)
         if column in known and not self.again:
             return known[column]
-        figure = dataclasses.replace(compute(), code=code_version())
+        figure = replace(compute(), code=code_version())
         self._put(table, row, column, figure)
         return figure
 
@@ -55,6 +55,13 @@ class Ledger:
                 rows.setdefault(row.row.label, {})["unavailable"] = row.unavailable
         if any(row.unavailable for row in outcome.rows):
             self._write(outcome.table, rows)
+
+    def mark(self, table: PaperTable, column: str, best: Mapping[str, bool]) -> None:
+        """Keep beside the figures of a column whether any other row outperforms them."""
+        for row in table.rows:
+            known = _figures(self._rows(table).get(row.label), table, row)
+            if row.label in best and column in known:
+                self._put(table, row, column, replace(known[column], best=best[row.label]))
 
     def path(self, table: PaperTable) -> Path:
         """The file of a table."""

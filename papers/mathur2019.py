@@ -22,7 +22,9 @@ from papers.departures import (
 )
 from papers.experiments import Segments, Systems
 from papers.learners import Curve, Head, SeededSegments, curve_row, first_of
+from papers.printed import Example, Standing
 from papers.table import PaperTable, Row
+from tertium.metrics.heads.options import PUBLISHED
 
 TO_ENGLISH = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
 FROM_ENGLISH = ("en-cs", "en-de", "en-fi", "en-lv", "en-ru", "en-tr", "en-zh")
@@ -41,7 +43,13 @@ MEAN_NOTE = "WMT's figures of chrF are means of segment scores"
 MULTILINGUAL = Head(metric="esim", encoder="use", pairs="all")
 USE_NOTE = "over the multilingual encoder use, which knows neither Czech, Finnish nor Latvian"
 MULTILINGUAL_NOTE = f"trained on TrainS and en-ru {USE_NOTE}"
+TOP = ("minilm@6", "mpnet@12")
+NOTES = {"use": USE_NOTE, **dict.fromkeys(TOP, "at its top layer, as the paper reads BERT")}
 SIZES = ("210", "420", "840", "1680", "3360")
+STRICT = (
+    "signed differences, dropout of .5 on the encoder's vectors too, Adam at 4e-4 throughout, "
+    "stopped after five epochs without a better one on WMT15; the other rows of heads are ours"
+)
 SEEDED = SeededSegments(set="da/wmt17", columns=TO_ENGLISH)
 HEADS = (ATTENTION_INDEX, HEAD_INPUT, HEAD_SCHEDULE)
 TITLES = {"bilstm": "BiLSTM", "bilstm-attention": "BiLSTM + attention", "esim": "ESIM"}
@@ -58,6 +66,108 @@ TRAIN_L = {
 }
 
 
+GOOD = (
+    Example(
+        "negotiations",
+        "The negotiations have been scheduled to take place next Saturday, the Russian Minister of "
+        "Energy, Alexander Nowak, said on Monday.",
+        "The negotiations are scheduled for coming Saturday, said the Russian energy minister "
+        "Alexander Nowak on Monday.",
+    ),
+    Example(
+        "Lesotho",
+        "Lesotho military says no coup planned; PM stays in South Africa",
+        "Lesotho-military member says that no coup is planned; Prime Minister remains in South "
+        "Africa",
+    ),
+    Example(
+        "Abbott",
+        "In September 2011, Abbott's condition worsened again, and his consultant took his CT "
+        "scans and X-rays to a panel of experts.",
+        "In September 2011 Abbotts state worsened again and his family doctor brought his CT-Scans "
+        "and X-rays to an expert group.",
+    ),
+    Example(
+        "boardroom",
+        "The boardroom is now contemplating the possibility of working together.",
+        "Now the boards are thinking about a possible cooperation.",
+    ),
+    Example(
+        "month off",
+        "He ended up spending a month off work.",
+        "In the end, he could not go to work for a month.",
+    ),
+)
+BAD = (
+    Example(
+        "Richter",
+        "For the benefit of the school, Richter nurtured a good relationship with the then Mayor, "
+        "Ludwig Götz (CSU).",
+        "For the good of the school of judges as rector of a good relationship with the former "
+        "mayor Ludwig Götz (CSU).",
+    ),
+    Example(
+        "Pakistan",
+        "The military plays an important role in Pakistan and has taken power by force several "
+        "times in the past.",
+        "The military plays an important role in Pakistan and has already more frequently "
+        "geputscht.",
+    ),
+    Example(
+        "Hong Kong",
+        "Behind much of the pro-democracy campaign in Hong Kong is the Occupy Central With Love "
+        "and Peace movement, whose organizers have threatened to shut down the financial district "
+        "if Beijing does not grant authentic universal suffrage.",
+        "Behind the pro-democracy campaign in Hong Kong is the movement Occupy Central With Love "
+        "and Peace, whose organizers have threatened the acupuncture, off, if Beijing allows no "
+        "real universal suffrage.",
+    ),
+    Example(
+        "trade",
+        "Foreign goods trade had slowed, too.",
+        "Foreign trade also slowed the economy.",
+    ),
+    Example(
+        "knee",
+        "Some shrapnel pieces are still in my knee.",
+        "Some garnet fragments are still in my knee.",
+    ),
+    Example(
+        "Stewart",
+        "Stewart hit the wall for the second time after his right front tire blew out on lap 172, "
+        "ending his night.",
+        "Stewart raced for the second time against the wall after his right front tire on lap 172 "
+        "and ended his evening.",
+    ),
+)
+
+
+def _examples(
+    number: str, title: str, examples: tuple[Example, ...], said: Mapping[str, tuple[int, ...]]
+) -> PaperTable:
+    """Printed examples with what the paper says of three metrics, 1 for HIGH and 0 for LOW."""
+    models = {
+        "ESIM": ("esim", "the model that ships: it learned from nine tenths of WMT15"),
+        "BERTR, minilm": ("bertr:encoder=minilm", ""),
+        "BLEU": (SENT_BLEU, ""),
+    }
+    return PaperTable(
+        paper="mathur2019",
+        number=number,
+        title=title,
+        experiment=Standing(examples=examples),
+        digits=2,
+        averaged=False,
+        departures=(BERTR_LAYER, SHIPPED_ESIM),
+        rows=[
+            Row(label=label, published=said[label.partition(",")[0]], model=model, note=note)
+            for label, (model, note) in models.items()
+        ],
+        note="published: 1 for HIGH and 0 for LOW, which is all the paper prints, without saying "
+        "where one ends; where several examples share its words, they are given to each",
+    )
+
+
 def _bertr(published: tuple[float, ...], *encoders: str, average: float = nan) -> list[Row]:
     """The published row of BERTR, over BERT base, beside ours over other encoders."""
     return [
@@ -66,7 +176,7 @@ def _bertr(published: tuple[float, ...], *encoders: str, average: float = nan) -
             published=published,
             average=average,
             model=f"bertr:encoder={encoder}",
-            note=USE_NOTE if encoder == "use" else "",
+            note=NOTES.get(encoder, ""),
         )
         for encoder in encoders
     ]
@@ -88,6 +198,23 @@ def _heads(
         )
         for metric, (published, average) in figures.items()
         for encoder in ("minilm", "mpnet")
+    ]
+
+
+def _published_heads() -> list[Row]:
+    """Each head trained as the paper says, three seeds a row."""
+    return [
+        Row(
+            label=f"TrainS {TITLES[metric]}, minilm, as published",
+            published=published,
+            average=average,
+            model=Head(
+                metric=metric, input_dropout=None, difference="signed", options=PUBLISHED.options
+            ),
+            experiment=SEEDED,
+            note=STRICT,
+        )
+        for metric, (published, average) in TRAIN_S.items()
     ]
 
 
@@ -123,8 +250,13 @@ TABLES = [
                 average=0.682,
             ),
             *_bertr(
-                (0.655, 0.650, 0.777, 0.671, 0.680, 0.702, 0.687), "minilm", "mpnet", average=0.689
+                (0.655, 0.650, 0.777, 0.671, 0.680, 0.702, 0.687),
+                "minilm",
+                "mpnet",
+                *TOP,
+                average=0.689,
             ),
+            *_published_heads(),
             *_heads("TrainS", TRAIN_S),
             *_heads("TrainL", TRAIN_L, preferences=True),
         ],
@@ -262,5 +394,17 @@ TABLES = [
             ),
         ],
         note="scored on the segments that people ranked, 287 to 289 of each test set, not on all",
+    ),
+    _examples(
+        "6",
+        "Translations of WMT15 that people rate high",
+        GOOD,
+        {"ESIM": (1, 1, 1, 1, 0), "BERTR": (1, 1, 1, 0, 0), "BLEU": (0, 0, 0, 0, 0)},
+    ),
+    _examples(
+        "7",
+        "Translations of WMT15 that people rate low",
+        BAD,
+        {"ESIM": (0, 0, 0, 1, 1, 1), "BERTR": (0, 0, 1, 0, 1, 1), "BLEU": (1, 1, 1, 0, 1, 1)},
     ),
 ]

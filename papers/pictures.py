@@ -107,7 +107,7 @@ def draw_layers(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
 def write_agreement(outcomes: Sequence[Outcome], path: Path) -> bool:
     """A sign for each figure that is both published and measured, a colour for each paper."""
     points: dict[str, list[tuple[float, float]]] = {}
-    for outcome in outcomes:
+    for outcome in (o for o in outcomes if o.table.averaged):
         scale = 1.0 if outcome.table.digits == 3 else 100.0
         for row in outcome.rows:
             for published, found in zip(row.row.published, row.measured, strict=False):

@@ -16,7 +16,7 @@ RECOMPUTED = "†"  # beside a published average that the paper does not print
 def as_table(outcome: Outcome) -> Table:
     """Three lines for a measured row (published, measured, difference), one for a quoted one."""
     table = outcome.table
-    averaged = len(table.experiment.columns) > 1
+    averaged = table.averaged and len(table.experiment.columns) > 1
     header = ["", "", *table.experiment.columns, *(["average"] if averaged else [])]
     rows = [line for row in outcome.rows for line in _lines(row, outcome, averaged)]
     title = f"{table.paper}, table {table.number}: {table.title}"
@@ -34,8 +34,14 @@ def notes(outcome: Outcome) -> list[str]:
     if measured is not None:
         pairs = zip(table.experiment.columns, measured.figures, strict=True)
         lines.append("judged: " + ", ".join(f"{c} {figure.count:,}" for c, figure in pairs))
-        lines.append("average: mean of the columns")
-    if len(table.experiment.columns) > 1 and any(map(_is_recomputed, outcome.rows)):
+        if table.averaged:
+            lines.append("average: mean of the columns")
+    lines += _tested(outcome)
+    if (
+        table.averaged
+        and len(table.experiment.columns) > 1
+        and any(map(_is_recomputed, outcome.rows))
+    ):
         lines.append(f"{RECOMPUTED}: our mean of the paper's figures; it prints no such average")
     for row in outcome.rows:
         lines += [f"{row.row.label}: {signature}" for signature in row.signatures]
@@ -50,6 +56,13 @@ def notes(outcome: Outcome) -> list[str]:
     lines += [table.note] if table.note else []
     codes = dict.fromkeys(f.code for row in outcome.rows for f in row.figures if f.code)
     return [*lines, f"code: {'; '.join(codes) or code_version()}"]
+
+
+def _tested(outcome: Outcome) -> list[str]:
+    """What bold stands for, and between which rows."""
+    rows = [r.row.label for r in outcome.rows if any(f.best is not None for f in r.figures)]
+    said = "bold: not significantly outperformed (Williams' test, one-sided, p < .05) by any of"
+    return [f"{said}: {'; '.join(rows)}"] if rows else []
 
 
 def _spread(row: MeasuredRow, outcome: Outcome) -> list[str]:
@@ -116,6 +129,10 @@ def _lines(row: MeasuredRow, outcome: Outcome, averaged: bool) -> list[list[Cell
         return [published, ["", "not available", *[Cell("–")] * (width + averaged)]]
     if not row.figures:
         return [published]
+    measured = line("", "measured", row.measured, row.average)
+    for place, figure in enumerate(row.figures):
+        if figure.best:
+            measured[2 + place] = number(figure.value, digits, "best")
     difference = row.average - row.published_average
     signed = [
         Cell("–" if math.isnan(v) else f"{v:+.{digits}f}", v)
@@ -123,7 +140,7 @@ def _lines(row: MeasuredRow, outcome: Outcome, averaged: bool) -> list[list[Cell
     ]
     return [
         published,
-        line("", "measured", row.measured, row.average),
+        measured,
         ["", "difference", *signed[: width + averaged]],
     ]
 

@@ -15,11 +15,16 @@ from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
 
+import numpy as np
+
 from papers.departures import BERTSCORE_F1, SMD_SUM, SONG_METEOR, UNIT_LENGTH
 from papers.experiments import Segments
+from papers.printed import Example, Printed
 from papers.table import Figure, PaperTable, Row
 from tertium.data.collection import Collection
 from tertium.encoders import foresee
+from tertium.encoders.encoder import load_encoder
+from tertium.segment import Segment
 
 TO_ENGLISH = ("de-en", "zh-en", "fi-en", "lv-en", "ru-en", "cs-en", "tr-en")
 SOURCES = ("de-en", "zh-en", "ru-en", "en-ru", "en-zh", "tr-en")
@@ -109,6 +114,99 @@ REFERENCE_LAYERS = LayerCurve(
     set="da/wmt17", columns=TO_ENGLISH, depths=(("minilm", 6), ("mpnet", 12))
 )
 
+TURNAROUND = "We have made a complete turnaround."
+TABLE_1 = (
+    Example("MT1", TURNAROUND, "We did a complete turnaround."),
+    Example("MT2", TURNAROUND, "We made a turnaround."),
+    Example("MT3", TURNAROUND, "We have not made a complete turnaround."),
+    Example("MT4", TURNAROUND, "We have made an incomplete turnaround."),
+)
+FOOD, OBAMA = "The food tastes good.", "President Barack Obama also backs the proposal."
+POLICE = "She is recovering, and police are still searching for a suspect."
+TABLE_6 = (
+    Example("E1 MT1", FOOD, "The food tastes not good."),
+    Example("E1 MT2", FOOD, "The food tastes not bad."),
+    Example("E2 MT1", OBAMA, "President Obama also supported this proposal."),
+    Example("E2 MT2", OBAMA, "Supported President Obama also this proposal."),
+    Example("E3 MT1", POLICE, "She is recovering, and police are searching for a suspect."),
+    Example("E3 MT2", POLICE, "Police searched for a suspect, and she recovered."),
+)
+TABLE_6_SOURCE = (
+    Example("E4 MT1", FOOD, "这食物味道好."),
+    Example("E4 MT2", FOOD, "好道味物食这."),
+)
+EXAMPLES_NOTE = (
+    "{}; ours of SentSim are by fixed bounds and divided by e, so that equal texts have 1: the "
+    "paper's bounds are the least and the greatest value of a test set, which examples have none of"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedShare(Printed):
+    """The score of each example as a share of what equal texts have."""
+
+    statistic: str = "score, as a share of what equal texts have"
+
+    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
+        other = self.segment(column).references[0]
+        most = float(model.score([Segment(other, other, (other,))]).segments[0])
+        figure = super().measure(collection, model, column)
+        return replace(figure, value=figure.value / most)
+
+
+def _printed(
+    number: str,
+    title: str,
+    examples: tuple[Example, ...],
+    encoders: Sequence[str],
+    published: Sequence[Figures],
+    against: str = "reference",
+) -> PaperTable:
+    """BERTScore, SSS and their sum on printed examples, over each encoder."""
+    metrics = {"BERTScore": "bertscore", "SSS": "sss", "SSS + BERTScore": "sentsim"}
+    who = NO_ROBERTA.format("large", " and ".join(encoders)) if len(encoders) > 1 else NO_XLMR
+    return PaperTable(
+        paper="song2021",
+        number=number,
+        title=title,
+        experiment=PrintedShare(examples=examples),
+        averaged=False,
+        departures=(BERTSCORE_F1,),
+        rows=[
+            Row(
+                label=f"{label}, {encoder}",
+                published=figures,
+                model=f"{name}:encoder={encoder},against={against}",
+            )
+            for (label, name), figures in zip(metrics.items(), published, strict=True)
+            for encoder in encoders
+        ],
+        note=EXAMPLES_NOTE.format(who),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoLayers(Segments):
+    """Segments under a sum whose two parts read different layers of an encoder.
+
+    The model is a SentSim with the layer of its token metric; `layer` is that of its sentence
+    metric. Both are brought to [0, 1] over the test set, as published.
+    """
+
+    layer: int
+
+    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
+        judged = collection.judgements(self.set, column, self.part)
+        whole, parts = model.components
+        name = model.encoder.partition("@")[0]
+        whole = replace(whole, encoder=f"{name}@{self.layer}")
+        parts = replace(parts, encoder=model.encoder)
+        values = np.stack([m.score(judged.segments).segments for m in (whole, parts)], axis=1)
+        scores = model.finish(values, load_encoder(name), "reference")[:, 0]
+        agreement = self.correlate(judged.scores, scores)
+        return Figure(value=float(agreement), count=int(agreement.used))
+
+
 # Tables 4 and 9 share two rows.
 LARGE: list[Figures] = [
     (0.730, 0.769, 0.827, 0.736, 0.733, 0.698, 0.770),
@@ -118,7 +216,49 @@ LARGE: list[Figures] = [
     (0.770, 0.785, 0.860, 0.792, 0.796, 0.746, 0.782),
 ]
 
+SMD_LARGE: list[Figures] = [
+    (0.703, 0.686, 0.763, 0.693, 0.698, 0.648, 0.644),
+    (0.745, 0.757, 0.832, 0.750, 0.736, 0.705, 0.753),
+    (0.757, 0.771, 0.846, 0.764, 0.752, 0.717, 0.752),
+]
+TOP = TwoLayers(set="da/wmt17", columns=TO_ENGLISH, layer=12)
+
+
+def _top_layer() -> list[Row]:
+    """SMD at the layer that WMT15 and WMT16 choose for it, and its sums."""
+    specs = (
+        "smd:encoder=mpnet@12,against=reference",
+        *(_sentsim("mpnet@7", "smd", token, "reference") for token in ("wmd", "bertscore")),
+    )
+    labels = ("SMD, layer 12", "SMD, layer 12 + WMD", "SMD, layer 12 + BERTScore")
+    return [
+        Row(
+            label=label,
+            published=figures,
+            average=average,
+            model=spec,
+            experiment=None if label == labels[0] else TOP,
+            note="SMD reads layer 12 of mpnet, which WMT15 and WMT16 choose for it; WMD and "
+            "BERTScore read layer 7, which they choose for those",
+        )
+        for label, figures, average, spec in zip(
+            labels, SMD_LARGE, (0.691, 0.754, 0.766), specs, strict=True
+        )
+    ]
+
+
 TABLES = [
+    _printed(
+        "1",
+        "A reference, two paraphrases of it and two of its negation",
+        TABLE_1,
+        ("minilm", "mpnet"),
+        [
+            (0.7975, 0.7748, 0.8296, 0.8318),
+            (0.9578, 0.8898, 0.3878, 0.4431),
+            (0.8111, 0.7427, 0.4832, 0.5107),
+        ],
+    ),
     PaperTable(
         paper="song2021",
         number="2-source",
@@ -262,6 +402,25 @@ TABLES = [
         ],
         note=f"{NO_XLMR}; {COLUMNS_LEFT_OUT.format('ne-en, et-en, ro-en, si-en')}",
     ),
+    _printed(
+        "6",
+        "Examples from several sets, against the reference",
+        TABLE_6,
+        ("minilm", "mpnet"),
+        [
+            (0.954, 0.948, 0.8419, 0.4604, 0.984, 0.911),
+            (0.778, 0.948, 0.954, 0.625, 0.903, 0.688),
+            (0.821, 0.950, 0.844, 0.405, 0.912, 0.713),
+        ],
+    ),
+    _printed(
+        "6-source",
+        "An example from several sets, against the source",
+        TABLE_6_SOURCE,
+        ("use",),
+        [(0.882, 0.207), (1.000, 0.682), (0.958, 0.309)],
+        "source",
+    ),
     PaperTable(
         paper="song2021",
         number="7",
@@ -315,15 +474,33 @@ TABLES = [
             "mpnet",
             "reference",
             "smd",
-            [
-                *LARGE[:2],
-                (0.703, 0.686, 0.763, 0.693, 0.698, 0.648, 0.644),
-                (0.745, 0.757, 0.832, 0.750, 0.736, 0.705, 0.753),
-                (0.757, 0.771, 0.846, 0.764, 0.752, 0.717, 0.752),
-            ],
+            [*LARGE[:2], *SMD_LARGE],
             (0.752, 0.759, 0.691, 0.754, 0.766),
+        )[2:]
+        + _top_layer(),
+        note=f"{NO_ROBERTA.format('large', 'mpnet')}; rows without a layer read layer 7",
+    ),
+    PaperTable(
+        paper="song2021",
+        number="10",
+        title="WMT20 quality estimation, against the source, with the distance of mean vectors",
+        experiment=WMT20,
+        departures=(UNIT_LENGTH, BERTSCORE_F1, SMD_SUM),
+        rows=_rows(
+            "use",
+            "source",
+            "smd",
+            [
+                (0.456, 0.251, 0.315),
+                (0.459, 0.260, 0.320),
+                (0.368, 0.277, 0.281),
+                (0.423, 0.279, 0.326),
+                (0.439, 0.289, 0.327),
+            ],
+            (0.400, 0.405, 0.362, 0.408, 0.417),
+            7,
         )[2:],
-        note=NO_ROBERTA.format("large", "mpnet"),
+        note=f"{NO_XLMR}; {COLUMNS_LEFT_OUT.format('ne-en, et-en, ro-en, si-en')}",
     ),
     PaperTable(
         paper="song2021",

@@ -27,7 +27,8 @@ class Figure:
     """One measured number, over how many judgements, and by what.
 
     Where networks of several `seeds` were measured, it is their mean, and `deviation` their
-    standard deviation.
+    standard deviation. `best` says whether no other row of its column outperforms it significantly;
+    None where that was not tested.
     """
 
     value: float
@@ -36,6 +37,7 @@ class Figure:
     seeds: int = 1
     deviation: float = 0.0
     left_out: Mapping[str, int] = field(default_factory=dict)
+    best: bool | None = None
     code: str = ""  # what made it, where it was measured by an earlier run
 
 
@@ -91,7 +93,8 @@ class PaperTable:
 
     `picture` says how it is drawn: a line for each row over the `columns` (a learning curve), a bar
     for each of the `rows` (an ablation), a line over rows that are the `layers` of encoders, or not
-    at all. `departures` are where we do otherwise than the paper.
+    at all. `departures` are where we do otherwise than the paper. Nothing is `averaged` over
+    columns that are single examples.
     """
 
     paper: str
@@ -103,6 +106,7 @@ class PaperTable:
     note: str = ""
     picture: Literal["", "columns", "rows", "layers"] = ""
     departures: tuple[Departure, ...] = ()
+    averaged: bool = True
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -197,7 +201,7 @@ def _measure_row(
     built: dict[str, Any] = {}
 
     def compute(column: str) -> Figure:
-        return experiment.measure(collection, _build(row, collection, column, built), column)
+        return experiment.measure(collection, model_of(row, collection, column, built), column)
 
     for column in experiment.columns:
         try:
@@ -208,7 +212,7 @@ def _measure_row(
     return MeasuredRow(row=row, figures=tuple(figures))
 
 
-def _build(row: Row, collection: Collection, column: str, built: dict[str, Any]) -> Any:
+def model_of(row: Row, collection: Collection, column: str, built: dict[str, Any]) -> Any:
     """The model of a row on a column; a spec is built once, so its caches serve all columns."""
     if row.model is not None and not isinstance(row.model, str):
         try:
