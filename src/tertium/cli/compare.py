@@ -9,6 +9,7 @@ from tertium.cli.inputs import (
     BEST,
     add_inputs,
     add_metrics,
+    add_slices,
     named_metrics,
     read_inputs,
 )
@@ -23,7 +24,7 @@ from tertium.cli.output import (
     write_report,
 )
 from tertium.cli.runtime import add_runtime, runtime_of
-from tertium.cli.score import add_paired
+from tertium.cli.score import add_paired, print_slices, sliced_results
 
 HELP = "compare systems with significance tests"
 DESCRIPTION = "Compare systems: the first is the baseline; every pair is tested."
@@ -32,15 +33,19 @@ examples:
   tertium compare -t baseline.txt ours.txt -r reference.txt
   tertium compare -t a.txt b.txt c.txt -r reference.txt -m bleu chrf meteor --paired-ar
   tertium compare -t a.txt b.txt c.txt -r reference.txt -m chrf --pairs -f md
+  tertium compare -t systems.jsonl -m chrf --by domain length
+  tertium compare -t a.txt b.txt -r reference.txt -m chrf --by domain=domains.txt
 
 The paired bootstrap (the default) gives sacrebleu's p-values, and finds a difference where there is
 none about twice as often as --alpha says. Check a borderline p with --paired-ar, which does not.
+Slices (--by) are tested by randomisation unless --paired-bs is given, and their p-values adjusted.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_metrics(parser, f"bleu chrf and {BEST}")
     add_inputs(parser)
+    add_slices(parser)
     add_runtime(parser)
     output = add_output(parser)
     output.add_argument(
@@ -68,17 +73,21 @@ def run(args: argparse.Namespace) -> int:
             seed=args.seed,
             alpha=getattr(args, "alpha", 0.05),
         )
+        slices = sliced_results(args, result)
         if args.report:
             from tertium.reporting.page.making import report_results
 
-            write_report(args.report, report_results(result, metrics), args.quiet)
+            write_report(args.report, report_results(result, metrics, slices=slices), args.quiet)
+    more = [record for part in slices for record in part.records()]
     if args.to_json:
-        write_json(args.to_json, result.records(segments=True))
+        write_json(args.to_json, result.records(segments=True) + more)
     pairs = getattr(args, "pairs", False)
     if args.format not in NOTED:
         print_warnings(evaluations.warning_lines(result), args.quiet)
     if args.format == "json":
-        print_records(result.records())
+        print_records(result.records() + more)
+    elif slices and args.format == "tsv":
+        print_slices(args, slices)
     elif pairs and args.format == "tsv":
         print_table(evaluations.long_pair_table(result), args.format)
     else:
@@ -86,4 +95,5 @@ def run(args: argparse.Namespace) -> int:
         print_table(table, args.format)
         for metric in result.evaluation.metrics if pairs else ():
             print_table(evaluations.pair_table(result, metric), args.format, first=False)
+        print_slices(args, slices)
     return 0

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
-from tertium.data.formats import RECORD_SUFFIXES
+from tertium.data.formats import RECORD_SUFFIXES, read_lines
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
 from tertium.metrics.base.metric import Metric, load_metric
@@ -51,6 +51,24 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--fields", metavar="A,B,...", help="column names of a TSV or CSV without a header"
     )
+
+
+def add_slices(parser: argparse.ArgumentParser) -> None:
+    """Add --by."""
+    parser.add_argument(
+        "--by",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COLUMN",
+        help="also slice by slice: document, length, language, domain or any field of the records; "
+        "NAME=FILE reads a label for each segment",
+    )
+
+
+def slice_columns(args: argparse.Namespace) -> list[str]:
+    """The columns that --by names."""
+    return [given.partition("=")[0] for given in args.by]
 
 
 def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
@@ -122,7 +140,16 @@ def _replace(metric: Metric, **fields: str) -> Metric:
 
 
 def read_inputs(args: argparse.Namespace) -> TestSet:
-    """The test set that the options describe."""
+    """The test set that the options describe, with the labels that --by reads from files."""
+    testset, labels = _read_testset(args), {}
+    for given in getattr(args, "by", []):
+        name, equals, file = given.partition("=")
+        if equals:
+            labels[name] = read_lines(file)
+    return dataclasses.replace(testset, columns={**testset.columns, **labels})
+
+
+def _read_testset(args: argparse.Namespace) -> TestSet:
     if any("-" in (given or ()) for given in (args.translations, args.references)) or (
         args.sources == "-"
     ):

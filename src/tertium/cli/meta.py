@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tertium.cli.bars import bars
@@ -24,6 +25,7 @@ from tertium.meta.tasks import STATISTICS
 if TYPE_CHECKING:
     from tertium.evaluation.agreement import AgreementStudy
 
+GROUPINGS = ("none", "item", "system")
 HELP = "measure how well metrics agree with people"
 DESCRIPTION = "Measure how well metrics agree with human judgements, and whether they differ."
 EPILOG = """\
@@ -36,6 +38,7 @@ examples:
   tertium meta --human judgements.jsonl -m bleu chrf --statistic pearson kendall
   tertium meta --human da/wmt17 --data judgements/ -m bleu chrf -f md
   tertium meta --human rankings/wmt12 -m bleu chrf --statistic tau-strict
+  tertium meta --human judgements.jsonl -m bleu chrf --by domain length
   tertium meta --human wmt22/ --gold mqm --lps en-de --statistic 'acc-eq*'
   tertium meta --human human/de-en.mqm.seg.score --scores chrf.de-en.seg.score --plot chrf.svg
   tertium meta --human wmt24/ --gold mqm --protocol wmt24
@@ -117,7 +120,15 @@ def _add_statistics(parser: argparse.ArgumentParser) -> None:
         "people compared)",
     )
     group.add_argument("--level", choices=("segment", "system"), help="default: by statistic")
-    group.add_argument("--by", choices=("none", "item", "system"), help="grouping")
+    group.add_argument(
+        "--by",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COLUMN",
+        help="none, item or system: how a statistic is grouped; anything else: also slice by slice "
+        "(domain, document, length, language or any column of the judgements)",
+    )
     group.add_argument(
         "--test",
         default="auto",
@@ -157,7 +168,8 @@ def run(args: argparse.Namespace) -> int:
             standardise=args.standardise,
             lower_better=args.lower_better,
             seed=args.seed,
-            by=args.by or "",
+            by=_grouping(args.by),
+            slices=[by for by in args.by if by not in GROUPINGS],
             test=args.test,
             over=args.over or "",
             samples=args.samples,
@@ -232,6 +244,13 @@ PROTOCOL_FIXES = {
 }
 
 
+def _grouping(given: Sequence[str]) -> str:
+    chosen = [by for by in given if by in GROUPINGS]
+    if len(chosen) > 1:
+        raise UsageError(f"--by {' '.join(chosen)}: a statistic is grouped in one way")
+    return chosen[0] if chosen else ""
+
+
 def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:
     from tertium.reporting.tables import agreements
 
@@ -248,6 +267,11 @@ def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:
             print_table(agreements.p_value_table(task), args.format, first=False)
     if len(statistics) > 1:
         print_table(agreements.rank_table(results), args.format, first=False)
+    for by, sliced in agreement.slices.items():
+        from tertium.reporting.tables.slices import agreement_slice_tables
+
+        for table in agreement_slice_tables(sliced, by, args.width, intervals=args.intervals):
+            print_table(table, args.format, first=False)
     for line in agreements.left_out_lines(results, agreement.left_out):
         if not args.quiet:
             print(line, file=sys.stderr)

@@ -9,8 +9,10 @@ from tertium.cli.inputs import (
     BEST,
     add_inputs,
     add_metrics,
+    add_slices,
     named_metrics,
     read_inputs,
+    slice_columns,
 )
 from tertium.cli.output import check_outputs, write_report
 from tertium.cli.runtime import add_runtime, runtime_of
@@ -28,7 +30,7 @@ examples:
   tertium report -t a.txt b.txt -r reference.txt -o report.html
   tertium report -s source.txt -t a.txt b.txt c.txt -r reference.txt -m bleu chrf bertscore wmd
   tertium report -t a.txt b.txt -r reference.txt -m chrf --human ratings.csv --explain 20
-  tertium report -t systems.jsonl -m bleu chrf --ranker pairwise
+  tertium report -t systems.jsonl -m bleu chrf --ranker pairwise --by domain length
 
 `tertium score`, `compare`, `rank` and `meta` write the same page with --report FILE.
 """
@@ -37,6 +39,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_metrics(parser, f"bleu chrf and {BEST}")
     add_inputs(parser)
+    add_slices(parser)
     parser.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
     parser.add_argument("--ranker", metavar="RANKER", help="also a ranker's chances to win")
     parser.add_argument(
@@ -78,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
             curves=args.curves,
             explain=args.explain,
             title=args.title,
+            by=slice_columns(args),
             test="randomisation" if args.paired_ar else "bootstrap",
             resamples=args.paired_ar_n if args.paired_ar else args.paired_bs_n,
             seed=args.seed,

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tertium.cli.bars import bars
 from tertium.cli.inputs import (
     BEST,
     add_inputs,
     add_metrics,
+    add_slices,
     named_metrics,
     read_inputs,
+    slice_columns,
 )
 from tertium.cli.output import (
     NOTED,
@@ -27,6 +31,11 @@ from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.errors import UsageError
 from tertium.extras import require
 from tertium.frames import write_frame
+
+if TYPE_CHECKING:
+    from tertium.evaluation.comparison import Comparison
+    from tertium.evaluation.scoring import Evaluation
+    from tertium.evaluation.slices import Slices
 
 FRAME_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")
 
@@ -49,6 +58,7 @@ examples:
   tertium score -s source.txt -t ours.txt -r reference.txt -m meteor -sl -f tsv
   tertium score -t systems.jsonl -m bleu -f json
   tertium score -t systems.jsonl -m bleu chrf -o scores.parquet
+  tertium score -t systems.jsonl -m chrf --by domain length
 
 With --paired-bs or --paired-ar the systems are compared as `tertium compare` does.
 """
@@ -57,6 +67,7 @@ With --paired-bs or --paired-ar the systems are compared as `tertium compare` do
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_metrics(parser, BEST)
     add_inputs(parser)
+    add_slices(parser)
     add_runtime(parser)
     output = add_output(parser)
     output.add_argument(
@@ -114,6 +125,8 @@ def run(args: argparse.Namespace) -> int:
     from tertium.evaluation import defaults, scoring
     from tertium.reporting.tables import evaluations
 
+    if args.by and (args.score_only or args.sentence_level or args.document_level):
+        raise UsageError("--by shows scores of slices: leave out -b, -sl and -dl")
     confidence = _resamples(args)
     check_outputs(args)
     check_frame_file(args.output)
@@ -123,14 +136,17 @@ def run(args: argparse.Namespace) -> int:
     metrics = named_metrics(args, [defaults.best_metric(testset)])
     with bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)
+        sliced = sliced_results(args, evaluation)
         if args.report:
             from tertium.evaluation.comparison import with_tests
             from tertium.reporting.page.making import report_results
 
-            page = report_results(with_tests(evaluation, seed=args.seed), metrics)
+            tested = with_tests(evaluation, seed=args.seed)
+            page = report_results(tested, metrics, slices=sliced_results(args, tested))
             write_report(args.report, page, args.quiet)
+    more = [record for part in sliced for record in part.records()]
     if args.to_json:
-        write_json(args.to_json, evaluation.records(segments=not args.only_system))
+        write_json(args.to_json, evaluation.records(segments=not args.only_system) + more)
     if args.output:
         write_frame(evaluation.segment_columns(), args.output)
     if args.score_only:
@@ -140,7 +156,9 @@ def run(args: argparse.Namespace) -> int:
             shown = zip(scores, places, strict=True)
             print("\t".join(f"{s.system:.{decimals}f}" for s, decimals in shown))
     elif args.format == "json":
-        print_records(evaluation.records(segments=args.sentence_level))
+        print_records(evaluation.records(segments=args.sentence_level) + more)
+    elif sliced and args.format == "tsv":
+        print_slices(args, sliced)
     elif args.sentence_level:
         print_table(evaluations.segment_table(evaluation, args.width), args.format)
     elif args.document_level:
@@ -148,10 +166,36 @@ def run(args: argparse.Namespace) -> int:
     else:
         table = evaluations.system_table(evaluation, args.width, warnings=not args.quiet)
         print_table(table, args.format)
+        print_slices(args, sliced)
     below = args.format in NOTED and not args.sentence_level and not args.document_level
     if not below and not args.score_only:
         print_warnings(evaluations.warning_lines(evaluation), args.quiet)
     return 0
+
+
+def sliced_results(args: argparse.Namespace, results: Evaluation | Comparison) -> list[Slices]:
+    """The results by each column that --by names, tested as --paired-bs and --paired-ar say."""
+    from tertium.evaluation.slices import slice_results
+
+    bootstrap = args.paired_bs
+    return [
+        slice_results(
+            results,
+            column,
+            test="bootstrap" if bootstrap else "randomisation",
+            resamples=args.paired_bs_n if bootstrap else args.paired_ar_n,
+        )
+        for column in slice_columns(args)
+    ]
+
+
+def print_slices(args: argparse.Namespace, slices: Sequence[Slices]) -> None:
+    """Print a table for each column that --by named."""
+    from tertium.reporting.tables.slices import slice_table
+
+    for number, part in enumerate(slices):
+        first = number == 0 and args.format == "tsv"
+        print_table(slice_table(part, args.width), args.format, first=first)
 
 
 def _resamples(args: argparse.Namespace) -> int:

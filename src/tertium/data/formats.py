@@ -315,6 +315,23 @@ def _numbered_references(header: tuple[str, ...]) -> list[tuple[tuple[int, str],
     return sorted(((len(digits), digits), name) for digits, name in numbers)
 
 
+def labels_in(record: Mapping[str, Any], more: Sequence[str] = ()) -> dict[str, str]:
+    """What a record says of a segment beside its texts, system and document; `more` are no labels.
+
+    >>> labels_in({"mt": "hello", "domain": "news", "year": 2024, "spans": [], "ref2": "hi"})
+    {'domain': 'news', 'year': '2024'}
+    """
+    known = {*SOURCE_NAMES, *HYPOTHESIS_NAMES, *REFERENCE_NAMES, *SYSTEM_NAMES, *DOCUMENT_NAMES}
+    return {
+        name: str(value)
+        for name, value in record.items()
+        if isinstance(value, str | int | float)
+        and name not in known
+        and name not in more
+        and not _NUMBERED.fullmatch(name)
+    }
+
+
 def record_from_segment(segment: Segment) -> dict[str, Any]:
     """The record that `segment_from_record` reads back."""
     record: dict[str, Any] = {"mt": segment.hypothesis}

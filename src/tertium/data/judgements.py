@@ -18,9 +18,11 @@ import numpy as np
 
 from tertium.arrays import FloatArray, divide
 from tertium.data.formats import (
+    DOCUMENT_NAMES,
     HYPOTHESIS_NAMES,
     SYSTEM_NAMES,
     PathLike,
+    labels_in,
     read_records,
     segment_from_record,
 )
@@ -33,6 +35,7 @@ ITEM_NAMES = ("item", "segment", "seg_id", "segment_id", "segmentid", "sid", "id
 SCORE_NAMES = ("score", "human", "rating", "raw", "z", "z_mean", "da")
 ANNOTATOR_NAMES = ("annotator", "rater", "judge", "user", "worker", "workerid", "judgeid")
 LP_NAMES = ("lp", "langpair", "language_pair")
+NO_LABELS = (*ITEM_NAMES, *SCORE_NAMES, *ANNOTATOR_NAMES, *LP_NAMES)
 
 LARGEST = 1e100  # of a score: statistics square differences, which must stay finite
 NOT_JUDGED = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
@@ -48,7 +51,8 @@ FindSegment = Callable[[str, str], Segment | str]
 class JudgementSet:
     """Judgements of one language pair (or of several, where `lp` is empty).
 
-    `left_out` counts rows of the file that are not among `judgements`, by reason.
+    `left_out` counts rows of the file that are not among `judgements`, by reason. `columns` hold
+    what else the file says of an item, such as its domain, by language pair and item.
 
     >>> yes = Judgement(Segment("fine"), 80.0, item="1", system="A")
     >>> no = Judgement(Segment("bad"), 20.0, item="1", system="B")
@@ -61,6 +65,7 @@ class JudgementSet:
     judgements: tuple[Judgement, ...]
     lp: str = ""
     left_out: Mapping[str, int] = field(default_factory=dict)
+    columns: Mapping[str, Mapping[tuple[str, str], str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.judgements:
@@ -207,6 +212,8 @@ class Collector:
         self.kept: list[Judgement] = []
         self.left_out: Counter[str] = Counter()
         self._seen: set[Judgement] = set()
+        self._columns: dict[str, dict[tuple[str, str], str]] = {}
+        self._ambiguous: set[str] = set()  # columns that say two things of one item
 
     def add(self, record: Mapping[str, Any], where: str) -> None:
         """Take one row whose keys are lower case."""
@@ -223,7 +230,15 @@ class Collector:
             self.left_out[segment] += 1
             return
         annotator, lp = text_of(record, ANNOTATOR_NAMES), text_of(record, LP_NAMES)
+        self._label(record, (lp, item))
         self.keep(Judgement(segment, score, item, system, annotator, lp))
+
+    def _label(self, record: Mapping[str, Any], item: tuple[str, str]) -> None:
+        document = text_of(record, DOCUMENT_NAMES)
+        labels = labels_in(record, NO_LABELS) | ({"document": document} if document else {})
+        for name, value in labels.items():
+            if self._columns.setdefault(name, {}).setdefault(item, value) != value:
+                self._ambiguous.add(name)
 
     def keep(self, judgement: Judgement) -> None:
         """Take one judgement; an equal one is counted, not taken again."""
@@ -238,7 +253,11 @@ class Collector:
         pairs = {j.lp for j in self.kept}
         lp = lp or (pairs.pop() if len(pairs) == 1 else "")
         return JudgementSet(
-            name=name, lp=lp, judgements=tuple(self.kept), left_out=dict(self.left_out)
+            name=name,
+            lp=lp,
+            judgements=tuple(self.kept),
+            left_out=dict(self.left_out),
+            columns={n: own for n, own in self._columns.items() if n not in self._ambiguous},
         )
 
     def _segment(

@@ -11,7 +11,7 @@ A segment file has a block of scores for each system, in the order of the segmen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -104,13 +104,17 @@ class EvalSet:
                 raise UnknownNameError("reference", name, self.references)
         systems = [system for system in self.systems if system not in chosen]
         documents = self.folder / "documents" / f"{self.lp}.docs"
-        return TestSet.read(
+        testset = TestSet.read(
             [self.folder / "system-outputs" / self.lp / f"{system}.txt" for system in systems],
             [self.folder / "references" / f"{self.lp}.{name}.txt" for name in chosen],
             self.folder / "sources" / f"{self.lp}.txt",
             documents if documents.is_file() else None,
             names=systems,
         )
+        domains = [line.split()[:-1] for line in testset.documents]
+        if not domains or not all(domains):
+            return testset
+        return replace(testset, columns={"domain": tuple(" ".join(words) for words in domains)})
 
     def human(self, name: str) -> ScoreMatrix:
         """Human scores by name and level, e.g. `mqm.seg`."""

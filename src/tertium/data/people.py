@@ -54,6 +54,10 @@ class Evidence(ABC):
     def arrange(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
         """One value for each of `translations` as systems x items."""
 
+    def columns(self) -> Mapping[str, Mapping[str, str]]:
+        """What else is known of items, such as their domain: labels by column and item."""
+        return {}
+
     def matrix(self, level: str = "segment") -> ScoreMatrix | None:
         """The scores people gave to segments; None where they gave none."""
         return None
@@ -94,14 +98,24 @@ class ScoredTranslations(Evidence):
         return self.judgements.matrix(split_joint=level == "system")
 
     def texts(self) -> Texts:
-        items: Sequence[str] = [j.item for j in self.judgements.judgements]
-        if self.judgements.systems == ("",):
-            items = self.matrix().items
         return {
             (j.system, item): j.segment
-            for j, item in zip(self.judgements.judgements, items, strict=True)
+            for j, item in zip(self.judgements.judgements, self._items(), strict=True)
             if j.segment.hypothesis
         }
+
+    def columns(self) -> Mapping[str, Mapping[str, str]]:
+        judged = [*zip(self.judgements.judgements, self._items(), strict=True)]
+        return {
+            name: {item: labels.get((j.lp, j.item), "") for j, item in judged}
+            for name, labels in self.judgements.columns.items()
+        }
+
+    def _items(self) -> Sequence[str]:
+        """The name of each judgement's column in `matrix`."""
+        if self.judgements.systems == ("",):
+            return self.matrix().items
+        return [j.item for j in self.judgements.judgements]
 
     def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
         if not self.judgements.has_texts:
@@ -187,6 +201,15 @@ class ScoreTable(Evidence):
             (system, str(n + 1)): segment
             for system in self.testset.systems
             for n, segment in enumerate(self.testset.segments(system))
+        }
+
+    def columns(self) -> Mapping[str, Mapping[str, str]]:
+        if self.testset is None:
+            return {}
+        documents = {"document": self.testset.documents} if self.testset.documents else {}
+        return {
+            name: {str(n): label for n, label in enumerate(labels, start=1)}
+            for name, labels in {**self.testset.columns, **documents}.items()
         }
 
     def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:

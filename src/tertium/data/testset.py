@@ -7,7 +7,7 @@ means the same in every metric.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from tertium.data.formats import (
     DOCUMENT_NAMES,
     SYSTEM_NAMES,
     PathLike,
+    labels_in,
     name_from,
     printable,
     read_lines,
@@ -32,7 +33,8 @@ class TestSet:
     """Named system outputs over the same segments.
 
     `systems` maps a name to its outputs; `references` holds a tuple of references for each segment
-    (all empty where there are none); `sources` and `documents` are empty where not known.
+    (all empty where there are none); `sources` and `documents` are empty where not known. `columns`
+    hold whatever else is known of each segment, such as its domain.
 
     >>> small = TestSet(systems={"ours": ("hello",)}, references=(("hi", "hello there"),))
     >>> small.segments("ours")
@@ -46,6 +48,7 @@ class TestSet:
     sources: Sequence[str] = ()
     documents: Sequence[str] = ()
     name: str = field(default="", compare=False)
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.systems:
@@ -70,6 +73,8 @@ class TestSet:
             check_texts(outputs, f"system {name!r}")
         check_texts(self.sources, "sources")
         check_texts(self.documents, "documents")
+        for name, labels in self.columns.items():
+            check_texts(labels, f"column {name!r}")
         for number, texts in enumerate(self.references, start=1):
             if isinstance(texts, str):
                 raise UsageError(
@@ -84,6 +89,7 @@ class TestSet:
             values = getattr(self, label)
             if values:
                 yield label, values
+        yield from ((f"column {name!r}", labels) for name, labels in self.columns.items())
 
     def __len__(self) -> int:
         return len(next(iter(self.systems.values())))
@@ -99,6 +105,21 @@ class TestSet:
             Segment(hypothesis, source, tuple(refs))
             for hypothesis, source, refs in zip(outputs, sources, references, strict=True)
         ]
+
+    def subset(self, rows: Sequence[int]) -> TestSet:
+        """The same systems on some of the segments."""
+
+        def chosen(values: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(values[n] for n in rows) if values else ()
+
+        return replace(
+            self,
+            systems={name: chosen(outputs) for name, outputs in self.systems.items()},
+            references=chosen(self.references),
+            sources=chosen(self.sources),
+            documents=chosen(self.documents),
+            columns={name: chosen(labels) for name, labels in self.columns.items()},
+        )
 
     @classmethod
     def read(
@@ -140,16 +161,19 @@ class TestSet:
         """Read a JSONL, TSV or CSV file: a row for each system and segment.
 
         Rows of one system keep their order; every system must translate the same segments. Without
-        a system column all rows are one system, named by the file.
+        a system column all rows are one system, named by the file. Other fields are `columns` where
+        all systems have the same values.
         """
         default = printable(Path(path).name).split(".")[0] or "system"
         rows: dict[str, list[Segment]] = {}
         documents: dict[str, list[str]] = {}
+        labels: dict[str, list[dict[str, str]]] = {}
         for number, record in read_records(path, fields):
             where = f"{path}, line {number}"
             system = name_from(record, SYSTEM_NAMES, where) or default
             rows.setdefault(system, []).append(segment_from_record(record, where))
             documents.setdefault(system, []).append(name_from(record, DOCUMENT_NAMES, where))
+            labels.setdefault(system, []).append(labels_in(record))
         if not rows:
             raise DataError(f"{path} holds no segments")
         first = next(iter(rows))
@@ -163,6 +187,7 @@ class TestSet:
             else (),
             sources=_sources(rows[first], str(path)),
             documents=tuple(documents[first]) if any(documents[first]) else (),
+            columns=_shared_columns(list(labels.values())),
         )
 
     def write(self, path: PathLike) -> None:
@@ -172,6 +197,7 @@ class TestSet:
             (
                 {**record_from_segment(segment), "system": system}
                 | ({"document": self.documents[n]} if self.documents else {})
+                | {name: labels[n] for name, labels in self.columns.items()}
                 for system in self.systems
                 for n, segment in enumerate(self.segments(system))
             ),
@@ -228,6 +254,17 @@ def _check_same_documents(
                 f"{path}: segment {number} is of document {a!r} for system {first!r}, but of {b!r} "
                 f"for {system!r}; every system must have the same segments in the same order"
             )
+
+
+def _shared_columns(systems: Sequence[Sequence[Mapping[str, str]]]) -> dict[str, tuple[str, ...]]:
+    """The labels that all systems share, by column; what differs is no property of a segment."""
+    names = dict.fromkeys(name for row in systems[0] for name in row)
+    found = {}
+    for name in names:
+        first, *others = (tuple(row.get(name, "") for row in rows) for rows in systems)
+        if all(other == first for other in others):
+            found[name] = first
+    return found
 
 
 def _sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:

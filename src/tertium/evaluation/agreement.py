@@ -22,6 +22,7 @@ from tertium.data.people import Evidence, ScoreTable
 from tertium.display import Displayed
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.evaluation.scoring import foresee, load_metrics, score_systems
+from tertium.evaluation.slices import slice_agreement
 from tertium.meta.evaluation import MetaEvaluation, Results
 from tertium.meta.judged import JudgedSet
 from tertium.meta.tasks import STATISTICS, tasks_for
@@ -39,7 +40,8 @@ class AgreementStudy(Displayed):
 
     `results` holds the figures, `sets` people and metrics on the same cells, `people` the
     judgements by the name of their set; `metrics` are those that scored now, `lower_better` the
-    names of those whose scores were read and turned over.
+    names of those whose scores were read and turned over. `slices` hold results slice by slice, by
+    what was sliced by.
     """
 
     results: Results
@@ -49,6 +51,7 @@ class AgreementStudy(Displayed):
     level: str
     metrics: tuple[Metric, ...] = ()
     lower_better: tuple[str, ...] = ()
+    slices: Mapping[str, Results] = field(default_factory=dict)
 
     @property
     def left_out(self) -> dict[str, dict[str, int]]:
@@ -57,7 +60,12 @@ class AgreementStudy(Displayed):
 
     def records(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
-        return {**self.results.records(), "judgements_left_out": self.left_out}
+        sliced = {by: results.records() for by, results in self.slices.items()}
+        return {
+            **self.results.records(),
+            "judgements_left_out": self.left_out,
+            **({"slices": sliced} if sliced else {}),
+        }
 
 
 @dataclass
@@ -81,6 +89,7 @@ def meta_evaluate(
     data: PathLike | None = None,
     standardise: bool = False,
     lower_better: Sequence[str] = (),
+    slices: Sequence[str] = (),
     seed: int = 12345,
     **choices: Any,
 ) -> AgreementStudy:
@@ -90,7 +99,8 @@ def meta_evaluate(
     `scores` are files of what metrics gave (without either, those that lie beside the judgements).
     `statistics` are names of `tertium.meta.tasks.STATISTICS`; Pearson's r unless they are given, or
     WMT's tau where people compared. `choices` are the other fields of a `Task`: by, test, over,
-    samples, confidence, alpha, threshold, tie_rate.
+    samples, confidence, alpha, threshold, tie_rate. `slices` name what results are also wanted by:
+    domain, document, length, language or another column of the judgements.
     """
     chosen = (statistics,) if isinstance(statistics, str) else tuple(statistics)
     where = level or _common_level(chosen)
@@ -121,6 +131,7 @@ def meta_evaluate(
         level=where,
         metrics=gathered.metrics,
         lower_better=gathered.lower_better,
+        slices={by: slice_agreement(sets, gathered.people, by, tasks, seed=seed) for by in slices},
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import BoolArray, FloatArray, IntArray, divide
 from tertium.data.preferences import RankingSet
 from tertium.data.win_rates import expected_wins
 from tertium.errors import DataError, LengthError, UnknownNameError
@@ -90,6 +90,34 @@ class JudgedSet:
             comparisons=compared,
         )
 
+    def keep_items(self, kept: BoolArray, name: str) -> JudgedSet:
+        """Some of the items under another name; scores of systems are means over these.
+
+        Where people compared, the score of a system is its expected wins.
+        """
+        scores, compared = self.scores[:, :, kept], self.comparisons
+        people = self.human[:, kept]
+        totals = mean_known(people)
+        if compared is not None:
+            chosen = kept[compared.item]
+            compared = ComparisonIndex(
+                item=(np.cumsum(kept) - 1)[compared.item[chosen]],
+                left=compared.left[chosen],
+                right=compared.right[chosen],
+                verdicts=compared.verdicts[chosen],
+            )
+            totals = _expected_wins(compared, len(self.systems))
+        return replace(
+            self,
+            name=name,
+            items=tuple(item for item, keep in zip(self.items, kept, strict=True) if keep),
+            human=people,
+            scores=scores,
+            human_systems=totals,
+            system_scores=mean_known(scores),
+            comparisons=compared,
+        )
+
     @classmethod
     def align(
         cls,
@@ -145,6 +173,20 @@ class JudgedSet:
             comparisons=_index_comparisons(comparisons) if comparisons is not None else None,
             left_out={m: counts for m, (_, counts) in zip(names, rows, strict=True) if counts},
         )
+
+
+def mean_known(values: FloatArray) -> FloatArray:
+    """The mean over the last axis of what is known, NaN where nothing is."""
+    known = ~np.isnan(values)
+    return divide(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
+
+
+def _expected_wins(compared: ComparisonIndex, systems: int) -> FloatArray:
+    """What `expected_wins` says of rankings, of comparisons by index."""
+    wins = np.zeros((systems, systems))
+    np.add.at(wins, (compared.left, compared.right), compared.verdicts == 1.0)
+    np.add.at(wins, (compared.right, compared.left), compared.verdicts == 0.0)
+    return mean_known(divide(wins, wins + wins.T))
 
 
 def _grid(

@@ -56,6 +56,27 @@ def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
     return result
 
 
+def holm(p_values: ArrayLike) -> FloatArray:
+    """Holm's (1979) adjustment of p-values of any shape: the chance of any false finding is p.
+
+    The k-th smallest of m is multiplied by m - k + 1, and is no smaller than those before it; what
+    is undefined stays so and is not counted.
+
+    >>> holm([0.01, 0.04, 0.03, np.nan]).tolist()
+    [0.03, 0.06, 0.06, nan]
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    adjusted = np.full(given.shape, np.nan)
+    known = ~np.isnan(given)
+    ordered = np.sort(given[known])
+    steps = np.maximum.accumulate(ordered * np.arange(len(ordered), 0, -1))
+    order = np.argsort(given[known], kind="stable")
+    values = np.empty(len(ordered))
+    values[order] = np.minimum(steps, 1.0)
+    adjusted[known] = values
+    return adjusted
+
+
 def williams(human: ArrayLike, metrics: ArrayLike) -> FloatArray:
     """Williams' test of two correlations with the same human scores (Graham & Baldwin 2014).
 

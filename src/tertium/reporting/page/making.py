@@ -18,6 +18,7 @@ from tertium.evaluation.comparison import Comparison, Test, with_tests
 from tertium.evaluation.defaults import usual_metrics
 from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import Evaluation, load_metrics, score
+from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.curves import Curve, read_curves
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
@@ -27,11 +28,13 @@ from tertium.reporting.page.grid import About, TranslationGrid
 from tertium.reporting.page.interest import interesting_items, systems_to_explain
 from tertium.reporting.page.page import Report
 from tertium.reporting.page.reports import agreement_report, evaluation_grid, evaluation_report
+from tertium.reporting.page.slices import agreement_slices_contents, slices_contents
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 
 logger = logging.getLogger(__name__)
 
+SLICED = ("slices", "Slices")  # the name and title of a section
 EXPLAINED = 8  # segments that a report explains unless told otherwise
 
 
@@ -44,6 +47,7 @@ def report(
     curves: Sequence[PathLike] = (),
     explain: int = EXPLAINED,
     title: str = "",
+    by: Sequence[str] = (),
     test: Test = "bootstrap",
     resamples: int | None = None,
     seed: int = 12345,
@@ -54,7 +58,7 @@ def report(
     `metrics` are those of `tertium.compare` unless they are given; `ranker` adds its chances to
     win; `human` are people's scores of the segments, or a file of them; `curves` are JSON files of
     learning curves; so many segments as `explain` says, where metrics, people or systems differ
-    most, are explained by whatever can.
+    most, are explained by whatever can. `by` names columns to slice by (`slice_results`).
     """
     if explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
@@ -75,6 +79,7 @@ def report(
         curves=drawn,
         explain=explain,
         title=title,
+        slices=[slice_results(results, column) for column in by],
     )
 
 
@@ -87,14 +92,16 @@ def report_results(
     curves: Mapping[str, Curve] | None = None,
     explain: int = EXPLAINED,
     title: str = "",
+    slices: Sequence[Slices] = (),
 ) -> Report:
     """The same of systems that were scored or compared before, by these metrics."""
     evaluation = results.evaluation if isinstance(results, Comparison) else results
     grid = _locate_warnings(evaluation_grid(evaluation, human), evaluation, metrics)
     explained = explain_items(evaluation.testset, grid, metrics, ranker, explain)
-    return evaluation_report(
+    page = evaluation_report(
         results, grid=grid, human=human, explained=explained, curves=curves, title=title
     )
+    return replace(page, more=((*SLICED, slices_contents(slices)),) if slices else ())
 
 
 def report_ranking(ranking: Ranking) -> Report:
@@ -117,9 +124,11 @@ def report_agreement(agreement: AgreementStudy) -> Report:
     texts = {name: people.texts() for name, people in agreement.people.items()}
     scored = [list(own.values()) for own in texts.values() if own]
     signatures = dict.fromkeys(m.signature(own) for m in agreement.metrics for own in scored)
-    return agreement_report(
+    page = agreement_report(
         agreement.results, agreement.sets, texts, about=about, signatures=list(signatures)
     )
+    sliced = agreement.slices
+    return replace(page, more=((*SLICED, agreement_slices_contents(sliced)),) if sliced else ())
 
 
 def _locate_warnings(

@@ -44,7 +44,8 @@ class Report:
     `grid` holds the translations; `agreement` are tables of how well metrics agree with people;
     `explained` what was explained when the report was made; `curves` are named; `judged` are sets
     of which the pictures show whole systems against people. `findings` are sentences, the metric
-    they are about apart; they and the `signatures` stand where there is no evaluation.
+    they are about apart; they and the `signatures` stand where there is no evaluation. `more` are
+    sections of other kinds: name, title and contents.
     """
 
     grid: TranslationGrid
@@ -57,6 +58,7 @@ class Report:
     judged: tuple[JudgedSet, ...] = ()
     findings: tuple[tuple[str, str], ...] = ()
     signatures: tuple[str, ...] = ()
+    more: tuple[tuple[str, str, Markup], ...] = ()
 
     def html(self) -> str:
         """The page."""
@@ -94,6 +96,7 @@ class Report:
         if self.agreement:
             tables = join(html_table(table, sortable=True) for table in self.agreement)
             found.append(("agreement", "Agreement with people", tables))
+        found += self.more
         drawn = pictures(self.grid, self.evaluation, self.comparison, self.curves, self.judged)
         if drawn:
             found.append(("pictures", "Pictures", drawn))

@@ -41,20 +41,24 @@ def agreement_table(
     for metric in _descending(part.average.values):
         row: list[Cell | str] = [part.metrics[metric]]
         row += [
-            _cell(figures, metric, places, name if intervals else "")
+            figure_cell(figures, metric, places, name if intervals else "")
             for figures, name in zip(columns, header[1:], strict=True)
         ]
         row.append(_rank(float(part.average_rank[metric]), len(tasks)))
         rows.append(row)
-    first = tasks[0].task
-    where = "" if first.level == "system" or first.by == "none" else f", averaged by {first.by}"
     return Table(
         [*header, "rank"],
         rows,
         footer=_counts(tasks, len(columns)),
-        title=f"{first.kind.title}, {first.level} level{where}",
+        title=agreement_title(tasks[0].task),
         notes=_notes(part, intervals),
     )
+
+
+def agreement_title(task: Task) -> str:
+    """The statistic of a task, its level and how it is grouped."""
+    where = "" if task.level == "system" or task.by == "none" else f", averaged by {task.by}"
+    return f"{task.kind.title}, {task.level} level{where}"
 
 
 def long_table(results: Results) -> Table:
@@ -123,7 +127,7 @@ def _rank(rank: float, tasks: int) -> Cell:
     return Cell(str(int(rank)), int(rank))
 
 
-def _cell(figures: Figures, metric: int, decimals: int, bounded: str) -> Cell:
+def figure_cell(figures: Figures, metric: int, decimals: int, bounded: str) -> Cell:
     """A figure; with its bounds where `bounded` names the column that they belong to."""
     value = float(figures.values[metric])
     if value != value:

@@ -22,7 +22,7 @@ def system_table(
         for metric in evaluation.metrics:
             row.append(_score_cell(evaluation, system, metric, decimals))
         rows.append(row)
-    header = ["system", *(_column_name(evaluation, metric) for metric in evaluation.metrics)]
+    header = ["system", *(column_name(evaluation, metric) for metric in evaluation.metrics)]
     said = warning_lines(evaluation) if warnings else []
     return Table(header, rows, notes=[*_signatures(evaluation), *said])
 
@@ -63,7 +63,7 @@ def comparison_table(
     evaluation = comparison.evaluation
     header = ["system"]
     for metric in evaluation.metrics:
-        header += [_column_name(evaluation, metric), "p", "rank"]
+        header += [column_name(evaluation, metric), "p", "rank"]
     rows: list[list[Cell | str]] = []
     for place, system in enumerate(evaluation.systems):
         shown = system if place else f"{system} (baseline)"
@@ -75,7 +75,7 @@ def comparison_table(
             row.append(Cell(str(cluster), cluster))
         rows.append(row)
     how = (
-        f"p: against {comparison.baseline}, {_test(comparison)}, seed {comparison.seed}; "
+        f"p: against {comparison.baseline}, {how_tested(comparison)}, seed {comparison.seed}; "
         f"* marks p < {comparison.alpha:g} (+ better, - worse)"
     )
     groups = "rank: every system of a rank is significantly better than all of later ranks"
@@ -94,10 +94,10 @@ def pair_table(comparison: Comparison, metric: str) -> Table:
         for b in range(len(systems)):
             p = float(comparison.p_values[metric][a, b])
             better = sign * (scores[a].system - scores[b].system) > 0
-            row.append(_p(p, better, comparison.alpha) if a != b else Cell("", ""))
+            row.append(marked_p(p, better, comparison.alpha) if a != b else Cell("", ""))
         rows.append(row)
     note = (
-        f"{_test(comparison)}; * marks p < {comparison.alpha:g}: "
+        f"{how_tested(comparison)}; * marks p < {comparison.alpha:g}: "
         "the row's system is better (+) or worse (-) than the column's"
     )
     title = f"p-values of all pairs, {_label(comparison.evaluation, metric)}"
@@ -117,17 +117,17 @@ def long_pair_table(comparison: Comparison) -> Table:
     return Table(["metric", "system", "other", "p"], rows, left=frozenset({0, 1, 2}))
 
 
-def _test(comparison: Comparison) -> str:
+def how_tested(comparison: Comparison) -> str:
     if comparison.test == "bootstrap":
         return f"paired bootstrap, {comparison.resamples} samples"
     return f"paired randomisation, two-sided, {comparison.resamples} trials"
 
 
 def _column_names(evaluation: Evaluation) -> list[str]:
-    return [_column_name(evaluation, metric) for metric in evaluation.metrics]
+    return [column_name(evaluation, metric) for metric in evaluation.metrics]
 
 
-def _column_name(evaluation: Evaluation, metric: str) -> str:
+def column_name(evaluation: Evaluation, metric: str) -> str:
     up = evaluation.of_metric(metric)[0].higher_is_better
     return f"{_label(evaluation, metric)} {'↑' if up else '↓'}"
 
@@ -147,17 +147,17 @@ def _score_cell(evaluation: Evaluation, system: str, metric: str, decimals: int 
     if system in evaluation.intervals:
         bounds = evaluation.intervals[system][metric]
         text += f" (μ = {bounds.mean:.{places}f} ± {bounds.half_width:.{places}f})"
-        column = _column_name(evaluation, metric)
+        column = column_name(evaluation, metric)
         more = {f"{column} low": bounds.low, f"{column} high": bounds.high}
     return Cell(text, scores.system, "best" if best else "", more)
 
 
 def _p_cell(comparison: Comparison, system: str, metric: str) -> Cell:
     better = comparison.difference(metric, system) > 0
-    return _p(comparison.p_value(metric, system), better, comparison.alpha)
+    return marked_p(comparison.p_value(metric, system), better, comparison.alpha)
 
 
-def _p(p: float, better: bool, alpha: float) -> Cell:
+def marked_p(p: float, better: bool, alpha: float) -> Cell:
     if p != p:
         return number(p, 4)
     if p >= alpha:

@@ -1,0 +1,120 @@
+"""Slices as tables: what `--by` prints, and what a page shows of it."""
+
+from __future__ import annotations
+
+from tertium.evaluation.comparison import Comparison
+from tertium.evaluation.slices import Slices
+from tertium.meta.evaluation import Results, TaskResult
+from tertium.reporting.tables.agreements import agreement_title, figure_cell
+from tertium.reporting.tables.evaluations import FEW, column_name, how_tested, marked_p
+from tertium.reporting.tables.table import Cell, Table, number
+
+
+def slice_table(slices: Slices, decimals: int | None = None) -> Table:
+    """Slices and systems x metrics, with adjusted p-values where slices were compared."""
+    first = slices.evaluation(next(iter(slices.parts)))
+    compared = bool(slices.adjusted)
+    header = [slices.by, "system", "segments"]
+    for metric in first.metrics:
+        header += [column_name(first, metric), *(["p"] if compared else [])]
+    rows = [
+        _row(slices, place, name, system, decimals)
+        for place, name in enumerate(slices.parts)
+        for system in range(len(first.systems))
+    ]
+    return Table(
+        header,
+        rows,
+        title=f"by {slices.by}",
+        notes=_notes(slices),
+        left=frozenset({0, 1}),
+        together=1 + compared,
+    )
+
+
+def _row(
+    slices: Slices, place: int, name: str, system: int, decimals: int | None
+) -> list[Cell | str]:
+    part, evaluation = slices.parts[name], slices.evaluation(name)
+    size = len(evaluation.testset)
+    row: list[Cell | str] = [name, evaluation.systems[system], Cell(str(size), size)]
+    for metric in evaluation.metrics:
+        scores = evaluation.of_metric(metric)
+        every = [s.system for s in scores]
+        best = max(every) if scores[0].higher_is_better else min(every)
+        wins = every[system] == best and len(every) > 1
+        places = scores[system].decimals if decimals is None else decimals
+        row.append(number(every[system], places, "best" if wins else ""))
+        if isinstance(part, Comparison):
+            better = part.difference(metric, evaluation.systems[system]) > 0
+            p = float(slices.adjusted[metric][place, system])
+            row.append(marked_p(p, better, part.alpha) if system else Cell("", ""))
+    return row
+
+
+def _notes(slices: Slices) -> list[str]:
+    part = next(iter(slices.parts.values()))
+    if not isinstance(part, Comparison):
+        return []
+    tests = len(slices.parts) * (len(part.evaluation.systems) - 1)
+    notes = [
+        f"p: against {part.baseline}, {how_tested(part)}, seed {part.seed}, adjusted by Holm's "
+        f"method over the {tests} tests of a metric; * marks p < {part.alpha:g} (+ better, - worse)"
+    ]
+    notes += too_few_draws(tests, part.resamples, part.alpha)
+    few = [name for name in slices.parts if len(slices.evaluation(name).testset) < FEW]
+    if few:
+        shown = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if few[5:] else "")
+        notes.append(f"warning: fewer than {FEW} segments: {shown}")
+    return notes
+
+
+def agreement_slice_tables(
+    results: Results, by: str, decimals: int | None = None, *, intervals: bool = False
+) -> list[Table]:
+    """A table for each statistic: slices x metrics."""
+    tables = []
+    for part in results.by_statistic().values():
+        title = agreement_title(part.tasks[0].task)
+        rows = [_agreement_row(task, decimals, intervals) for task in part.tasks]
+        header = [by, "judged", *results.metrics]
+        notes = _agreement_notes(part)
+        tables.append(Table(header, rows, title=f"{title}, by {by}", notes=notes))
+    return tables
+
+
+def _agreement_row(task: TaskResult, decimals: int | None, intervals: bool) -> list[Cell | str]:
+    judged, places = task.agreement.judged, 3 if decimals is None else decimals
+    cells = [
+        figure_cell(task, n, places, metric if intervals else "")
+        for n, metric in enumerate(task.metrics)
+    ]
+    return [task.task.label, Cell(f"{judged:,}", judged, "dim"), *cells]
+
+
+def _agreement_notes(results: Results) -> list[str]:
+    first, metrics = results.tasks[0].task, len(results.metrics)
+    if not first.samples or first.test == "none" or metrics < 2:
+        return ["** best"]
+    tests = len(results.tasks) * metrics * (metrics - 1) // 2
+    said = [
+        f"** best, * not significantly worse ({first.test}, p < {first.alpha:g} one-sided, "
+        f"{first.samples} samples, seed {results.seed}; p adjusted by Holm's method over {tests} "
+        "tests: all pairs of metrics in all slices)"
+    ]
+    return said + too_few_draws(tests, first.samples, first.alpha)
+
+
+def too_few_draws(tests: int, draws: int, alpha: float) -> list[str]:
+    """A warning where resampling is too coarse for any of so many tests to be significant.
+
+    >>> too_few_draws(24, 1000, 0.05), too_few_draws(60, 1000, 0.05)
+    ([], ['warning: 60 tests of 1000 draws: no p can fall below 0.05; take 1200 or more'])
+    """
+    if tests / (draws + 1) < alpha:
+        return []
+    needed = int(tests / alpha)
+    return [
+        f"warning: {tests} tests of {draws} draws: no p can fall below {alpha:g}; "
+        f"take {needed} or more"
+    ]

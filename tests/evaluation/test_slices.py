@@ -1,0 +1,233 @@
+"""Slices: the scores of parts, tests that count them, and bad columns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import tertium
+from tertium.cli import main
+from tertium.data.evidence import read_evidence
+from tertium.data.slices import slice_items, slice_testset
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, LengthError, UnknownNameError
+from tertium.evaluation.slices import slice_results
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.significance import holm
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def testset() -> TestSet:
+    whole = TestSet.from_records(EXAMPLES / "examples.jsonl")
+    domains = tuple(document.partition("-")[0] for document in whole.documents)
+    return TestSet(**{**vars(whole), "columns": {"domain": domains}})
+
+
+def slow_holm(p_values: list[float]) -> list[float]:
+    """Step down: the smallest p against m, the next against m - 1, never below an earlier one."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    result, highest = [0.0] * len(p_values), 0.0
+    for step, place in enumerate(order):
+        highest = max(highest, min(1.0, p_values[place] * (len(p_values) - step)))
+        result[place] = highest
+    return result
+
+
+def test_holm_is_the_step_down_loop_and_counts_no_nan() -> None:
+    rng = np.random.default_rng(1)
+    for size in (1, 2, 7, 40):
+        p = rng.random(size).round(2)  # with ties
+        assert holm(p).tolist() == pytest.approx(slow_holm(p.tolist()), abs=1e-15)
+    assert np.isnan(holm([np.nan, 0.5])[0])
+    assert holm([np.nan, 0.5])[1] == 0.5
+    # Holm (1979) rejects in this order at .05: .01 <= .05/4, .0105 <= .05/3, .03 > .05/2
+    assert (holm([0.03, 0.01, 0.04, 0.0105]) < 0.05).tolist() == [False, True, False, True]
+
+
+def test_a_slice_scores_what_its_segments_score_alone(testset: TestSet) -> None:
+    evaluation = tertium.score(testset, ["bleu", "chrf", "ter"])
+    slices = slice_results(evaluation, "domain")
+    assert list(slices.parts) == list(dict.fromkeys(testset.columns["domain"]))
+    assert slices.adjusted == {}
+    rows = [n for n, domain in enumerate(testset.columns["domain"]) if domain == "legal"]
+    alone = tertium.score(testset.subset(rows), ["bleu", "chrf", "ter"])
+    for system in testset.systems:
+        for metric in evaluation.metrics:
+            part = slices.evaluation("legal").scores[system][metric]
+            assert part.system == alone.scores[system][metric].system
+    assert sum(len(slices.evaluation(name).testset) for name in slices.parts) == len(testset)
+
+
+def test_p_values_of_slices_are_adjusted_over_slices_and_systems(testset: TestSet) -> None:
+    comparison = tertium.compare(testset, ["chrf"], resamples=200)
+    slices = slice_results(comparison, "length", resamples=500)
+    raw = {}
+    for place, part in enumerate(slices.parts.values()):
+        for n in (1, 2):
+            raw[place, n] = part.p_values["chrf"][0, n]
+    adjusted = dict(zip(raw, slow_holm([*raw.values()]), strict=True))
+    for (place, n), p in adjusted.items():
+        assert slices.adjusted["chrf"][place, n] == pytest.approx(p, abs=1e-15)
+    assert np.isnan(slices.adjusted["chrf"][:, 0]).all()
+    record = next(r for r in slices.records() if r["system"] == "fair")
+    assert record["p_holm"] >= record["p_value"]
+    assert record["size"] == 12
+
+
+def test_lengths_are_quarters_and_order_does_not_matter(testset: TestSet) -> None:
+    slicing = slice_testset(testset, "length")
+    lengths = [len(text) for text in testset.sources]
+    for label, length in zip(slicing.labels, lengths, strict=True):
+        low, high = label.split()[0].split("-")
+        assert int(low) <= length <= int(high)
+    assert [slicing.labels.count(name) for name in slicing.names] == [12, 12, 12, 12]
+    backwards = testset.subset(range(len(testset))[::-1])
+    turned = slice_testset(backwards, "length")
+    assert turned.labels[::-1] == slicing.labels
+    assert turned.names == slicing.names
+
+
+def test_languages_are_told_by_a_column_or_by_the_texts() -> None:
+    sources = ["Der Zug fährt heute nicht.", "Le train ne part pas aujourd'hui."]
+    texts = TestSet(systems={"a": ["x", "y"]}, sources=sources)
+    assert slice_testset(texts, "language").names == ("de", "fr")
+    pairs = TestSet(systems={"a": ["x", "y"]}, columns={"lp": ["de-en", ""]})
+    assert slice_testset(pairs, "language").names == ("de-en", "(none)")
+
+
+def test_bad_columns_are_one_line(testset: TestSet) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'domain'"):
+        slice_testset(testset, "domains")
+    with pytest.raises(DataError, match="sources or references, and there are none"):
+        slice_testset(TestSet(systems={"a": ["x"]}), "length")
+    with pytest.raises(LengthError, match="column 'domain' has 1 segments"):
+        TestSet(systems={"a": ["x", "y"]}, columns={"domain": ["news"]})
+
+
+def test_columns_are_read_written_and_dropped_where_systems_differ(tmp_path: Path) -> None:
+    rows = [
+        {
+            "mt": f"{s} {n}",
+            "ref": "r",
+            "system": s,
+            "domain": "news" if n else "law",
+            "own": s + "x",
+        }
+        for s in "ab"
+        for n in range(3)
+    ]
+    file = tmp_path / "systems.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    testset = TestSet.from_records(file)
+    assert testset.columns == {"domain": ("law", "news", "news")}
+    testset.write(tmp_path / "again.jsonl")
+    assert TestSet.from_records(tmp_path / "again.jsonl") == testset
+
+
+@pytest.fixture
+def judgements(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(7)
+    file = tmp_path / "judged.jsonl"
+    lines = []
+    for n in range(40):
+        for system in "ABC":
+            words = rng.permutation("the quick brown fox jumps over a lazy dog".split())
+            kept = " ".join(words[: rng.integers(2, 9)])
+            record = {"item": n, "system": system, "mt": kept, "ref": " ".join(words)}
+            record |= {"score": float(rng.normal()), "doc": f"d{n // 10}"}
+            lines.append(json.dumps(record | {"domain": "news" if n % 2 else "law"}) + "\n")
+    file.write_text("".join(lines), encoding="utf-8")
+    return file
+
+
+def test_agreement_by_slice_is_that_of_the_part_alone(
+    judgements: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["meta", "--human", str(judgements), "-m", "chrf", "bleu", "-f", "json"]
+    assert main([*argv, "--by", "domain", "document", "item", "--samples", "50"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert {task["grouping"] for task in result["tasks"]} == {"item"}
+    assert len(result["slices"]["document"]["tasks"]) == 8
+    study = tertium.meta_evaluate(judgements, ["chrf"], slices=["domain"], samples=0)
+    (judged,) = study.sets
+    odd = np.array([int(item) % 2 == 1 for item in judged.items])
+    wanted = stats.pearsonr(judged.human[:, odd].ravel(), judged.scores[0][:, odd].ravel())[0]
+    news = next(t for t in study.slices["domain"].tasks if t.task.sets == ("news",))
+    assert news.values[0] == pytest.approx(wanted, abs=1e-12)
+
+
+def test_p_values_of_metrics_on_slices_are_adjusted(judgements: Path) -> None:
+    plain = tertium.meta_evaluate(
+        judgements, ["chrf", "bleu", "ter"], slices=["domain"], samples=99
+    )
+    results = plain.slices["domain"]
+    assert len(results.tasks) == 2
+    raw = []
+    for task in results.tasks:  # the same task on the part alone draws the same
+        part = next(s for s in plain.sets)
+        mask = slice_items(plain.people[part.name], part.items, "domain").mask(task.task.sets[0])
+        alone = MetaEvaluation([part.keep_items(mask, task.task.sets[0])]).run([task.task])
+        raw.append(alone.tasks[0].p_values)
+    family = [
+        (n, i, j)
+        for n, task in enumerate(results.tasks)
+        for i in range(3)
+        for j in range(3)
+        if task.values[i] > task.values[j]
+    ]
+    assert len(family) == 6
+    adjusted = slow_holm([float(raw[n][i, j]) for n, i, j in family])
+    for (n, i, j), p in zip(family, adjusted, strict=True):
+        assert results.tasks[n].p_values[i, j] == pytest.approx(p)
+
+
+def test_columns_of_judgements_are_those_that_agree_on_an_item(judgements: Path) -> None:
+    (people,) = read_evidence(judgements)
+    assert set(people.columns()) == {"domain", "document"}
+    assert people.columns()["document"]["39"] == "d3"
+
+
+@pytest.mark.parametrize("style", ["text", "md", "tsv", "json", "latex"])
+def test_every_command_slices(
+    style: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = str(EXAMPLES / "examples.jsonl")
+    for command in ("score", "compare"):
+        argv = [command, "-t", records, "-m", "chrf", "--by", "document", "length", "-f", style]
+        assert main([*argv, "--paired-ar-n", "50"]) == 0
+        out = capsys.readouterr().out
+        assert "travel-delay" in out
+        assert "107-134 characters" in out
+    page = tmp_path / "page.html"
+    argv = [
+        "report",
+        "-t",
+        records,
+        "-m",
+        "chrf",
+        "--by",
+        "length",
+        "-o",
+        str(page),
+        "--explain",
+        "0",
+    ]
+    assert main(argv) == 0
+    assert '<section id="slices"' in page.read_text(encoding="utf-8")
+
+
+def test_labels_may_lie_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["-t", str(EXAMPLES / "system-good.en.txt"), "-r", str(EXAMPLES / "reference-a.en.txt")]
+    file = EXAMPLES / "documents.txt"
+    assert main(["score", *argv, "-m", "chrf", "--by", f"text={file}", "-f", "tsv"]) == 0
+    assert "science-bees" in capsys.readouterr().out
+    (tmp_path / "short.txt").write_text("a\n")
+    assert main(["score", *argv, "-m", "chrf", "--by", f"text={tmp_path / 'short.txt'}"]) == 1
+    assert "column 'text' has 1 segments" in capsys.readouterr().err
+    assert main(["score", *argv, "-m", "chrf", "--by", "length", "-sl"]) == 2
