@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tertium.data.testset import TestSet
     from tertium.errors import TertiumError
     from tertium.evaluation.agreement import AgreementStudy, meta_evaluate
+    from tertium.evaluation.challenge import ChallengeStudy, challenge
     from tertium.evaluation.comparison import Comparison, compare
     from tertium.evaluation.explaining import explain
     from tertium.evaluation.ranking import Ranking, rank
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AgreementStudy": "tertium.evaluation.agreement",
+    "ChallengeStudy": "tertium.evaluation.challenge",
     "Comparison": "tertium.evaluation.comparison",
     "CorpusSummary": "tertium.corpus.run",
     "Evaluation": "tertium.evaluation.scoring",
@@ -61,6 +63,7 @@ _HOMES = {
     "Span": "tertium.spans",
     "TertiumError": "tertium.errors",
     "TestSet": "tertium.data.testset",
+    "challenge": "tertium.evaluation.challenge",
     "compare": "tertium.evaluation.comparison",
     "explain": "tertium.evaluation.explaining",
     "load_metric": "tertium.metrics.base.metric",
@@ -75,6 +78,7 @@ _HOMES = {
 
 __all__ = [
     "AgreementStudy",
+    "ChallengeStudy",
     "Comparison",
     "CorpusSummary",
     "Evaluation",
@@ -93,6 +97,7 @@ __all__ = [
     "TertiumError",
     "TestSet",
     "__version__",
+    "challenge",
     "compare",
     "explain",
     "load_metric",

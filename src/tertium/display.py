@@ -16,6 +16,7 @@ SHOWN_BY = {
     "Comparison": f"{_NOTEBOOK}:show_comparison",
     "Ranking": f"{_NOTEBOOK}:show_ranking",
     "AgreementStudy": f"{_NOTEBOOK}:show_agreement",
+    "ChallengeStudy": f"{_NOTEBOOK}:show_challenge",
     "Explanation": f"{_NOTEBOOK}:show_explanation",
 }
 

@@ -13,6 +13,7 @@ HEAVY = ("torch", "transformers", "spacy", "sacrebleu", "sklearn", "ot", "scipy"
 def test_public_names_are_pinned() -> None:
     assert sorted(tertium.__all__) == [
         "AgreementStudy",
+        "ChallengeStudy",
         "Comparison",
         "CorpusSummary",
         "Evaluation",
@@ -31,6 +32,7 @@ def test_public_names_are_pinned() -> None:
         "TertiumError",
         "TestSet",
         "__version__",
+        "challenge",
         "compare",
         "explain",
         "load_metric",

@@ -29,6 +29,7 @@ COMMANDS = (
     "explain",
     "report",
     "meta",
+    "challenge",
     "list",
     "data",
     "reproduce",

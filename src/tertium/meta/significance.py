@@ -77,6 +77,21 @@ def holm(p_values: ArrayLike) -> FloatArray:
     return adjusted
 
 
+def wilson(right: ArrayLike, of: ArrayLike) -> FloatArray:
+    """Wilson's 95 % bounds of shares right / of, (..., 2).
+
+    >>> wilson(8, 10).round(3).tolist()
+    [0.49, 0.943]
+    """
+    count, total = np.broadcast_arrays(np.asarray(right, float), np.asarray(of, float))
+    z = 1.959963984540054  # the normal quantile of .975
+    share = count / total
+    middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
+    half = z / (1 + z**2 / total) * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
+    bounds: FloatArray = np.clip(np.stack([middle - half, middle + half], axis=-1), 0.0, 1.0)
+    return bounds
+
+
 def williams(human: ArrayLike, metrics: ArrayLike) -> FloatArray:
     """Williams' test of two correlations with the same human scores (Graham & Baldwin 2014).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tertium.evaluation.agreement import AgreementStudy
+from tertium.evaluation.challenge import ChallengeStudy
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation
@@ -16,6 +17,7 @@ from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.page.explained import explanation
 from tertium.reporting.page.page import resource
 from tertium.reporting.tables.agreements import agreement_table
+from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 from tertium.reporting.tables.evaluations import comparison_table, system_table
 from tertium.reporting.tables.html import html_table
 from tertium.reporting.tables.rankings import system_table as ranking_table
@@ -79,6 +81,12 @@ def show_agreement(agreement: AgreementStudy) -> str:
         for statistic in agreement.statistics
     ]
     return fragment(*(html_table(agreement_table(results, tasks)) for tasks in by_statistic))
+
+
+def show_challenge(study: ChallengeStudy) -> str:
+    """Phenomena x metrics, and the same as a picture."""
+    chart = figure(challenge_chart(study), "How often the better translation scores higher")
+    return fragment(html_table(challenge_table(study)), chart)
 
 
 def show_explanation(explained: Explanation) -> str:

@@ -1,0 +1,225 @@
+"""Challenge sets: pairs of a better and a worse translation, each with the phenomenon it is about.
+
+ACES (Amrhein et al. 2022)        TSV or JSONL: source, good-translation, incorrect-translation,
+                                  reference, phenomena, langpair
+DEMETR (Karpinska et al. 2022)    JSON: src_sent, mt_sent, pert_sent, eng_sent, pert_name
+ours (`damage`)                   ten sentences in six languages, damaged by the rules of
+                                  `text.damage`: made when asked for, the same each time
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from tertium.data.formats import (
+    PathLike,
+    check_record,
+    parse_json,
+    read_records,
+    read_text,
+)
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, UnknownNameError
+from tertium.randomness import generator
+from tertium.segment import Segment
+from tertium.text.damage import KINDS, MEANING, Original, damage
+
+OWN = "damage"
+SAME = "both translations are the same"
+ACES = ("source", "good-translation", "incorrect-translation", "reference", "phenomena", "langpair")
+DEMETR = ("src_sent", "mt_sent", "pert_sent", "eng_sent", "pert_name")
+DEMETR_LANGUAGES = ("lang_tag", "src_lang", "lang")
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Two translations of one source, of which people know that one is better."""
+
+    better: Segment
+    worse: Segment
+    phenomenon: str
+    lp: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChallengeSet:
+    """Contrasts under a name; `left_out` counts by reason what was read and cannot be used."""
+
+    name: str
+    contrasts: tuple[Contrast, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.contrasts:
+            raise DataError(f"{self.name}: no pair of translations")
+
+    def __len__(self) -> int:
+        return len(self.contrasts)
+
+    @property
+    def phenomena(self) -> tuple[str, ...]:
+        """The phenomena, in order of first appearance."""
+        return tuple(dict.fromkeys(contrast.phenomenon for contrast in self.contrasts))
+
+    def choose(self, phenomena: Sequence[str] = (), lps: Sequence[str] = ()) -> ChallengeSet:
+        """Some phenomena and language pairs; one that is not there is an error."""
+        pairs = dict.fromkeys(contrast.lp for contrast in self.contrasts)
+        for kind, wanted, known in (
+            ("phenomenon", phenomena, self.phenomena),
+            ("language pair", lps, pairs),
+        ):
+            unknown = next((name for name in wanted if name not in known), None)
+            if unknown is not None:
+                raise UnknownNameError(f"{kind} of {self.name}", unknown, known)
+        kept = [
+            contrast
+            for contrast in self.contrasts
+            if (not phenomena or contrast.phenomenon in phenomena)
+            and (not lps or contrast.lp in lps)
+        ]
+        return ChallengeSet(name=self.name, contrasts=tuple(kept), left_out=self.left_out)
+
+    def testset(self) -> TestSet:
+        """The better translations as one system."""
+        good = [contrast.better for contrast in self.contrasts]
+        known = all(segment.source is not None for segment in good)
+        return TestSet(
+            systems={"better": [segment.hypothesis for segment in good]},
+            sources=[segment.source or "" for segment in good] if known else (),
+            references=[segment.references for segment in good],
+            name=self.name,
+        )
+
+
+def join_challenges(sets: Sequence[ChallengeSet]) -> ChallengeSet:
+    """Several sets as one."""
+    left_out: Counter[str] = Counter()
+    for one in sets:
+        left_out.update(one.left_out)
+    return ChallengeSet(
+        name=", ".join(one.name for one in sets[:3]) + (", ..." if sets[3:] else ""),
+        contrasts=tuple(contrast for one in sets for contrast in one.contrasts),
+        left_out=dict(left_out),
+    )
+
+
+def read_challenge(source: PathLike) -> ChallengeSet:
+    """A set from a file of ACES' or DEMETR's layout, or our own by its name, `damage`.
+
+    >>> read_challenge("damage").phenomena[:3]
+    ('omission', 'truncation', 'addition')
+    """
+    if str(source) == OWN and not Path(source).exists():
+        return own_challenge()
+    contrasts: list[Contrast] = []
+    left_out: Counter[str] = Counter()
+    for where, record in _records(Path(source)):
+        contrast = _contrast(record, where)
+        if contrast.better.hypothesis == contrast.worse.hypothesis:
+            left_out[SAME] += 1  # no metric could tell them apart
+        else:
+            contrasts.append(contrast)
+    name = Path(source).name.split(".")[0]
+    return ChallengeSet(name=name, contrasts=tuple(contrasts), left_out=dict(left_out))
+
+
+def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Records with where they stand; a JSON file may hold one list of them."""
+    if ".json" in path.suffixes and (text := read_text(path)).lstrip().startswith("["):
+        for number, record in enumerate(parse_json(text, str(path)), start=1):
+            where = f"{path}, object {number}"
+            if not isinstance(record, dict):
+                raise DataError(f"{where}: expected an object, got {str(record)[:40]!r}")
+            check_record(record, where)
+            yield where, record
+        return
+    for number, record in read_records(path):
+        yield f"{path}, line {number}", record
+
+
+def _contrast(record: Mapping[str, Any], where: str) -> Contrast:
+    layout = next((names for names in (ACES, DEMETR) if {*names[1:3]} <= {*record}), None)
+    if layout is None:
+        raise DataError(
+            f"{where}: neither ACES' columns ({', '.join(ACES[1:3])}) nor DEMETR's "
+            f"({', '.join(DEMETR[1:3])}); found {', '.join(record)}"
+        )
+    if layout is ACES:
+        source, better, worse, reference, phenomenon, lp = (_text(record, n, where) for n in ACES)
+    else:
+        source, better, worse, reference, phenomenon = (_text(record, n, where) for n in DEMETR)
+        named = next((str(record[name]) for name in DEMETR_LANGUAGES if record.get(name)), "")
+        lp = f"{named.partition('-')[0]}-en" if named else ""
+    if better is None or worse is None:
+        raise DataError(f"{where}: one of the two translations is missing")
+    references = (reference,) if reference else ()
+    return Contrast(
+        Segment(better, source, references),
+        Segment(worse, source, references),
+        phenomenon or "(none)",
+        lp or "",
+    )
+
+
+def _text(record: Mapping[str, Any], name: str, where: str) -> str | None:
+    value = record.get(name)
+    if value is not None and not isinstance(value, str):
+        raise DataError(f"{where}: {name} is {value!r}, not a text")
+    return value
+
+
+def own_challenge(seed: int = 0) -> ChallengeSet:
+    """Our set: every kind of `text.damage` on translations from and into English.
+
+    Each sentence is said in two ways: one is the reference, the other the good translation. Where
+    the phenomenon is `close: ...`, it is the reference that was damaged: a free translation that is
+    right stands against a near copy of the reference that is wrong.
+    """
+    items = json.loads(files("tertium.data").joinpath("challenge.json").read_text("utf-8"))["items"]
+    others = [language for language in items[0] if language != "en"]
+    directions = [pair for other in others for pair in (("en", other), (other, "en"))]
+    kinds = [(kind, 1) for kind in KINDS] + [(kind, 0) for kind in MEANING]
+    contrasts = [
+        _own_contrast(items, place, direction, kind, wording, seed)
+        for (kind, wording), direction, place in product(kinds, directions, range(len(items)))
+    ]
+    return ChallengeSet(name=OWN, contrasts=tuple(c for c in contrasts if c is not None))
+
+
+def _own_contrast(
+    items: Sequence[Mapping[str, Sequence[str]]],
+    place: int,
+    direction: tuple[str, str],
+    kind: str,
+    wording: int,
+    seed: int,
+) -> Contrast | None:
+    source, target = direction
+    third = next(name for name in ("fr", "es", "de") if name not in direction)
+    original = Original(
+        text=items[place][target][wording],
+        language=target,
+        source=items[place][source][0],
+        other=items[(place + 1) % len(items)][target][1],
+        foreign=items[place][third][0],
+    )
+    name = kind if wording else f"close: {kind}"
+    lp = f"{source}-{target}"
+    changed = damage(original, kind, generator(seed, place, zlib.crc32(f"{lp} {name}".encode())))
+    if changed is None:
+        return None
+    reference, good = items[place][target]
+    return Contrast(
+        Segment(good, original.source, (reference,)),
+        Segment(changed, original.source, (reference,)),
+        name,
+        lp,
+    )

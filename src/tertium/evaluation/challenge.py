@@ -1,0 +1,132 @@
+"""Metrics on a challenge set: how often the better of two translations gets the better score.
+
+A tie is no right answer, and is counted apart. Intervals are Wilson's (1927), which hold for few
+pairs and for shares near 0 and 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tertium.arrays import FloatArray, IntArray, divide
+from tertium.data.challenge import ChallengeSet, read_challenge
+from tertium.data.formats import PathLike
+from tertium.display import Displayed
+from tertium.evaluation.scoring import foresee, load_metrics
+from tertium.meta.significance import wilson
+from tertium.metrics.base.metric import Metric
+from tertium.progress import track
+
+By = Literal["phenomenon", "language"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ChallengeStudy(Displayed):
+    """What came of metrics on a challenge set, by phenomenon or by language pair.
+
+    `right` and `tied` (metrics, groups) count pairs, `sizes` (groups,) all of them.
+    """
+
+    challenge: ChallengeSet
+    by: By
+    metrics: tuple[str, ...]
+    names: tuple[str, ...]
+    groups: tuple[str, ...]
+    right: IntArray
+    tied: IntArray
+    sizes: IntArray
+
+    @property
+    def accuracy(self) -> FloatArray:
+        """The share of pairs put right, (metrics, groups)."""
+        return divide(self.right, self.sizes)
+
+    @property
+    def intervals(self) -> FloatArray:
+        """95 % bounds of `accuracy`, (metrics, groups, 2)."""
+        return wilson(self.right, self.sizes)
+
+    @property
+    def overall(self) -> FloatArray:
+        """The share of all pairs put right, (metrics,)."""
+        return divide(self.right.sum(axis=1), self.sizes.sum())
+
+    @property
+    def mean(self) -> FloatArray:
+        """The mean over groups, each counted alike, (metrics,)."""
+        result: FloatArray = self.accuracy.mean(axis=1)
+        return result
+
+    def records(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        bounds = self.intervals
+        return {
+            "set": self.challenge.name,
+            "pairs": len(self.challenge),
+            "left_out": dict(self.challenge.left_out),
+            "metrics": [
+                {
+                    "metric": metric,
+                    "accuracy": float(self.overall[m]),
+                    "interval": wilson(self.right[m].sum(), self.sizes.sum()).tolist(),
+                    "mean_accuracy": float(self.mean[m]),
+                    "ties": int(self.tied[m].sum()),
+                    "by": self.by,
+                    "groups": [
+                        {
+                            self.by: group,
+                            "pairs": int(self.sizes[g]),
+                            "right": int(self.right[m, g]),
+                            "ties": int(self.tied[m, g]),
+                            "accuracy": float(self.accuracy[m, g]),
+                            "interval": bounds[m, g].tolist(),
+                        }
+                        for g, group in enumerate(self.groups)
+                    ],
+                }
+                for m, metric in enumerate(self.metrics)
+            ],
+        }
+
+
+def challenge(
+    source: ChallengeSet | PathLike,
+    metrics: str | Metric | Sequence[str | Metric],
+    *,
+    by: By = "phenomenon",
+    phenomena: Sequence[str] = (),
+    lps: Sequence[str] = (),
+) -> ChallengeStudy:
+    """Try metrics on pairs of a better and a worse translation.
+
+    `source` is a set, a file of ACES' or DEMETR's layout, or "damage", our own.
+    """
+    read = source if isinstance(source, ChallengeSet) else read_challenge(source)
+    chosen = read.choose(phenomena, lps)
+    contrasts = chosen.contrasts
+    named = [c.phenomenon if by == "phenomenon" else c.lp or "(none)" for c in contrasts]
+    groups = tuple(dict.fromkeys(named))
+    place = np.array([groups.index(name) for name in named])
+    loaded = load_metrics(metrics)
+    segments = [s for contrast in contrasts for s in (contrast.better, contrast.worse)]
+    counts = []
+    with foresee(loaded, segments):
+        for metric in track(loaded, "challenging"):
+            scores = metric.score(segments).segments * (1 if metric.higher_is_better else -1)
+            ahead = scores[0::2] - scores[1::2]
+            for found in (ahead > 0, ahead == 0):
+                counts.append(np.bincount(place[found], minlength=len(groups)))
+    return ChallengeStudy(
+        challenge=chosen,
+        by=by,
+        metrics=tuple(metric.spec for metric in loaded),
+        names=tuple(metric.label for metric in loaded),
+        groups=groups,
+        right=np.array(counts[0::2]),
+        tied=np.array(counts[1::2]),
+        sizes=np.bincount(place, minlength=len(groups)),
+    )

@@ -1,0 +1,79 @@
+"""Challenge sets as tables and pictures: what `tertium challenge` shows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tertium.evaluation.challenge import ChallengeStudy
+from tertium.meta.significance import wilson
+from tertium.reporting.charts.dots import dots_chart
+from tertium.reporting.markup import Markup
+from tertium.reporting.tables.table import Cell, Table
+
+
+def challenge_table(study: ChallengeStudy, decimals: int | None = None) -> Table:
+    """Phenomena x metrics: the share of pairs put right with its interval, and ties."""
+    places = 1 if decimals is None else decimals
+    rows: list[list[Cell | str]] = []
+    for g, group in enumerate(study.groups):
+        size = int(study.sizes[g])
+        row: list[Cell | str] = [group, Cell(f"{size:,}", size)]
+        for m in range(len(study.metrics)):
+            best = study.right[m, g] == study.right[:, g].max() and len(study.metrics) > 1
+            row += _cells(
+                study, m, int(study.right[m, g]), int(study.tied[m, g]), size, places, best
+            )
+        rows.append(row)
+    header = [study.by, "pairs"]
+    for name in study.names:
+        header += [f"{name} %", "ties"]
+    return Table(
+        header,
+        rows,
+        title=f"{study.challenge.name}: how often the better translation scores higher",
+        notes=_notes(study),
+        footer=_footer(study, places),
+        together=2,
+    )
+
+
+def _cells(
+    study: ChallengeStudy, m: int, right: int, ties: int, size: int, places: int, best: bool
+) -> list[Cell | str]:
+    low, high = (100 * wilson(right, size)).tolist()
+    share = 100 * right / size
+    text = f"{share:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
+    name = study.names[m]
+    more = {f"{name} low": low, f"{name} high": high}
+    return [Cell(text, share, "best" if best else "", more), Cell(str(ties or "–"), ties)]
+
+
+def _footer(study: ChallengeStudy, places: int) -> list[list[Cell | str]]:
+    total = int(study.sizes.sum())
+    everything: list[Cell | str] = ["all pairs", Cell(f"{total:,}", total)]
+    mean: list[Cell | str] = [f"mean of {len(study.groups)}", Cell("", "")]
+    for m in range(len(study.metrics)):
+        right, ties = int(study.right[m].sum()), int(study.tied[m].sum())
+        everything += _cells(study, m, right, ties, total, places, False)
+        share = 100 * float(study.mean[m])
+        mean += [Cell(f"{share:.{places}f}", share), Cell("", "")]
+    return [everything, mean]
+
+
+def _notes(study: ChallengeStudy) -> list[str]:
+    notes = ["95 % intervals by Wilson's method; a tie is no right answer; a coin gets 50"]
+    notes += [f"left out: {why}: {count}" for why, count in study.challenge.left_out.items()]
+    return notes
+
+
+def challenge_chart(study: ChallengeStudy) -> Markup:
+    """Each metric's accuracy on each phenomenon; the dashed line is a coin's."""
+    return dots_chart(
+        study.groups,
+        study.names,
+        study.accuracy.T,
+        intervals=np.swapaxes(study.intervals, 0, 1),
+        title=f"Accuracy on {study.challenge.name}",
+        label="share of pairs put right",
+        rule=0.5,
+    )

@@ -1,0 +1,183 @@
+"""Challenge sets: layouts that are read, counts that add up, and our own set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import tertium
+from tertium.cli import main
+from tertium.data.challenge import OWN, ChallengeSet, own_challenge, read_challenge
+from tertium.errors import DataError, UnknownNameError
+from tertium.meta.significance import wilson
+from tertium.text.damage import KINDS, MEANING, Original, damage, units
+
+ACES = {
+    "ID": "1",
+    "source": "Er zahlte 300 Euro.",
+    "good-translation": "He paid 300 euros.",
+    "incorrect-translation": "He paid 500 euros.",
+    "reference": "He paid 300 euros",
+    "phenomena": "hallucination-number-level-1",
+    "langpair": "de-en",
+}
+DEMETR = {
+    "id": 7,
+    "src_sent": "Er ging.",
+    "mt_sent": "He left.",
+    "pert_sent": "She left.",
+    "eng_sent": "He went.",
+    "pert_name": "critical_id9_gender",
+    "lang_tag": "german",
+}
+
+
+def write(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def aces_tsv(*rows: dict[str, str]) -> str:
+    return "\n".join("\t".join(row) for row in [[*ACES], *([*r.values()] for r in rows)]) + "\n"
+
+
+def test_aces_is_read_as_published(tmp_path: Path) -> None:
+    same = ACES | {"incorrect-translation": ACES["good-translation"]}
+    table = read_challenge(write(tmp_path / "aces.tsv", aces_tsv(ACES, same)))
+    (contrast,) = table.contrasts
+    assert contrast.better.hypothesis == "He paid 300 euros."
+    assert contrast.worse.hypothesis == "He paid 500 euros."
+    assert contrast.better.source == contrast.worse.source == "Er zahlte 300 Euro."
+    assert contrast.better.references == ("He paid 300 euros",)
+    assert (contrast.phenomenon, contrast.lp) == ("hallucination-number-level-1", "de-en")
+    assert table.left_out == {"both translations are the same": 1}
+    lines = read_challenge(write(tmp_path / "aces.jsonl", json.dumps(ACES) + "\n"))
+    assert lines.contrasts == table.contrasts
+
+
+def test_demetr_is_read_as_published(tmp_path: Path) -> None:
+    (contrast,) = read_challenge(write(tmp_path / "d.json", json.dumps([DEMETR]))).contrasts
+    assert (contrast.better.hypothesis, contrast.worse.hypothesis) == ("He left.", "She left.")
+    assert contrast.better.references == ("He went.",)
+    assert (contrast.phenomenon, contrast.lp) == ("critical_id9_gender", "german-en")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.tsv", "x\ty\n1\t2\n", "line 2: neither ACES' columns"),
+        ("a.json", "[1]", "object 1: expected an object"),
+        ("a.json", json.dumps([DEMETR | {"mt_sent": 3}]), "object 1: mt_sent is 3, not a text"),
+        ("a.json", json.dumps([DEMETR | {"mt_sent": None}]), "one of the two translations"),
+        ("a.tsv", aces_tsv(), "no pair of translations"),
+    ],
+)
+def test_bad_files_are_one_line(tmp_path: Path, name: str, text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_challenge(write(tmp_path / name, text))
+
+
+def test_unknown_phenomena_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'number'"):
+        own_challenge().choose(["numbre"])
+    chosen = own_challenge().choose(["number"], ["en-zh"])
+    assert {(c.phenomenon, c.lp) for c in chosen.contrasts} == {("number", "en-zh")}
+
+
+def test_wilson_is_scipy() -> None:
+    for right, total in ((0, 5), (5, 5), (3, 17), (999, 1000)):
+        wanted = stats.binomtest(right, total).proportion_ci(0.95, method="wilson")
+        assert wilson(right, total).tolist() == pytest.approx([wanted.low, wanted.high], abs=1e-12)
+
+
+def test_counts_are_those_of_a_loop() -> None:
+    challenge = own_challenge().choose(["number", "negation", "empty", "close: number"])
+    study = tertium.challenge(challenge, ["chrf", "ter"])
+    for m, spec in enumerate(study.metrics):
+        metric = tertium.load_metric(spec)
+        for g, group in enumerate(study.groups):
+            right = ties = size = 0
+            for contrast in challenge.contrasts:
+                if contrast.phenomenon != group:
+                    continue
+                good, bad = (metric.score([s]).system for s in (contrast.better, contrast.worse))
+                size += 1
+                ties += good == bad
+                right += good > bad if metric.higher_is_better else good < bad
+            counted = (study.right[m, g], study.tied[m, g], study.sizes[g])
+            assert counted == (right, ties, size)
+
+
+def test_our_set_is_the_same_each_time_and_every_kind_is_in_every_language() -> None:
+    first, again = own_challenge(), own_challenge()
+    assert first == again
+    assert own_challenge(seed=1) != first
+    assert {*first.phenomena} == {*KINDS, *(f"close: {kind}" for kind in MEANING)}
+    pairs = {c.lp for c in first.contrasts}
+    assert len(pairs) == 10
+    for kind in KINDS:
+        found = {c.lp for c in first.contrasts if c.phenomenon == kind}
+        assert found == pairs or (kind == "spelling" and found == pairs - {"en-zh"})
+    for contrast in first.contrasts:
+        assert contrast.better.hypothesis != contrast.worse.hypothesis
+        assert contrast.better.references != (contrast.better.hypothesis,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "language", "before", "after"),
+    [
+        ("negation", "en", "It is not here.", "It is here."),
+        ("negation", "en", "It is here.", "It is not here."),
+        ("negation", "fr", "Ce n'est pas loin.", "Ce est loin."),
+        ("negation", "zh", "他不会来。", "他会来。"),
+        ("opposite", "de", "Mehr davon!", "Weniger davon!"),
+        ("gender", "ru", "Он ушёл.", "Она ушёл."),
+        ("punctuation", "es", "¡Sí, claro!", "Sí claro"),
+        ("truncation", "zh", "一二三四五六", "一二三"),
+    ],
+)
+def test_rules_do_what_they_say(kind: str, language: str, before: str, after: str) -> None:
+    original = Original(text=before, language=language, source="s", other="o", foreign="f")
+    assert damage(original, kind, np.random.default_rng(1)) == after
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(text=st.text(max_size=40), seed=st.integers(0, 5))
+def test_no_text_makes_a_rule_fail(kind: str, text: str, seed: int) -> None:
+    original = Original(text=text, language="en", source="a b", other="c d e f g h", foreign="")
+    changed = damage(original, kind, np.random.default_rng(seed))
+    assert changed is None or changed.strip() != text.strip()
+    assert "".join(units(text)) == "".join(text.split()) or units(text) == list(text)
+
+
+def test_the_command_counts_prints_and_fails_below_a_bound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["challenge", OWN, "-m", "chrf", "--phenomena", "number", "empty", "close: number"]
+    assert main([*argv, "-f", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (metric,) = found["metrics"]
+    assert metric["groups"][0]["phenomenon"] == "number"
+    assert sum(g["pairs"] for g in metric["groups"]) == found["pairs"]
+    assert main([*argv, "--at-least", "0.99"]) == 1
+    assert "chrF: mean accuracy below 0.99" in capsys.readouterr().err
+    assert main([*argv, "--at-least", "0.1", "--plot", str(tmp_path / "x.svg")]) == 0
+    assert "close: number" in (tmp_path / "x.svg").read_text(encoding="utf-8")
+    for style in ("text", "md", "tsv", "latex"):
+        assert main([*argv, "-f", style, "--by", "language"]) == 0
+        assert "zh-en" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main([*argv, "--at-least", "2"])
+
+
+def test_it_shows_itself() -> None:
+    study = tertium.challenge(
+        ChallengeSet(name="x", contrasts=own_challenge().contrasts[:9]), "chrf"
+    )
+    assert "omission" in study._repr_html_()
