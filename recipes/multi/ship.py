@@ -4,9 +4,10 @@
     python -m recipes.multi.ship calibrate --data DIR
 
 The embedding table stays as published (4 bits), matrices become int8 rows; of the head what the
-metric says stays: the scale of direct assessment and no error at all. The maps to 0..1 come from
-da/wmt15, qe/wmt20 dev and the direct assessments of modern/dev, one for each view; percentiles from
-outputs of WMT18's systems. Sets that test are not looked at.
+metric says stays: a mixture of its scales, no error at all, and the tags of pieces. The maps to
+0..1 come from da/wmt15, qe/wmt20 dev and the direct assessments of modern/dev, one for each view;
+percentiles from outputs of WMT18's systems. Sets that test are not looked at. `recipes.multi.spans`
+then chooses what is marked.
 """
 
 from __future__ import annotations
@@ -45,7 +46,6 @@ TOKENIZER = {
     "unk_token": "<unk>",
     "pad_token": "<pad>",
 }
-SAID = (SCALES.index("da"), -1)  # rows of the head's last layer that ship: score, no error
 
 
 def join_parts(files: list[Path]) -> dict[str, Tensor]:
@@ -53,11 +53,18 @@ def join_parts(files: list[Path]) -> dict[str, Tensor]:
     return {name: value.float() for file in files for name, value in load_file(file).items()}
 
 
-def shrink(trained: dict[str, Tensor], table: NDArray[np.uint8]) -> dict[str, Tensor]:
-    """What ships: the table as published, (blocks, 18) bytes, and the rest by `quantise`."""
-    slim = {name: value for name, value in trained.items() if not name.startswith("tagger.")}
+def shrink(
+    trained: dict[str, Tensor], table: NDArray[np.uint8], mixture: dict[str, float]
+) -> dict[str, Tensor]:
+    """What ships: the table as published, (blocks, 18) bytes, and the rest by `quantise`.
+
+    The score is a mixture of the scales that were learned, which a linear layer can say at once.
+    """
+    slim = dict(trained)
     for kind in ("weight", "bias"):
-        slim[f"head.last.{kind}"] = trained[f"head.last.{kind}"][list(SAID)]
+        last = trained[f"head.last.{kind}"]
+        score = sum(share * last[SCALES.index(scale)] for scale, share in mixture.items())
+        slim[f"head.last.{kind}"] = torch.stack([torch.as_tensor(score), last[-1]])
     rows = table.reshape(-1, HIDDEN // BLOCK, BLOCK_BYTES)
     scales = np.ascontiguousarray(rows[..., :2]).view("<f2")[..., 0]
     words = {"nibbles": np.ascontiguousarray(rows[..., 2:]), "scales": scales.copy()}
@@ -83,13 +90,13 @@ def write_tokenizer(source: Path, folder: Path) -> dict[str, str]:
     return {f"{ENCODER}/{name}": hash_of(folder / ENCODER / name) for name in texts}
 
 
-def put_weights(files: list[Path], encoder: Path) -> None:
+def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> None:
     """Writes weights, tokenizer and a config.json that is not calibrated yet."""
     folder = shipped_models() / TertiumMulti.name
     folder.mkdir(parents=True, exist_ok=True)
     trained = join_parts(files)
     with np.load(encoder / "e5.npz") as stored:
-        compact = shrink(trained, stored["emb.word"])
+        compact = shrink(trained, stored["emb.word"], mixture)
     save_file(compact, folder / "weights.safetensors")
     layers = [name for name in trained if name.endswith("qkv.bias")]
     write(
@@ -108,10 +115,12 @@ def put_weights(files: list[Path], encoder: Path) -> None:
                 "apart": APART,
                 "compared": COMPARED,
                 "judging": len(trained["head.inner.bias"]),
+                "tags": len(trained.get("tagger.2.bias", ())),
             },
             "languages": sorted(CARDS["e5"].languages),
             "clean": {"slope": 1.0, "shift": 0.0},
             "scales": dict.fromkeys(VIEWS, UNCALIBRATED),
+            "spans": None,
         },
     )
 
@@ -237,6 +246,13 @@ def _hide(row: Row, view: View) -> Row:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("stage", choices=("weights", "calibrate"))
+    parser.add_argument(
+        "--mixture",
+        type=float,
+        nargs=len(SCALES),
+        default=[1.0, 0.0, 0.0],
+        help=f"the share of each scale in the score: {', '.join(SCALES)}",
+    )
     parser.add_argument("files", type=Path, nargs="*", help="the parts of an export")
     parser.add_argument("--encoder", type=Path, help="the folder that pack.py wrote")
     parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
@@ -244,7 +260,7 @@ def main() -> None:
     parser.add_argument("--outputs", type=int, default=6, help="outputs of each WMT18 system")
     given = parser.parse_args()
     if given.stage == "weights":
-        put_weights(given.files, given.encoder)
+        put_weights(given.files, given.encoder, dict(zip(SCALES, given.mixture, strict=True)))
     else:
         calibrate(given.data, given.each, given.outputs)
 

@@ -106,7 +106,7 @@ def test_a_logistic_map_is_found_again() -> None:
     assert found["shift"] == pytest.approx(-1, abs=0.07)
 
 
-def test_shrinking_keeps_the_scale_of_direct_assessment_and_the_chance_of_no_error() -> None:
+def test_shrinking_keeps_a_mixture_of_scales_the_chance_of_no_error_and_the_tags() -> None:
     last = torch.arange(7.0)[:, None].repeat(1, 4)
     trained = {
         "head.last.weight": last,
@@ -115,9 +115,12 @@ def test_shrinking_keeps_the_scale_of_direct_assessment_and_the_chance_of_no_err
     }
     table = np.random.default_rng(1).integers(0, 255, (24, BLOCK_BYTES), np.uint8)
     table[:, 1] &= 0x3B  # finite scales
-    compact = ship.shrink(trained, table)
+    compact = ship.shrink(trained, table, {"da": 1.0, "mqm": 0.0, "esa": 0.0})
     assert compact["network.head.last.bias"].tolist() == [0.0, 6.0]
-    assert not any("tagger" in name for name in compact)
+    mixed = ship.shrink(trained, table, {"da": 0.5, "mqm": 0.25, "esa": 0.25})
+    assert mixed["network.head.last.bias"].tolist() == [0.75, 6.0]
+    assert mixed["network.head.last.weight"].shape == (2, 4)
+    assert (compact["network.tagger.0.weight"] == 1).all()
     assert compact["words.nibbles"].shape == (2, 12, 16)
     rows = table.reshape(2, 12, BLOCK_BYTES)
     assert (compact["words.nibbles"].numpy() == rows[..., 2:]).all()

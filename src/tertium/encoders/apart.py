@@ -8,6 +8,10 @@ a row stands among them and how many threads share the work. So on a CPU
   the weights stay in the processor's cache from text to text;
 - each pass runs on one thread; several threads run several passes (`each_on_one_thread`).
 
+A network of our own may go further (`in_blocks`): all its products have one shape, a fixed number
+of rows filled with pieces of texts as they come. The shape being the same for one text and for a
+thousand, only a row's place could matter, which is tried when the network is loaded.
+
 What is left (attention, which multiplies head after head of one text, norms, sums over pieces and
 functions of single numbers) has no reason to mix texts. That is not taken on trust: a network tries
 it when it is loaded, and one whose texts do change each other reads them one by one
@@ -27,6 +31,7 @@ from torch import Tensor, nn
 from tertium.encoders.precision import HalfLinear
 from tertium.runtime import current_runtime
 
+BLOCK_ROWS = 128  # pieces of a product: enough for a processor's matrix units, few enough for cache
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -48,6 +53,19 @@ def text_by_text(layer: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor
         return torch.cat([layer(x[i : i + 1].clone()) for i in range(len(x))])
 
     return forward
+
+
+def fill_blocks(pieces: Tensor) -> Tensor:
+    """Vectors of pieces, (pieces, d), with zeros behind them up to a whole number of blocks."""
+    return nn.functional.pad(pieces, (0, 0, 0, -len(pieces) % BLOCK_ROWS))
+
+
+def in_blocks(work: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+    """What `work` makes of each row, (whole blocks, d); on a CPU block after block."""
+    if inputs[0].device.type != "cpu":
+        return work(*inputs)
+    parts = zip(*(torch.split(one, BLOCK_ROWS) for one in inputs), strict=True)
+    return torch.cat([work(*part) for part in parts])
 
 
 def each_on_one_thread(work: Callable[[T], R], jobs: Sequence[T]) -> Iterator[R]:

@@ -22,6 +22,8 @@ PLAIN_CLASS = "PreTrainedTokenizerFast"
 UNKNOWN_PIECES = frozenset({"[UNK]", "<unk>"})
 _PLAIN_WORD = re.compile(r"(?<!\w)[A-Za-z0-9]{1,99}(?!\w)")  # WordPiece reads words up to 100
 
+Places = tuple[tuple[int, int], ...]  # where the pieces of a text begin and end
+
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
@@ -64,6 +66,13 @@ class Tokenizer:
         plain = [text.lower() for text in texts] if self._lower else list(texts)
         encodings = self._backend.encode_batch_fast(plain, add_special_tokens=False)
         return [self._pieces(encoding.ids) for encoding in encodings]
+
+    def places(self, texts: Sequence[str]) -> list[Places]:
+        """Where each text's pieces stand in it, in code points; some include a blank before."""
+        if self._lower:
+            raise ValueError("a text in lower case may have other code points than its original")
+        encodings = self._backend.encode_batch(list(texts), add_special_tokens=False)
+        return [tuple(encoding.offsets) for encoding in encodings]
 
     def _pieces(self, ids: Sequence[int]) -> Pieces:
         for number in ids:

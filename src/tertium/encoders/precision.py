@@ -43,11 +43,12 @@ class HalfLinear(nn.Module):
 
 
 class PackedLinear(HalfLinear):
-    """The same through oneDNN, with weights laid out for its matrix units."""
+    """The same through oneDNN, with weights laid out for its matrix units, and held only so."""
 
     def __init__(self, linear: nn.Linear, dtype: torch.dtype) -> None:
         super().__init__(linear, dtype)
         self.packed = torch.ops.mkldnn._reorder_linear_weight(self.weight.detach(), PACKED_ROWS)
+        del self.weight
 
     def forward(self, x: Tensor) -> Tensor:
         product: Tensor = torch.ops.mkldnn._linear_pointwise(
@@ -88,10 +89,20 @@ def lower_precision(model: nn.Module, precision: str, device: str) -> None:
     kind = _linear_class(device)
     if kind is RoundedLinear:
         log.warning("this CPU has no bf16 instructions: precision=bf16 is no faster than fp32")
+    _replace_linear(model, kind, DTYPES[precision])
+
+
+def _replace_linear(model: nn.Module, kind: type[HalfLinear], dtype: torch.dtype) -> None:
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             if type(child) is nn.Linear:
-                setattr(module, name, kind(child, DTYPES[precision]))
+                setattr(module, name, kind(child, dtype))
+
+
+def pack_products(model: nn.Module, device: str) -> None:
+    """Lay out the weights of linear layers in fp32 once, where oneDNN is there; in place."""
+    if device == "cpu" and _packs(torch.float32):
+        _replace_linear(model, PackedLinear, torch.float32)
 
 
 def arithmetic(precision: str, device: str) -> Any:
@@ -119,8 +130,13 @@ def _linear_class(device: str) -> type[HalfLinear]:
         return HalfLinear
     if not cpu_has_bf16():
         return RoundedLinear
+    return PackedLinear if _packs(torch.bfloat16) else HalfLinear
+
+
+def _packs(dtype: torch.dtype) -> bool:
+    """Whether this build of torch lays out weights for products of this type."""
     try:
-        PackedLinear(nn.Linear(8, 8), torch.bfloat16)(torch.zeros(2, 8))
+        PackedLinear(nn.Linear(8, 8), dtype)(torch.zeros(2, 8))
     except (AttributeError, RuntimeError):
-        return HalfLinear
-    return PackedLinear
+        return False
+    return True

@@ -14,6 +14,7 @@ from itertools import islice
 PARSED_CHARACTERS = 20_000
 PARSED_WORDS = 1_500  # words and marks; aligning two parses grows with the square of them
 ENCODED_PIECES = 2_048  # of encoders without a length of their own; all meet all of another text
+JUDGED_PIECES = 2_048  # of a text that a joint network reads, in windows
 PARAPHRASES = 1 << 16  # pairs of phrases that METEOR's search may choose from
 
 _WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,13 @@ import numpy as np
 import pytest
 
 from tertium.cache import memory
+from tertium.encoders.weights import hash_of
 from tertium.errors import ModelError, NeedsError, UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.flagship.multi import MODEL, VIEWS, TertiumMulti, rows_of
 from tertium.metrics.flagship.packaged import Packaged
 from tertium.metrics.flagship.rows import MultiSettings, RowJudge
+from tertium.metrics.flagship.tagging import FINDINGS, LOGITS, WRONG
 from tertium.models.shipped import shipped_models
 from tertium.runtime import runtime
 from tertium.segment import Segment
@@ -45,12 +48,48 @@ def test_raw_scores_are_those_of_the_trained_network(metric: TertiumMulti) -> No
     np.testing.assert_allclose(said[:, 1], [row["clean"] for row in rows], atol=LOGIT_TOLERANCE)
 
 
-def test_the_network_reads_as_the_recipe_does(metric: TertiumMulti) -> None:
+@pytest.fixture(scope="module")
+def tagging(tmp_path_factory: pytest.TempPathFactory) -> Packaged:
+    """The model that ships, with tags that were made up."""
+    from recipes.multi.network import TAGS as LEARNED
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path_factory.mktemp("tagging") / MODEL
+    shutil.copytree(shipped_models() / MODEL, folder)
+    config = json.loads((folder / "config.json").read_text())
+    shape, generator = config["shape"], torch.Generator().manual_seed(2)
+    inner, features = shape["compared"], shape["hidden"] + 2 * shape["compared"]
+    made_up = {
+        "0.weight": torch.randn(inner, features, generator=generator) / 20,
+        "0.bias": torch.zeros(inner),
+        "2.weight": torch.randn(LEARNED, inner, generator=generator) / 10,
+        "2.bias": torch.zeros(LEARNED),
+    }
+    weights = load_file(folder / "weights.safetensors")
+    weights |= {f"network.tagger.{name}": value.half() for name, value in made_up.items()}
+    save_file(weights, folder / "weights.safetensors")
+    views = {key: {"wrong": 0.6, "major": 0.5} for key in VIEWS}
+    config |= {
+        "weights_sha256": hash_of(folder / "weights.safetensors"),
+        "shape": {**shape, "tags": LEARNED},
+        "spans": {"mqm": views, "esa": views, "words": views},
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    return Packaged(folder)
+
+
+@pytest.fixture
+def marking(tagging: Packaged, monkeypatch: pytest.MonkeyPatch) -> TertiumMulti:
+    monkeypatch.setattr("tertium.metrics.flagship.assessment.packaged", lambda _: tagging)
+    return TertiumMulti()
+
+
+def test_the_network_reads_as_the_recipe_does(marking: TertiumMulti) -> None:
     """The recipe's own network, padded and flat, with the very weights that ship."""
-    from recipes.multi.evaluate import judge
+    from recipes.multi.evaluate import error_chance, judge
     from recipes.multi.network import Multi
 
-    model = metric.model
+    metric, model = marking, marking.model
     weights = model.restored("network.")
     words = load_words(metric)
     network = Multi(len(words), apart=model.settings(MultiSettings).shape.apart, dropout=0.0)
@@ -58,17 +97,20 @@ def test_the_network_reads_as_the_recipe_does(metric: TertiumMulti) -> None:
         last = network.state_dict()[f"head.last.{kind}"]
         last[[0, -1]] = weights[f"head.last.{kind}"]
         weights[f"head.last.{kind}"] = last
-    network.load_state_dict({**weights, "words.weight": words}, strict=False)
+    network.load_state_dict({**weights, "words.weight": words})
     rows = [(GOOD, SOURCE, REFERENCE), (GOOD, None, REFERENCE), ("", SOURCE, None)]
     tokenizer = RowJudge(model, "fp32", "cpu")._tokenizer
     numbers = [
         tuple(None if t is None else np.array(tokenizer([t])[0].ids, np.int32) for t in row)
         for row in rows
     ]
-    expected = judge(network, numbers, "cpu")
+    expected = judge(network, numbers, "cpu", with_tags=True)
     said = metric.raw_scores(rows)
     np.testing.assert_allclose(said[:, 0], expected.scores[:, 0], atol=1e-4)
     np.testing.assert_allclose(said[:, 1], expected.clean, atol=1e-4)
+    for one, logits in zip(metric.all_said(rows), expected.tags, strict=True):
+        chances = one[2:].reshape(-1, FINDINGS)[:, [WRONG[way] for way in LOGITS]]
+        np.testing.assert_allclose(chances, error_chance(logits), atol=1e-4)
 
 
 def load_words(metric: TertiumMulti) -> Tensor:
@@ -97,7 +139,7 @@ def test_neighbours_threads_and_blocks_change_no_bit(
         with runtime(cache=False, memory=0, threads=1):
             alone.append(metric.raw_scores([row])[0])
     monkeypatch.setattr("tertium.metrics.flagship.rows.PIECES_AT_ONCE", 90)
-    monkeypatch.setattr("tertium.metrics.flagship.rows.DEALT", 2)
+    monkeypatch.setattr("tertium.metrics.flagship.rows.PIECES_A_PASS", 200)
     memory.forget()
     with runtime(cache=False, memory=0, threads=2):
         together = metric.raw_scores(rows[::-1])[::-1]
@@ -158,9 +200,87 @@ def test_scales_are_increasing_and_inside_zero_and_one(metric: TertiumMulti) -> 
         assert percent[0] < 20 < 80 < percent[-1]
 
 
+def test_a_long_text_is_read_in_windows_that_are_averaged_by_length(marking: TertiumMulti) -> None:
+    row = (f"{GOOD} " * 60, f"{SOURCE} " * 50, None)
+    judge = marking._judge
+    windows = judge._windows([row])[0]
+    assert len(windows) > 1
+    assert all(len(ids) <= 510 for window in windows for _, ids in window)
+    whole = [tuple(i for window in windows for i in window[side][1]) for side in (0, 1)]
+    assert whole == [judge._tokenizer([text])[0].ids for text in row[:2]]
+    parts = list(judge._run(windows))
+    sizes = [len(window[0][1]) for window in windows]
+    score, clean = marking.raw_scores([row])[0]
+    assert score == pytest.approx(np.average([part[0] for part in parts], weights=sizes), abs=1e-6)
+    assert clean == min(part[1] for part in parts)
+    findings = marking.all_said([row])[0][2:].reshape(-1, FINDINGS)
+    assert len(findings) == sum(sizes) == len(marking.piece_places([row[0]])[0])
+
+
+def test_a_paragraph_in_windows_scores_near_its_sentences(metric: TertiumMulti) -> None:
+    """Its translation in the other order of sentences would not: windows lie side by side."""
+    paragraph = Segment(f"{GOOD} " * 40, f"{SOURCE} " * 40)
+    short = Segment(GOOD, SOURCE)
+    wrong = Segment("The weather stays fine until Sunday evening. " * 60, f"{SOURCE} " * 40)
+    fine, one, bad = metric.segment_scores([paragraph, short, wrong])
+    assert abs(fine - one) < 0.2
+    assert fine > bad + 0.05
+
+
+def test_errors_are_marked_from_the_pass_that_scores(
+    marking: TertiumMulti, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segments = [Segment(GOOD, SOURCE), Segment("", SOURCE), Segment("Der 🚆 fährt nicht", SOURCE)]
+    memory.forget()
+    with runtime(cache=False):
+        scores = marking.score(segments)
+        monkeypatch.setattr(RowJudge, "__call__", lambda *_: pytest.fail("a second pass"))
+        spans = marking.mark(segments)
+    assert np.isfinite(scores.segments).all()
+    assert not spans[1]
+    assert spans[0]
+    assert spans[2]
+    for segment, marked in zip(segments, spans, strict=True):
+        for span in marked:
+            part = span.of(segment.hypothesis)
+            assert part == part.strip() != ""
+            assert span.severity in ("minor", "major")
+            assert span.chance is not None
+            assert span.chance >= 0.6
+        assert all(a.end <= b.start for a, b in pairwise(marked))
+
+
+def test_marks_follow_the_way_and_the_best_reference(marking: TertiumMulti) -> None:
+    words = dataclasses.replace(marking, marks="words")
+    assert {s.severity for s in words.spans([Segment(GOOD, SOURCE)])[0]} <= {"bad"}
+    assert load_metric("tertium-multi:marks=esa") == dataclasses.replace(marking, marks="esa")
+    others = (REFERENCE, "Something else altogether was said there.")
+    beside_best = marking.spans([Segment(GOOD, None, (REFERENCE,))])
+    assert marking.spans([Segment(GOOD, None, others)]) == beside_best
+    assert marking.spans([Segment(REFERENCE, None, others)]) == [()]
+
+
+def test_a_model_without_tags_marks_nothing(
+    metric: TertiumMulti, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / MODEL
+    shutil.copytree(shipped_models() / MODEL, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "spans": None}))
+    monkeypatch.setattr("tertium.metrics.flagship.assessment.packaged", lambda _: Packaged(folder))
+    assert not metric.gives_spans
+    with pytest.raises(UsageError, match="marks no errors: its weights have no tags"):
+        metric.mark([Segment(GOOD, SOURCE)])
+
+
 def test_long_texts_and_unknown_languages_are_counted(metric: TertiumMulti) -> None:
-    long = Segment("der Zug " * 400, SOURCE)
-    assert metric.score([long, Segment(GOOD, SOURCE)]).warnings["truncated text"] == 1
+    short = Segment(GOOD, SOURCE)
+    windowed = metric.score([Segment("der Zug " * 400, SOURCE), short]).warnings
+    assert windowed["long text, read in windows"] == 1
+    assert "truncated text" not in windowed
+    cut = metric.warnings([Segment("der Zug " * 2500, SOURCE), short])
+    assert cut["truncated text"] == 1
+    assert "long text, read in windows" not in cut
     kind = f"language unknown to {MODEL}"
     assert kind not in metric.score([Segment(GOOD, SOURCE)]).warnings
     tibetan = Segment("བོད་སྐད་ནི་བོད་མིའི་སྐད་ཡིག་ཡིན།", SOURCE)

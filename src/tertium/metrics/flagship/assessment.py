@@ -8,13 +8,13 @@ stand on it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import Float32Array, FloatArray
 from tertium.cache.memory import recall, remember
 from tertium.cache.record import Part
 from tertium.encoders.encoder import OPAQUE
@@ -94,9 +94,12 @@ class Assessment(EqualByWeights, SegmentMetric):
         return {**fields, "refs": self.references} if several else fields
 
     def recall_or_judge(
-        self, version: int, keys: Sequence[str], judge: Callable[[list[int]], FloatArray]
-    ) -> FloatArray:
-        """What the network says of each row, (rows, k), by a key that holds all of its texts.
+        self,
+        version: int,
+        keys: Sequence[str],
+        judge: Callable[[list[int]], Iterable[FloatArray | Float32Array]],
+    ) -> list[Float32Array]:
+        """What the network says of each row, (k,), by a key that holds all of its texts.
 
         Each distinct row is judged once; what was said of it is kept with the vectors. `judge` is
         given the places of rows; `version` changes where the same weights say something else.
@@ -113,8 +116,7 @@ class Assessment(EqualByWeights, SegmentMetric):
             }
             remember(fingerprint, parts)
             known |= parts
-        said: FloatArray = np.array([known[key].matrix for key in keys], dtype=np.float64)
-        return said
+        return [known[key].matrix for key in keys]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,7 +141,8 @@ class EnglishAssessment(Assessment):
             return self.judge(left, right)[:, None]
 
         keys = [f"{len(a)} {a}{b}" for a, b in pairs]
-        return self.recall_or_judge(2, keys, judge).reshape(len(pairs))
+        said = self.recall_or_judge(2, keys, judge)
+        return np.array(said, dtype=np.float64).reshape(len(pairs))
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)

@@ -4,19 +4,25 @@ Every text is `<s> pieces </s>` with positions of its own and a vector that says
 layers read each text apart, so that a source or reference costs them once however many systems
 translated it; the upper ones read all texts together. On top: a mix of layers, means, a soft
 alignment of the hypothesis with each other text both ways (as in `late`), greedy matches at three
-layers, and a head. What was not given is zeros with a flag.
+layers, and two heads, one for the row and one for each piece of the hypothesis. What was not given
+is zeros with a flag.
 
-One row at a time, without padding: a row's numbers depend on its own texts alone, to the last bit.
+Texts and rows lie one behind the other without padding. Products take them by blocks of one shape
+(`apart.in_blocks`), everything else text by text and row by row, so that a row's numbers depend on
+its own texts alone, to the last bit; `keeps_apart` tries it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from tertium.encoders.apart import fill_blocks, in_blocks
 
 HYPOTHESIS, SOURCE, REFERENCE = range(3)
 OTHERS = (SOURCE, REFERENCE)
@@ -25,16 +31,35 @@ MATCHED = (3, 6, 12)  # layers whose pieces are matched greedily
 BLOCK = 32  # weights that share a scale in a row of the embedding table
 EPSILON = 1e-12  # of the encoder's norms, as published
 LEAST = -10.0  # of a maximum over pieces, as in training
+TRIED_LENGTHS = (2, 5, 31, 64, 130)  # texts within a block, and over its edges
 
 
 class Lower(NamedTuple):
-    """A text behind the lower layers: its last states, and earlier ones that are looked at again.
+    """A text behind the lower layers: its last states, and all that are looked at again, by layer.
 
     Each is (pieces, hidden), <s> and </s> among the pieces.
     """
 
     states: Tensor
     seen: Mapping[int, Tensor]
+
+
+Texts = Mapping[int, Lower]  # of a row, by role
+
+
+class Together(NamedTuple):
+    """Rows behind the upper layers: states of all their pieces by layer, and where texts lie."""
+
+    seen: Mapping[int, Tensor]
+    places: Sequence[Mapping[int, slice]]  # of each row, by role
+
+
+class Found(NamedTuple):
+    """What is said of a row: its raw score and logit of no error, (2,), and of each piece of the
+    hypothesis the logits of tags, (pieces, tags)."""
+
+    scores: Tensor
+    tags: Tensor
 
 
 class PackedWords(nn.Module):
@@ -59,7 +84,10 @@ class PackedWords(nn.Module):
 
 
 class JointLayer(nn.Module):
-    """A transformer layer over the pieces of one sequence, (pieces, hidden)."""
+    """A transformer layer over sequences of pieces that lie one behind the other, (pieces, hidden).
+
+    Each sequence sees itself alone.
+    """
 
     def __init__(self, hidden: int, heads: int, inner: int) -> None:
         super().__init__()
@@ -68,12 +96,21 @@ class JointLayer(nn.Module):
         self.up, self.down = nn.Linear(hidden, inner), nn.Linear(inner, hidden)
         self.norm1, self.norm2 = nn.LayerNorm(hidden, EPSILON), nn.LayerNorm(hidden, EPSILON)
 
-    def forward(self, states: Tensor) -> Tensor:
-        pieces, hidden = states.shape
-        parts = self.qkv(states).view(1, pieces, 3, self.heads, -1)
+    def forward(self, states: Tensor, places: Sequence[slice]) -> Tensor:
+        projected = in_blocks(self.qkv, states)
+        mixed = projected.new_zeros(states.shape)
+        for place in places:
+            mixed[place] = self._attend(projected[place])
+        return in_blocks(self._transform, states, mixed)
+
+    def _attend(self, projected: Tensor) -> Tensor:
+        parts = projected.view(1, len(projected), 3, self.heads, -1)
         query, key, value = parts.transpose(1, 3).unbind(2)  # (1, heads, pieces, hidden / heads)
         mixed = F.scaled_dot_product_attention(query, key, value)
-        mixed = mixed.transpose(1, 2).reshape(pieces, hidden)
+        return mixed.transpose(1, 2).flatten(2)[0]
+
+    def _transform(self, states: Tensor, mixed: Tensor) -> Tensor:
+        """All that is done to a piece by itself."""
         states = self.norm1(states + self.out(mixed))
         result: Tensor = self.norm2(states + self.down(F.gelu(self.up(states))))
         return result
@@ -88,14 +125,17 @@ class SoftComparison(nn.Module):
         self.sharpness = nn.Parameter(torch.tensor(10.0))
         self.forth, self.back = (nn.Linear(4 * compared, compared) for _ in range(2))
 
-    def forward(self, left: Tensor, right: Tensor) -> Tensor:
-        """What was found at pieces (m, hidden) and (n, hidden), pooled, (4 compared,)."""
+    def forward(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+        """What was found at pieces (m, hidden) and (n, hidden): pooled, and at the left ones.
+
+        (4 compared,) and (m, compared)
+        """
         left, right = self.project(left), self.project(right)
         likeness = cosines(left, right) * self.sharpness  # (m, n)
         forth = _compare(self.forth, left, likeness.softmax(1) @ right)
         back = _compare(self.back, right, likeness.softmax(0).T @ left)
         pooled = [(found.mean(0), found.amax(0).clamp(min=LEAST)) for found in (forth, back)]
-        return torch.cat([*pooled[0], *pooled[1]])
+        return torch.cat([*pooled[0], *pooled[1]]), forth
 
 
 class JointHead(nn.Module):
@@ -112,7 +152,10 @@ class JointHead(nn.Module):
 
 
 class JointNetwork(nn.Module):
-    """The whole: `read` a text's lower layers once, then `judge` rows of texts that were read."""
+    """The whole: `read` the lower layers of texts once, then `judge` rows of texts that were read.
+
+    `tags` is how many logits are said of each piece; a network that learned none has no tagger.
+    """
 
     def __init__(
         self,
@@ -126,9 +169,10 @@ class JointNetwork(nn.Module):
         apart: int,
         compared: int,
         judging: int,
+        tags: int = 0,
     ) -> None:
         super().__init__()
-        self.apart = apart
+        self.apart, self.compared = apart, compared
         self.words = PackedWords(words, hidden)
         self.positions, self.roles = nn.Embedding(positions, hidden), nn.Embedding(3, hidden)
         self.norm = nn.LayerNorm(hidden, EPSILON)
@@ -137,69 +181,110 @@ class JointNetwork(nn.Module):
         self.comparisons = nn.ModuleList(SoftComparison(hidden, compared) for _ in OTHERS)
         self.told = 3 * hidden + 4 * compared + 2 * len(MATCHED) + 1
         self.head = JointHead(2 * hidden + len(OTHERS) * self.told, judging)
+        if tags:
+            features = hidden + len(OTHERS) * compared
+            parts = nn.Linear(features, compared), nn.GELU(), nn.Linear(compared, tags)
+            self.tagger = nn.Sequential(*parts)
 
-    def read(self, ids: Sequence[int], role: int) -> Lower:
-        """A text's numbers, special ones among them, through the layers that see it alone."""
-        numbers = torch.tensor(ids, device=self.mix.device)
-        places = torch.arange(len(ids), device=self.mix.device)
-        states = self.norm(self.words(numbers) + self.positions(places) + self.roles.weight[role])
-        seen = {}
-        for number, layer in enumerate(self.layers[: self.apart], start=1):
-            states = layer(states)
-            if number in MIXED or number in MATCHED:
-                seen[number] = states
-        return Lower(states, seen)
+    def read(self, texts: Sequence[tuple[int, Sequence[int]]]) -> list[Lower]:
+        """Texts, each its role and its numbers with special ones, through the layers apart."""
+        places = lie([len(ids) for _, ids in texts])
+        device = self.mix.device
+        numbers = torch.tensor([n for _, ids in texts for n in ids], device=device)
+        within = torch.tensor([n for _, ids in texts for n in range(len(ids))], device=device)
+        roles = torch.tensor([role for role, ids in texts for _ in ids], device=device)
+        states = self.words(numbers) + self.positions(within) + self.roles(roles)
+        states = fill_blocks(self.norm(states))
+        seen = self._climb(states, places, 0, self.apart) or {0: states}
+        # a copy each: a view would hold the states of all texts as long as one of them is needed
+        lower = [{n: state[place].clone() for n, state in seen.items()} for place in places]
+        return [Lower(text[self.apart], text) for text in lower]
 
-    def judge(self, texts: Mapping[int, Lower]) -> Tensor:
-        """The raw score and the logit of no error, (2,), of texts by role."""
-        seen, places = self.read_together(texts)
+    def judge(self, rows: Sequence[Texts]) -> list[Found]:
+        """What is said of rows of texts that were read."""
+        together = self.read_together(rows)
         shares = self.mix.softmax(0)
         mixed = sum(
-            (seen[layer] * share for layer, share in zip(MIXED, shares, strict=True)),
-            torch.zeros_like(seen[MIXED[0]]),
+            (together.seen[layer] * share for layer, share in zip(MIXED, shares, strict=True)),
+            torch.zeros_like(together.seen[MIXED[0]]),
         )
-        own = mixed[inside(places[HYPOTHESIS])]
+        return [self._judge_row(mixed, together.seen, places) for places in together.places]
+
+    def read_together(self, rows: Sequence[Texts]) -> Together:
+        """Rows through the layers that see all of their texts."""
+        texts = [row[role] for row in rows for role in sorted(row)]
+        each = iter(lie([len(text.states) for text in texts]))
+        places = [{role: next(each) for role in sorted(row)} for row in rows]
+        spans = [
+            slice(min(p.start for p in at.values()), max(p.stop for p in at.values()))
+            for at in places
+        ]
+        states = fill_blocks(torch.cat([text.states for text in texts]))
+        seen = self._climb(states, spans, self.apart, len(self.layers))
+        for layer in texts[0].seen:
+            seen[layer] = fill_blocks(torch.cat([text.seen[layer] for text in texts]))
+        return Together({layer: state.float() for layer, state in seen.items()}, places)
+
+    def _climb(
+        self, states: Tensor, places: Sequence[slice], first: int, last: int
+    ) -> dict[int, Tensor]:
+        """States behind some layers: those that are looked at, and the last."""
+        seen = {}
+        for number, layer in enumerate(self.layers[first:last], start=first + 1):
+            states = layer(states, places)
+            if number in MIXED or number in MATCHED or number == last:
+                seen[number] = states
+        return seen
+
+    def _judge_row(
+        self, mixed: Tensor, seen: Mapping[int, Tensor], places: Mapping[int, slice]
+    ) -> Found:
+        own = mixed[inside(places[HYPOTHESIS])].clone()
         mean = own.mean(0)
-        features = [mixed[places[HYPOTHESIS].start], mean]
+        features, at_pieces = [mixed[places[HYPOTHESIS].start], mean], [own]
         for role, comparison in zip(OTHERS, self.comparisons, strict=True):
-            if role not in texts:
+            if role not in places:
                 features.append(mean.new_zeros(self.told))
+                at_pieces.append(own.new_zeros(len(own), self.compared))
                 continue
-            other = mixed[inside(places[role])]
+            other = mixed[inside(places[role])].clone()
             theirs = other.mean(0)
             matches = [
-                greedy_shares(*(seen[layer][inside(places[r])] for r in (HYPOTHESIS, role)))
+                greedy_shares(*(seen[layer][inside(places[r])].clone() for r in (HYPOTHESIS, role)))
                 for layer in MATCHED
             ]
-            features += [
-                theirs,
-                (mean - theirs).abs(),
-                mean * theirs,
-                comparison(own, other),
-                *matches,
-                mean.new_ones(1),
-            ]
-        scores: Tensor = self.head(torch.cat(features))
-        return scores
+            pooled, found = comparison(own, other)
+            difference = (mean - theirs).abs()
+            features += [theirs, difference, mean * theirs, pooled, *matches, mean.new_ones(1)]
+            at_pieces.append(found)
+        tags = own.new_zeros(len(own), 0)
+        if hasattr(self, "tagger"):
+            tags = self.tagger(torch.cat(at_pieces, dim=-1))
+        return Found(self.head(torch.cat(features)), tags)
 
-    def read_together(
-        self, texts: Mapping[int, Lower]
-    ) -> tuple[dict[int, Tensor], dict[int, slice]]:
-        """States of a row at the layers that are looked at, and where each text's pieces lie."""
-        roles, places, end = sorted(texts), dict[int, slice](), 0
-        for role in roles:
-            places[role] = slice(end, end + len(texts[role].states))
-            end = places[role].stop
-        seen = {
-            layer: torch.cat([texts[role].seen[layer] for role in roles])
-            for layer in texts[HYPOTHESIS].seen
-        }
-        states = torch.cat([texts[role].states for role in roles])
-        for number, layer in enumerate(self.layers[self.apart :], start=self.apart + 1):
-            states = layer(states)
-            if number in MIXED or number in MATCHED:
-                seen[number] = states
-        return {layer: state.float() for layer, state in seen.items()}, places
+    def keeps_apart(self) -> bool:
+        """Whether a layer says the same of sequences beside others as alone, to the last bit.
+
+        The order in which products add up depends on shapes and places, not on values; so one layer
+        and a few lengths of random vectors tell.
+        """
+        layer, places = self.layers[0], lie(TRIED_LENGTHS)
+        generator = torch.Generator().manual_seed(1)
+        states = torch.randn(places[-1].stop, self.norm.normalized_shape[0], generator=generator)
+        together = layer(fill_blocks(states), places)
+        return all(
+            torch.equal(together[place], layer(fill_blocks(states[place]), lie([size]))[:size])
+            for place, size in zip(places, TRIED_LENGTHS, strict=True)
+        )
+
+
+def lie(sizes: Sequence[int]) -> list[slice]:
+    """Where things of these sizes lie, one behind the other.
+
+    >>> lie([2, 3])
+    [slice(0, 2, None), slice(2, 5, None)]
+    """
+    return [slice(start, stop) for start, stop in pairwise(accumulate(sizes, initial=0))]
 
 
 def inside(place: slice) -> slice:

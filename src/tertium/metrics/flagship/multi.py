@@ -13,7 +13,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import Float32Array, FloatArray, IntArray
+from tertium.encoders.pieces import Places
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import NOTHING, WAYS
@@ -21,9 +22,11 @@ from tertium.metrics.base.references import over_references
 from tertium.metrics.flagship.assessment import Assessment
 from tertium.metrics.flagship.packaged import HumanScale
 from tertium.metrics.flagship.rows import MultiSettings, Row, RowJudge, load_judge
+from tertium.metrics.flagship.tagging import FINDINGS, Way, mark_errors
 from tertium.models.options import NEEDS
 from tertium.runtime import current_runtime
 from tertium.segment import Segment
+from tertium.spans import Span
 from tertium.text.identification import identify
 from tertium.text.scripts import is_foreign, scripts_of
 
@@ -51,7 +54,9 @@ class TertiumMulti(Assessment):
     `against` says what it is judged by: the source, references, both, or (auto) all that is there.
     Each view has a monotone map of its own from the network's output to the scale of standardised
     human scores; a hypothesis equal to its reference scores 1, and nothing else does. `references`
-    takes the best or the mean over several. `lp` names the languages (de-en), for warnings.
+    takes the best or the mean over several. `lp` names the languages (de-en), for warnings. `marks`
+    is whose way to mark errors `spans` follows: experts under MQM, annotators under ESA, or those
+    who mark the words that an editor would change.
 
     Relatives: `tertium-small` is closer to people where references are English, and faster.
     """
@@ -61,6 +66,7 @@ class TertiumMulti(Assessment):
 
     against: Literal["auto", "source", "reference", "both"] = "auto"
     lp: str = ""
+    marks: Way = "mqm"
 
     def __post_init__(self) -> None:
         if self.lp and len(self._named_languages) != 2:
@@ -139,13 +145,59 @@ class TertiumMulti(Assessment):
 
         (rows, 2)
         """
+        said = [all_said[:2] for all_said in self.all_said(rows)]
+        return np.array(said, dtype=np.float64).reshape(len(rows), 2)
+
+    def all_said(self, rows: Sequence[Row]) -> list[Float32Array]:
+        """All that one pass says of each row, as `RowJudge` gives it."""
         keys = [
             " ".join("-" if text is None else str(len(text)) for text in row)
             + "".join(text or "" for text in row)
             for row in rows
         ]
-        said = self.recall_or_judge(1, keys, lambda some: self._judge([rows[n] for n in some]))
-        return said.reshape(len(rows), 2)
+        return self.recall_or_judge(2, keys, lambda some: self._judge([rows[n] for n in some]))
+
+    @property
+    def gives_spans(self) -> bool:
+        return bool(self.settings.shape.tags) and self.settings.spans is not None
+
+    def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
+        """The errors of each translation, from the pass that scores it.
+
+        Beside several references they are those of the best one; a copy of it has none.
+        """
+        self.check(segments)
+        if not self.gives_spans:
+            raise UsageError(
+                f"{self.learned[0]} marks no errors: its weights have no tags; tertium explain "
+                "shows which pieces of a translation found a partner"
+            )
+        view = self.view(segments)
+        thresholds = getattr(getattr(self.settings.spans, self.marks), view)
+        owners, rows = rows_of(segments, view)
+        best = self._best_rows(owners, rows, view)
+        said = self.all_said([rows[n] for n in best])
+        places = self.piece_places([s.hypothesis for s in segments])
+        found = []
+        for n, at, one in zip(best, places, said, strict=True):
+            hypothesis, _, reference = rows[n]
+            findings = one[2:].reshape(-1, FINDINGS)
+            marked = mark_errors(hypothesis, at, findings, self.marks, thresholds)
+            found.append(() if hypothesis == reference else marked)
+        return found
+
+    def piece_places(self, texts: Sequence[str]) -> list[Places]:
+        """Where the pieces of texts stand in them, in code points."""
+        return self._judge.places(texts)
+
+    def _best_rows(self, owners: IntArray, rows: Sequence[Row], view: View) -> list[int]:
+        """Of each segment the first of its rows that scores highest."""
+        scores = self.scores(rows, view) if len(set(owners.tolist())) < len(rows) else None
+        best: dict[int, int] = {}
+        for n, owner in enumerate(owners.tolist()):
+            if owner not in best or (scores is not None and scores[n] > scores[best[owner]]):
+                best[owner] = n
+        return [best[owner] for owner in sorted(best)]
 
     def explain(self, segment: Segment) -> Explanation:
         """The score and what is known of it, and each piece's best partner in the other texts."""
@@ -167,7 +219,7 @@ class TertiumMulti(Assessment):
         return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        return self._judge.count_truncated(texts)
+        return self._judge.count_longer(texts)[1]
 
     def opaque(self, texts: Sequence[str]) -> int:
         return self._judge.opaque(texts)
@@ -180,7 +232,12 @@ class TertiumMulti(Assessment):
         view = self.view(segments)
         strange = self._count_foreign(segments, view)
         blank = sum(not (s.source or "").strip() for s in segments) if view != "reference" else 0
-        counts = {f"language unknown to {self.name}": strange, "empty source": blank}
+        windowed, truncated = self._judge.count_longer(self.texts(segments))
+        counts = {
+            f"language unknown to {self.name}": strange,
+            "empty source": blank,
+            "long text, read in windows": windowed - truncated,
+        }
         return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}
 
     @property

@@ -1,8 +1,9 @@
 """Rows of texts through the network of tertium-multi: what its folder declares, and how it is run.
 
-A row is a hypothesis with a source, a reference or both. Rows that share texts go together: each
-distinct text passes the lower layers once, each row the upper ones. A text or row is computed on
-its own, on one thread, so that neither order nor neighbours nor threads change a bit.
+A row is a hypothesis with a source, a reference or both; where a text is longer than the network's
+positions, several windows of them. Rows that share texts go together: each distinct text passes the
+lower layers once, each row the upper ones. Passes hold many texts or rows, each on one thread, and
+neither order nor neighbours nor threads change a bit.
 """
 
 from __future__ import annotations
@@ -16,28 +17,33 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import numpy as np
 
 from tertium import progress
-from tertium.arrays import FloatArray
-from tertium.encoders.pieces import UNKNOWN_PIECES, Pieces, Tokenizer, surely_fits, surely_known
+from tertium.arrays import Float32Array
+from tertium.encoders.pieces import UNKNOWN_PIECES, Places, Tokenizer, surely_fits, surely_known
 from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.links import compare_pieces
 from tertium.metrics.flagship.packaged import HumanScale, Packaged, PackagedSettings
-from tertium.runtime import Precision
+from tertium.metrics.flagship.tagging import TAGS, WayThresholds, find_errors
+from tertium.metrics.flagship.windows import align_windows
+from tertium.runtime import Precision, current_runtime
 from tertium.schema import POSITIVE, Rule, Sha256
+from tertium.text.bounds import JUDGED_PIECES
 
 if TYPE_CHECKING:
-    from tertium.metrics.flagship.joint import JointNetwork, Lower
+    from tertium.metrics.flagship.joint import JointNetwork
 
 NETWORK, WORDS = "network.", "words."  # what the names of weights begin with
 Row = tuple[str, str | None, str | None]  # hypothesis, source, reference, as far as they are read
-RoleText = tuple[int, str]
+RoleIds = tuple[int, tuple[int, ...]]  # a text's role and its pieces
+Window = tuple[RoleIds, ...]  # of each text of a row, the hypothesis first
 SPECIALS = 2  # <s> and </s> around every text
 PIECES_AT_ONCE = 24_000  # of lower states that are held, 3 kB each
-DEALT = 8  # texts or rows that a thread is given at a time
+PIECES_A_PASS = 2_048  # that a thread is given at a time
 LINKED = 6  # the layer whose vectors an explanation compares
 TRUE_TEXT = Rule(lambda n: n > 2, "more than 2")
 IN_BLOCKS = Rule(lambda n: n > 0 and n % 32 == 0, "a multiple of 32")
 TWELVE = Rule(lambda n: n == 12, "12, the layers that the head looks at being among them")
+TAGGED = Rule(lambda n: n in (0, TAGS), f"{TAGS}, or 0 of a model that tags no pieces")
 UP_TO_TWELVE = Rule(lambda n: 0 <= n <= 12, "from 0 to 12")
 T = TypeVar("T")
 R = TypeVar("R")
@@ -56,6 +62,7 @@ class JointShape:
     apart: Annotated[int, UP_TO_TWELVE]
     compared: Annotated[int, POSITIVE]
     judging: Annotated[int, POSITIVE]
+    tags: Annotated[int, TAGGED] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +91,7 @@ class MultiSettings(PackagedSettings):
     languages: tuple[str, ...]
     scales: ViewScales
     clean: Logistic
+    spans: WayThresholds | None = None
 
 
 class RowJudge:
@@ -101,7 +109,7 @@ class RowJudge:
     @cached_property
     def _network(self) -> JointNetwork:
         from tertium.encoders.network import choose_device
-        from tertium.encoders.precision import check_precision, lower_precision
+        from tertium.encoders.precision import check_precision, lower_precision, pack_products
         from tertium.metrics.flagship.joint import JointNetwork
         from tertium.models.loading import load_into
 
@@ -112,32 +120,41 @@ class RowJudge:
         shape = dataclasses.asdict(self._settings.shape)
         network = load_into(lambda: JointNetwork(**shape), tensors, self._model.folder)
         lower_precision(network.layers, self._precision, device)  # the head needs more than 8 bits
+        pack_products(network.layers, device)
         return network.to(device)
 
     @property
     def _room(self) -> int:
-        """How many pieces of a text are read."""
+        """How many pieces of a text are read at once."""
         return self._settings.shape.positions - SPECIALS
 
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        """How many texts have more pieces than are read."""
+    def count_longer(self, texts: Sequence[str]) -> tuple[int, int]:
+        """How many texts are read in windows, and how many are longer than what is read at all."""
         doubtful = [text for text in texts if not surely_fits(text, self._room)]
-        return sum(len(pieces) > self._room for pieces in self._tokenizer(doubtful))
+        sizes = [len(pieces) for pieces in self._tokenizer(doubtful)]
+        return sum(size > self._room for size in sizes), sum(size > JUDGED_PIECES for size in sizes)
 
     def opaque(self, texts: Sequence[str]) -> int:
         """How many texts are not blank and have no known piece."""
         doubtful = [text for text in texts if not surely_known(text)]
         return sum({*text.pieces} <= UNKNOWN_PIECES for text in self._tokenizer(doubtful))
 
-    def __call__(self, rows: Sequence[Row]) -> FloatArray:
-        """The raw score and the logit of no error of each row, (rows, 2)."""
-        pieces = self._pieces(rows)
-        result = np.zeros((len(rows), 2))
+    def places(self, texts: Sequence[str]) -> list[Places]:
+        """Where the pieces of texts stand in them, in code points."""
+        return self._tokenizer.places(texts)
+
+    def __call__(self, rows: Sequence[Row]) -> list[Float32Array]:
+        """What is said of each row, all in one array: the raw score, the logit of no error, and
+        (pieces, FINDINGS) of the hypothesis where the model tags errors."""
+        windows = self._windows(rows)
+        said: list[list[Float32Array]] = [[] for _ in rows]
         with progress.task("judging translations", total=len(rows)) as advance:
-            for block in _blocks(rows, pieces):
-                result[block] = self._run([rows[n] for n in block], pieces)
+            for block in _blocks(rows, windows):
+                read = self._run([window for n in block for window in windows[n]])
+                for n in block:
+                    said[n] = [next(read) for _ in windows[n]]
                 advance(len(block))
-        return result
+        return [join_windows(parts, windows[n]) for n, parts in enumerate(said)]
 
     def comparisons(self, row: Row, values: Mapping[str, float]) -> Iterator[TextComparison]:
         """The hypothesis beside each other text of a row, by vectors that were read together."""
@@ -145,74 +162,140 @@ class RowJudge:
 
         from tertium.metrics.flagship.joint import HYPOTHESIS, SOURCE, inside
 
-        pieces, network = self._pieces([row]), self._network
+        [window], network = self._windows([row])[0][:1], self._network
+        texts = [(role, text) for role, text in enumerate(row) if text is not None]
         with torch.inference_mode():
-            lower = {role: self._read((role, text), pieces) for role, text in _texts([row])}
-            states, places = network.read_together(lower)
-        vectors = {r: states[LINKED][inside(at)].cpu().numpy() for r, at in places.items()}
-        names = dict(zip(places, (pieces[key].pieces for key in _texts([row])), strict=True))
-        for role, text in _texts([row]):
-            if role != HYPOTHESIS:
-                both = (HYPOTHESIS, role)
-                yield compare_pieces(
-                    text,
-                    values,
-                    (names[both[0]], names[role]),
-                    (vectors[both[0]], vectors[role]),
-                    "source" if role == SOURCE else "reference",
-                )
+            lower = network.read([self._number(key) for key in window])
+            both = {role: text for (role, _), text in zip(window, lower, strict=True)}
+            together = network.read_together([both])
+        [places] = together.places
+        states = together.seen[LINKED]
+        vectors = {role: states[inside(at)].cpu().numpy() for role, at in places.items()}
+        names = {
+            role: self._tokenizer([text])[0].first(len(ids)).pieces
+            for (role, text), (_, ids) in zip(texts, window, strict=True)
+        }
+        for role, text in texts[1:]:
+            yield compare_pieces(
+                text,
+                values,
+                (names[HYPOTHESIS], names[role]),
+                (vectors[HYPOTHESIS], vectors[role]),
+                "source" if role == SOURCE else "reference",
+            )
 
-    def _pieces(self, rows: Sequence[Row]) -> dict[RoleText, Pieces]:
-        texts = list(dict.fromkeys(_texts(rows)))
-        found = self._tokenizer([text for _, text in texts])
-        return {key: one.first(self._room) for key, one in zip(texts, found, strict=True)}
+    def _windows(self, rows: Sequence[Row]) -> list[list[Window]]:
+        """The windows of each row, nearly always one."""
+        texts = list(dict.fromkeys(text for row in rows for text in row if text is not None))
+        pieces = dict(zip(texts, self._tokenizer(texts), strict=True))
+        result = []
+        for row in rows:
+            found = [(role, pieces[text]) for role, text in enumerate(row) if text is not None]
+            cuts = align_windows([text.pieces for _, text in found], self._room)
+            result.append(
+                [
+                    tuple((role, text.ids[at]) for (role, text), at in zip(found, cut, strict=True))
+                    for cut in cuts
+                ]
+            )
+        return result
 
-    def _read(self, key: RoleText, pieces: Mapping[RoleText, Pieces]) -> Lower:
-        around = self._tokenizer
-        return self._network.read((*around.prefix, *pieces[key].ids, *around.suffix), key[0])
+    def _number(self, key: RoleIds) -> RoleIds:
+        """A text as the network reads it, special pieces around."""
+        return key[0], (*self._tokenizer.prefix, *key[1], *self._tokenizer.suffix)
 
-    def _run(self, rows: Sequence[Row], pieces: Mapping[RoleText, Pieces]) -> FloatArray:
-        """Every distinct text once through the lower layers, every row through the upper ones."""
-        texts, network = list(dict.fromkeys(_texts(rows))), self._network
-        read = self._each(lambda key: self._read(key, pieces), texts)
+    def _run(self, windows: Sequence[Window]) -> Iterator[Float32Array]:
+        """Every distinct text once through the lower layers, every window through the upper."""
+        network = self._network
+        texts = list(dict.fromkeys(key for window in windows for key in window))
+        sizes = [len(ids) + SPECIALS for _, ids in texts]
+        read = self._each(lambda some: network.read([self._number(k) for k in some]), texts, sizes)
         lower = dict(zip(texts, read, strict=True))
-        said = self._each(lambda row: network.judge({k[0]: lower[k] for k in _texts([row])}), rows)
-        return np.array([one.cpu().numpy() for one in said], dtype=np.float64)
+        rows = [{key[0]: lower[key] for key in window} for window in windows]
+        sizes = [sum(len(text.states) for text in row.values()) for row in rows]
+        found = self._each(network.judge, rows, sizes)
+        for (scores, tags), window in zip(found, windows, strict=True):
+            logits = tags.cpu().numpy()[: len(window[0][1])]  # an empty text has a </s> alone
+            yield np.concatenate([scores.cpu().numpy(), find_errors(logits).ravel()])
 
-    def _each(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """The work on each item; on a CPU by several threads, each item on one."""
+    def _each(
+        self, work: Callable[[Sequence[T]], list[R]], items: Sequence[T], sizes: Sequence[int]
+    ) -> list[R]:
+        """The work on items of so many pieces; on a CPU by several threads, each share on one."""
         import torch
 
-        from tertium.encoders.apart import each_on_one_thread
+        from tertium.encoders.apart import BLOCK_ROWS, each_on_one_thread
 
         def run(some: Sequence[T]) -> list[R]:
             with torch.inference_mode():
-                return [work(item) for item in some]
+                return work(some)
 
-        shares = [items[start : start + DEALT] for start in range(0, len(items), DEALT)]
+        threads = current_runtime().threads or torch.get_num_threads()
+        most = min(PIECES_A_PASS, max(BLOCK_ROWS, -(-sum(sizes) // threads)))
+        shares = _deal(items, sizes, 1 if self._alone else most)
         on_cpu = self._network.mix.device.type == "cpu"
         parts: Iterable[list[R]] = (each_on_one_thread if on_cpu else map)(run, shares)
         return [result for part in parts for result in part]
 
+    @cached_property
+    def _alone(self) -> bool:
+        """Whether rows must not share a pass on this CPU: tried, they changed each other."""
+        import torch
 
-def _texts(rows: Sequence[Row]) -> list[RoleText]:
-    """The texts of rows with their roles, which are their places in a row."""
-    return [(role, text) for row in rows for role, text in enumerate(row) if text is not None]
+        if self._network.mix.device.type != "cpu":
+            return False
+        from tertium.encoders.apart import each_on_one_thread
+
+        with torch.inference_mode():
+            [apart] = each_on_one_thread(lambda network: network.keeps_apart(), [self._network])
+        return not apart
 
 
-def _blocks(rows: Sequence[Row], pieces: Mapping[RoleText, Pieces]) -> Iterator[list[int]]:
+def join_windows(said: Sequence[Float32Array], windows: Sequence[Window]) -> Float32Array:
+    """What is said of a row, of what is said of its windows.
+
+    The score is the mean by the length of the translation; there is no error where none is in the
+    window that has one most likely.
+    """
+    if len(said) == 1:
+        return said[0]
+    sizes = np.array([max(1, len(window[0][1])) for window in windows], dtype=np.float64)
+    score = sum(size * float(part[0]) for size, part in zip(sizes, said, strict=True)) / sizes.sum()
+    head = np.array([score, min(part[1] for part in said)], dtype=np.float32)
+    return np.concatenate([head, *(part[2:] for part in said)])
+
+
+def _deal(items: Sequence[T], sizes: Sequence[int], most: int) -> list[list[T]]:
+    """Items in their order, dealt out by so many pieces.
+
+    >>> _deal("abcd", [2, 2, 3, 9], most=4)
+    [['a', 'b'], ['c'], ['d']]
+    """
+    shares: list[list[T]] = []
+    held = most
+    for item, size in zip(items, sizes, strict=True):
+        if held + size > most or not shares:
+            shares.append([])
+            held = 0
+        shares[-1].append(item)
+        held += size
+    return shares
+
+
+def _blocks(rows: Sequence[Row], windows: Sequence[Sequence[Window]]) -> Iterator[list[int]]:
     """Places of rows that share sources and references, as many as memory is meant to hold."""
     order = sorted(range(len(rows)), key=lambda n: [text or "" for text in rows[n][::-1]])
     block: list[int] = []
-    held: set[RoleText] = set()
+    held: set[RoleIds] = set()
     size = 0
     for n in order:
-        fresh = set(_texts([rows[n]])) - held
-        size += sum(len(pieces[key]) + SPECIALS for key in fresh)
+        fresh = {key for window in windows[n] for key in window} - held
+        size += sum(len(ids) + SPECIALS for _, ids in fresh)
         if block and size > PIECES_AT_ONCE:
             yield block
-            block, held, fresh = [], set(), set(_texts([rows[n]]))
-            size = sum(len(pieces[key]) + SPECIALS for key in fresh)
+            block, held = [], set()
+            fresh = {key for window in windows[n] for key in window}
+            size = sum(len(ids) + SPECIALS for _, ids in fresh)
         block.append(n)
         held |= fresh
     if block:

@@ -1,0 +1,186 @@
+"""Chooses from which chance on the shipped model marks a piece, and says what that is worth.
+
+    python -m recipes.multi.spans --data DIR [--each 400] [--write]
+
+Thresholds belong to a way of marking (MQM, ESA, word tags) and a view, and are those with the best
+mean character F1 over the sets of modern/dev that are marked so. Beside each set's F1 stand that of
+marking everything, and that of marking as many characters at random.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recipes.flagship.ship import write
+from recipes.multi.pack import read_rows
+from recipes.multi.ship import in_view
+from tertium.data.collection import Collection
+from tertium.encoders.pieces import Places
+from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
+from tertium.metrics.flagship.tagging import (
+    FINDINGS,
+    LOGITS,
+    MAJOR,
+    SpanThresholds,
+    Way,
+    mark_errors,
+)
+from tertium.models.shipped import shipped_models
+from tertium.spans import Span, mask_of
+
+Mask = NDArray[np.bool_]
+FOLDERS: dict[Way, str] = {"mqm": "mqm", "esa": "esa", "words": "qe"}
+GRID = tuple(round(0.02 * n, 2) for n in range(1, 50))
+NO_ERROR = ("neutral", "no-error")
+GRAVE = ("major", "critical")
+LEAST_ROWS = 100
+COPIES = ("mlqe-test20",)  # the test of qe/wmt20, which must not choose
+
+
+@dataclass(frozen=True)
+class MarkedSet:
+    """Translations with what people marked and what the network found at their pieces."""
+
+    name: str
+    rows: list[dict[str, Any]]
+    places: list[Places]
+    findings: list[NDArray[np.float32]]
+
+    def spans(self, way: Way, thresholds: SpanThresholds) -> list[tuple[Span, ...]]:
+        """What the metric would mark."""
+        texts = [row["hypothesis"] for row in self.rows]
+        parts = zip(texts, self.places, self.findings, strict=True)
+        return [mark_errors(text, at, found, way, thresholds) for text, at, found in parts]
+
+    def marked(self, spans: list[tuple[Span, ...]], severity: str = "") -> Mask:
+        """Which characters of all texts lie in spans, or in those of one severity."""
+        masks = [
+            mask_of([s for s in own if severity in ("", s.severity)], len(row["hypothesis"]))
+            for own, row in zip(spans, self.rows, strict=True)
+        ]
+        return np.concatenate(masks)
+
+    def truth(self, severities: Sequence[str] = ()) -> Mask:
+        """Which characters people marked, with these severities or with any."""
+        masks = []
+        for row in self.rows:
+            mask = np.zeros(len(row["hypothesis"]), bool)
+            for span in row["spans"]:
+                named = span["severity"] not in NO_ERROR
+                wanted = span["severity"] in severities if severities else named
+                if span["side"] == "hypothesis" and wanted:
+                    mask[span["start"] : span["end"]] = True
+            masks.append(mask)
+        return np.concatenate(masks)
+
+
+def marked_sets(
+    metric: TertiumMulti, data: Path, way: Way, view: View, each: int
+) -> list[MarkedSet]:
+    """The sets of modern/dev that are marked in this way and can be seen in this view."""
+    found = []
+    known = frozenset(metric.settings.languages)
+    for file in sorted((data / "modern/dev" / FOLDERS[way]).glob("*/*.gz")):
+        pair = file.name.split(".")[0]
+        if not known.issuperset(pair.split("-")) or file.parent.name in COPIES:
+            continue
+        rows = [r for r in read_rows(file) if r.get("spans") is not None and in_view(r, view)]
+        some = [rows[n] for n in np.random.default_rng(4).permutation(len(rows))[:each]]
+        if len(some) < LEAST_ROWS:
+            continue
+        said = metric.all_said([texts for row in some if (texts := in_view(row, view))])
+        findings = [one[2:].reshape(-1, FINDINGS) for one in said]
+        places = metric.piece_places([row["hypothesis"] for row in some])
+        found.append(MarkedSet(f"{file.parent.name}/{pair}", some, places, findings))
+    return found
+
+
+def f1(marked: Mask, truth: Mask) -> float:
+    return float(2 * (marked & truth).sum() / max(marked.sum() + truth.sum(), 1))
+
+
+def choose_wrong(sets: list[MarkedSet], way: Way) -> float:
+    """The threshold with the best mean F1."""
+    truths = [one.truth() for one in sets]
+
+    def mean_f1(wrong: float) -> float:
+        thresholds = SpanThresholds(wrong=wrong)
+        figures = [
+            f1(one.marked(one.spans(way, thresholds)), truth)
+            for one, truth in zip(sets, truths, strict=True)
+        ]
+        return float(np.mean(figures))
+
+    return max(GRID, key=mean_f1)
+
+
+def choose_major(sets: list[MarkedSet], way: Way, wrong: float) -> float:
+    """The share with the best mean accuracy on minor and major errors that were found."""
+
+    def accuracy(major: float) -> float:
+        figures = []
+        for one in sets:
+            spans = one.spans(way, SpanThresholds(wrong=wrong, major=major))
+            found, grave = one.marked(spans), one.marked(spans, "major")
+            truly_grave = one.truth(GRAVE)
+            minor = one.truth() & ~truly_grave
+            shares = [grave[found & truly_grave].mean(), (~grave)[found & minor].mean()]
+            figures.append(np.nanmean(shares))
+        return float(np.nanmean(figures))
+
+    return max(GRID, key=accuracy)
+
+
+def report(sets: list[MarkedSet], way: Way, view: View, thresholds: SpanThresholds) -> None:
+    for one in sets:
+        truth, marked = one.truth(), one.marked(one.spans(way, thresholds))
+        rate, share = truth.mean(), marked.mean()
+        print(
+            f"{way:6}{view:10}{one.name:20}F1 {f1(marked, truth):.3f}  everything "
+            f"{2 * rate / (1 + rate):.3f}  at random {2 * rate * share / (rate + share):.3f}  "
+            f"wrong {rate:.3f}  marked {share:.3f}",
+            flush=True,
+        )
+
+
+def choose(metric: TertiumMulti, data: Path, way: Way, view: View, each: int) -> dict[str, float]:
+    sets = marked_sets(metric, data, way, view, each)
+    if not sets:
+        return {}
+    wrong = choose_wrong(sets, way)
+    major = choose_major(sets, way, wrong) if way in MAJOR else 0.5
+    thresholds = SpanThresholds(wrong=wrong, major=major)
+    report(sets, way, view, thresholds)
+    return {"wrong": wrong, "major": major}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--each", type=int, default=400, help="translations of each set")
+    parser.add_argument("--write", action="store_true", help="into the shipped config.json")
+    given = parser.parse_args()
+    data, metric = Collection.at(given.data).root, TertiumMulti()
+    chosen = {
+        way: {view: choose(metric, data, way, view, given.each) for view in VIEWS} for way in LOGITS
+    }
+    for views in chosen.values():  # word tags come without references
+        for view in VIEWS:
+            views[view] = views[view] or views["source"]
+    print(json.dumps(chosen, indent=1))
+    if given.write:
+        folder = shipped_models() / TertiumMulti.name
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        write(folder, {**config, "spans": chosen})
+
+
+if __name__ == "__main__":
+    main()
