@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 import re
@@ -141,8 +142,18 @@ def check_other(words: list[str]) -> None:
             assert not words or words[0].startswith("-") or words[0] in benchmark_names()
         else:
             assert (ROOT / "src" / rest[1].replace(".", "/")).with_suffix(".py").is_file(), words
+    elif program == "ray":
+        _check_ray(rest)
     else:
         assert program in ("git", "export", "cd"), f"pages do not use {program}"
+
+
+def _check_ray(words: list[str]) -> None:
+    """Parse a command of Ray with its own parser, where it is installed; tests/corpus runs it."""
+    if importlib.util.find_spec("ray"):
+        from ray.scripts.scripts import cli
+
+        cli.commands[words[0]].make_context(words[0], words[1:])
 
 
 def _install(folder: Path) -> None:

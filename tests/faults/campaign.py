@@ -6,11 +6,11 @@ import json
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.faults import archives, caches, folders, kills
+from tests.faults import archives, caches, corpora, folders, kills
 
 Say = Callable[[str], None]
 
@@ -45,11 +45,21 @@ class Tally:
         return "\n".join(lines)
 
 
-def run_kills(tally: Tally, home: Path, count: int, rng: random.Random) -> None:
+JOBS = (*kills.JOBS, *corpora.JOBS)
+
+
+def run_kills(
+    tally: Tally,
+    home: Path,
+    count: int,
+    rng: random.Random,
+    jobs: Sequence[Callable[[Path], kills.Job]] = JOBS,
+) -> None:
     """So many kills that hit, spread over the jobs."""
-    kills.warm_up()
-    for number, make in enumerate(kills.JOBS):
-        share = count // len(kills.JOBS) + (number < count % len(kills.JOBS))
+    if any(job in kills.JOBS for job in jobs):
+        kills.warm_up()
+    for number, make in enumerate(jobs):
+        share = count // len(jobs) + (number < count % len(jobs))
         done = 0
         for attempt in range(4 * share):
             if done == share:
@@ -59,7 +69,7 @@ def run_kills(tally: Tally, home: Path, count: int, rng: random.Random) -> None:
 
             def test() -> str:
                 job.append(make(folder))  # noqa: B023 (called at once)
-                hit = kills.kill_at_random(job[0], rng)  # noqa: B023
+                hit = job[0].disturb(rng)  # noqa: B023
                 return "killed" if hit else "done before"
 
             name = str(getattr(make, "name", make))

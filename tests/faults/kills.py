@@ -64,6 +64,14 @@ class Job(ABC):
     def seconds(self) -> float:
         """About how long the interesting part takes."""
 
+    def disturb(self, rng: random.Random) -> bool:
+        """Kill the work once and check what it left; False where it was done before the kill."""
+        end = run(self.work, kill_after=rng.uniform(0.0, 1.1 * self.seconds))
+        if not end.killed:
+            assert end.status == 0, "\n".join(end.lines)
+        self.check(end.lines)
+        return end.killed
+
 
 class Scoring(Job):
     """Scoring with a cold cache, which a finished run over other texts has begun to fill."""
@@ -314,12 +322,3 @@ JOBS: tuple[Callable[[Path], Job], ...] = (
     KeepingFigures,
     WritingParquet,
 )
-
-
-def kill_at_random(job: Job, rng: random.Random) -> bool:
-    """Kill a job once and check what it left; False where it was done before the kill."""
-    end = run(job.work, kill_after=rng.uniform(0.0, 1.1 * job.seconds))
-    if not end.killed:
-        assert end.status == 0, "\n".join(end.lines)
-    job.check(end.lines)
-    return end.killed

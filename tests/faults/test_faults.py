@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faults import archives, caches, campaign, folders, kills
+from tests.faults import archives, caches, campaign, folders
 from tests.tiny_models import save_model
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills need fork and signals")
@@ -28,13 +28,13 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-def test_six_kills_and_each_harm_of_a_cache(tmp_path: Path) -> None:
+def test_nine_kills_and_each_harm_of_a_cache(tmp_path: Path) -> None:
     """In a process of its own: children are forked from one that has no threads."""
     program = (
         "import random, sys; from pathlib import Path; from tests.faults import campaign\n"
         "import logging; logging.disable(logging.CRITICAL)\n"
         "tally = campaign.Tally(print); home = Path(sys.argv[1])\n"
-        "campaign.run_kills(tally, home, 6, random.Random(11))\n"
+        "campaign.run_kills(tally, home, 9, random.Random(11))\n"
         "campaign.run_caches(tally, home, 1, random.Random(12))\n"
         "print(tally.table()); sys.exit(bool(tally.failures))\n"
     )
@@ -52,8 +52,8 @@ def test_six_kills_and_each_harm_of_a_cache(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    jobs: tuple[Any, ...] = kills.JOBS
-    assert sum(f"| kill -9: {job.name} |" in done.stdout for job in jobs) == 6
+    jobs: tuple[Any, ...] = campaign.JOBS
+    assert sum(f"| kill -9: {job.name} |" in done.stdout for job in jobs) == 9
 
 
 def test_some_hostile_model_folders(tmp_path: Path) -> None:

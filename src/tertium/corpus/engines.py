@@ -112,44 +112,43 @@ class PartActor:
         self.worker = PartWorker(job)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        outcomes = [self.worker.attempt(part, lambda rows: None) for part in batch["part"]]
+        parts = [CorpusPart.from_json(text) for text in batch["part"]]
+        outcomes = [self.worker.attempt(part, lambda rows: None) for part in parts]
         return {"outcome": [outcome.to_json() for outcome in outcomes]}
 
 
 def run_ray(
     job: CorpusJob,
     parts: Sequence[CorpusPart],
+    workers: int,
+    advance: Advance,
     *,
-    workers: int | None,
-    address: str | None,
     cpus: float,
     gpus: float,
 ) -> Iterator[Outcome]:
-    """Do parts in actors of a cluster, which Ray schedules, restarts and tries again."""
+    """Do parts in actors of the cluster, which Ray schedules, restarts and tries again."""
     import ray
     from ray.data import ActorPoolStrategy, DataContext
 
-    with _connected(address):
-        size = workers or _room(cpus, gpus)
-        context = DataContext.get_current()
-        context.enable_progress_bars = False
-        parts_left = ray.data.from_items(
-            [{"part": part} for part in parts], override_num_blocks=len(parts)
-        )
-        outcomes = parts_left.map_batches(
-            PartActor,
-            fn_constructor_args=(job,),
-            batch_size=1,
-            compute=ActorPoolStrategy(size=min(size, len(parts))),
-            num_cpus=cpus,
-            num_gpus=gpus or None,
-        )
-        for row in outcomes.iter_rows():
-            yield Outcome.from_json(row["outcome"])
+    DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    rows = [{"part": part.to_json()} for part in parts]
+    outcomes = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+        PartActor,
+        fn_constructor_args=(job,),
+        batch_size=1,
+        compute=ActorPoolStrategy(size=min(workers, len(parts))),
+        num_cpus=cpus,
+        num_gpus=gpus or None,
+    )
+    for row in outcomes.iter_rows():
+        outcome = Outcome.from_json(row["outcome"])
+        advance(outcome.tally.rows if outcome.tally else 0)
+        yield outcome
 
 
 @contextmanager
-def _connected(address: str | None) -> Iterator[None]:
+def cluster(address: str | None) -> Iterator[None]:
     """A connection to a cluster: the one there is, the one at an address, or one of our own."""
     import ray
 
@@ -167,13 +166,16 @@ def _connected(address: str | None) -> Iterator[None]:
         ray.shutdown()
 
 
-def _room(cpus: float, gpus: float) -> int:
-    """How many actors a cluster has room for."""
+def room(cpus: float, gpus: float) -> int:
+    """How many actors the cluster has room for."""
     import ray
 
     there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     wanted = {"CPU": cpus, "GPU": gpus}
-    return int(min(there.get(kind, 0) / need for kind, need in wanted.items() if need)) or 1
+    found = int(min(there.get(kind, 0) / need for kind, need in wanted.items() if need))
+    if not found:
+        raise UsageError(f"no node of the cluster has {cpus:g} CPUs and {gpus:g} GPUs for a worker")
+    return found
 
 
 def choose_workers(job: CorpusJob) -> int:

@@ -14,7 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tertium.corpus.places import SourceFile, join, list_names, read_content, write_content
+from tertium.corpus.places import (
+    SourceFile,
+    join,
+    list_names,
+    read_content,
+    remove_remains,
+    write_content,
+)
 from tertium.corpus.tally import Tally
 from tertium.data.formats import null_missing
 from tertium.errors import DataError, UsageError
@@ -65,7 +72,9 @@ class RunLedger:
         self._write(f"{DONE}/{part}.json", tally.record(), indent=None)
 
     def summarise(self, summary: Mapping[str, Any]) -> None:
+        """Write what came of the whole, and clear away what killed workers left."""
         self._write(SUMMARY, summary)
+        remove_remains(self.folder)
 
     def _done(self) -> dict[str, Tally]:
         names = [name for name in list_names(join(self.folder, DONE)) if name.endswith(".json")]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from tertium.atomic import replace_content
+from tertium.atomic import PART, replace_content
 from tertium.errors import DataError, UsageError
 
 KINDS = {  # suffix: how it is read
@@ -235,6 +235,12 @@ def read_content(path: str) -> bytes | None:
         return None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def remove_remains(folder: str) -> None:
+    """Remove what killed workers left of files that they were writing."""
+    for part in () if is_remote(folder) else Path(folder).rglob(f"{PART}*.part"):
+        part.unlink(missing_ok=True)
 
 
 def list_names(folder: str) -> list[str]:

@@ -12,7 +12,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import IO, Any
 
 from tertium.corpus.blocks import Block, RecordBlock, TableBlock, is_text_name
@@ -43,6 +43,15 @@ class CorpusPart:
     offset: int = 0  # bytes before that line in a plain text
     groups: tuple[int, int] | None = None
     cut: bool = False  # whether it ends after `rows` lines
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> CorpusPart:
+        record = json.loads(text)
+        groups = None if record["groups"] is None else tuple(record["groups"])
+        return cls(**{**record, "file": SourceFile(**record["file"]), "groups": groups})
 
 
 @dataclass(frozen=True)

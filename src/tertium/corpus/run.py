@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tertium.corpus.engines import choose_workers, run_local, run_ray
+from tertium.corpus.engines import choose_workers, cluster, room, run_local, run_ray
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import RunLedger, describe_inputs
 from tertium.corpus.places import SourceFile, find_files, is_remote
@@ -66,7 +67,7 @@ class CorpusSummary:
                     "lowest": tally.low if tally.count else None,
                     "highest": tally.high if tally.count else None,
                     "scored": tally.count,
-                    "warnings": dict(tally.warnings),
+                    "warnings": dict(sorted(tally.warnings.items())),
                     "signature": tally.signature_text(),
                 }
                 for spec, tally in self.metrics.items()
@@ -127,17 +128,17 @@ def score_corpus(
     ledger = RunLedger(folder)
     done = ledger.begin(manifest, resume=resume)
     left = [part for part in parts if part.name not in done]
-    size = workers or (choose_workers(job) if engine == "local" else None)
     counted = dict(done)
-    with task("rows", total=_total(left)) as advance:
-        if not left:
-            outcomes: Iterator[Outcome] = iter(())
-        elif engine == "ray":
-            outcomes = _advancing(
-                run_ray(job, left, workers=size, address=address, cpus=cpus, gpus=gpus), advance
-            )
-        else:
-            outcomes = run_local(job, left, size or 1, advance)
+    with (
+        cluster(address) if engine == "ray" and left else nullcontext(),
+        task("rows", total=_total(left)) as advance,
+    ):
+        size = workers or (room(cpus, gpus) if engine == "ray" and left else choose_workers(job))
+        outcomes: Iterator[Outcome] = iter(())
+        if left and engine == "ray":
+            outcomes = run_ray(job, left, size, advance, cpus=cpus, gpus=gpus)
+        elif left:
+            outcomes = run_local(job, left, size, advance)
         for outcome in outcomes:
             if outcome.tally is None:
                 raise TertiumError(outcome.error)
@@ -154,7 +155,7 @@ def score_corpus(
         seconds=time.perf_counter() - begun,
         parts=len(parts),
         engine=engine,
-        workers=min(size or len(parts), max(1, len(left))),
+        workers=min(size, max(1, len(left))),
     )
     ledger.summarise(summary.record())
     return summary
@@ -240,9 +241,3 @@ def _describe(job: CorpusJob, metrics: Sequence[Metric]) -> dict[str, Any]:
 def _total(parts: Sequence[CorpusPart]) -> int | None:
     rows = [part.rows for part in parts]
     return None if None in rows else sum(count or 0 for count in rows)
-
-
-def _advancing(outcomes: Iterator[Outcome], advance: Any) -> Iterator[Outcome]:
-    for outcome in outcomes:
-        advance(outcome.tally.rows if outcome.tally else 0)
-        yield outcome

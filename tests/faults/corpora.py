@@ -1,0 +1,134 @@
+"""A corpus that is killed while it is scored, driver or worker, and goes on with `resume`."""
+
+from __future__ import annotations
+
+import functools
+import json
+import multiprocessing
+import os
+import random
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.corpus.samples import shard_bytes, write_jsonl, write_parquet, write_tsv
+from tests.faults.children import Tell, run
+from tests.faults.kills import Job, texts
+
+from tertium.corpus.run import score_corpus
+from tertium.errors import TertiumError
+
+ROWS = 2400
+PART_ROWS = 40
+
+
+@functools.cache
+def corpus() -> Path:
+    """Some files that all runs read, in three formats and with bad rows among them."""
+    folder = Path(tempfile.mkdtemp(prefix="tertium-corpus-"))
+    rows = [
+        {"id": n, "mt": segment.hypothesis, "ref": segment.references[0]}
+        for n, segment in enumerate(texts(ROWS, 21))
+    ]
+    third = ROWS // 3
+    bad = [{"id": n, "mt": n} for n in range(5)]
+    write_jsonl(folder / "a.jsonl", [*rows[: third // 2], *bad, *rows[third // 2 : third]])
+    write_tsv(folder / "b.tsv.gz", rows[third : 2 * third])
+    write_parquet(folder / "c.parquet", rows[2 * third :])
+    return folder
+
+
+def score(folder: Path, workers: int) -> None:
+    score_corpus(
+        corpus(),
+        ["chrf", "bleu"],
+        folder,
+        keep="chrf > 10",
+        part_rows=PART_ROWS,
+        workers=workers,
+        resume=True,
+    )
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """The shards and what the ledger says; the remains of files under way are no part of it."""
+    return {n: data for n, data in shard_bytes(folder).items() if ".tertium-" not in n}
+
+
+@functools.cache
+def undisturbed(workers: int) -> tuple[dict[str, bytes], float]:
+    """What a run leaves that nobody kills, and how long it takes."""
+    corpus()
+    with tempfile.TemporaryDirectory() as folder:
+        end = run(lambda tell: score(Path(folder) / "out", workers))
+        assert end.status == 0, "\n".join(end.lines)
+        return content(Path(folder) / "out"), end.seconds
+
+
+class ScoringCorpus(Job):
+    """One process that is driver and worker at once."""
+
+    name = "scoring a corpus"
+
+    @property
+    def seconds(self) -> float:
+        return undisturbed(1)[1]
+
+    def work(self, tell: Tell) -> None:
+        score(self.folder / "out", 1)
+
+    def check(self, told: Sequence[str]) -> None:
+        end = run(lambda tell: score(self.folder / "out", 1))
+        assert end.status == 0, "\n".join(end.lines)
+        assert content(self.folder / "out") == undisturbed(1)[0], "other rows after a kill"
+
+
+class KillingWorkers(ScoringCorpus):
+    """Two processes, one of which is killed: the run ends with one line, and goes on."""
+
+    name = "scoring a corpus, a worker"
+
+    def disturb(self, rng: random.Random) -> bool:
+        wait, choice = rng.uniform(0.2, 1.0) * undisturbed(2)[1], rng.random()
+        end = run(functools.partial(self._score_and_kill, wait, choice))
+        assert end.status == 0, "\n".join(end.lines)
+        told = json.loads(end.lines[-1])
+        assert not told["killed"] or "--resume" in told["said"], told
+        self.check(end.lines)
+        return bool(told["killed"])
+
+    def _score_and_kill(self, wait: float, choice: float, tell: Tell) -> None:
+        killed: list[int] = []
+
+        def kill() -> None:
+            time.sleep(wait)
+            workers = sorted(p.pid or 0 for p in multiprocessing.active_children())
+            if workers:
+                killed.append(workers[int(choice * len(workers))])
+                os.kill(killed[0], signal.SIGKILL)
+
+        threading.Thread(target=kill, daemon=True).start()
+        try:
+            score(self.folder / "out", 2)
+            tell(json.dumps({"killed": []}))
+        except TertiumError as error:
+            tell(json.dumps({"killed": killed, "said": str(error)}))
+
+
+class KillingDriver(ScoringCorpus):
+    """Two processes whose driver is killed: they end by themselves."""
+
+    name = "scoring a corpus, the driver"
+
+    @property
+    def seconds(self) -> float:
+        return undisturbed(2)[1]
+
+    def work(self, tell: Tell) -> None:
+        score(self.folder / "out", 2)
+
+
+JOBS = (ScoringCorpus, KillingWorkers, KillingDriver)
