@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tertium import TestSet
-from tertium.errors import DataError
-from tertium.segment import Judgement, Segment
+from tertium.errors import DataError, LengthError
+from tertium.segment import Judgement, Segment, place_segments
 
 WRONG = {
     0xD800: r"U\+D800 is half of a surrogate pair",
@@ -41,3 +41,22 @@ def test_what_no_file_could_hold_is_refused_by_its_place(place: str, code: int) 
 @pytest.mark.parametrize("text", ["", "grüße", "😀", "\ue000", "\ufffd", "\u2028", "\x01", "\0"])
 def test_every_other_text_is_taken(text: str) -> None:
     assert Judgement(Segment(text, text, (text,)), 1.0).segment.hypothesis == text
+
+
+def test_context_is_no_part_of_a_segment() -> None:
+    segments = [Segment("One."), Segment("Two."), Segment("Three."), Segment("One.")]
+    placed = place_segments(segments, ["a", "a", "a", "b"])
+    assert placed == segments
+    assert len(set(placed)) == 3
+    assert repr(placed[0]) == repr(segments[0])
+    second = placed[1].context
+    assert second is not None
+    assert (second.document.name, second.place) == ("a", 1)
+    assert (second.before(9), second.after(9)) == ((segments[0],), (segments[2],))
+    assert second.before(0) == ()
+    assert placed[3].context != placed[0].context
+
+
+def test_documents_of_another_length_are_refused() -> None:
+    with pytest.raises(LengthError, match="1 names of documents for 2 segments"):
+        place_segments([Segment("a"), Segment("b")], ["x"])

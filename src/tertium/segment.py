@@ -6,10 +6,12 @@ A metric sees `Segment`s only; judgements and preferences are segments with a hu
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tertium.errors import DataError, UsageError
+from tertium.errors import DataError, LengthError, UsageError
+from tertium.spans import Markings
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -18,6 +20,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class Segment:
     """One hypothesis and what it may be compared to; what is not text is refused.
 
+    `context` says where it stands in its document, where that is known. It is no part of the
+    value: segments of the same texts are equal, wherever they stand, and a metric that reads
+    context (`Metric.reads_context`) looks at both.
+
     >>> Segment("the cat sat", references=("the cat sat down", "a cat sat"))
     Segment(hypothesis='the cat sat', source=None, references=('the cat sat down', 'a cat sat'))
     """
@@ -25,6 +31,7 @@ class Segment:
     hypothesis: str
     source: str | None = None
     references: tuple[str, ...] = ()
+    context: Context | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.hypothesis, str):
@@ -38,11 +45,58 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class Document:
+    """One system's segments of a document, in their order and without context of their own."""
+
+    name: str
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where a segment stands: at `place`, from 0, of its document."""
+
+    document: Document
+    place: int
+
+    def before(self, count: int) -> tuple[Segment, ...]:
+        """The segments just before this one, at most so many."""
+        return self.document.segments[max(0, self.place - count) : self.place]
+
+    def after(self, count: int) -> tuple[Segment, ...]:
+        """The segments just behind this one, at most so many."""
+        return self.document.segments[self.place + 1 : self.place + 1 + count]
+
+
+def place_segments(segments: Sequence[Segment], documents: Sequence[str]) -> list[Segment]:
+    """Segments of one system with their context; each has the name of its document beside it.
+
+    >>> [a, b] = place_segments([Segment("One."), Segment("Two.")], ["talk", "talk"])
+    >>> b.context.before(3), b == Segment("Two.")
+    ((Segment(hypothesis='One.', source=None, references=()),), True)
+    """
+    if len(segments) != len(documents):
+        raise LengthError(f"{len(documents)} names of documents for {len(segments)} segments")
+    rows: dict[str, list[Segment]] = {}
+    places = []
+    for segment, name in zip(segments, documents, strict=True):
+        own = rows.setdefault(name, [])
+        places.append(len(own))
+        own.append(segment if segment.context is None else replace(segment, context=None))
+    whole = {name: Document(name, tuple(own)) for name, own in rows.items()}
+    return [
+        replace(segment, context=Context(whole[name], place))
+        for segment, name, place in zip(segments, documents, places, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """A human score of one translation: higher is better, whatever the scale.
 
     `item` names the source segment, so that several systems' translations of it can be grouped;
-    `system`, `annotator` and `lp` (language pair) are empty where they were not published.
+    `system`, `annotator`, `lp` (language pair) and `document` are empty where they were not
+    published; `markings` are the errors that were marked, None where nobody looked for any.
     """
 
     segment: Segment
@@ -51,6 +105,8 @@ class Judgement:
     system: str = ""
     annotator: str = ""
     lp: str = ""
+    document: str = ""
+    markings: Markings | None = None
 
 
 @dataclass(frozen=True, slots=True)

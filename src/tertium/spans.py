@@ -110,6 +110,32 @@ class Unplaced:
     rater: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Markings:
+    """All that raters marked in one translation: errors with a place, and those without.
+
+    >>> Markings((Span(0, 3, severity="major"),), (Unplaced("minor"),), raters=2).score()
+    -3.0
+    """
+
+    spans: tuple[Span, ...] = ()
+    missing: tuple[Unplaced, ...] = ()
+    raters: int = 1
+
+    def score(self, weights: Mapping[str, float] = MQM_WEIGHTS) -> float:
+        """Minus the mean weight of what a rater marked."""
+        return score_spans([*self.spans, *self.missing], raters=self.raters, weights=weights)
+
+
+def merge_markings(markings: Sequence[Markings]) -> Markings:
+    """What several raters marked, taken together."""
+    return Markings(
+        tuple(span for marked in markings for span in marked.spans),
+        tuple(error for marked in markings for error in marked.missing),
+        sum(marked.raters for marked in markings),
+    )
+
+
 def check_places(spans: Iterable[Span], text: str, side: Side, where: str = "") -> None:
     """Refuse spans of one side that end behind their text."""
     for span in spans:

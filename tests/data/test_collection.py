@@ -111,7 +111,7 @@ def test_every_file_has_the_rows_its_list_says(human_data: Path) -> None:
         counts = {row["file"]: int(row["rows"]) for row in csv.DictReader(lines, delimiter="\t")}
     seen = 0
     for entry in collection.sets:
-        if entry.kind != "scores" or entry.name.startswith("qe"):
+        if entry.kind != "scores" or entry.name.startswith(("qe", "modern")):
             continue
         for (lp, part), path in entry.files.items():
             found = collection.judgements(entry.name, lp, part)
@@ -119,6 +119,35 @@ def test_every_file_has_the_rows_its_list_says(human_data: Path) -> None:
             assert rows == counts[str(path.relative_to(human_data))]
             seen += 1
     assert seen >= 20
+
+
+# some; `slow` tries them all
+MODERN = ["dev/mqm/ted21", "dev/qe/qe22-test"]
+
+
+@pytest.mark.parametrize("name", [*MODERN, pytest.param("", marks=pytest.mark.slow)])
+def test_every_row_and_span_of_modern_sets_is_read(human_data: Path, name: str) -> None:
+    """modern/COUNTS.tsv came with the data."""
+    collection = Collection(human_data)
+    with (human_data / "modern" / "COUNTS.tsv").open() as lines:
+        counts = list(csv.DictReader(lines, delimiter="\t"))
+    listed = [row for row in counts if f"{row['split']}/{row['file']}".startswith(name)]
+    for row in listed:
+        place, lp = f"modern/{row['split']}/{row['file']}".rsplit("/", 1)
+        found = collection.judgements(place, lp)
+        marked = [j.markings for j in found.judgements if j.markings is not None]
+        assert (len(found), found.left_out) == (int(row["rows"]), {})
+        assert len(marked) == int(row["with_spans"])
+        assert sum(len(markings.spans) for markings in marked) == int(row["spans"])
+        assert len({(j.system, j.item) for j in found.judgements}) >= 0.99 * len(found)
+    assert listed
+
+
+@pytest.mark.parametrize("lp", ["en-de", "en-ru", "zh-en"])
+def test_spans_make_the_scores_that_the_experts_published(human_data: Path, lp: str) -> None:
+    found = Collection(human_data).judgements("modern/dev/mqm/ted21", lp)
+    made = [j.markings.score() for j in found.judgements if j.markings is not None]
+    assert made == pytest.approx(found.scores.tolist(), abs=1e-3)  # three decimals are published
 
 
 @pytest.mark.parametrize("name", ["wmt08", "wmt11", "wmt12"])

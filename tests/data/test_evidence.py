@@ -193,7 +193,7 @@ def test_nothing_there(tmp_path, monkeypatch):
         read_evidence("qe/y", data=tmp_path)
     with pytest.raises(DataError, match="holds no judgements"):
         read_evidence(write(tmp_path / "empty.tsv", "item\tscore\n"))
-    with pytest.raises(DataError, match="neither a folder of mt-metrics-eval nor"):
+    with pytest.raises(DataError, match="is no folder of mt-metrics-eval, of a metrics task or of"):
         read_evidence(tmp_path)
 
 

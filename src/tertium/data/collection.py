@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.segment import check_texts
 
 VARIABLE = "TERTIUM_DATA"
+DEPTH = 4  # of sets below the collection: modern/dev/mqm/ted21
 
 Kind = Literal["scores", "rankings", "sentence pairs", "metrics task", "mt-metrics-eval"]
 FileKey = tuple[str, str]  # (language pair, part)
@@ -50,6 +51,11 @@ PURPOSES: Mapping[str, str] = {
     "rankings/wmt15": "training on preferences; shares segments with da/wmt15",
     "rankings/wmt16": "training on preferences; shares segments with da/wmt16",
     "rankings/wmt16it": "testing at system level (Mathur 2019)",
+    "modern/dev/da/wmt22": "choosing: direct assessment, with documents",
+    "modern/dev/da/wmt22liv": "choosing: direct assessment of Livonian",
+    "modern/dev/esa/wmt24": "choosing: error span annotation, with spans",
+    "modern/dev/mqm/qe22dev": "choosing: expert scores without reference, with spans",
+    "modern/dev/mqm/ted21": "choosing: expert scores of talks, with spans",
     "mqm": "training and analysis: modern systems, expert scores",
     "sts": "similarity and entailment of sentences",
     "wmt17-metrics-task": "testing at system level (Mathur 2019)",
@@ -79,7 +85,9 @@ class DataSet:
     @property
     def purpose(self) -> str:
         """What experiments use it for."""
-        return PURPOSES.get(self.name, "")
+        parts = {"modern/train/": "training", "modern/dev/": "choosing"}
+        by_place = next((what for at, what in parts.items() if self.name.startswith(at)), "")
+        return PURPOSES.get(self.name, by_place)
 
     def file(self, lp: str, part: str = "") -> Path:
         """The file of one language pair and part; with one part only it need not be named."""
@@ -116,9 +124,8 @@ class Collection:
     @cached_property
     def sets(self) -> tuple[DataSet, ...]:
         """Every set, by name; an unpacked folder goes before its tar file."""
-        paths = sorted([*self.root.glob("*"), *self.root.glob("*/*")], key=lambda p: p.is_dir())
-        found = [_data_set(self.root, path) for path in paths]
-        named = {entry.name: entry for entry in found if entry is not None}
+        found = sorted(_find_sets(self.root, self.root, DEPTH), key=lambda e: e.path.is_dir())
+        named = {entry.name: entry for entry in found}
         return tuple(named[name] for name in sorted(named))
 
     def find(self, name: str, kind: Kind | None = None) -> DataSet:
@@ -189,6 +196,17 @@ def read_system_scores(path: PathLike, *, name: str = "", lp: str = "") -> Syste
     return SystemScores(name=name or str(path), lp=lp, scores=scores)
 
 
+def _find_sets(root: Path, folder: Path, depth: int) -> Iterator[DataSet]:
+    """The sets in a folder and the folders below; a metrics task holds no other set."""
+    for path in folder.iterdir():
+        entry = _data_set(root, path)
+        if entry is not None:
+            yield entry
+        published = entry is not None and entry.kind in ("metrics task", "mt-metrics-eval")
+        if depth > 1 and path.is_dir() and not published:
+            yield from _find_sets(root, path, depth - 1)
+
+
 def _data_set(root: Path, path: Path) -> DataSet | None:
     """What a path is, by its layout; None where it is no set."""
     relative = path.relative_to(root)
@@ -202,7 +220,9 @@ def _data_set(root: Path, path: Path) -> DataSet | None:
         return DataSet(name=name, kind="metrics task", path=path)
     if eval_sets(path):
         return DataSet(name=name, kind="mt-metrics-eval", path=path)
-    files = {_file_key(f): f for f in sorted(path.iterdir()) if _ENDING.search(f.name)}
+    named = {_file_key(f): f for f in sorted(path.iterdir()) if _ENDING.search(f.name)}
+    # a table without language pair is a list about the data
+    files = {key: f for key, f in named.items() if key[0] or ".tsv" not in f.suffixes}
     if not files:
         return None
     return DataSet(name=name, kind=_kind(files), path=path, files=files)

@@ -5,8 +5,10 @@ one of comparisons                    with texts from its own columns, or `X.tex
                                       `X.judgements.tsv`
 a ranking CSV of WMT                  comparisons of up to five systems a row
 an MQM table                          error marks, raters averaged
+a campaign of ESA, Appraise           scores and error spans, raters averaged
 NAME.seg.score, NAME.sys.score        mt-metrics-eval's human scores
-a folder                              of mt-metrics-eval, a metrics task, or score files
+a folder                              of mt-metrics-eval, a metrics task, or WMT's quality
+                                      estimation
 the name of a set                     in a collection of human judgements
 """
 
@@ -22,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from tertium.data.collection import Collection, read_texts
+from tertium.data.esa import is_appraise, is_esa, read_appraise, read_esa
 from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.mqm import read_mqm
@@ -34,6 +37,7 @@ from tertium.data.preferences import (
     RankingSet,
     read_preferences,
 )
+from tertium.data.qe import qe_stems, read_qe
 from tertium.data.ratings import average
 from tertium.data.testset import TestSet
 from tertium.data.wmt import MetricsTask, is_metrics_task
@@ -104,22 +108,30 @@ def _from_file(path: Path, level: str) -> Iterator[Evidence]:
     if ".score" in path.suffixes:
         yield ScoreTable(name=path.name.split(".score")[0], lp=lp, table=read_score_file(path))
         return
+    if is_appraise(path):
+        yield from _by_pair(average(read_appraise(path)), lp)
+        return
     columns = _columns(path)
     if columns & set(VERDICT_NAMES) and columns & set(LEFT_NAMES):
         yield _comparison_evidence(read_preferences(path, texts=_texts_beside(path), lp=lp))
     elif "system1rank" in columns:
         for rankings in read_rankings(path).values():
             yield _comparison_evidence(rankings)
+    elif is_esa(columns):
+        yield from _by_pair(average(read_esa(path)), lp)
     elif {"severity", "category"} <= columns:
         yield _score_evidence(average(read_mqm(path, lp=lp)))
     elif level == "system" and columns <= {"system", "score", "lp"}:
         yield from _system_table(path)
     else:
-        judged = read_judgements(path)
-        left_out = judged.left_out  # of the whole file: counted once, with its first pair
-        for pair, part in judged.by_lp().items():
-            yield _score_evidence(part, pair or lp, left_out)
-            left_out = {}
+        yield from _by_pair(read_judgements(path), lp)
+
+
+def _by_pair(judged: JudgementSet, lp: str) -> Iterator[Evidence]:
+    left_out = judged.left_out  # of the whole file: counted once, with its first pair
+    for pair, part in judged.by_lp().items():
+        yield _score_evidence(part, pair or lp, left_out)
+        left_out = {}
 
 
 def _columns(path: Path) -> set[str]:
@@ -195,9 +207,14 @@ def _from_folder(path: Path, level: str, gold: str, lps: Sequence[str]) -> Itera
         for entry in sets:
             yield from _from_eval_set(entry, level, gold)
         return
-    raise DataError(
-        f"{path} is neither a folder of mt-metrics-eval nor a metrics task; name its files"
-    )
+    stems = qe_stems(path)
+    for stem in stems:
+        yield _score_evidence(read_qe(stem, gold=gold, lp=pair_in(stem)))
+    if not stems:
+        raise DataError(
+            f"{path} is no folder of mt-metrics-eval, of a metrics task or of WMT's quality "
+            "estimation; name its files"
+        )
 
 
 def _from_task(task: MetricsTask, level: str, lps: Sequence[str]) -> Iterator[Evidence]:
@@ -236,6 +253,7 @@ def _from_eval_set(entry: EvalSet, level: str, gold: str) -> Iterator[Evidence]:
         table=entry.human(kind),
         testset=entry.testset(),
         files=tuple(files),
+        marks=entry.markings(kind),
     )
 
 

@@ -27,7 +27,7 @@ from tertium.frames import read_parquet_records
 from tertium.schema import distinct_keys
 from tertium.segment import Segment, check_characters
 
-SOURCE_NAMES = ("src", "source")
+SOURCE_NAMES = ("src", "source", "original")
 HYPOTHESIS_NAMES = ("mt", "hyp", "hypothesis", "translation", "candidate", "prediction")
 REFERENCE_NAMES = ("ref", "reference", "references")
 SYSTEM_NAMES = ("system", "model")

@@ -6,6 +6,7 @@ reason. Rows of one (system, item) are kept apart here and averaged only where a
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -26,12 +27,16 @@ from tertium.data.formats import (
     read_records,
     segment_from_record,
 )
+from tertium.data.markings import has_markings, markings_from
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError
 from tertium.scores import ScoreMatrix
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgement, Segment, place_segments
+from tertium.spans import ESA_WEIGHTS, MQM_WEIGHTS, count_overlaps
 
-ITEM_NAMES = ("item", "segment", "seg_id", "segment_id", "segmentid", "sid", "id")
+logger = logging.getLogger(__name__)
+
+ITEM_NAMES = ("item", "segment", "seg_id", "segment_id", "segmentid", "line_id", "sid", "id")
 SCORE_NAMES = ("score", "human", "rating", "raw", "z", "z_mean", "da")
 ANNOTATOR_NAMES = ("annotator", "rater", "judge", "user", "worker", "workerid", "judgeid")
 LP_NAMES = ("lp", "langpair", "language_pair")
@@ -43,6 +48,8 @@ DUPLICATE = "duplicate row"
 NO_SCORE = "no score"
 NO_SEGMENT = "no matching segment"
 UNKNOWN_SYSTEM = "unknown system"
+
+_WEIGHTS = {**ESA_WEIGHTS, **MQM_WEIGHTS}  # of files that have spans and no score
 
 FindSegment = Callable[[str, str], Segment | str]
 
@@ -187,7 +194,8 @@ def read_judgements(
     names); item, system, annotator, language pair; the texts, unless `testset` holds them, whose
     segments then are items 1, 2, ... Rows without a score, rows equal to an earlier one (unless
     `repeats` says that they are separate ratings), and rows that name no segment or system of the
-    test set are left out and counted. A score that is not a number is an error.
+    test set are left out and counted. A score that is not a number is an error. Marked errors
+    (`spans` and what `data.markings` knows) are kept, and are the score where there is no other.
     """
     find = find_in(testset) if testset is not None else None
     names = (score,) if score else SCORE_NAMES
@@ -211,17 +219,18 @@ class Collector:
         self.find, self.score_names, self.repeats = find, tuple(score_names), repeats
         self.kept: list[Judgement] = []
         self.left_out: Counter[str] = Counter()
+        self.overlaps = 0
         self._seen: set[Judgement] = set()
-        self._columns: dict[str, dict[tuple[str, str], str]] = {}
-        self._ambiguous: set[str] = set()  # columns that say two things of one item
+        self._labels: list[tuple[Judgement, Mapping[str, str]]] = []
 
     def add(self, record: Mapping[str, Any], where: str) -> None:
         """Take one row whose keys are lower case."""
-        if not any(name in record for name in self.score_names):
+        marked = has_markings(record)
+        if not marked and not any(name in record for name in self.score_names):
             wanted, found = ", ".join(self.score_names), ", ".join(record)
             raise DataError(f"{where}: no score (looked for {wanted}; found {found})")
         score = read_score(first(record, self.score_names), where)
-        if math.isnan(score):
+        if math.isnan(score) and not marked:
             self.left_out[NO_SCORE] += 1
             return
         item, system = text_of(record, ITEM_NAMES), text_of(record, SYSTEM_NAMES)
@@ -229,16 +238,33 @@ class Collector:
         if isinstance(segment, str):
             self.left_out[segment] += 1
             return
+        markings = markings_from(record, segment, where)
+        if markings is not None:
+            self.overlaps += count_overlaps(markings.spans)
+            score = markings.score(_WEIGHTS) if math.isnan(score) else score
         annotator, lp = text_of(record, ANNOTATOR_NAMES), text_of(record, LP_NAMES)
-        self._label(record, (lp, item))
-        self.keep(Judgement(segment, score, item, system, annotator, lp))
-
-    def _label(self, record: Mapping[str, Any], item: tuple[str, str]) -> None:
         document = text_of(record, DOCUMENT_NAMES)
-        labels = labels_in(record, NO_LABELS) | ({"document": document} if document else {})
-        for name, value in labels.items():
-            if self._columns.setdefault(name, {}).setdefault(item, value) != value:
-                self._ambiguous.add(name)
+        judgement = Judgement(segment, score, item, system, annotator, lp, document, markings)
+        self._label(record, judgement)
+        self.keep(judgement)
+
+    def _label(self, record: Mapping[str, Any], judgement: Judgement) -> None:
+        labels = labels_in(record, NO_LABELS)
+        if judgement.document:
+            labels = labels | {"document": judgement.document}
+        self._labels.append((judgement, labels))
+
+    def _columns(self, renamed: Sequence[Judgement]) -> dict[str, dict[tuple[str, str], str]]:
+        """What columns say of each item; one that says two things of one item is left out."""
+        names = {_home(j): (r.lp, r.item) for j, r in zip(self.kept, renamed, strict=True)}
+        columns: dict[str, dict[tuple[str, str], str]] = {}
+        ambiguous = set()
+        for judgement, labels in self._labels:
+            item = names[_home(judgement)]
+            for name, value in labels.items():
+                if columns.setdefault(name, {}).setdefault(item, value) != value:
+                    ambiguous.add(name)
+        return {name: own for name, own in columns.items() if name not in ambiguous}
 
     def keep(self, judgement: Judgement) -> None:
         """Take one judgement; an equal one is counted, not taken again."""
@@ -252,12 +278,15 @@ class Collector:
         """The set; a language pair that all rows share is its own."""
         pairs = {j.lp for j in self.kept}
         lp = lp or (pairs.pop() if len(pairs) == 1 else "")
+        if self.overlaps:
+            logger.warning("%s: %d spans overlap another of their rater", name, self.overlaps)
+        renamed = name_items(self.kept)
         return JudgementSet(
             name=name,
             lp=lp,
-            judgements=tuple(self.kept),
+            judgements=tuple(place_judgements(renamed)),
             left_out=dict(self.left_out),
-            columns={n: own for n, own in self._columns.items() if n not in self._ambiguous},
+            columns=self._columns(renamed),
         )
 
     def _segment(
@@ -273,6 +302,52 @@ class Collector:
                 f"and a system to look one up; found {', '.join(record)}"
             )
         return Segment("")
+
+
+def name_items(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Judgements whose items are told apart: where numbers begin anew with each document.
+
+    There an item is DOCUMENT:NUMBER, and a number that stands for two sources is #2 at its second.
+    """
+    homes: dict[tuple[str, str], set[str]] = {}
+    for j in judgements:
+        homes.setdefault((j.lp, j.item), set()).add(j.document)
+    if all(len(documents) == 1 for documents in homes.values()):
+        return list(judgements)
+    sources: dict[tuple[str, str], dict[str | None, str]] = {}
+    renamed = []
+    for j in judgements:
+        item = f"{j.document}:{j.item}"
+        own = sources.setdefault((j.lp, item), {})
+        suffix = own.setdefault(j.segment.source, f"#{len(own) + 1}" if own else "")
+        renamed.append(replace(j, item=item + suffix))
+    return renamed
+
+
+def place_judgements(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Judgements with the context of their segments, where documents are known.
+
+    The context of a translation is what its system made of the other items that were judged.
+    """
+    rows: dict[tuple[str, str], dict[str, int]] = {}  # by language pair and system: item, first row
+    for n, j in enumerate(judgements):
+        if j.document and j.segment.hypothesis:
+            rows.setdefault((j.lp, j.system), {}).setdefault(j.item, n)
+    contexts: dict[tuple[str, str, str], Segment] = {}
+    for (lp, system), items in rows.items():
+        own = [judgements[n] for n in items.values()]
+        placed = place_segments([j.segment for j in own], [j.document for j in own])
+        contexts |= {(lp, system, j.item): s for j, s in zip(own, placed, strict=True)}
+    return [
+        replace(j, segment=placed) if placed == j.segment else j
+        for j in judgements
+        for placed in [contexts.get((j.lp, j.system, j.item))]
+    ]
+
+
+def _home(judgement: Judgement) -> tuple[str, str, str, str | None]:
+    """What tells items apart before they are named anew."""
+    return judgement.lp, judgement.item, judgement.document, judgement.segment.source
 
 
 def find_in(testset: TestSet) -> FindSegment:

@@ -4,6 +4,7 @@
     documents/en-de.docs                    DOMAIN DOCUMENT, a line for each segment
     system-outputs/en-de/SYSTEM.txt
     human-scores/en-de.mqm.seg.score        SYSTEM<TAB>SCORE, `None` for missing
+    human-scores/en-de.mqm.seg.rating       SYSTEM<TAB>JSON of errors<TAB>RATER, or `None`
     metric-scores/en-de/BLEU-refA.seg.score
 
 A segment file has a block of scores for each system, in the order of the segments.
@@ -11,17 +12,21 @@ A segment file has a block of scores for each system, in the order of the segmen
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from tertium.data.formats import PathLike, read_lines
+from tertium.data.formats import PathLike, parse_json, read_lines
 from tertium.data.judgements import JudgementSet, SystemScores, read_score
+from tertium.data.markings import markings_from
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.scores import ScoreMatrix
-from tertium.segment import Judgement
+from tertium.segment import Judgement, Segment
+from tertium.spans import Markings, merge_markings
 
 
 def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
@@ -48,6 +53,36 @@ def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
     items = tuple(str(n) for n in range(1, len(blocks[first]) + 1))
     values = np.array(list(blocks.values()))
     return ScoreMatrix(name or metric_name(path), tuple(blocks), values, items)
+
+
+def read_rating_file(
+    path: PathLike, segments: Mapping[str, Sequence[Segment]]
+) -> dict[tuple[str, str], Markings]:
+    """The errors of a rating file by system and item, checked against the texts that are known.
+
+    A block of lines for each system, in the order of the segments; `None` where nobody looked.
+    """
+    marked: dict[tuple[str, str], Markings] = {}
+    seen: Counter[str] = Counter()
+    for number, line in enumerate(read_lines(path), start=1):
+        where = f"{path}, line {number}"
+        system, _, rest = line.partition("\t")
+        rating, _, rater = rest.partition("\t")
+        seen[system] += 1
+        if not rating or rating.strip() == "None":
+            continue
+        texts = segments.get(system, ())
+        if system in segments and seen[system] > len(texts):
+            raise LengthError(f"{where}: more ratings of {system!r} than its {len(texts)} segments")
+        segment = texts[seen[system] - 1] if texts else Segment("")
+        record = parse_json(rating, where)
+        if not isinstance(record, dict) or not isinstance(record.get("errors"), list):
+            raise DataError(f"{where}: expected SYSTEM and an object with a list of errors")
+        errors = [{"rater": rater, **error} for error in record["errors"]]
+        found = markings_from({"errors": errors}, segment, where)
+        if found is not None:
+            marked[system, str(seen[system])] = found
+    return marked
 
 
 def metric_name(path: PathLike) -> str:
@@ -127,6 +162,20 @@ class EvalSet:
         if name not in self.metric_scores:
             raise UnknownNameError("metric scores", name, self.metric_scores)
         return read_score_file(self.folder / "metric-scores" / self.lp / f"{name}.score", name)
+
+    def markings(self, name: str) -> dict[tuple[str, str], Markings]:
+        """The errors that were marked beside human scores, by system and item; maybe none.
+
+        Several raters have a file each, which begins with the name of the scores.
+        """
+        kind = name.removesuffix(".seg")
+        files = sorted((self.folder / "human-scores").glob(f"{self.lp}.{kind}*.rating"))
+        segments = {s: self.testset().segments(s) for s in self.testset().systems} if files else {}
+        marked: dict[tuple[str, str], list[Markings]] = {}
+        for file in files:
+            for key, found in read_rating_file(file, segments).items():
+                marked.setdefault(key, []).append(found)
+        return {key: merge_markings(found) for key, found in marked.items()}
 
     def system_scores(self, name: str) -> SystemScores:
         """Human scores of systems, e.g. `wmt-z.sys` (or the means of a segment file)."""

@@ -20,7 +20,8 @@ from tertium.data.ratings import average, standardise
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError
 from tertium.scores import ScoreMatrix
-from tertium.segment import Segment
+from tertium.segment import Judgement, Segment
+from tertium.spans import Markings
 
 Texts = dict[tuple[str, str], Segment]  # by system and item
 
@@ -79,6 +80,10 @@ class Evidence(ABC):
             )
         return matrix
 
+    def markings(self) -> Mapping[tuple[str, str], Markings]:
+        """The errors people marked, by system and item; none where nobody looked for any."""
+        return {}
+
     def score_files(self) -> tuple[Path, ...]:
         """Files of metrics' scores that lie beside what people said."""
         return ()
@@ -98,11 +103,15 @@ class ScoredTranslations(Evidence):
         return self.judgements.matrix(split_joint=level == "system")
 
     def texts(self) -> Texts:
-        return {
-            (j.system, item): j.segment
-            for j, item in zip(self.judgements.judgements, self._items(), strict=True)
-            if j.segment.hypothesis
-        }
+        return {key: j.segment for key, j in self._rows() if j.segment.hypothesis}
+
+    def markings(self) -> Mapping[tuple[str, str], Markings]:
+        return {key: j.markings for key, j in self._rows() if j.markings is not None}
+
+    def _rows(self) -> list[tuple[tuple[str, str], Judgement]]:
+        """Each judgement under its system and item, as the matrix names them."""
+        rows = zip(self.judgements.judgements, self._items(), strict=True)
+        return [((j.system, item), j) for j, item in rows]
 
     def columns(self) -> Mapping[str, Mapping[str, str]]:
         judged = [*zip(self.judgements.judgements, self._items(), strict=True)]
@@ -184,6 +193,10 @@ class ScoreTable(Evidence):
     table: ScoreMatrix
     testset: TestSet | None = None
     files: tuple[Path, ...] = ()
+    marks: Mapping[tuple[str, str], Markings] = field(default_factory=dict)
+
+    def markings(self) -> Mapping[tuple[str, str], Markings]:
+        return self.marks
 
     def matrix(self, level: str = "segment") -> ScoreMatrix | None:
         return self.table if self.table.values.shape[1] > 1 else None

@@ -17,6 +17,7 @@ from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
 from tertium.errors import DataError, UsageError
 from tertium.segment import Judgement
+from tertium.spans import Markings, merge_markings
 
 NO_ANNOTATOR = "no annotator"
 CONSTANT = "annotator with fewer than two different ratings"
@@ -50,22 +51,38 @@ def standardise(ratings: JudgementSet) -> JudgementSet:
 
 
 def average(ratings: JudgementSet, *, minimum: int = 1) -> JudgementSet:
-    """One judgement for each translation of an item: the mean of its ratings.
+    """One judgement for each translation of an item: the mean of its ratings, all their markings.
 
     A translation is (language pair, item, system, text). WMT asks for 15 ratings at segment level;
     translations with fewer than `minimum` are left out, and their ratings counted.
     """
-    groups: dict[Judgement, list[float]] = {}
+    groups: dict[Judgement, list[Judgement]] = {}
     for rating in ratings.judgements:
-        groups.setdefault(replace(rating, score=0.0, annotator=""), []).append(rating.score)
+        key = replace(rating, score=0.0, annotator="", markings=None)
+        groups.setdefault(key, []).append(rating)
     left_out = Counter(ratings.left_out)
     kept = []
-    for key, scores in groups.items():
-        if len(scores) >= minimum:
-            kept.append(replace(key, score=float(np.mean(scores))))
+    for key, own in groups.items():
+        if len(own) >= minimum:
+            score = float(np.mean([rating.score for rating in own]))
+            kept.append(replace(key, score=score, markings=_merge(own)))
         else:
-            left_out[TOO_FEW] += len(scores)
+            left_out[TOO_FEW] += len(own)
     return replace(ratings, judgements=tuple(kept), left_out=dict(left_out))
+
+
+def _merge(ratings: Sequence[Judgement]) -> Markings | None:
+    """All that was marked, under the names of those who did; None where nobody looked."""
+    looked = [(r.annotator, r.markings) for r in ratings if r.markings is not None]
+    own = [
+        replace(
+            marks,
+            spans=tuple(replace(s, rater=s.rater or name) for s in marks.spans),
+            missing=tuple(replace(e, rater=e.rater or name) for e in marks.missing),
+        )
+        for name, marks in looked
+    ]
+    return merge_markings(own) if own else None
 
 
 def relative_rankings(

@@ -25,7 +25,7 @@ from tertium.data.formats import (
     write_jsonl,
 )
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
-from tertium.segment import Segment, check_characters, check_texts
+from tertium.segment import Segment, check_characters, check_texts, place_segments
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,11 @@ class TestSet:
         outputs = self.systems[system]
         sources: Sequence[str | None] = self.sources or [None] * len(outputs)
         references: Sequence[Sequence[str]] = self.references or [()] * len(outputs)
-        return [
+        segments = [
             Segment(hypothesis, source, tuple(refs))
             for hypothesis, source, refs in zip(outputs, sources, references, strict=True)
         ]
+        return place_segments(segments, self.documents) if self.documents else segments
 
     def subset(self, rows: Sequence[int]) -> TestSet:
         """The same systems on some of the segments."""

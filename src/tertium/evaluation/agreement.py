@@ -161,11 +161,11 @@ def gather(
 ) -> Gathered:
     """Read judgements (at the level `asked`), read or make scores, and match the two."""
     people = read_sets(
-        _several(human), asked or level, lps=lps, gold=gold, data=data, standardise=standardise
+        several(human), asked or level, lps=lps, gold=gold, data=data, standardise=standardise
     )
     now = load_metrics(metrics) if metrics else []
     beside = [file for entry in people.values() for file in entry.score_files()]
-    files = _several(scores) or ([] if now else beside)
+    files = several(scores) or ([] if now else beside)
     if not files and not now:
         raise UsageError("nothing to compare with people: give --scores FILES or -m METRICS")
     tables, turned = _read_scores(files, people, lps, lower_better) if files else ({}, ())
@@ -178,7 +178,7 @@ def gather(
     return Gathered(sets=sets, people=people, metrics=tuple(now), lower_better=turned)
 
 
-def _several(sources: Sources) -> list[PathLike]:
+def several(sources: Sources) -> list[PathLike]:
     return [sources] if isinstance(sources, str | os.PathLike) else list(sources)
 
 

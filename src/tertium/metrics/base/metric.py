@@ -30,7 +30,7 @@ from tertium.registry import (
     split_spec,
 )
 from tertium.scores import Scores
-from tertium.segment import Segment
+from tertium.segment import Context, Segment
 from tertium.spans import Span, check_places
 from tertium.version import __version__
 
@@ -43,6 +43,7 @@ NOTHING: frozenset[str] = frozenset()
 WAYS = {
     "references": "give -r FILE, a column ref in a file of records, or references= in Python",
     "source": "give -s FILE, a column src in a file of records, or a source in Python",
+    "context": "give --documents FILE, a column doc in a file of records, or documents in Python",
 }
 
 
@@ -59,6 +60,7 @@ class Metric(PeerCalls, ABC):
     higher_is_better: ClassVar[bool] = True
     citation: ClassVar[str] = ""
     decimals: ClassVar[int] = 4
+    reads_context: ClassVar[bool] = False  # what stands around a segment in its document
 
     def __new__(cls, *args: Any, **fields: Any) -> Self:
         check_ranges(cls, fields)
@@ -71,7 +73,7 @@ class Metric(PeerCalls, ABC):
 
     @property
     def needs(self) -> frozenset[str]:
-        """What every segment must have: "references", "source", both or neither."""
+        """What every segment must have, of "references", "source" and "context"."""
         return REFERENCES
 
     @property
@@ -118,9 +120,20 @@ class Metric(PeerCalls, ABC):
         """
         if self.reads_corpus:
             return self.statistics(segments)
-        places: dict[Segment, int] = {}
-        rows = [places.setdefault(segment, len(places)) for segment in segments]
-        return self.statistics(list(places))[rows]
+        distinct, rows = self.distinguish(segments)
+        return self.statistics(distinct)[rows]
+
+    def distinguish(self, segments: Sequence[Segment]) -> tuple[list[Segment], list[int]]:
+        """The segments that differ in what the metric reads, and which of them each one equals."""
+        places: dict[tuple[Segment, Context | None], int] = {}
+        distinct: list[Segment] = []
+        rows = []
+        for segment in segments:
+            key = (segment, segment.context if self.reads_context else None)
+            rows.append(places.setdefault(key, len(places)))
+            if rows[-1] == len(distinct):
+                distinct.append(segment)
+        return distinct, rows
 
     def wrap(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
         """Scores around statistics that were computed for these segments."""
@@ -166,13 +179,13 @@ class Metric(PeerCalls, ABC):
     def mark(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
         """Check what the metric needs, then mark each distinct segment once, and check places."""
         self.check(segments)
-        distinct = list(dict.fromkeys(segments))
+        distinct, rows = self.distinguish(segments)
         with explain_missing(self.name):
-            spans = dict(zip(distinct, self.spans(distinct), strict=True))
-        for segment, marked in spans.items():
+            spans = self.spans(distinct)
+        for segment, marked in zip(distinct, spans, strict=True):
             check_places(marked, segment.hypothesis, "hypothesis", self.name)
             check_places(marked, segment.source or "", "source", self.name)
-        return [spans[segment] for segment in segments]
+        return [spans[row] for row in rows]
 
     def check(self, segments: Sequence[Segment]) -> None:
         """Refuse segments that lack what the metric needs, naming the first."""
@@ -187,6 +200,11 @@ class Metric(PeerCalls, ABC):
             if "source" in self.needs and segment.source is None:
                 raise NeedsError(
                     f"{self.name} needs the source, and segment {number} has none: {WAYS['source']}"
+                )
+            if "context" in self.needs and segment.context is None:
+                raise NeedsError(
+                    f"{self.name} needs the document, and segment {number} is of none: "
+                    f"{WAYS['context']}"
                 )
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:

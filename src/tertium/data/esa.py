@@ -1,0 +1,121 @@
+"""ESA and Appraise: raters mark errors, then score the translation from 0 to 100.
+
+Kocmi et al. 2024 (Error Span Annotation). Campaigns publish, each row by one rater:
+
+JSONL of `langs line_id src tgt doc_id esa_spans esa_score system annotator`
+JSONL of `doc_id src_text tgt_text scores`      all systems of a segment in one line
+CSV of Appraise without header                  user, system, item, type, languages, score,
+                                                document, complete, spans, times
+TSV of WMT's span tasks                         `hypothesis_segment start_indices end_indices
+                                                error_types`, and no score
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tertium.data.formats import PathLike, read_jsonl, read_lines, read_table
+from tertium.data.judgements import Collector, JudgementSet
+from tertium.errors import DataError
+
+QUALITY_CONTROL = "quality-control row"
+
+# columns of Appraise before and behind the spans, which only campaigns with spans have
+_APPRAISE = ("annotator", "system", "item", "type", "from", "to", "score", "doc", "complete")
+_TYPES = frozenset({"TGT", "BAD", "CHK", "REF", "SRC"})
+_PLANTED = ("#bad", "#dup", "#incomplete")
+_COLUMNS = {
+    "langs": "lp",
+    "line_id": "item",
+    "tgt": "mt",
+    "esa_score": "score",
+    "hypothesis_segment": "mt",
+    "source_segment": "src",
+    "reference_segment": "ref",
+    "system_id": "system",
+    "segment_id": "item",
+}
+
+Rows = Iterator[tuple[str, Mapping[str, Any]]]
+
+
+def is_esa(columns: set[str]) -> bool:
+    """Whether columns, in lower case, are those of a campaign."""
+    layouts = ({"esa_spans", "tgt"}, {"scores", "tgt_text"}, {"hypothesis_segment", "error_types"})
+    return any(layout <= columns for layout in layouts)
+
+
+def read_esa(path: PathLike) -> JudgementSet:
+    """Read the JSONL or TSV of a campaign to one judgement for each rater of each translation.
+
+    Average the raters with `ratings.average`. The score of a translation with spans alone is
+    minus their weight.
+    """
+    collector = Collector()
+    records = read_table(path) if ".tsv" in Path(path).suffixes else read_jsonl(path)
+    for number, record in records:
+        where = f"{path}, line {number}"
+        rows = _unfold(record, where) if "tgt_text" in record else iter([(where, record)])
+        for place, row in rows:
+            collector.add(_rename(row), place)
+    return collector.finish(Path(path).name.split(".")[0])
+
+
+def _rename(row: Mapping[str, Any]) -> dict[str, Any]:
+    renamed = {_COLUMNS.get(key.lower(), key.lower()): value for key, value in row.items()}
+    if "source_lang" in renamed:
+        renamed["lp"] = f"{renamed['source_lang']}-{renamed['target_lang']}"
+    return renamed
+
+
+def _unfold(record: Mapping[str, Any], where: str) -> Rows:
+    """A row for each system and rater; `doc_id` is DOCUMENT_#_LINE."""
+    document, _, line = str(record.get("doc_id", "")).rpartition("_#_")
+    scores, texts = record["scores"], record["tgt_text"]
+    if not isinstance(scores, Mapping) or not isinstance(texts, Mapping):
+        raise DataError(f"{where}: scores and tgt_text are needed, both by system")
+    for system, ratings in scores.items():
+        for rating in ratings:
+            yield (
+                f"{where}, {system}",
+                {
+                    **{key: rating.get(key) for key in ("score", "annotator", "errors")},
+                    "item": line,
+                    "doc": document,
+                    "system": system,
+                    "src": record.get("src_text"),
+                    "mt": texts.get(system),
+                },
+            )
+
+
+def is_appraise(path: PathLike) -> bool:
+    """Whether a CSV file is an export of Appraise, which has no header."""
+    if ".csv" not in Path(path).suffixes:
+        return False
+    first = next(csv.reader(read_lines(path)[:1]), [])
+    return len(first) >= len(_APPRAISE) and first[3] in _TYPES
+
+
+def read_appraise(path: PathLike) -> JudgementSet:
+    """Read an export of Appraise: scores and spans of items, without texts.
+
+    Tutorials and what was planted to control raters are left out and counted.
+    """
+    collector = Collector()
+    for number, cells in enumerate(csv.reader(read_lines(path)), start=1):
+        where = f"{path}, line {number}"
+        if len(cells) < len(_APPRAISE) or cells[3] not in _TYPES:
+            raise DataError(f"{where}: expected {', '.join(_APPRAISE)}, ...; got {cells[:9]}")
+        record: dict[str, Any] = dict(zip(_APPRAISE, cells, strict=False))
+        planted = record["doc"].endswith(_PLANTED) or "tutorial" in record["doc"]
+        if record["type"] != "TGT" or planted:
+            collector.left_out[QUALITY_CONTROL] += 1
+            continue
+        if cells[9:] and cells[9].startswith("["):
+            record["errors"] = cells[9]
+        collector.add(record | {"lp": f"{record['from']}-{record['to']}"}, where)
+    return collector.finish(Path(path).name.split(".")[0])

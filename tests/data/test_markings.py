@@ -1,0 +1,237 @@
+"""Marked errors as campaigns publish them, and what is wrong with some of them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tertium.data.evidence import read_evidence
+from tertium.data.judgements import read_judgements
+from tertium.data.markings import markings_from, record_of
+from tertium.data.people import ScoredTranslations
+from tertium.data.ratings import average, standardise
+from tertium.errors import DataError, LengthError
+from tertium.segment import Segment
+from tertium.spans import Markings, Span, Unplaced
+
+TEXT = "the cat sat"
+SEGMENT = Segment(TEXT, "die Katze")
+
+
+def read(record: dict[str, Any]) -> Markings:
+    found = markings_from(record, SEGMENT, "file, line 1")
+    assert found is not None
+    return found
+
+
+def test_the_same_errors_are_read_from_every_layout() -> None:
+    expected = Markings((Span(4, 7, severity="major"), Span(8, 11, severity="minor")))
+    ours = [
+        {"start": 4, "end": 7, "severity": "major"},
+        {"start": 8, "end": 11, "severity": "Minor"},
+    ]
+    esa = [
+        {"start_i": 4, "end_i": 6, "severity": "major", "error_type": None},
+        {"start_i": 8, "end_i": 10, "severity": "minor"},
+    ]
+    columns = {"start_indices": "4 8", "end_indices": "7 11", "error_types": "major minor"}
+    assert read({"spans": ours}) == expected
+    assert read({"esa_spans": esa}) == expected
+    assert read({"errors": json.dumps(esa)}) == expected
+    assert read(columns) == expected
+    assert read(record_of(expected.spans)) == expected
+
+
+def test_errors_without_a_place_and_on_the_source() -> None:
+    record = {
+        "spans": [{"start": 0, "end": 3, "side": "source", "severity": "critical", "rater": 0}],
+        "missing": [{"severity": "minor", "category": "Accuracy/Omission", "rater": 1}],
+        "raters": 2,
+    }
+    span = Span(0, 3, "source", "critical", rater="0")
+    assert read(record) == Markings((span,), (Unplaced("minor", "Accuracy/Omission", "1"),), 2)
+    missing = {"start_i": "missing", "end_i": "missing", "severity": "minor"}
+    assert read({"esa_spans": [missing]}).missing == (Unplaced("minor"),)
+    error = {"start": 0, "end": 3, "severity": "major", "is_source_error": True}
+    assert read({"errors": [error]}).spans[0].side == "source"
+
+
+def test_no_error_is_no_span_and_no_markings_are_not_no_error() -> None:
+    none = {"start_indices": "-1", "end_indices": "-1", "error_types": "no-error"}
+    assert read(none) == read({"spans": []}) == Markings()
+    assert markings_from({"score": 1}, SEGMENT, "line 1") is None
+
+
+@pytest.mark.parametrize(
+    ("record", "says"),
+    [
+        ({"spans": [{"start": 4, "end": 12, "severity": "major"}]}, "ends at 12, but its hyp"),
+        ({"spans": [{"start": 4, "end": 4, "severity": "major"}]}, "line 1: a span from 4 to 4"),
+        (
+            {"spans": [{"start": 0, "end": 3, "severity": "huge"}]},
+            "line 1: unknown severity",
+        ),
+        ({"spans": [{"start": 0, "end": 3, "severity": "major", "side": "x"}]}, "side of a span"),
+        (
+            {"spans": [{"start": 0.5, "end": 3, "severity": "major"}]},
+            "0.5 of a span is not",
+        ),
+        ({"spans": "[{"}, "line 1, spans: not JSON"),
+        ({"spans": 3}, "expected a list of objects"),
+        ({"spans": [], "raters": 0}, "0 raters"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_that_says_where(record: dict[str, Any], says: str) -> None:
+    with pytest.raises(DataError, match=says):
+        read(record)
+
+
+def test_lists_of_different_length_are_refused() -> None:
+    with pytest.raises(LengthError, match="2 start_indices, 1 end_indices, 2 error_types"):
+        read({"start_indices": "0 4", "end_indices": "3", "error_types": "major minor"})
+
+
+def write_jsonl(path: Path, *records: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def test_overlaps_are_kept_and_counted_in_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spans = [
+        {"start": 0, "end": 7, "severity": "major"},
+        {"start": 4, "end": 9, "severity": "minor"},
+    ]
+    rows = [{"mt": TEXT, "system": s, "segment": 1, "score": 1, "spans": spans} for s in "AB"]
+    with caplog.at_level(logging.WARNING):
+        judged = read_judgements(write_jsonl(tmp_path / "mine.jsonl", *rows))
+    assert [record.getMessage() for record in caplog.records] == [
+        "mine: 2 spans overlap another of their rater"
+    ]
+    assert [len(j.markings.spans) for j in judged.judgements if j.markings] == [2, 2]
+
+
+def test_spans_are_the_score_where_there_is_no_other(tmp_path: Path) -> None:
+    rows = [
+        {"mt": TEXT, "segment": 1, "spans": [{"start": 0, "end": 3, "severity": "major"}]},
+        {"mt": TEXT + ".", "segment": 2, "spans": []},
+        {"mt": TEXT + "!", "segment": 3, "spans": [{"start": 0, "end": 3, "severity": "bad"}]},
+    ]
+    assert read_judgements(write_jsonl(tmp_path / "a.jsonl", *rows)).scores.tolist() == [-5, 0, -1]
+
+
+def test_numbers_that_begin_anew_in_each_document_are_told_apart(tmp_path: Path) -> None:
+    rows = [
+        {
+            "mt": f"{doc} {n}",
+            "src": f"{doc}{n}",
+            "doc": doc,
+            "segment": n,
+            "system": "A",
+            "score": n,
+        }
+        for doc in ("x", "y")
+        for n in (1, 2)
+    ]
+    twice = {**rows[0], "src": "another", "mt": "another"}
+    judged = read_judgements(write_jsonl(tmp_path / "a.jsonl", *rows, twice))
+    assert judged.items == ("x:1", "x:2", "y:1", "y:2", "x:1#2")
+    context = judged.judgements[1].segment.context
+    assert context is not None
+    assert context.document.name == "x"
+    assert [s.hypothesis for s in context.before(5)] == ["x 1"]
+
+
+ESA_ROW = {
+    "langs": "en-cs",
+    "line_id": 7,
+    "src": "die Katze",
+    "tgt": TEXT,
+    "doc_id": "d",
+    "system": "A",
+}
+
+
+def esa_set(path: Path) -> ScoredTranslations:
+    (found,) = read_evidence(path)
+    assert isinstance(found, ScoredTranslations)
+    return found
+
+
+def test_campaigns_of_esa_average_their_raters_and_keep_who_marked_what(tmp_path: Path) -> None:
+    spans = [{"start_i": 4, "end_i": 6, "severity": "major"}]
+    rows = [
+        {**ESA_ROW, "esa_score": "60", "esa_spans": spans, "annotator": "r1"},
+        {**ESA_ROW, "esa_score": 90, "esa_spans": [], "annotator": "r2"},
+    ]
+    found = esa_set(write_jsonl(tmp_path / "wmt24_esa.jsonl", *rows))
+    (judgement,) = found.judgements.judgements
+    assert (found.lp, judgement.item, judgement.document, judgement.score) == (
+        "en-cs",
+        "7",
+        "d",
+        75,
+    )
+    assert judgement.markings == Markings((Span(4, 7, severity="major", rater="r1"),), (), 2)
+    unified = {
+        "doc_id": "d_#_7",
+        "src_text": "die Katze",
+        "tgt_text": {"A": TEXT},
+        "scores": {
+            "A": [
+                {"score": 60, "annotator": "r1", "errors": spans},
+                {"score": 90, "annotator": "r2", "errors": []},
+            ]
+        },
+    }
+    other = esa_set(write_jsonl(tmp_path / "wmt24.en-cs.jsonl", unified))
+    assert other.lp == "en-cs"
+    assert other.markings() == found.markings()
+    assert other.matrix().values.tolist() == found.matrix().values.tolist()
+
+
+def test_exports_of_appraise_leave_out_what_was_planted(tmp_path: Path) -> None:
+    spans = '"[{""start_i"":8,""end_i"":11,""severity"":""minor"",""error_type"":null}]"'
+    rows = [
+        "u1,tutorial1,1000001,TGT,eng,jpn,0,ende-tutorial1,False,[],1.0,1.0",
+        "u1,NTTSU,688,TGT,eng,jpn,98,doc1,False,[],1.0,2.0",
+        f"u1,Aya23,688,TGT,eng,jpn,70,doc1,False,{spans},1.0,2.0",
+        f"u1,Aya23,688,BAD,eng,jpn,10,doc1#bad,False,{spans},1.0,2.0",
+    ]
+    file = tmp_path / "wave2.csv"
+    file.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    found = esa_set(file)
+    assert found.left_out == {"quality-control row": 2}
+    assert found.lp == "eng-jpn"
+    assert found.matrix().values.tolist() == [[98.0], [70.0]]
+    assert found.markings()["Aya23", "688"].spans == (Span(8, 12, severity="minor", rater="u1"),)
+
+
+def test_the_table_of_the_span_task_is_read(tmp_path: Path) -> None:
+    header = "doc_id segment_id source_lang target_lang system_id source_segment hypothesis_segment"
+    header += " start_indices end_indices error_types"
+    rows = [["d", "1", "en", "cs", "A", "x", TEXT, "0 missing", "3 missing", "minor major"]]
+    rows += [["d", "2", "en", "cs", "A", "y", TEXT, "-1", "-1", "no-error"]]
+    lines = ["\t".join(header.split()), *("\t".join(row) for row in rows)]
+    file = tmp_path / "task2.tsv"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = esa_set(file)
+    assert found.lp == "en-cs"
+    assert found.matrix().values.tolist() == [[-6.0, 0.0]]
+    assert found.markings()["A", "1"].missing == (Unplaced("major"),)
+
+
+def test_a_rater_of_one_item_has_no_scale_and_is_counted(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"mt": TEXT, "segment": n, "system": "A", "score": 10 * n, "rater": "often", "spans": []}
+        for n in (1, 2, 3)
+    ]
+    rows.append({**rows[0], "rater": "once", "score": 50})
+    found = standardise(read_judgements(write_jsonl(tmp_path / "a.jsonl", *rows)))
+    assert found.left_out == {"annotator with fewer than two different ratings": 1}
+    assert len(average(found)) == 3

@@ -1,0 +1,72 @@
+"""WMT's quality estimation: folders of lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tertium.data.evidence import read_evidence
+from tertium.data.qe import qe_stems, read_qe
+from tertium.errors import DataError, LengthError, UnknownNameError
+from tertium.spans import Markings, Span, Unplaced
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "en-de"
+    made.mkdir()
+    files = {
+        "dev.src": "a house\na cat",
+        "dev.mt": "ein Haus\nder Hund schläft",
+        "dev.tags": "OK OK OK OK OK\nOK BAD OK BAD OK BAD BAD",  # with gaps
+        "dev.src_tags": "OK OK\nOK BAD",
+        "dev.hter": "0.0\n0.75",
+        "dev.da": "90\nNone",
+    }
+    for name, text in files.items():
+        (made / name).write_text(text + "\n", encoding="utf-8")
+    return made
+
+
+def test_tags_are_spans_and_a_bad_gap_has_no_place(folder: Path) -> None:
+    judged = read_qe(folder / "dev", gold="hter", lp="en-de")
+    assert judged.scores.tolist() == [0.0, -0.75]
+    assert judged.judgements[0].markings == Markings()
+    wrong = (Span(0, 16), Span(2, 5, "source"))
+    assert judged.judgements[1].markings == Markings(wrong, (Unplaced("bad", "gap"),))
+
+
+def test_a_folder_is_evidence_under_the_scores_that_are_chosen(folder: Path) -> None:
+    (found,) = read_evidence(folder)
+    assert (found.name, found.lp, found.left_out) == ("dev", "en-de", {"no score": 1})
+    (other,) = read_evidence(folder, gold="hter")
+    matrix = other.matrix()
+    assert matrix is not None
+    assert matrix.values.tolist() == [[0.0, -0.75]]
+    with pytest.raises(UnknownNameError, match="unknown human scores"):
+        read_evidence(folder, gold="mqm")
+
+
+def test_without_scores_the_share_of_bad_words_counts(folder: Path) -> None:
+    for name in ("dev.hter", "dev.da", "dev.src_tags"):
+        (folder / name).unlink()
+    (folder / "dev.tags").write_text("OK OK\nOK BAD BAD\n", encoding="utf-8")
+    assert read_qe(folder / "dev").scores.tolist() == [0.0, -2 / 3]
+
+
+def test_tags_that_do_not_fit_are_named_by_line(folder: Path) -> None:
+    (folder / "dev.tags").write_text("OK OK\nOK OK OK OK OK\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"dev.tags, line 2: 5 tags for 3 words"):
+        read_qe(folder / "dev")
+    (folder / "dev.tags").write_text("OK OK\n", encoding="utf-8")
+    with pytest.raises(LengthError):
+        read_qe(folder / "dev")
+
+
+def test_texts_alone_are_no_such_folder(tmp_path: Path) -> None:
+    for ending in ("src", "mt"):
+        (tmp_path / f"dev.{ending}").write_text("x\n")
+    assert qe_stems(tmp_path) == []
+    with pytest.raises(DataError, match="no folder of mt-metrics-eval"):
+        read_evidence(tmp_path)

@@ -1,0 +1,104 @@
+"""What a metric reads beside the texts, and what it marks in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import tertium
+from tertium.arrays import FloatArray
+from tertium.errors import DataError, NeedsError, UsageError
+from tertium.metrics.base.metric import NOTHING, SegmentMetric
+from tertium.segment import Segment, place_segments
+from tertium.spans import Span
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting(SegmentMetric):
+    """Scores a segment by how much of its document it is given."""
+
+    name: ClassVar[str] = "counting"
+    title: ClassVar[str] = "Counting"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return NOTHING
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        before = [len(s.context.before(9)) if s.context else 0 for s in segments]
+        return np.array([len(s.hypothesis) for s in segments]) + 100.0 * np.array(before)
+
+
+class Reading(Counting):
+    """The same, and says so."""
+
+    reads_context = True
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset({"context"})
+
+
+class Marking(Counting):
+    """Marks each `x`."""
+
+    calls: ClassVar[list[int]] = []
+
+    def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
+        self.calls.append(len(segments))
+        return [
+            tuple(Span(n, n + 1, severity="major") for n, c in enumerate(s.hypothesis) if c == "x")
+            for s in segments
+        ]
+
+
+TEXTS = [Segment("ab"), Segment("ab"), Segment("abc")]
+PLACED = place_segments(TEXTS, ["talk"] * 3)
+
+
+def test_a_metric_that_does_not_read_context_scores_equal_texts_equally() -> None:
+    assert Counting().score(PLACED).segments[:2].tolist() == [2.0, 2.0]
+    assert len(Counting().distinguish(PLACED)[0]) == 2
+
+
+def test_a_metric_that_reads_context_is_asked_for_each_place() -> None:
+    assert Reading().score(PLACED).segments.tolist() == [2.0, 102.0, 203.0]
+    twice = [*PLACED, *place_segments(TEXTS, ["talk"] * 3)]
+    distinct, rows = Reading().distinguish(twice)
+    assert (len(distinct), rows) == (3, [0, 1, 2, 0, 1, 2])
+    with pytest.raises(NeedsError, match="needs the document, and segment 1 is of none"):
+        Reading().score(TEXTS)
+
+
+def test_test_sets_with_documents_give_context() -> None:
+    testset = tertium.TestSet(systems={"A": ("x", "y", "z")}, documents=("1", "2", "2"))
+    places = [s.context.place for s in testset.segments("A") if s.context]
+    assert places == [0, 0, 1]
+    assert tertium.TestSet(systems={"A": ("x",)}).segments("A")[0].context is None
+
+
+def test_equal_segments_are_marked_once() -> None:
+    Marking.calls.clear()
+    marked = Marking().mark([Segment("axb"), Segment("ok"), Segment("axb")])
+    assert marked == [(Span(1, 2, severity="major"),), (), (Span(1, 2, severity="major"),)]
+    assert Marking.calls == [2]
+    assert Marking().gives_spans
+    assert not Counting().gives_spans
+
+
+def test_most_metrics_mark_nothing_and_say_so() -> None:
+    with pytest.raises(UsageError, match="chrf does not say where a translation is wrong"):
+        tertium.load_metric("chrf").mark([Segment("a", None, ("b",))])
+
+
+def test_a_mark_behind_the_text_is_an_error_that_names_the_metric() -> None:
+    class Beyond(Counting):
+        def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
+            return [(Span(0, 99),) for _ in segments]
+
+    with pytest.raises(DataError, match="counting: a span ends at 99"):
+        Beyond().mark([Segment("a")])
