@@ -40,6 +40,7 @@ examples:
   tertium meta --human rankings/wmt12 -m bleu chrf --statistic tau-strict
   tertium meta --human judgements.jsonl -m bleu chrf --by domain length
   tertium meta --human wmt22/ --gold mqm --lps en-de --statistic 'acc-eq*'
+  tertium meta --human modern/dev/mqm/ted21 --spans mymetric.jsonl
   tertium meta --human human/de-en.mqm.seg.score --scores chrf.de-en.seg.score --plot chrf.svg
   tertium meta --human wmt24/ --gold mqm --protocol wmt24
 """
@@ -75,6 +76,12 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FILE",
         help="scores that metrics gave",
+    )
+    group.add_argument(
+        "--spans",
+        nargs="*",
+        metavar="FILE",
+        help="compare marked errors instead: those in files, or of the metrics of -m that mark any",
     )
     group.add_argument("--data", metavar="DIR", help="where named sets are (or TERTIUM_DATA)")
     group.add_argument(
@@ -150,6 +157,8 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(args)
     if args.protocol:
         return _run_protocol(args)
+    if args.spans is not None:
+        return _run_spans(args)
     if args.plot:
         from tertium.reporting.charts.scatter import check_plot, write_scatter
 
@@ -220,6 +229,36 @@ def _run_protocol(args: argparse.Namespace) -> int:
         sys.stdout.write(to_json(ranking.records()))
     else:
         print_table(protocol_table(ranking.results, args.width), args.format)
+    return 0
+
+
+def _run_spans(args: argparse.Namespace) -> int:
+    from tertium.evaluation.error_spans import compare_spans
+    from tertium.reporting.tables import error_spans as tables
+
+    refuse(args, "--spans", {**PROTOCOL_FIXES, "scores": "--scores", "protocol": "--protocol"})
+    with bars(args.quiet), runtime_of(args):
+        study = compare_spans(
+            args.human,
+            named_metrics(args) if args.metrics or args.model else (),
+            spans=args.spans,
+            lps=args.lps,
+            exclude=args.exclude,
+            gold=args.gold or "",
+            data=args.data,
+            samples=args.samples,
+            seed=args.seed,
+        )
+    if args.to_json:
+        write_json(args.to_json, study.records())
+    if args.format == "json":
+        sys.stdout.write(to_json(study.records()))
+        return 0
+    for number, name in enumerate(study.people):
+        print_table(tables.span_table(study, name, args.width), args.format, first=not number)
+        if args.format != "tsv":
+            for table in tables.detail_tables(study, name, args.width):
+                print_table(table, args.format, first=False)
     return 0
 
 

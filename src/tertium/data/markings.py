@@ -108,7 +108,7 @@ def _error(entry: Mapping[str, Any], where: str) -> Span | Unplaced:
     last = entry.get("end")
     end = _whole(entry.get("end_i"), where) + 1 if last is None else _whole(last, where)
     try:
-        side = "source" if entry.get("is_source_error") else entry.get("side", "hypothesis")
+        side: Any = "source" if entry.get("is_source_error") else entry.get("side", "hypothesis")
         chance = entry.get("chance")
         return Span(_whole(start, where), end, side, severity, category, rater, chance)
     except TertiumError as error:

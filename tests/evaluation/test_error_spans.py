@@ -1,0 +1,112 @@
+"""Marked errors through the public doors: files, metrics that mark, and what does not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from tertium.arrays import FloatArray
+from tertium.cli import main
+from tertium.errors import DataError, UsageError
+from tertium.evaluation.error_spans import compare_spans
+from tertium.metrics.base.metric import NOTHING, SegmentMetric
+from tertium.segment import Segment
+from tertium.spans import Span
+
+TEXT = "The cat sat on a mat ."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspicious(SegmentMetric):
+    """Marks every `cat` as a major error."""
+
+    name: ClassVar[str] = "suspicious"
+    title: ClassVar[str] = "Suspicious"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return NOTHING
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([-float("cat" in s.hypothesis) for s in segments])
+
+    def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
+        places = [s.hypothesis.find("cat") for s in segments]
+        return [(Span(n, n + 3, severity="major"),) if n >= 0 else () for n in places]
+
+
+def write(path: Path, *spans: tuple[int, int, str], text: str = TEXT, items: int = 2) -> Path:
+    marked = [{"start": a, "end": b, "severity": severity, "rater": 0} for a, b, severity in spans]
+    rows: list[dict[str, Any]] = [
+        {"segment": n, "system": "A", "hypothesis": text, "score": 0, "spans": marked}
+        for n in range(1, items + 1)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_a_file_and_a_metric_that_mark_the_same_have_the_same_figures(tmp_path: Path) -> None:
+    human = write(tmp_path / "mqm.jsonl", (4, 7, "major"), (15, 20, "minor"))
+    file = write(tmp_path / "same.jsonl", (4, 7, "major"))
+    study = compare_spans(human, Suspicious(), spans=file, samples=50)
+    now, read = (result.records() for result in study.results)
+    assert (now["metric"], read["metric"]) == ("suspicious", "same")
+    assert now["characters"] == read["characters"]
+    assert now["characters"]["micro"] == {
+        "precision": 1.0,
+        "recall": 3 / 8,
+        "f1": pytest.approx(2 * 3 / (3 + 8)),
+    }
+    assert now["severities"]["major"]["f1"] == 1.0
+    assert study.p_values["mqm"][0, 1] == 1.0
+
+
+def test_each_rater_counts(tmp_path: Path) -> None:
+    human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
+    text = human.read_text(encoding="utf-8").replace('"score": 0', '"score": 0, "raters": 2')
+    human.write_text(text, encoding="utf-8")
+    (result,) = compare_spans(human, Suspicious(), samples=0).results
+    assert result.rows["characters"].tolist() == [[3, 3, 3], [0, 0, 3]] * 2
+    assert result.interval is None
+
+
+def test_what_does_not_fit_is_one_line(tmp_path: Path) -> None:
+    human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
+    few = write(tmp_path / "few.jsonl", (4, 7, "major"), items=1)
+    with pytest.raises(DataError, match=r"no spans of 1 of 2 translations .* first item 2 of"):
+        compare_spans(human, spans=few)
+    other = write(tmp_path / "other.jsonl", (4, 7, "major"), text=TEXT + "!")
+    with pytest.raises(DataError, match="item 1 of system 'A' is not the text that was judged"):
+        compare_spans(human, spans=other)
+    with pytest.raises(UsageError, match="chrf does not say where a translation is wrong"):
+        compare_spans(human, "chrf")
+    with pytest.raises(UsageError, match="give --spans FILES or -m METRICS"):
+        compare_spans(human)
+    plain = tmp_path / "da.jsonl"
+    plain.write_text('{"segment": 1, "system": "A", "mt": "x", "score": 3}\n', encoding="utf-8")
+    with pytest.raises(DataError, match="nobody marked errors"):
+        compare_spans(plain, Suspicious())
+
+
+def test_the_command_prints_tables_or_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    human = write(tmp_path / "mqm.jsonl", (4, 7, "major"), (15, 20, "minor"))
+    files = [str(write(tmp_path / f"{name}.jsonl", (4, 7, name))) for name in ("minor", "major")]
+    argv = ["meta", "--human", str(human), "--spans", *files, "--samples", "20", "-q"]
+    assert main(argv) == 0
+    shown = capsys.readouterr().out
+    assert "By severity, mqm" in shown
+    assert shown.index(" major ") < shown.index(" minor ")  # the better one first
+    assert main([*argv, "-f", "json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert records["metrics"] == ["minor", "major"]
+    assert records["results"][0]["characters"]["micro"]["precision"] == 0.5
+    assert main([*argv, "--statistic", "pearson"]) == 2
+    assert "--statistic does not go with --spans" in capsys.readouterr().err
