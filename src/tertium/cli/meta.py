@@ -13,6 +13,7 @@ from tertium.cli.output import (
     add_output,
     check_outputs,
     print_table,
+    print_warnings,
     to_json,
     write_json,
     write_report,
@@ -24,6 +25,7 @@ from tertium.meta.tasks import STATISTICS
 
 if TYPE_CHECKING:
     from tertium.evaluation.agreement import AgreementStudy
+    from tertium.evaluation.panel.panel import DoubtPanel
 
 GROUPINGS = ("none", "item", "system")
 HELP = "measure how well metrics agree with people"
@@ -43,6 +45,7 @@ examples:
   tertium meta --human modern/dev/mqm/ted21 --spans mymetric.jsonl
   tertium meta --human human/de-en.mqm.seg.score --scores chrf.de-en.seg.score --plot chrf.svg
   tertium meta --human wmt24/ --gold mqm --protocol wmt24
+  tertium meta --human judgements.jsonl -m chrf tertium-small --panel --report doubts.html
 """
 
 
@@ -57,6 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--p-values", action="store_true", help="also p-values of all pairs; in TSV these alone"
     )
     output.add_argument("--plot", metavar="FILE", help="a scatter plot (.svg)")
+    output.add_argument(
+        "--panel",
+        action="store_true",
+        help="also ask what there is to doubt: sentinels, chance, bad outputs, length and more",
+    )
 
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -187,19 +195,44 @@ def run(args: argparse.Namespace) -> int:
             threshold=args.threshold,
             tie_rate=args.tie_rate,
         )
+        panel = _ask_doubts(args, agreement)
+    records = agreement.records() | ({"panel": panel.records()} if panel else {})
     if args.plot:
         write_scatter(args.plot, agreement.sets, level=agreement.level)
     if args.report:
         from tertium.reporting.page.making import report_agreement
 
-        write_report(args.report, report_agreement(agreement), args.quiet)
+        write_report(args.report, report_agreement(agreement, panel), args.quiet)
     if args.to_json:
-        write_json(args.to_json, agreement.records())
+        write_json(args.to_json, records)
     if args.format == "json":
-        sys.stdout.write(to_json(agreement.records()))
+        sys.stdout.write(to_json(records))
     else:
         _print(args, agreement)
+        if panel is not None:
+            _print_panel(args, panel)
     return 0
+
+
+def _ask_doubts(args: argparse.Namespace, agreement: AgreementStudy) -> DoubtPanel | None:
+    if not args.panel:
+        return None
+    from tertium.evaluation.panel.panel import ask_doubts
+
+    return ask_doubts(agreement, seed=args.seed)
+
+
+def _print_panel(args: argparse.Namespace, panel: DoubtPanel) -> None:
+    from tertium.reporting.tables import panels
+
+    if args.format == "tsv":
+        print_table(panels.long_panel_table(panel), args.format, first=False)
+    for doubt in panel.doubts if args.format != "tsv" else ():
+        drawn = args.format == "text"
+        if drawn:
+            print()
+        print_table(panels.doubt_table(doubt, args.width, drawn=drawn), args.format, first=False)
+    print_warnings(panels.not_asked_lines(panel), args.quiet)
 
 
 def _run_protocol(args: argparse.Namespace) -> int:
@@ -279,6 +312,7 @@ PROTOCOL_FIXES = {
     "intervals": "--intervals",
     "p_values": "--p-values",
     "plot": "--plot",
+    "panel": "--panel",
     "report": "--report",
 }
 

@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
@@ -176,6 +177,24 @@ def _text(record: Mapping[str, Any], name: str, where: str) -> str | None:
     return value
 
 
+def foreign_sentence(number: int, languages: Sequence[str]) -> str:
+    """One of our sentences, by number, in a language that is none of these.
+
+    >>> foreign_sentence(0, ("en", "de")).split()[:3]
+    ['Anna', 'ne', 'sera']
+    """
+    items = _own_items()
+    others = [language for language in items[0] if language not in languages]
+    return items[number % len(items)][others[number // len(items) % len(others)]][0]
+
+
+@cache
+def _own_items() -> list[dict[str, list[str]]]:
+    text = files("tertium.data").joinpath("challenge.json").read_text("utf-8")
+    items: list[dict[str, list[str]]] = json.loads(text)["items"]
+    return items
+
+
 def own_challenge(seed: int = 0) -> ChallengeSet:
     """Our set: every kind of `text.damage` on translations from and into English.
 
@@ -183,7 +202,7 @@ def own_challenge(seed: int = 0) -> ChallengeSet:
     the phenomenon is `close: ...`, it is the reference that was damaged: a free translation that is
     right stands against a near copy of the reference that is wrong.
     """
-    items = json.loads(files("tertium.data").joinpath("challenge.json").read_text("utf-8"))["items"]
+    items = _own_items()
     others = [language for language in items[0] if language != "en"]
     directions = [pair for other in others for pair in (("en", other), (other, "en"))]
     kinds = [(kind, 1) for kind in KINDS] + [(kind, 0) for kind in MEANING]

@@ -16,6 +16,7 @@ from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import Comparison, Test, with_tests
 from tertium.evaluation.defaults import usual_metrics
+from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import Evaluation, load_metrics, score
 from tertium.evaluation.slices import Slices, slice_results
@@ -23,6 +24,7 @@ from tertium.meta.curves import Curve, read_curves
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.progress import track
+from tertium.reporting.page.doubts import doubts_contents
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
 from tertium.reporting.page.grid import About, TranslationGrid
 from tertium.reporting.page.interest import interesting_items, systems_to_explain
@@ -109,8 +111,8 @@ def report_ranking(ranking: Ranking) -> Report:
     return report_results(with_tests(ranking.as_evaluation()), [], ranker=ranking.ranker)
 
 
-def report_agreement(agreement: AgreementStudy) -> Report:
-    """A page about metrics and people."""
+def report_agreement(agreement: AgreementStudy, panel: DoubtPanel | None = None) -> Report:
+    """A page about metrics and people, and what there is to doubt where a panel is given."""
     about = [About(spec=m, name=m, higher_is_better=False) for m in agreement.lower_better]
     about += [
         About(
@@ -127,8 +129,12 @@ def report_agreement(agreement: AgreementStudy) -> Report:
     page = agreement_report(
         agreement.results, agreement.sets, texts, about=about, signatures=list(signatures)
     )
-    sliced = agreement.slices
-    return replace(page, more=((*SLICED, agreement_slices_contents(sliced)),) if sliced else ())
+    more = []
+    if agreement.slices:
+        more.append((*SLICED, agreement_slices_contents(agreement.slices)))
+    if panel is not None:
+        more.append(("doubts", "Doubts", doubts_contents(panel)))
+    return replace(page, more=tuple(more))
 
 
 def _locate_warnings(

@@ -1,0 +1,187 @@
+"""What a doubt is made of and what comes of it: people, metrics and texts of one judged set."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tertium.arrays import BoolArray, FloatArray
+from tertium.data.people import Evidence, Texts
+from tertium.errors import DataError
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet, mean_known
+from tertium.meta.tasks import Task
+from tertium.metrics.base.metric import Metric
+from tertium.segment import Segment
+
+SAMPLE = 200  # translations that are changed and scored again, of one set
+MOST_POOLED = 1500  # cells of which all pairs are looked at, where no item has two translations
+
+
+class NotAsked(DataError):
+    """A doubt that this evidence cannot answer, and why."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Doubt:
+    """One question with its answer: rows x series of numbers, and a sentence that reads them.
+
+    `intervals` (rows, series, 2) may bound the values; `rule` is the value to compare with.
+    """
+
+    name: str
+    question: str
+    rows: tuple[str, ...]
+    series: tuple[str, ...]
+    values: FloatArray  # (rows, series)
+    label: str
+    reading: str = ""
+    rule: float | None = None
+    intervals: FloatArray | None = None
+    notes: tuple[str, ...] = ()
+
+    def records(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        return {
+            "doubt": self.name,
+            "question": self.question,
+            "measure": self.label,
+            "reading": self.reading,
+            "rule": self.rule,
+            "rows": [
+                {"row": row, **dict(zip(self.series, own, strict=True))}
+                for row, own in zip(self.rows, self.values.tolist(), strict=True)
+            ],
+            "notes": list(self.notes),
+        }
+
+    def row(self, name: str) -> FloatArray:
+        """The values of one row, (series,)."""
+        own: FloatArray = self.values[self.rows.index(name)]
+        return own
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Case:
+    """People and metrics on one set; `metrics` are those that can score texts now."""
+
+    judged: JudgedSet
+    people: Evidence
+    metrics: tuple[Metric, ...]
+    seed: int
+
+    @cached_property
+    def human(self) -> FloatArray:
+        """What people say of each translation, (systems, items), also where they compared."""
+        if self.judged.comparisons is None:
+            return self.judged.human
+        known, shares = self.judged.human, self.people.segment_scores()
+        values = np.full((len(self.judged.systems), len(self.judged.items)), np.nan)
+        columns = {item: n for n, item in enumerate(shares.items)}
+        for n, system in enumerate(self.judged.systems):
+            row = shares[system]
+            values[n] = [row[columns[item]] for item in self.judged.items]
+        return np.where(np.isnan(known), values, known)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metrics, as they are named in the set."""
+        return self.judged.metrics
+
+    @property
+    def scorers(self) -> tuple[str, ...]:
+        """The metrics that can score now."""
+        return tuple(metric.spec for metric in self.metrics)
+
+    @cached_property
+    def several(self) -> BoolArray:
+        """The items with two judged translations or more, (items,)."""
+        mask: BoolArray = (~np.isnan(self.human)).sum(axis=0) > 1
+        return mask
+
+    @cached_property
+    def texts(self) -> Texts:
+        """The translations that people judged, by system and item."""
+        known = {
+            (system, item)
+            for n, system in enumerate(self.judged.systems)
+            for item, score in zip(self.judged.items, self.human[n], strict=True)
+            if score == score
+        }
+        return {cell: segment for cell, segment in self.people.texts().items() if cell in known}
+
+    def sample(self, count: int = SAMPLE) -> list[tuple[tuple[str, str], Segment]]:
+        """Some translations, chosen by a hash of their names, whatever the order of the file."""
+        if not self.metrics:
+            raise NotAsked("metrics have to score texts: name them with -m")
+        if not self.texts:
+            raise NotAsked("the judgements come without texts")
+        return sorted(self.texts.items(), key=lambda entry: self.lot(*entry[0]))[:count]
+
+    def lot(self, *names: str) -> int:
+        """A number that a name draws under this seed."""
+        return zlib.crc32("\t".join([str(self.seed), *names]).encode())
+
+    def place(self, cell: tuple[str, str]) -> tuple[int, int]:
+        """The row and column of a translation."""
+        return self._rows[cell[0]], self._columns[cell[1]]
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {system: n for n, system in enumerate(self.judged.systems)}
+
+    @cached_property
+    def _columns(self) -> dict[str, int]:
+        return {item: n for n, item in enumerate(self.judged.items)}
+
+    def score(self, segments: Sequence[Segment]) -> FloatArray:
+        """What each metric that can says of some segments, higher better, (metrics, segments)."""
+        signs = [1.0 if metric.higher_is_better else -1.0 for metric in self.metrics]
+        found = [m.score(segments).segments for m in self.metrics]
+        return np.stack([sign * own for sign, own in zip(signs, found, strict=True)])
+
+    def agreement(
+        self,
+        scores: Mapping[str, FloatArray],
+        statistic: str,
+        *,
+        by: str = "",
+        human: FloatArray | None = None,
+    ) -> FloatArray:
+        """How well tables of scores, each (systems, items), agree with people, (tables,)."""
+        people = self.human if human is None else human
+        values = np.stack([*scores.values()])
+        judged = replace(
+            self.judged,
+            metrics=tuple(scores),
+            human=people,
+            human_systems=mean_known(people),
+            scores=values,
+            system_scores=mean_known(values),
+            comparisons=None,
+        )
+        task = Task(sets=(judged.name,), statistic=statistic, by=by, samples=0)  # type: ignore[arg-type]
+        return MetaEvaluation([judged]).run([task]).tasks[0].values
+
+    @property
+    def tables(self) -> dict[str, FloatArray]:
+        """The scores of each metric, (systems, items)."""
+        return dict(zip(self.names, self.judged.scores, strict=True))
+
+
+def merge(doubts: Sequence[tuple[str, Doubt]]) -> Doubt:
+    """One doubt of several sets: the mean where rows are the same, else all rows by set."""
+    first = doubts[0][1]
+    if len(doubts) == 1:
+        return first
+    if any(doubt.rows != first.rows for _, doubt in doubts):
+        rows = tuple(f"{name} {row}" for name, doubt in doubts for row in doubt.rows)
+        return replace(first, rows=rows, values=np.concatenate([d.values for _, d in doubts]))
+    stacked = np.stack([doubt.values for _, doubt in doubts], axis=-1)
+    note = f"mean over {len(doubts)} sets: {', '.join(name for name, _ in doubts)}"
+    return replace(first, values=mean_known(stacked), notes=(*first.notes, note))

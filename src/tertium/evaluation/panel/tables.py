@@ -1,0 +1,169 @@
+"""Doubts that scores alone answer: chance, the best systems, domains, and chosen outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.data.slices import slice_items
+from tertium.errors import TertiumError
+from tertium.evaluation.panel.case import MOST_POOLED, Case, Doubt, NotAsked
+from tertium.meta.judged import mean_known
+from tertium.randomness import generator
+
+SHUFFLES = 5  # of a metric's scores, whose mean is the level of chance
+FEWEST_SYSTEMS = 4
+FEWEST_JUDGED = 20  # translations of a slice
+MOST_SLICES = 40
+
+
+def ask_chance(case: Case) -> Doubt:
+    """acc*eq of a metric, of its own scores shuffled, and of one score for all.
+
+    Ties are calibrated on the data that are measured, so chance is not at one half.
+    """
+    by, human, tables = _pairable(case)
+    rng = generator(case.seed)
+    known = ~np.isnan(human)
+    shuffled = {}
+    for name, table in tables.items():
+        for n in range(SHUFFLES):
+            mixed = table.copy()
+            for item in np.flatnonzero(known.sum(axis=0) > 1) if by == "item" else [slice(None)]:
+                mixed[known[:, item], item] = rng.permutation(table[known[:, item], item])
+            shuffled[f"{name} {n}"] = mixed
+    own = case.agreement(tables, "acc-eq*", by=by, human=human)
+    chance = case.agreement(shuffled, "acc-eq*", by=by, human=human).reshape(-1, SHUFFLES)
+    level = {"all tied": np.where(known, 0.0, np.nan)}
+    tied = float(case.agreement(level, "acc-eq*", by=by, human=human)[0])
+    rows = ("the metric", "its scores shuffled", "one score for all")
+    values = np.stack([own, chance.mean(axis=1), np.full(len(own), tied)])
+    return Doubt(
+        name="chance",
+        question="How far from chance is acc*eq?",
+        rows=rows,
+        series=tuple(tables),
+        values=values,
+        label="acc*eq" + (" by item" if by == "item" else ""),
+        rule=float(chance.mean()),
+    )
+
+
+def _pairable(case: Case) -> tuple[str, FloatArray, dict[str, FloatArray]]:
+    """How pairs are made, and the cells they are made of: of one item, or of any where few are."""
+    if case.several.sum() * 2 >= case.several.size:
+        return "item", case.human, case.tables
+    known = np.argwhere(~np.isnan(case.human))
+    if len(known) < FEWEST_JUDGED:
+        raise NotAsked(f"fewer than {FEWEST_JUDGED} judged translations")
+    if len(known) <= MOST_POOLED:
+        return "none", case.human, case.tables
+    systems, items = case.judged.systems, case.judged.items
+    chosen = sorted(known.tolist(), key=lambda c: case.lot(systems[c[0]], items[c[1]]))
+    human = np.full(case.human.shape, np.nan)
+    for row, column in chosen[:MOST_POOLED]:
+        human[row, column] = case.human[row, column]
+    return "none", human, case.tables
+
+
+def ask_best_systems(case: Case) -> Doubt:
+    """Pairs of systems in people's order, among all and among the best by people."""
+    people = mean_known(case.human)
+    known = np.flatnonzero(~np.isnan(people))
+    if len(known) < FEWEST_SYSTEMS:
+        raise NotAsked(f"it takes {FEWEST_SYSTEMS} judged systems, and there are {len(known)}")
+    ranked = known[np.argsort(-people[known], kind="stable")]
+    half = max(FEWEST_SYSTEMS, len(ranked) // 2)
+    groups = {f"all {len(ranked)} systems": ranked, f"the best {half}": ranked[:half]}
+    if half > FEWEST_SYSTEMS:
+        groups[f"the best {FEWEST_SYSTEMS}"] = ranked[:FEWEST_SYSTEMS]
+    values = [
+        [_in_order(people[g], own[g]) for own in case.judged.system_scores] for g in groups.values()
+    ]
+    return Doubt(
+        name="best systems",
+        question="Does it still order the best systems?",
+        rows=tuple(groups),
+        series=case.names,
+        values=np.array(values),
+        label="share of pairs of systems in people's order",
+        rule=0.5,
+    )
+
+
+def _in_order(people: FloatArray, scores: FloatArray) -> float:
+    """The share of pairs that scores put in people's order; pairs that people tie do not count."""
+    first, second = np.triu_indices(len(people), 1)
+    ahead, said = people[first] - people[second], scores[first] - scores[second]
+    counted = (ahead != 0) & ~np.isnan(said)
+    return float((np.sign(ahead) == np.sign(said))[counted].mean()) if counted.any() else np.nan
+
+
+def ask_domains(case: Case) -> Doubt:
+    """Pearson's r domain by domain; by document or length where no domain is known."""
+    for column in ("domain", "document", "length"):
+        try:
+            slicing = slice_items(case.people, case.judged.items, column)
+        except TertiumError:
+            continue
+        if 1 < len(slicing.names) <= MOST_SLICES or column == "length":
+            break
+    else:
+        raise NotAsked("no domain, document or text is known")
+    rows, values = [], []
+    for name in slicing.names:
+        human = np.where(slicing.mask(name), case.human, np.nan)
+        if (~np.isnan(human)).sum() >= FEWEST_JUDGED:
+            rows.append(name)
+            values.append(case.agreement(case.tables, "pearson", by="none", human=human))
+    if not rows:
+        raise NotAsked(f"no {column} has {FEWEST_JUDGED} judged translations")
+    return Doubt(
+        name="domains",
+        question=f"Does it agree with people in every {column}?",
+        rows=tuple(rows),
+        series=case.names,
+        values=np.array(values),
+        label="Pearson r with people",
+        rule=0.0,
+    )
+
+
+def ask_interference(case: Case) -> Doubt:
+    """Of each item the output that a metric prefers: what it, the others and people make of it.
+
+    Values are in standard deviations above the mean output of the item, all outputs counted.
+    """
+    if not case.several.any():
+        raise NotAsked("no item has two judged translations to choose from")
+    both = ~np.isnan(case.human) & ~np.isnan(case.judged.scores).any(axis=0)
+    both &= both.sum(axis=0) > 1
+    if not both.any():
+        raise NotAsked("no item has two translations with a score of every metric")
+    judges = [
+        *(_deviations(table, both) for table in case.judged.scores),
+        _deviations(case.human, both),
+    ]
+    items = np.flatnonzero(both.any(axis=0))
+    values = []
+    for table in case.judged.scores:
+        best = np.where(both, table, -np.inf).argmax(axis=0)  # the first of equals
+        values.append([float(judge[best[items], items].mean()) for judge in judges])
+    return Doubt(
+        name="interference",
+        question="Does it overrate what it chose?",
+        rows=tuple(f"chosen by {name}" for name in case.names),
+        series=(*(f"under {name}" for name in case.names), "under people"),
+        values=np.array(values),
+        label="gain of the chosen outputs, in standard deviations",
+        rule=0.0,
+    )
+
+
+def _deviations(table: FloatArray, cells: np.ndarray) -> FloatArray:
+    """Scores less the mean of their item, in standard deviations of all such, NaN elsewhere."""
+    known = np.where(cells, table, np.nan)
+    centred = known - mean_known(known.T)
+    spread = float(np.nanstd(centred))
+    result: FloatArray = centred / spread if spread else centred
+    return result

@@ -1,0 +1,244 @@
+"""Doubts: each finds the fault that was put into a metric, and none where there is none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tertium
+from tertium.arrays import FloatArray
+from tertium.cli import main
+from tertium.errors import UsageError
+from tertium.evaluation.agreement import AgreementStudy
+from tertium.evaluation.panel.case import Case, Doubt, merge
+from tertium.evaluation.panel.panel import DOUBTS, DoubtPanel, ask_doubts
+from tertium.evaluation.panel.sentinels import cross_fit
+from tertium.evaluation.panel.tables import ask_chance, ask_interference
+from tertium.evaluation.panel.texts import ask_bad_outputs, ask_length, ask_order, join_segments
+from tertium.metrics.base.metric import SegmentMetric
+from tertium.reporting.tables.panels import doubt_table
+from tertium.segment import Segment
+
+WORDS = (Path(__file__).parents[2] / "examples" / "reference-a.en.txt").read_text().split()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LikesLength(SegmentMetric):
+    """A metric that counts characters: no doubt should miss it."""
+
+    name = "likes-length"
+    title = "likes length"
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([float(len(segment.hypothesis)) for segment in segments])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadsNeighbours(LikesLength):
+    """One that looks at how many others there are."""
+
+    name = "reads-neighbours"
+    title = "reads neighbours"
+
+    @property
+    def reads_corpus(self) -> bool:
+        return True
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([float(len(s.hypothesis) + len(segments)) for s in segments])
+
+
+@pytest.fixture(scope="module")
+def judgements(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five systems that lose more and more words; people count what is left of the reference."""
+    rng = np.random.default_rng(5)
+    lines = []
+    for item in range(40):
+        size = int(rng.integers(6, 14))
+        start = int(rng.integers(len(WORDS) - size))
+        reference = WORDS[start : start + size]
+        for system in range(5):
+            kept = [w for w in reference if rng.random() > 0.12 * system]
+            lines.append(
+                {
+                    "item": f"i{item}",
+                    "system": f"s{system}",
+                    "src": " ".join(w[::-1] for w in reference),
+                    "mt": " ".join(kept) or "x",
+                    "ref": " ".join(reference),
+                    "score": len(kept) / size + float(rng.normal(0, 0.05)),
+                    "domain": "news" if item % 2 else "law",
+                }
+            )
+    file = tmp_path_factory.mktemp("panel") / "judged.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def study(judgements: Path) -> AgreementStudy:
+    return tertium.meta_evaluate(judgements, ["chrf", LikesLength()], samples=0)
+
+
+@pytest.fixture(scope="module")
+def panel(study: AgreementStudy) -> DoubtPanel:
+    return ask_doubts(study)
+
+
+def find(panel: DoubtPanel, name: str) -> Doubt:
+    return next(doubt for doubt in panel.doubts if doubt.name == name)
+
+
+def case_of(study: AgreementStudy, *metrics: SegmentMetric) -> Case:
+    (judged,) = study.sets
+    return Case(judged=judged, people=study.people[judged.name], metrics=metrics, seed=1)
+
+
+def test_every_doubt_is_asked_read_and_drawn(panel: DoubtPanel) -> None:
+    assert [doubt.name for doubt in panel.doubts] == list(DOUBTS)
+    assert panel.not_asked == {}
+    for doubt in panel.doubts:
+        assert doubt.reading.endswith(".")
+        assert doubt.values.shape == (len(doubt.rows), len(doubt.series))
+        table = doubt_table(doubt)
+        assert doubt.reading in table.notes
+    json.dumps(panel.records())
+
+
+def test_a_metric_of_length_is_found_out(panel: DoubtPanel) -> None:
+    chrf, length = 0, 1
+    joined = find(panel, "length").row("8 segments joined")
+    assert joined[length] > 5 > abs(joined[chrf])
+    unrelated = find(panel, "bad outputs").row("fluent but unrelated")
+    assert unrelated[length] > 0.3
+    assert unrelated[chrf] < 0.1
+    references = find(panel, "references")
+    assert (
+        references.row("the reference")[length]
+        == references.row("the reference of another segment")[length]
+    )
+    assert references.values[0, chrf] > references.values[-1, chrf] + 0.3
+
+
+def test_order_matters_to_who_reads_neighbours(panel: DoubtPanel, study: AgreementStudy) -> None:
+    assert (find(panel, "order").values == 0).all()
+    found = ask_order(case_of(study, ReadsNeighbours()))
+    assert found.row("scored alone")[0] == 49
+
+
+def test_chance_is_far_below_a_good_metric_and_near_itself(study: AgreementStudy) -> None:
+    found = ask_chance(case_of(study))
+    own, shuffled, tied = found.values
+    assert (own > shuffled + 0.2).all()
+    assert (tied < 0.1).all()  # people's scores hardly tie
+    assert (shuffled > 0.3).all()
+
+
+def test_interference_is_that_of_a_loop(study: AgreementStudy) -> None:
+    case = case_of(study)
+    found = ask_interference(case)
+    human, table = case.human, case.judged.scores[0]
+    centred = human - human.mean(axis=0)
+    centred /= centred.std()
+    gains = [centred[max(range(5), key=lambda s, i=i: table[s, i]), i] for i in range(40)]
+    assert found.values[0, -1] == pytest.approx(np.mean(gains))
+    assert found.values[0, 0] >= found.values[1, 0]  # nobody gains more than who chose
+
+
+def test_the_best_systems_are_fewer_pairs(panel: DoubtPanel) -> None:
+    found = find(panel, "best systems")
+    assert found.rows == ("all 5 systems", "the best 4")
+    assert found.row("all 5 systems")[0] == 1.0
+
+
+def test_sentinels_are_fitted_on_what_they_do_not_score() -> None:
+    rng = np.random.default_rng(2)
+    texts = ["a" * int(n) for n in rng.integers(1, 60, 300)]
+    target = np.array([len(t) for t in texts], float)
+    folds = np.arange(300) % 5
+    assert np.corrcoef(cross_fit(texts, target, folds), target)[0, 1] > 0.95
+    noise = rng.normal(size=300)
+    distinct = ["".join(rng.choice(list("abcdefgh"), 30)) for _ in range(300)]
+    assert abs(np.corrcoef(cross_fit(distinct, noise, folds), noise)[0, 1]) < 0.2
+
+
+def test_a_sentinel_of_sources_says_nothing_within_an_item(panel: DoubtPanel) -> None:
+    found = find(panel, "sentinels")
+    assert np.isnan(found.row("source only")[1])
+    assert np.isnan(found.row("reference only")[1])
+    assert found.row("translation only")[0] > 0.2  # shorter is worse here, and it sees that
+
+
+def test_the_order_of_the_file_does_not_matter(judgements: Path, tmp_path: Path) -> None:
+    lines = judgements.read_text(encoding="utf-8").splitlines()
+    turned = tmp_path / "judged.jsonl"
+    turned.write_text("\n".join(lines[::-1]) + "\n", encoding="utf-8")
+    one, other = (tertium.meta_evaluate(f, ["chrf"], samples=0) for f in (judgements, turned))
+    for ask in (ask_bad_outputs, ask_length):
+        first, second = (ask(case_of(s, tertium.load_metric("chrf"))) for s in (one, other))
+        assert first.values.tolist() == second.values.tolist()
+
+
+def test_without_references_the_rest_is_asked(judgements: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.jsonl"
+    records = [json.loads(line) for line in judgements.read_text().splitlines()]
+    for record in records:
+        del record["ref"]
+    bare.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
+
+    @dataclass(frozen=True, kw_only=True)
+    class Free(LikesLength):
+        name = "free"
+
+        @property
+        def needs(self) -> frozenset[str]:
+            return frozenset()
+
+    found = ask_doubts(tertium.meta_evaluate(bare, [Free()], samples=0))
+    assert found.not_asked == {"references": "there are no references"}
+    assert "reference only" not in find(found, "sentinels").rows
+
+
+def test_scores_in_files_are_doubted_as_far_as_they_go(
+    judgements: Path, study: AgreementStudy
+) -> None:
+    bare = replace(study, metrics=())
+    found = ask_doubts(bare)
+    assert set(found.not_asked) == {"bad outputs", "references", "length", "order"}
+    with pytest.raises(UsageError, match="asks about segments"):
+        ask_doubts(replace(study, level="system"))
+
+
+def test_several_sets_are_averaged_or_listed() -> None:
+    one = Doubt(
+        name="x", question="?", rows=("a",), series=("m",), values=np.array([[1.0]]), label="l"
+    )
+    same = merge([("de", one), ("fr", replace(one, values=np.array([[3.0]])))])
+    assert same.values.tolist() == [[2.0]]
+    other = merge([("de", one), ("fr", replace(one, rows=("b",)))])
+    assert other.rows == ("de a", "fr b")
+
+
+def test_segments_are_joined_side_by_side() -> None:
+    one, two = Segment("a", "A", ("x", "y")), Segment("b", "B", ("z",))
+    assert join_segments([one, two]) == Segment("a b", "A B", ("x z",))
+    assert join_segments([Segment("你好"), Segment("再见")]) == Segment("你好再见")
+
+
+def test_the_command_prints_and_writes_the_panel(
+    judgements: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    argv = ["meta", "--human", str(judgements), "-m", "chrf", "--panel", "--samples", "0"]
+    assert main([*argv, "--report", str(page)]) == 0
+    out = capsys.readouterr().out
+    assert "sentinels: Could it agree with people without comparing anything?" in out
+    assert '<section id="doubts"' in page.read_text(encoding="utf-8")
+    assert main([*argv, "-f", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["panel"]
+    assert [doubt["doubt"] for doubt in found["doubts"]] == list(DOUBTS)
