@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from tertium.cli import main
 
+torch = pytest.importorskip("torch")
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from tests.laws.trial import Subject, Trial, hold, run_well
 
 from tertium.errors import DataError
-from tertium.evaluation.scoring import score
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
 from tertium.meta.tasks import tasks_for
@@ -49,7 +48,7 @@ def judgements(trial: Trial) -> list[Judgement]:
 def agreement_is_sound(trial: Trial) -> int:
     """Correlations lie in [-1, 1] or are undefined; the command measures as the library."""
     human = ScoreMatrix("human", tuple(trial.testset.systems), people(trial))
-    evaluation = score(trial.testset, trial.metric)
+    evaluation = trial.evaluation
     (spec,) = evaluation.metrics
     rows = np.stack([trial.better(s.segments) for s in evaluation.of_metric(spec)])
     judged = JudgedSet.align("set", [ScoreMatrix(spec, evaluation.systems, rows)], human=human)

@@ -15,17 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.laws.trial import Trial, hold, run_command, run_well
+from tests.laws.trial import RESAMPLES, Trial, hold, run_command, run_well
 
 from tertium.cli.output import to_json
 from tertium.data.testset import TestSet
-from tertium.evaluation.comparison import Comparison, compare
-from tertium.evaluation.scoring import Evaluation, score
+from tertium.evaluation.scoring import Evaluation
 from tertium.reporting.page.page import resource
 from tertium.reporting.tables.evaluations import comparison_table, segment_table, system_table
 from tertium.reporting.tables.table import render
 
-RESAMPLES = 20
 PAIRS = 30  # translations that are held against one of another system
 STYLES = ("text", "tsv", "md", "latex")
 FRAMES = (".jsonl", ".tsv", ".csv", ".parquet")
@@ -43,14 +41,6 @@ def numbers_in(value: Any) -> Iterator[float]:
             yield from numbers_in(part)
     elif isinstance(value, float):
         yield value
-
-
-def evaluate(trial: Trial) -> Evaluation:
-    return score(trial.testset, trial.metric)
-
-
-def compare_briefly(trial: Trial) -> Comparison:
-    return compare(trial.testset, trial.metric, resamples=RESAMPLES)
 
 
 def texts_come_back_from_a_file(trial: Trial) -> int:
@@ -72,7 +62,7 @@ def the_command_scores_as_the_library(trial: Trial) -> int:
         ["score", "-t", trial.records, "-m", trial.subject.spec, "-f", "json", "-sl", "-q"]
     ).json
     records = printed if isinstance(printed, list) else [printed]
-    hold(records == plain(evaluate(trial).records()), "other records")
+    hold(records == plain(trial.evaluation.records()), "other records")
     return len(trial.segments)
 
 
@@ -83,7 +73,7 @@ def plain(records: Any) -> Any:
 
 def tables_hold_what_the_library_returns(trial: Trial) -> int:
     """Every table format prints the library's own table; in TSV the full numbers stand."""
-    evaluation, style = evaluate(trial), drawn(trial, STYLES)
+    evaluation, style = trial.evaluation, drawn(trial, STYLES)
     call = ["score", "-t", trial.records, "-m", trial.subject.spec, "-q", "-f", style]
     for printed, table in (
         (run_well(call).out, system_table(evaluation, None, warnings=False)),
@@ -126,7 +116,7 @@ def _floats(cells: list[str]) -> list[float]:
 
 def files_hold_what_the_library_returns(trial: Trial) -> int:
     """`score -o` in every format and `--to-json` write the library's own numbers."""
-    evaluation, suffix = evaluate(trial), drawn(trial, FRAMES)
+    evaluation, suffix = trial.evaluation, drawn(trial, FRAMES)
     frame = evaluation.to_frame()
     file, saved = trial.folder / f"scores{suffix}", trial.folder / "scores.json"
     run_well(
@@ -166,7 +156,7 @@ def _read_table(file: Path) -> list[dict[str, Any]]:
 
 def comparisons_are_sound(trial: Trial) -> int:
     """p-values lie in (0, 1] (undefined for a lone segment), and equal systems do not differ."""
-    result = compare_briefly(trial)
+    result = trial.comparison
     (spec,) = result.evaluation.metrics
     p_values, clusters = result.p_values[spec], result.clusters[spec]
     lone = len(trial.testset) < 2
@@ -186,7 +176,7 @@ def comparisons_are_sound(trial: Trial) -> int:
 
 
 def the_command_compares_as_the_library(trial: Trial) -> int:
-    result = compare_briefly(trial)
+    result = trial.comparison
     call = [
         "compare",
         "-t",
@@ -234,9 +224,9 @@ def explanations_are_sound(trial: Trial) -> int:
 def displays_are_whole(trial: Trial) -> int:
     """What a notebook shows of scores and comparisons is closed HTML that runs nothing."""
     hold_fragment(trial.scores._repr_html_())
-    hold_fragment(evaluate(trial)._repr_html_())
+    hold_fragment(trial.evaluation._repr_html_())
     if len(trial.testset.systems) > 1:
-        hold_fragment(compare_briefly(trial)._repr_html_())
+        hold_fragment(trial.comparison._repr_html_())
     return len(trial.segments)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -63,15 +62,17 @@ def test_operations_on_each_shape(subject: Subject, tmp_path: Path) -> None:
     """Each law on one shape that it applies to; the next subject begins with the next."""
     place = SUBJECTS.index(subject)
     turn = count(place)
-    trials: list[Any] = []
+    trials: dict[str, Trial] = {}  # a shape is scored once, for all laws that are tried on it
+    for shape in gallery.SHAPES:
+        (tmp_path / shape).mkdir()
+        trials[shape] = Trial(subject, small(shape), place, tmp_path / shape)
+    chosen = []
     for law in LAWS:
         shapes = [name for name in gallery.SHAPES if len(small(name).systems) >= law.systems]
         shape = shapes[next(turn) % len(shapes)]
         if law.costly or law.systems > 1:
-            folder = tmp_path / str(len(trials))
-            folder.mkdir()
-            trials.append((law, Trial(subject, small(shape), place, folder)))
-    hold_laws(trials)
+            chosen.append((law, trials[shape]))
+    hold_laws(chosen)
 
 
 @pytest.mark.parametrize("finding", FOUND, ids=[f"{f.law}, {f.spec}" for f in FOUND])

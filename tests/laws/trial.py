@@ -21,6 +21,8 @@ from tertium.arrays import FloatArray
 from tertium.cli import main
 from tertium.data.testset import TestSet
 from tertium.errors import MissingResourceError, TertiumError
+from tertium.evaluation.comparison import Comparison, compare
+from tertium.evaluation.scoring import Evaluation, score
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.base.ranker import Ranker, load_ranker
 from tertium.models.shipped import shipped_models
@@ -28,6 +30,7 @@ from tertium.registry import ALIASES, METRICS, RANKERS
 from tertium.scores import Scores
 from tertium.segment import Segment
 
+RESAMPLES = 20
 TRY = Segment("it is raining", "es regnet", ("it is raining",))
 
 
@@ -132,6 +135,16 @@ class Trial:
     def scores(self) -> Scores:
         """What the subject says of all segments: scored once, looked at by many laws."""
         return self.metric.score(self.segments)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """The same by systems, as the library hands it to what is printed."""
+        return score(self.testset, self.metric)
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """The systems compared by a few resamples."""
+        return compare(self.testset, self.metric, resamples=RESAMPLES)
 
     @cached_property
     def values(self) -> FloatArray:

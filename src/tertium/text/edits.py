@@ -13,6 +13,7 @@ that moved.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache
@@ -189,13 +190,13 @@ def _candidates(
     for start, word in enumerate(words):
         if word_error[start] > MAX_BLOCK:
             continue
-        for place in places.get(word, ()):
+        for place in _near(places.get(word, []), start):
             shortest = max(word_error[start], target_error[place])
             gap = align[place] - start
             longest = min(MAX_BLOCK, len(words) - start, len(target) - place)
             if 0 <= gap < longest:
                 longest = gap
-            if shortest > longest or abs(place - start) > MAX_SHIFT_DISTANCE:
+            if shortest > longest:
                 continue
             goals = [align[place - 1] + 1 if place else 0]
             for length in range(1, longest + 1):
@@ -209,6 +210,12 @@ def _candidates(
             if len(found) >= limit:
                 return found
     return found
+
+
+def _near(places: list[int], start: int) -> list[int]:
+    """Those of some sorted places that a shift may reach; a word may stand in thousands."""
+    low = bisect_left(places, start - MAX_SHIFT_DISTANCE)
+    return places[low : bisect_right(places, start + MAX_SHIFT_DISTANCE, low)]
 
 
 def _alignment(path: str) -> tuple[list[int], list[int], list[int]]:

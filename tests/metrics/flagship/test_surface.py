@@ -61,5 +61,11 @@ def test_no_pairs_are_no_rows() -> None:
 def test_runs_and_order_by_hand() -> None:
     assert longest_run("the big black cat".split(), "a big black dog".split()) == 2
     assert longest_run([], ["a"]) == 0
+    rng = np.random.default_rng(1)  # long texts take another way, which gives the same
+    left, right = (rng.choice(list("abcd"), 400).tolist() for _ in range(2))
+    runs = [" ".join(left[n : n + size]) for size in range(20) for n in range(400 - size)]
+    joined = f" {' '.join(right)} "
+    assert longest_run(left, right) == max(len(run.split()) for run in runs if f" {run} " in joined)
+    assert longest_run(["the"] * 5000, [*["the"] * 4999, "cat"]) == 4999
     assert order_agreement("a b c d".split(), "a c b d".split()) == pytest.approx(5 / 6)
     assert order_agreement(["a"], ["b"]) == 1.0

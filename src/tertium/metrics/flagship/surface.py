@@ -19,6 +19,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 
 Key = TypeVar("Key", bound=Hashable)
+MANY = 1 << 16  # pairs of words from which on arrays are quicker than dictionaries
 
 NAMES = (
     "word recall",
@@ -161,6 +162,8 @@ def longest_run(left: Sequence[str], right: Sequence[str]) -> int:
     >>> longest_run("a b c d".split(), "x b c y".split())
     2
     """
+    if len(left) * len(right) > MANY:
+        return _longest_run_of_many(left, right)
     best, previous = 0, dict[int, int]()
     places: dict[str, list[int]] = {}
     for n, word in enumerate(right):
@@ -169,6 +172,17 @@ def longest_run(left: Sequence[str], right: Sequence[str]) -> int:
         current = {n: previous.get(n - 1, 0) + 1 for n in places.get(word, ())}
         best = max(best, max(current.values(), default=0))
         previous = current
+    return best
+
+
+def _longest_run_of_many(left: Sequence[str], right: Sequence[str]) -> int:
+    """The same row by row: of one word that is repeated, every two places meet."""
+    codes = {word: n for n, word in enumerate(dict.fromkeys(right))}
+    target = np.array([codes[word] for word in right])
+    best, runs = 0, np.zeros(len(right) + 1, dtype=np.int64)
+    for word in left:
+        runs[1:] = (runs[:-1] + 1) * (target == codes.get(word, -1))
+        best = max(best, int(runs.max()))
     return best
 
 
