@@ -107,5 +107,6 @@ def test_several_translations_are_compared(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_an_empty_text_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
     assert main(["explain", "-r", "Hello world", "-t", "", "-m", "tertium-small"]) == 0
     assert "tertium-small" in capsys.readouterr().out

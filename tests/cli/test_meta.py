@@ -409,10 +409,12 @@ def test_published_figures_of_bleu(human_data, capsys):
 def test_what_is_neither_a_file_nor_a_set_is_said_to_be_neither(capsys, tmp_path):
     record = {"src": "a", "ref": "b", "mt": "c", "score": 1, "system": "A", "seg": 1}
     write(tmp_path / "da" / "wmt99" / "de-en.jsonl", json.dumps(record) + "\n")
-    argv = ["meta", "--human", "nofile.tsv", "-m", "chrf"]
-    assert main([*argv, "--data", str(tmp_path)]) == 2
+    argv = ["meta", "-m", "chrf", "--data", str(tmp_path), "--human"]
+    assert main([*argv, "nofile.tsv"]) == 2
+    assert "error: nofile.tsv: no such file or folder\n" in capsys.readouterr().err
+    assert main([*argv, "da/wmt98"]) == 2
     said = capsys.readouterr().err
-    assert "nofile.tsv: there is no such file or folder; unknown set 'nofile.tsv'" in said
+    assert "da/wmt98: there is no such file or folder; unknown set 'da/wmt98'" in said
     assert "da/wmt99" in said
 
 
