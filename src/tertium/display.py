@@ -18,6 +18,8 @@ SHOWN_BY = {
     "AgreementStudy": f"{_NOTEBOOK}:show_agreement",
     "ChallengeStudy": f"{_NOTEBOOK}:show_challenge",
     "Explanation": f"{_NOTEBOOK}:show_explanation",
+    "MarkedTranslations": f"{_NOTEBOOK}:show_marked",
+    "SpanStudy": f"{_NOTEBOOK}:show_spans",
 }
 
 

@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
 import pytest
+from tests.reporting.marking_metric import Suspicious
 
-from tertium.arrays import FloatArray
 from tertium.cli import main
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.error_spans import compare_spans
-from tertium.metrics.base.metric import NOTHING, SegmentMetric
-from tertium.segment import Segment
-from tertium.spans import Span
 
 TEXT = "The cat sat on a mat ."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Suspicious(SegmentMetric):
-    """Marks every `cat` as a major error."""
-
-    name: ClassVar[str] = "suspicious"
-    title: ClassVar[str] = "Suspicious"
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return NOTHING
-
-    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        return np.array([-float("cat" in s.hypothesis) for s in segments])
-
-    def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
-        places = [s.hypothesis.find("cat") for s in segments]
-        return [(Span(n, n + 3, severity="major"),) if n >= 0 else () for n in places]
 
 
 def write(path: Path, *spans: tuple[int, int, str], text: str = TEXT, items: int = 2) -> Path:

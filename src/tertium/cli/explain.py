@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
 
 def show(explained: Explanation, top: int) -> None:
     """Print an explanation for a person to read, part by part."""
-    from tertium.reporting.tables.explanations import vote_table
+    from tertium.reporting.tables.explanations import span_table, vote_table
 
     if explained.reasons is not None:
         perfect = explained.reasons.perfect
@@ -106,6 +106,11 @@ def show(explained: Explanation, top: int) -> None:
         show_reasons(explained.reasons, top)
     else:
         print(f"{explained.metric}: {explained.score:.4f}")
+    if explained.marked is not None:
+        count = len(explained.marked.spans)
+        print(f"\nerrors marked: {count or 'none'}")
+        if count:
+            print_table(span_table(explained.marked), "text")
     for comparison in explained.comparisons:
         show_comparison(comparison, top)
     if explained.votes is not None:

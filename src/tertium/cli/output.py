@@ -25,6 +25,7 @@ FORMATS = ("text", "json", "tsv", "md", "latex")
 NOTED = ("text", "md", "latex")  # formats with notes below a table, warnings among them
 # the options, of all commands, that name files to write and to read
 OUTPUTS = {"output": "-o", "to_json": "--to-json", "report": "--report", "plot": "--plot"}
+OUTPUTS |= {"spans": "--spans"}  # a file to write under `score`; `meta` reads a list of such
 INPUTS = ("translations", "sources", "references", "documents", "human", "scores", "curves")
 MOST_DECIMALS = 17  # all that a double holds
 
@@ -49,7 +50,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 def check_outputs(args: argparse.Namespace) -> None:
     """Refuse, before the work, files that cannot be written or that would replace another's."""
     given = {option: getattr(args, name, None) for name, option in OUTPUTS.items()}
-    outputs = {option: path for option, path in given.items() if path}
+    outputs = {option: path for option, path in given.items() if path and isinstance(path, str)}
     for option, path in outputs.items():
         check_writable(path)
         for other, name in outputs.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tertium.cli.bars import bars
 from tertium.cli.inputs import (
@@ -28,15 +28,19 @@ from tertium.cli.output import (
     write_report,
 )
 from tertium.cli.runtime import add_runtime, runtime_of
+from tertium.data.formats import write_jsonl, write_table
 from tertium.errors import UsageError
 from tertium.extras import require
 from tertium.frames import write_frame
 
 if TYPE_CHECKING:
     from tertium.evaluation.comparison import Comparison
+    from tertium.evaluation.marking import MarkedTranslations
     from tertium.evaluation.scoring import Evaluation
     from tertium.evaluation.slices import Slices
+    from tertium.metrics.base.metric import Metric
 
+SPAN_SUFFIXES = (".jsonl", ".tsv", ".csv")
 FRAME_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")
 
 # what a paired test would ignore
@@ -47,6 +51,7 @@ UNPAIRED = {
     "only_system": "--only-system",
     "confidence": "--confidence",
     "confidence_n": "--confidence-n",
+    "spans": "--spans",
 }
 
 HELP = "score translations"
@@ -59,6 +64,7 @@ examples:
   tertium score -t systems.jsonl -m bleu -f json
   tertium score -t systems.jsonl -m bleu chrf -o scores.parquet
   tertium score -t systems.jsonl -m chrf --by domain length
+  tertium score -s source.txt -t ours.txt -m tertium-multi --spans errors.jsonl
 
 With --paired-bs or --paired-ar the systems are compared as `tertium compare` does.
 """
@@ -78,6 +84,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FILE",
         help="also write segment scores: .parquet (needs pandas), .tsv, .csv or .jsonl",
+    )
+    output.add_argument(
+        "--spans",
+        metavar="FILE",
+        help="also write the errors that metrics mark: .jsonl (a translation a line) or .tsv (an "
+        "error a line)",
     )
     levels = output.add_mutually_exclusive_group()
     levels.add_argument(
@@ -123,6 +135,7 @@ def run(args: argparse.Namespace) -> int:
 
         return compare.run(args)
     from tertium.evaluation import defaults, scoring
+    from tertium.evaluation.marking import mark_systems
     from tertium.reporting.tables import evaluations
 
     if args.by and (args.score_only or args.sentence_level or args.document_level):
@@ -134,9 +147,12 @@ def run(args: argparse.Namespace) -> int:
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
     metrics = named_metrics(args, [defaults.best_metric(testset)])
+    check_span_file(args.spans, metrics)
     with bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)
         sliced = sliced_results(args, evaluation)
+        if args.spans:
+            write_spans(args.spans, mark_systems(testset, metrics))
         if args.report:
             from tertium.evaluation.comparison import with_tests
             from tertium.reporting.page.making import report_results
@@ -208,6 +224,33 @@ def _resamples(args: argparse.Namespace) -> int:
     if count < 1:
         raise UsageError(f"--confidence-n {count}: intervals take at least one resample")
     return count
+
+
+def check_span_file(path: str | None, metrics: Sequence[Metric]) -> None:
+    """Refuse a file of errors that could not be made, before the work."""
+    if path is None:
+        return
+    if Path(path).suffix not in SPAN_SUFFIXES:
+        raise UsageError(f"{path}: marked errors are written to {', '.join(SPAN_SUFFIXES)}")
+    if not any(metric.gives_spans for metric in metrics):
+        named = ", ".join(metric.spec for metric in metrics)
+        raise UsageError(f"--spans: none of {named} says where a translation is wrong")
+
+
+def write_spans(path: str, marked: Sequence[MarkedTranslations]) -> None:
+    """Write what metrics marked; the first column says which, where there are several."""
+    from tertium.evaluation.marking import COLUMNS
+
+    if Path(path).suffix == ".jsonl":
+        write_jsonl(path, (record for entry in marked for record in entry.records()))
+        return
+    rows = ((entry.metric, *map(_in_a_cell, row)) for entry in marked for row in entry.rows())
+    write_table(path, ["metric", *COLUMNS], rows)
+
+
+def _in_a_cell(value: Any) -> str:
+    """A value for a table, in which a text of an error has no tabs or line ends."""
+    return " ".join(str(value).split()) if isinstance(value, str) else str(value)
 
 
 def check_frame_file(path: str | None) -> None:

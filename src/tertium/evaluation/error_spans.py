@@ -15,6 +15,7 @@ from tertium.arrays import FloatArray
 from tertium.data.evidence import read_evidence
 from tertium.data.formats import PathLike
 from tertium.data.people import Evidence
+from tertium.display import Displayed
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.agreement import Sources, read_sets, several
 from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomisation
@@ -75,7 +76,7 @@ class SpanResult:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SpanStudy:
+class SpanStudy(Displayed):
     """All metrics on all sets, and p-values of pairs of metrics in each set, (metrics, metrics)."""
 
     results: tuple[SpanResult, ...]
@@ -122,7 +123,7 @@ def compare_spans(
         raise UsageError("nothing to compare with people: give --spans FILES or -m METRICS")
     for metric in now:
         if not metric.gives_spans:
-            metric.spans([])  # says in one line that it cannot
+            raise UsageError(f"{metric.spec} does not say where a translation is wrong")
     results: list[SpanResult] = []
     p_values: dict[str, FloatArray] = {}
     for name, entry in track(list(people.items()), "comparing"):

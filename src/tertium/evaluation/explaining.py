@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tertium.errors import UsageError
 from tertium.extras import explain_missing
-from tertium.metrics.base.explanation import Explanation
+from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.base.ranker import ByScore, Ranker, load_ranker
 from tertium.segment import Segment
@@ -30,7 +32,22 @@ def explain(
     chosen = metric or ("rte-r" if translation.references else "sentsim")
     judge = load_metric(chosen) if isinstance(chosen, str) else chosen
     with explain_missing(judge.name):
+        return add_marks(_explain(judge, translation), judge, translation)
+
+
+def add_marks(explained: Explanation, judge: Metric, translation: Segment) -> Explanation:
+    """The same with the errors that the metric marks, where it marks any."""
+    if not judge.gives_spans:
+        return explained
+    spans = judge.mark([translation])[0]
+    text = MarkedText(hypothesis=translation.hypothesis, source=translation.source, spans=spans)
+    return replace(explained, marked=text)
+
+
+def _explain(judge: Metric, translation: Segment) -> Explanation:
+    if judge.explains or not judge.gives_spans:
         return judge.explain(translation)
+    return Explanation(metric=judge.spec, score=float(judge.score([translation]).segments[0]))
 
 
 def _ranker(given: str | Metric | Ranker) -> Ranker:

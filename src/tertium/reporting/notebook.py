@@ -7,17 +7,21 @@ import numpy as np
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.challenge import ChallengeStudy
 from tertium.evaluation.comparison import Comparison
+from tertium.evaluation.error_spans import SpanStudy
+from tertium.evaluation.marking import MarkedTranslations
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.explanation import Explanation
 from tertium.reporting.charts.axes import bounds
 from tertium.reporting.charts.pictures import figure, ranking_pictures
 from tertium.reporting.charts.rows import ridge_chart
+from tertium.reporting.marks import marked_section
 from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.page.explained import explanation
 from tertium.reporting.page.page import resource
 from tertium.reporting.tables.agreements import agreement_table
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
+from tertium.reporting.tables.error_spans import detail_tables, span_table
 from tertium.reporting.tables.evaluations import comparison_table, system_table
 from tertium.reporting.tables.html import html_table
 from tertium.reporting.tables.rankings import system_table as ranking_table
@@ -93,6 +97,21 @@ def show_explanation(explained: Explanation) -> str:
     """Heat maps, transport plans, reasons and votes, whatever there is."""
     heading = element("p", element("b", f"{explained.metric}: {explained.score:.4f}"))
     return fragment(Markup("") if explained.reasons else heading, explanation(explained))
+
+
+def show_marked(marked: MarkedTranslations) -> str:
+    """The worst translations with their errors marked."""
+    return fragment(marked_section([marked]))
+
+
+def show_spans(study: SpanStudy) -> str:
+    """Marked errors beside people's, by set, then by severity and category."""
+    tables = [
+        table
+        for name in study.people
+        for table in (span_table(study, name), *detail_tables(study, name))
+    ]
+    return fragment(*(html_table(table) for table in tables))
 
 
 def fragment(*parts: Markup) -> str:

@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any, Literal
 
 from tertium.display import Displayed
+from tertium.spans import Span
 
 Direction = Literal["precision", "recall", "transport"]
 
@@ -127,11 +128,21 @@ class Votes:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MarkedText:
+    """A translation and its source with the errors that a metric marks in them."""
+
+    hypothesis: str
+    source: str | None
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Explanation(Displayed):
     """What a metric or ranker can say of a score, part by part.
 
     `comparisons` come from metrics that look at pieces, `reasons` from those over named features,
-    `votes` from rankers, whose score is the mean chance of the first translation to win.
+    `marked` from those that mark errors, `votes` from rankers, whose score is the mean chance of
+    the first translation to win.
     """
 
     metric: str
@@ -139,11 +150,14 @@ class Explanation(Displayed):
     comparisons: tuple[TextComparison, ...] = ()
     reasons: Reasons | None = None
     votes: Votes | None = None
+    marked: MarkedText | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists, texts and numbers, for JSON: what each part holds, at once."""
         values = asdict(self)
         parts = (values.pop("reasons") or {}, values.pop("votes") or {})
+        if values.pop("marked") is not None and self.marked is not None:
+            values["spans"] = [span.as_dict() for span in self.marked.spans]
         comparisons = values.pop("comparisons")
         if comparisons:
             values["comparisons"] = comparisons

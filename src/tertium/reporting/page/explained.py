@@ -12,7 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.metrics.base.explanation import Explanation, Reasons, TextComparison, Votes
+from tertium.metrics.base.explanation import (
+    Explanation,
+    MarkedText,
+    Reasons,
+    TextComparison,
+    Votes,
+)
+from tertium.reporting.marks import marked_paragraph
 from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.tables.explanations import feature_table, word_table
 from tertium.reporting.tables.html import html_table
@@ -34,12 +41,22 @@ class Explained:
 
 def explanation(explained: Explanation) -> Markup:
     """Whatever a metric or ranker said, as HTML."""
-    parts = [_comparison(part) for part in explained.comparisons]
+    parts = [_marked(explained.marked)] if explained.marked is not None else []
+    parts += [_comparison(part) for part in explained.comparisons]
     if explained.reasons is not None:
         parts.append(_reasons(explained, explained.reasons))
     if explained.votes is not None:
         parts.append(win_probabilities(explained.votes, explained.metric))
     return join(parts)
+
+
+def _marked(marked: MarkedText) -> Markup:
+    """The texts with the errors that the metric marks."""
+    texts = [marked_paragraph(marked.hypothesis, marked.spans)]
+    if any(span.side == "source" for span in marked.spans) and marked.source is not None:
+        texts.append(marked_paragraph(marked.source, marked.spans, "source"))
+    said = f"{len(marked.spans)} marked" if marked.spans else "none marked"
+    return element("div", element("p", element("b", f"Errors: {said}")), *texts, class_="explained")
 
 
 def _comparison(part: TextComparison) -> Markup:

@@ -16,6 +16,8 @@ from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import Comparison, Test, with_tests
 from tertium.evaluation.defaults import usual_metrics
+from tertium.evaluation.explaining import add_marks
+from tertium.evaluation.marking import mark_systems
 from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import Evaluation, load_metrics, score
@@ -24,6 +26,7 @@ from tertium.meta.curves import Curve, read_curves
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.progress import track
+from tertium.reporting.marks import marked_section
 from tertium.reporting.page.doubts import doubts_contents
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
 from tertium.reporting.page.grid import About, TranslationGrid
@@ -37,6 +40,7 @@ from tertium.segment import Segment
 logger = logging.getLogger(__name__)
 
 SLICED = ("slices", "Slices")  # the name and title of a section
+MARKED = ("errors", "Marked errors")
 EXPLAINED = 8  # segments that a report explains unless told otherwise
 
 
@@ -103,7 +107,10 @@ def report_results(
     page = evaluation_report(
         results, grid=grid, human=human, explained=explained, curves=curves, title=title
     )
-    return replace(page, more=((*SLICED, slices_contents(slices)),) if slices else ())
+    more = [(*SLICED, slices_contents(slices))] if slices else []
+    marked = mark_systems(evaluation.testset, metrics)
+    more += [(*MARKED, marked_section(marked))] if marked else []
+    return replace(page, more=tuple(more))
 
 
 def report_ranking(ranking: Ranking) -> Report:
@@ -196,7 +203,7 @@ def _explain_one(
     explained = []
     for metric in metrics:
         try:
-            html = explanation(metric.explain(segment))
+            html = explanation(add_marks(metric.explain(segment), metric, segment))
         except TertiumError as error:  # an empty output, say, has nothing to align
             logger.info("segment %d: %s", item + 1, error)
             continue

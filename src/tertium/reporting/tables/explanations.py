@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tertium.metrics.base.explanation import Reasons, TextComparison, Votes
+from tertium.metrics.base.explanation import MarkedText, Reasons, TextComparison, Votes
 from tertium.reporting.tables.table import Cell, Table, number
 
 Rows = list[list[Cell | str]]
@@ -68,6 +68,18 @@ def feature_table(reasons: Reasons, top: int, title: str = "") -> Table:
         for c in reasons.contributions[:top]
     ]
     return Table(("feature", "value", "contribution"), rows, title=title)
+
+
+def span_table(marked: MarkedText) -> Table:
+    """The errors that a metric marks, in order of their place."""
+    rows: Rows = []
+    for span in marked.spans:
+        text = marked.hypothesis if span.side == "hypothesis" else marked.source or ""
+        sure = "" if span.chance is None else number(span.chance, 2)
+        place = Cell(f"{span.start}-{span.end}", span.start)
+        rows.append([span.of(text), span.severity, span.category, span.side, place, sure])
+    header = ("error", "severity", "category", "side", "place", "chance")
+    return Table(header, rows, left=frozenset(range(4)))
 
 
 def vote_table(votes: Votes) -> Table:

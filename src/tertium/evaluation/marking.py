@@ -1,0 +1,101 @@
+"""Where translations are wrong, by a metric that can say: all systems of a test set in one call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from tertium.data.formats import record_from_segment
+from tertium.data.testset import TestSet
+from tertium.display import Displayed
+from tertium.metrics.base.metric import Metric
+from tertium.segment import Segment
+from tertium.spans import Span, score_spans
+
+# the gravest first; categories do not matter to which translations are shown first
+WEIGHTS = {"critical": 10.0, "major": 5.0, "minor": 1.0, "bad": 1.0, "neutral": 0.0}
+COLUMNS = ("system", "segment", "side", "start", "end", "severity", "category", "chance", "text")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkedTranslation:
+    """One translation, its number in the test set from 1, its score and its errors."""
+
+    system: str
+    number: int
+    segment: Segment
+    score: float
+    spans: tuple[Span, ...]
+
+    @property
+    def weight(self) -> float:
+        """What the errors weigh together."""
+        return -score_spans(self.spans, weights=WEIGHTS)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MarkedTranslations(Displayed):
+    """What one metric marked of every translation, system by system."""
+
+    metric: str
+    label: str
+    translations: tuple[MarkedTranslation, ...]
+
+    def counts(self) -> dict[str, int]:
+        """How many errors of each severity there are, the gravest first."""
+        found: Counter[str] = Counter(
+            span.severity for entry in self.translations for span in entry.spans
+        )
+        return {severity: found[severity] for severity in WEIGHTS if found[severity]}
+
+    def worst(self, count: int) -> list[MarkedTranslation]:
+        """The translations whose errors weigh most; of equal weight, the first."""
+        marked = [entry for entry in self.translations if entry.spans]
+        return sorted(marked, key=lambda entry: -entry.weight)[:count]
+
+    def records(self) -> list[dict[str, Any]]:
+        """A record for each translation, which every reader of judgements takes."""
+        return [
+            {
+                "metric": self.metric,
+                "system": entry.system,
+                "segment": entry.number,
+                **record_from_segment(entry.segment),
+                "score": entry.score,
+                "spans": [span.as_dict() for span in entry.spans],
+            }
+            for entry in self.translations
+        ]
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """A row of `COLUMNS` for each error."""
+        for entry in self.translations:
+            for span in entry.spans:
+                text = entry.segment.hypothesis
+                marked = span.of(text if span.side == "hypothesis" else entry.segment.source or "")
+                chance = "" if span.chance is None else span.chance
+                place = (span.side, span.start, span.end, span.severity, span.category, chance)
+                yield (entry.system, entry.number, *place, marked)
+
+
+def mark_systems(testset: TestSet, metrics: Sequence[Metric]) -> list[MarkedTranslations]:
+    """What each metric marks, of those that can say where a translation is wrong."""
+    names = list(product(testset.systems, range(1, len(testset) + 1)))
+    segments = [segment for system in testset.systems for segment in testset.segments(system)]
+    marked = []
+    for metric in metrics:
+        if not metric.gives_spans:
+            continue
+        spans, scores = metric.mark(segments), metric.score(segments).segments
+        rows = zip(names, segments, scores.tolist(), spans, strict=True)
+        translations = tuple(
+            MarkedTranslation(system=name, number=n, segment=segment, score=score, spans=own)
+            for (name, n), segment, score, own in rows
+        )
+        marked.append(
+            MarkedTranslations(metric=metric.spec, label=metric.label, translations=translations)
+        )
+    return marked

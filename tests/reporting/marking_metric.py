@@ -1,0 +1,33 @@
+"""A metric that marks errors, as small as one can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.metrics.base.metric import NOTHING, SegmentMetric
+from tertium.segment import Segment
+from tertium.spans import Span
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspicious(SegmentMetric):
+    """Marks the first `cat` of a translation as a major error."""
+
+    name: ClassVar[str] = "suspicious"
+    title: ClassVar[str] = "Suspicious"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return NOTHING
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([-float("cat" in s.hypothesis) for s in segments])
+
+    def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
+        places = [s.hypothesis.find("cat") for s in segments]
+        return [(Span(n, n + 3, severity="major"),) if n >= 0 else () for n in places]

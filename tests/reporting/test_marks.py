@@ -1,0 +1,127 @@
+"""Marked errors for the eye: marks that nest, cannot be forged, and can be read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.reporting.marking_metric import Suspicious
+
+import tertium
+from tertium.cli import main
+from tertium.data.evidence import read_evidence
+from tertium.errors import DataError
+from tertium.evaluation.marking import mark_systems
+from tertium.metrics.base.explanation import Explanation, MarkedText
+from tertium.registry import METRICS
+from tertium.reporting.marks import mark_text, marked_section, read_marks
+from tertium.reporting.page.making import report_results
+from tertium.spans import Span
+
+HOME = "tests.reporting.marking_metric:Suspicious"
+NASTY = '<b>"cat" & 猫</b>\u202e𝒜\n<script>alert(1)</script>'
+
+
+def test_a_text_cannot_forge_a_mark() -> None:
+    shown = mark_text(NASTY, [Span(3, 8, severity="major", category='"><script>')])
+    assert "<script" not in shown
+    assert shown.count("<mark ") == 1
+
+
+def test_spans_come_back_from_their_marks() -> None:
+    """Overlapping, nested, equal and neighbouring spans, at random."""
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        spans = []
+        for n in range(int(rng.integers(0, 5))):
+            start = int(rng.integers(0, len(NASTY) - 1))
+            end = int(rng.integers(start + 1, len(NASTY) + 1))
+            severity = ("minor", "major", "critical", "bad", "neutral")[n]
+            spans.append(Span(start, end, "hypothesis", severity, "A/b", "r1", 0.1 * n))
+        expected = tuple(sorted(spans, key=lambda s: (s.start, -s.end)))
+        assert read_marks(mark_text(NASTY, spans)) == (NASTY, expected)
+
+
+def test_each_side_has_its_own_marks_and_places_are_checked() -> None:
+    spans = [Span(0, 2), Span(0, 3, "source", "minor")]
+    assert read_marks(mark_text("abc", spans, "source")) == ("abc", (spans[1],))
+    with pytest.raises(DataError, match="ends at 2"):
+        mark_text("a", spans)
+
+
+TESTSET = tertium.TestSet(
+    systems={"A": ("a cat sat", "a dog sat"), "B": ("<cat>", "catcat cat")},
+    references=(("x",), ("y",)),
+    sources=("eine Katze", "ein Hund"),
+)
+
+
+def test_the_worst_translations_come_first() -> None:
+    (marked,) = mark_systems(TESTSET, [tertium.load_metric("chrf"), Suspicious()])
+    assert marked.counts() == {"major": 3}
+    assert [(e.system, e.number) for e in marked.worst(9)] == [("A", 1), ("B", 1), ("B", 2)]
+    assert next(marked.rows())[:5] == ("A", 1, "hypothesis", 2, 5)
+    html = marked_section([marked])
+    assert "major errors only" in html
+    assert "&lt;<mark" in html
+
+
+def test_a_report_has_a_section_of_marked_errors_where_a_metric_marks() -> None:
+    metrics = [Suspicious()]
+    page = report_results(tertium.score(TESTSET, metrics), metrics, explain=1).html()
+    assert 'id="errors"' in page
+    assert "3 major in 4 translations" in page
+    plain = report_results(tertium.score(TESTSET, "chrf"), [tertium.load_metric("chrf")]).html()
+    assert 'id="errors"' not in plain
+
+
+def test_explanations_show_what_is_marked() -> None:
+    explained = tertium.explain(TESTSET.segments("A")[0], metric=Suspicious())
+    assert explained.marked == MarkedText(
+        hypothesis="a cat sat", source="eine Katze", spans=(Span(2, 5, severity="major"),)
+    )
+    assert explained.as_dict()["spans"] == [
+        {"start": 2, "end": 5, "side": "hypothesis", "severity": "major"}
+    ]
+    assert '<mark class="major"' in explained._repr_html_()
+    assert "marked" not in Explanation(metric="x", score=1.0).as_dict()
+
+
+def test_score_writes_what_metrics_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
+    TESTSET.write(tmp_path / "set.jsonl")
+    argv = ["score", "-t", str(tmp_path / "set.jsonl"), "-q", "-m", "chrf"]
+    lines, table = tmp_path / "errors.jsonl", tmp_path / "errors.tsv"
+    assert main([*argv, "suspicious", "--spans", str(lines)]) == 0
+    (found,) = read_evidence(lines)
+    assert found.markings()["B", "1"].spans == (Span(1, 4, severity="major"),)
+    assert main([*argv, "suspicious", "--spans", str(table)]) == 0
+    header, *rows = [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()]
+    assert header[:3] == ["metric", "system", "segment"]
+    assert rows[0] == ["suspicious", "A", "1", "hypothesis", "2", "5", "major", "", "", "cat"]
+    capsys.readouterr()
+    assert main([*argv, "--spans", str(lines)]) == 2
+    assert "none of chrf says where a translation is wrong" in capsys.readouterr().err
+    assert main([*argv, "suspicious", "--spans", str(tmp_path / "errors.txt")]) == 2
+    assert "marked errors are written to .jsonl, .tsv, .csv" in capsys.readouterr().err
+
+
+def test_explain_prints_what_is_marked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
+    argv = ["explain", "-m", "suspicious", "-r", "x"]
+    assert main([*argv, "-t", "a cat sat"]) == 0
+    shown = capsys.readouterr().out
+    assert "errors marked: 1" in shown
+    assert "2-5" in shown
+    assert main([*argv, "-t", "a dog"]) == 0
+    assert "errors marked: none" in capsys.readouterr().out
+
+
+def test_notebooks_show_marked_translations() -> None:
+    (marked,) = mark_systems(TESTSET, [Suspicious()])
+    assert marked._repr_html_().count("<mark ") == 3
