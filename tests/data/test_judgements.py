@@ -158,3 +158,16 @@ def test_language_pairs_come_apart(tmp_path: Path) -> None:
 def test_scores_of_systems_are_nan_where_people_gave_none() -> None:
     human = SystemScores(name="x", scores={"A": 1.0})
     np.testing.assert_array_equal(human.of(["B", "A"]), [np.nan, 1.0])
+
+
+def test_translations_without_the_reference_that_others_have_are_left_out_and_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    have, lack = Segment("a", None, ("b",)), Segment("b")
+    judged = JudgementSet(name="x", judgements=(Judgement(have, 1.0), Judgement(lack, 2.0)))
+    kept = judged.with_references()
+    assert (kept.segments, kept.left_out) == ((have,), {"no reference": 1})
+    assert caplog.messages == ["x: 1 of 2 translations have no reference"]
+    none = JudgementSet(name="x", judgements=(Judgement(lack, 2.0),))
+    assert none.with_references() is none
+    assert kept.with_references() is kept

@@ -46,6 +46,7 @@ LARGEST = 1e100  # of a score: statistics square differences, which must stay fi
 NOT_JUDGED = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
 DUPLICATE = "duplicate row"
 NO_SCORE = "no score"
+NO_REFERENCE = "no reference"
 NO_SEGMENT = "no matching segment"
 UNKNOWN_SYSTEM = "unknown system"
 
@@ -136,6 +137,20 @@ class JudgementSet:
         np.add.at(totals, tuple(where), np.asarray(values, np.float64)[[n for _, _, n in cells]])
         np.add.at(counts, tuple(where), 1.0)
         return ScoreMatrix(name, systems, divide(totals, counts), self.items)
+
+    def with_references(self) -> JudgementSet:
+        """The same without translations that lack a reference where others have one, counted.
+
+        Human translations among the systems are often the reference themselves, and have no other.
+        """
+        kept = tuple(j for j in self.judgements if j.segment.references)
+        lacking = len(self) - len(kept)
+        if not kept or not lacking:
+            return self
+        name = f"{self.name} {self.lp}".rstrip()
+        logger.warning("%s: %d of %d translations have no reference", name, lacking, len(self))
+        left_out = {**self.left_out, NO_REFERENCE: self.left_out.get(NO_REFERENCE, 0) + lacking}
+        return replace(self, judgements=kept, left_out=left_out)
 
     def by_lp(self) -> dict[str, JudgementSet]:
         """One set for each language pair; what was left out stays counted with the whole."""

@@ -57,9 +57,10 @@ def analyse(
 
     Without a `vocabulary`, words are known that occur in a reference of any of the sets.
     """
+    sets = [one.with_references() for one in sets]
     segments = tuple(segment for one in sets for segment in one.segments)
     if not all(segment.references for segment in segments):
-        raise DataError("the error analysis compares translations with references: some have none")
+        raise DataError("the error analysis compares translations with references: a set has none")
     if vocabulary is None:
         vocabulary = {w for s in segments for r in s.references for w in words(r)}
     found = disagreement(

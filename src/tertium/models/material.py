@@ -22,11 +22,20 @@ def judged_sets(
     metric: str, data: TrainingData, dev: TrainingData, needs: frozenset[str]
 ) -> tuple[JudgedSets, JudgedSets]:
     """What to train on and what to choose on, checked, and without what they share."""
-    held = JudgedSets(*training_sets(dev))
+    held = JudgedSets(*_usable(*training_sets(dev), needs))
     scores, rankings = without_leaks(*training_sets(data), held.all)
-    sets = JudgedSets(scores, rankings)
+    sets = JudgedSets(*_usable(scores, rankings, needs))
     check_needs(metric, [*sets.all, *held.all], needs)
     return sets, held
+
+
+def _usable(
+    scores: list[JudgementSet], rankings: list[RankingSet], needs: frozenset[str]
+) -> tuple[list[JudgementSet], list[RankingSet]]:
+    """The same without single translations that lack the reference which others have."""
+    if "references" not in needs:
+        return scores, rankings
+    return [one.with_references() for one in scores], rankings
 
 
 def training_sets(data: TrainingData) -> tuple[list[JudgementSet], list[RankingSet]]:
