@@ -242,3 +242,23 @@ def test_the_command_prints_and_writes_the_panel(
     assert main([*argv, "-f", "json"]) == 0
     found = json.loads(capsys.readouterr().out)["panel"]
     assert [doubt["doubt"] for doubt in found["doubts"]] == list(DOUBTS)
+
+
+def test_comparisons_are_doubted_by_the_shares_they_won(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    rows, texts = ["segment\tjudge\tsystem_a\tsystem_b\tpreference"], []
+    for n in range(40):
+        reference = [str(w) for w in rng.choice(WORDS, 8)]
+        outputs = {s: " ".join(reference[: 8 - 2 * k]) for k, s in enumerate("ABC")}
+        texts.append({"segment": str(n), "reference": " ".join(reference), "outputs": outputs})
+        rows += [f"{n}\tj\t{a}\t{b}\ta" for a, b in ("AB", "BC", "AC")]
+    (tmp_path / "x.judgements.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    beside = tmp_path / "x.texts.jsonl"
+    beside.write_text("".join(json.dumps(t) + "\n" for t in texts), encoding="utf-8")
+    study = tertium.meta_evaluate(tmp_path / "x.judgements.tsv", ["chrf"], samples=0)
+    (judged,) = study.sets
+    case = Case(judged=judged, people=study.people[judged.name], metrics=(), seed=1)
+    assert case.human.tolist() == [[1.0] * 40, [0.5] * 40, [0.0] * 40]
+    found = ask_doubts(study)
+    assert find(found, "sentinels").row("chrf")[1] > 0.9
+    assert "best systems" in found.not_asked

@@ -14,6 +14,7 @@ from tertium.cli import main
 from tertium.data.evidence import read_evidence
 from tertium.data.slices import slice_items, slice_testset
 from tertium.data.testset import TestSet
+from tertium.data.win_rates import expected_wins
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.evaluation.slices import slice_results
 from tertium.meta.evaluation import MetaEvaluation
@@ -231,3 +232,34 @@ def test_labels_may_lie_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["score", *argv, "-m", "chrf", "--by", f"text={tmp_path / 'short.txt'}"]) == 1
     assert "column 'text' has 1 segments" in capsys.readouterr().err
     assert main(["score", *argv, "-m", "chrf", "--by", "length", "-sl"]) == 2
+
+
+def test_comparisons_are_sliced_with_their_items(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    file = tmp_path / "x.judgements.tsv"
+    rows = ["segment\tjudge\tsystem_a\tsystem_b\tpreference"]
+    for n in range(60):
+        a, b = rng.choice(list("ABC"), 2, replace=False)
+        rows.append(f"{n % 20}\tj{n}\t{a}\t{b}\t{rng.choice(['a', 'b', 'tie'])}")
+    file.write_text("\n".join(rows) + "\n")
+    texts = [
+        {
+            "segment": str(n),
+            "source": "q" * n,
+            "reference": "r",
+            "outputs": dict.fromkeys("ABC", "t"),
+        }
+        for n in range(20)
+    ]
+    beside = tmp_path / "x.texts.jsonl"
+    beside.write_text("".join(json.dumps(text) + "\n" for text in texts))
+    study = tertium.meta_evaluate(file, ["chrf"], slices=["length"], samples=0)
+    (judged,), (people,) = study.sets, study.people.values()
+    assert judged.comparisons is not None
+    every = judged.keep_items(np.ones(len(judged.items), bool), "all")
+    rankings = people.rankings()
+    assert rankings is not None
+    assert every.human_systems == pytest.approx(expected_wins(rankings), nan_ok=True)
+    parts = [t.agreement.judged for t in study.slices["length"].tasks]
+    assert len(parts) == 4
+    assert sum(parts) == study.results.tasks[0].agreement.judged
