@@ -262,3 +262,18 @@ def test_comparisons_are_doubted_by_the_shares_they_won(tmp_path: Path) -> None:
     found = ask_doubts(study)
     assert find(found, "sentinels").row("chrf")[1] > 0.9
     assert "best systems" in found.not_asked
+
+
+def test_translations_without_systems_are_doubted(judgements: Path, tmp_path: Path) -> None:
+    """One translation an item, no system named: pairs are made of any two."""
+    records = [json.loads(line) for line in judgements.read_text().splitlines()]
+    for n, record in enumerate(records):
+        record.update(item=n, system="")
+    file = tmp_path / "alone.jsonl"
+    file.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
+    found = ask_doubts(tertium.meta_evaluate(file, ["chrf"], samples=0))
+    assert set(found.not_asked) == {"best systems", "interference"}
+    own, shuffled, _ = find(found, "chance").values[:, 0]
+    assert own > shuffled + 0.2
+    assert abs(shuffled - 0.5) < 0.1
+    assert find(found, "sentinels").series == ("all translations",)

@@ -67,6 +67,8 @@ def _order(doubt: Doubt) -> str:
 def _domains(doubt: Doubt) -> str:
     def spread(n: int) -> str:
         own = doubt.values[:, n]
+        if np.isnan(own).all():
+            return "is undefined everywhere"
         low, high = int(np.nanargmin(own)), int(np.nanargmax(own))
         least, most = (f"{doubt.rows[r]} ({own[r]:.3f})" for r in (low, high))
         return f"agrees least on {least}, most on {most}"

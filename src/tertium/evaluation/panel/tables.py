@@ -25,12 +25,16 @@ def ask_chance(case: Case) -> Doubt:
     by, human, tables = _pairable(case)
     rng = generator(case.seed)
     known = ~np.isnan(human)
+    groups = [np.nonzero(known)]  # the cells that change places with each other
+    if by == "item":
+        items = np.flatnonzero(known.sum(axis=0) > 1)
+        groups = [(np.flatnonzero(known[:, n]), np.array([n])) for n in items]
     shuffled = {}
     for name, table in tables.items():
         for n in range(SHUFFLES):
             mixed = table.copy()
-            for item in np.flatnonzero(known.sum(axis=0) > 1) if by == "item" else [slice(None)]:
-                mixed[known[:, item], item] = rng.permutation(table[known[:, item], item])
+            for cells in groups:
+                mixed[cells] = rng.permutation(table[cells])
             shuffled[f"{name} {n}"] = mixed
     own = case.agreement(tables, "acc-eq*", by=by, human=human)
     chance = case.agreement(shuffled, "acc-eq*", by=by, human=human).reshape(-1, SHUFFLES)
