@@ -17,7 +17,7 @@ from pathlib import Path
 
 import benchmarks
 
-SHARED = frozenset({"__main__", "corpus", "measure", "record"})
+SHARED = frozenset({"__main__", "corpus", "measure", "ray_script", "record"})
 
 
 def names() -> list[str]:

@@ -17,18 +17,58 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import connection
 from typing import Any
 
 from tertium.corpus.reading import CorpusPart
 from tertium.corpus.work import CorpusJob, Outcome, PartWorker
-from tertium.errors import TertiumError, UsageError
+from tertium.errors import TertiumError, UnknownNameError, UsageError
+from tertium.extras import require
 from tertium.progress import Advance
 from tertium.runtime import cores, runtime
 
+ENGINES = ("local", "ray")
 POLL = 0.2  # seconds between looks at how far processes are
 STOPPED = -1
+
+
+@dataclass(kw_only=True)
+class Team:
+    """Who does the parts: so many workers of an engine, each with CPUs and parts of GPUs."""
+
+    engine: str = "local"
+    workers: int | None = None
+    address: str | None = None
+    cpus: float = 1
+    gpus: float = 0
+    size: int = 0  # how many there were, once parts have been dealt
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise UnknownNameError("engine", self.engine, ENGINES)
+        if self.workers is not None and self.workers < 1:
+            raise UsageError(f"workers={self.workers}: expected at least 1")
+        if self.cpus < 0 or self.gpus < 0 or not self.cpus + self.gpus:
+            given = f"cpus={self.cpus:g}, gpus={self.gpus:g}"
+            raise UsageError(f"{given}: a worker needs some of one of them")
+        require("pyarrow", purpose="a corpus")
+        if self.engine == "ray":
+            require("ray", purpose="the engine ray")
+
+    def deal(
+        self, job: CorpusJob, parts: Sequence[CorpusPart], advance: Advance
+    ) -> Iterator[Outcome]:
+        """Do all parts; outcomes as they come."""
+        if not parts:
+            return
+        if self.engine == "local":
+            self.size = min(self.workers or choose_workers(job), len(parts))
+            yield from run_local(job, parts, self.size, advance)
+            return
+        with cluster(self.address):
+            self.size = min(self.workers or room(self.cpus, self.gpus), len(parts))
+            yield from run_ray(job, parts, self, advance)
 
 
 def run_local(
@@ -118,13 +158,7 @@ class PartActor:
 
 
 def run_ray(
-    job: CorpusJob,
-    parts: Sequence[CorpusPart],
-    workers: int,
-    advance: Advance,
-    *,
-    cpus: float,
-    gpus: float,
+    job: CorpusJob, parts: Sequence[CorpusPart], team: Team, advance: Advance
 ) -> Iterator[Outcome]:
     """Do parts in actors of the cluster, which Ray schedules, restarts and tries again."""
     import ray
@@ -137,9 +171,9 @@ def run_ray(
         PartActor,
         fn_constructor_args=(job,),
         batch_size=1,
-        compute=ActorPoolStrategy(size=min(workers, len(parts))),
-        num_cpus=cpus,
-        num_gpus=gpus or None,
+        compute=ActorPoolStrategy(size=team.size),
+        num_cpus=team.cpus,
+        num_gpus=team.gpus or None,
     )
     for row in outcomes.iter_rows():
         outcome = Outcome.from_json(row["outcome"])

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tertium.corpus.engines import choose_workers, cluster, room, run_local, run_ray
+from tertium.corpus.engines import Team
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import RunLedger, describe_inputs
 from tertium.corpus.places import SourceFile, find_files, is_remote
 from tertium.corpus.reading import CorpusPart, infer_schema, plan_parts, sample_records, schema_of
 from tertium.corpus.scoring import WARNINGS, check_metrics, find_example, score_segments
 from tertium.corpus.tally import MetricTally, Tally
-from tertium.corpus.work import CorpusJob, Outcome, check_columns
+from tertium.corpus.work import CorpusJob, check_columns
 from tertium.corpus.writing import ShardFormat, writer_of
-from tertium.errors import TertiumError, UnknownNameError, UsageError
+from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.scoring import load_metrics
-from tertium.extras import require
 from tertium.metrics.base.metric import Metric
 from tertium.progress import task
 from tertium.runtime import current_runtime, runtime
@@ -29,7 +27,6 @@ from tertium.version import __version__
 Engine = Literal["local", "ray"]
 PART_ROWS = 100_000
 LONGEST = 100_000
-ENGINES = ("local", "ray")
 
 
 @dataclass(frozen=True)
@@ -111,13 +108,12 @@ def score_corpus(
     many `cpus` and `gpus` (parts of one, too), of the cluster at `address`.
     """
     begun = time.perf_counter()
-    require("pyarrow", purpose="a corpus", also=["ray"] if engine == "ray" else ())
-    _check_choices(engine, workers, longest, part_rows, cpus, gpus)
-    if engine == "ray":
-        require("ray", purpose="the engine ray")
+    team = Team(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
+    for name, value in (("longest", longest), ("part_rows", part_rows)):
+        if value < 1:
+            raise UsageError(f"{name}={value}: expected at least 1")
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    files = find_files([os.fspath(path) for path in given])
-    folder = os.fspath(output)
+    files, folder = find_files([os.fspath(path) for path in given]), os.fspath(output)
     _check_apart(folder, files)
     loaded = load_metrics(metrics)
     check_metrics(loaded)
@@ -128,49 +124,45 @@ def score_corpus(
     ledger = RunLedger(folder)
     done = ledger.begin(manifest, resume=resume)
     left = [part for part in parts if part.name not in done]
-    counted = dict(done)
-    with (
-        cluster(address) if engine == "ray" and left else nullcontext(),
-        task("rows", total=_total(left)) as advance,
-    ):
-        size = workers or (room(cpus, gpus) if engine == "ray" and left else choose_workers(job))
-        outcomes: Iterator[Outcome] = iter(())
-        if left and engine == "ray":
-            outcomes = run_ray(job, left, size, advance, cpus=cpus, gpus=gpus)
-        elif left:
-            outcomes = run_local(job, left, size, advance)
-        for outcome in outcomes:
+    counted = {**done, **_count(team, job, left)}
+    seconds = time.perf_counter() - begun
+    summary = _summarise([counted[part.name] for part in parts], counted, left, team, seconds)
+    ledger.summarise(summary.record())
+    return summary
+
+
+def _count(team: Team, job: CorpusJob, parts: Sequence[CorpusPart]) -> dict[str, Tally]:
+    """Do parts, and what was counted in each; the first error ends it."""
+    counted: dict[str, Tally] = {}
+    with task("rows", total=_total(parts)) as advance:
+        for outcome in team.deal(job, parts, advance):
             if outcome.tally is None:
                 raise TertiumError(outcome.error)
             counted[outcome.part] = outcome.tally
+    return counted
+
+
+def _summarise(
+    tallies: Sequence[Tally],
+    counted: Mapping[str, Tally],
+    left: Sequence[CorpusPart],
+    team: Team,
+    seconds: float,
+) -> CorpusSummary:
     whole = Tally()
-    for part in parts:  # in their order, so that sums are the same to the last bit
-        whole.merge(counted[part.name])
-    summary = CorpusSummary(
+    for tally in tallies:  # in the order of parts, so that sums are the same to the last bit
+        whole.merge(tally)
+    return CorpusSummary(
         rows=whole.rows,
         kept=whole.kept,
         bad=dict(whole.bad),
         metrics=whole.metrics,
         scored=sum(counted[part.name].rows for part in left),
-        seconds=time.perf_counter() - begun,
-        parts=len(parts),
-        engine=engine,
-        workers=min(size, max(1, len(left))),
+        seconds=seconds,
+        parts=len(tallies),
+        engine=team.engine,
+        workers=team.size,
     )
-    ledger.summarise(summary.record())
-    return summary
-
-
-def _check_choices(
-    engine: str, workers: int | None, longest: int, part_rows: int, cpus: float, gpus: float
-) -> None:
-    if engine not in ENGINES:
-        raise UnknownNameError("engine", engine, ENGINES)
-    for name, value in (("workers", workers), ("longest", longest), ("part_rows", part_rows)):
-        if value is not None and value < 1:
-            raise UsageError(f"{name}={value}: expected at least 1")
-    if cpus < 0 or gpus < 0 or not cpus + gpus:
-        raise UsageError(f"cpus={cpus:g}, gpus={gpus:g}: a worker needs a part of one at least")
 
 
 def _check_apart(output: str, files: Sequence[SourceFile]) -> None:
