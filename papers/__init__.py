@@ -16,6 +16,7 @@ from tertium.errors import UnknownNameError
 
 PAPERS: Mapping[str, str] = {
     "overview": "Every metric on every set of judgements",
+    "modern": "Every metric on judgements of modern systems",
     "mathur2019": "Mathur, Baldwin, Cohn: Putting Evaluation in Context",
     "guzman2015": "Guzmán, Joty, Màrquez, Nakov: Pairwise Neural Machine Translation Evaluation",
     "pado2009": "Padó, Galley, Jurafsky, Manning: Robust Machine Translation Evaluation with "

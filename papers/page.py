@@ -27,6 +27,15 @@ from tertium.reporting.tables.table import Cell, Table, escape_markdown, number,
 
 AGREEMENT = re.compile(r"(<!-- agreement: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 PARTLY = "In brackets: not all language pairs are measured yet."
+OVERVIEWS = ("overview", "modern")
+MODERN = """\
+## Modern systems
+
+What holds where translations are good. Segments: acc_eq with calibrated ties, by segment. Systems:
+soft pairwise accuracy (SPA). Both on samples of about a thousand judged translations a language
+pair. `qe`: Pearson's r, without reference. These sets may choose between models and never train
+one. `tertium reproduce modern --rows METRIC --again -o docs/results.md` measures one metric anew.
+"""
 SHORT = {"wmt17-metrics-task": "systems 17", "wmt18-metrics-task": "systems 18"}
 
 INTRODUCTION = f"""\
@@ -66,6 +75,8 @@ def _page(known: Sequence[Outcome], all_: Sequence[Outcome], drawn: dict[str, st
         "does not go with it. Details are below.\n"
     ]
     parts += [render(summary(known), "md")]
+    if any(outcome.table.paper == "modern" for outcome in known):
+        parts += [MODERN, render(summary(known, paper="modern"), "md")]
     if "" in drawn:
         parts += [
             f"## Published against measured\n\n![published against measured]"
@@ -74,14 +85,14 @@ def _page(known: Sequence[Outcome], all_: Sequence[Outcome], drawn: dict[str, st
     for paper, title in _papers():
         mine = [outcome for outcome in known if outcome.table.paper == paper]
         if mine:
-            parts.append(f"## {escape_markdown(title)}{', set by set' * (paper == 'overview')}\n")
+            parts.append(f"## {escape_markdown(title)}{', set by set' * (paper in OVERVIEWS)}\n")
             parts += [section(outcome, drawn.get(key_of(outcome), "")) for outcome in mine]
     return "\n".join([*parts, _departures(known), _gaps(all_)])
 
 
 def _papers() -> list[tuple[str, str]]:
     """Names and titles in the order of the page: what is no paper goes last."""
-    return sorted(PAPERS.items(), key=lambda entry: entry[0] == "overview")
+    return sorted(PAPERS.items(), key=lambda entry: entry[0] in OVERVIEWS)
 
 
 def section(outcome: Outcome, picture: str) -> str:
@@ -89,7 +100,7 @@ def section(outcome: Outcome, picture: str) -> str:
     table = as_table(outcome)
     if not any(row.row.published or row.row.average == row.row.average for row in outcome.rows):
         table = drop_published(table)
-    title = outcome.table.title if outcome.table.paper == "overview" else table.title
+    title = outcome.table.title if outcome.table.paper in OVERVIEWS else table.title
     lines = [f"### {escape_markdown(title)}\n"]
     if picture:
         lines.append(f"![{escape_markdown(outcome.table.title)}](pictures/{picture})\n")
@@ -111,9 +122,11 @@ def drop_published(table: Table) -> Table:
     return Table(header, rows, title=table.title, notes=table.notes, left=frozenset({0}))
 
 
-def summary(outcomes: Sequence[Outcome], specs: Sequence[str] = ()) -> Table:
+def summary(
+    outcomes: Sequence[Outcome], specs: Sequence[str] = (), paper: str = "overview"
+) -> Table:
     """Metrics x sets, each an average over language pairs; of some metrics, or of all."""
-    tables = [outcome for outcome in outcomes if outcome.table.paper == "overview"]
+    tables = [outcome for outcome in outcomes if outcome.table.paper == paper]
     found: dict[str, dict[str, Cell]] = {}
     for outcome in tables:
         for row in outcome.rows:
