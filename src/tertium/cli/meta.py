@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tertium.cli.bars import bars
 from tertium.cli.inputs import add_metrics, named_metrics
@@ -22,6 +22,7 @@ from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.errors import UsageError
 from tertium.meta.protocol import PROTOCOLS
 from tertium.meta.tasks import STATISTICS
+from tertium.reporting.tables.table import Table
 
 if TYPE_CHECKING:
     from tertium.evaluation.agreement import AgreementStudy
@@ -46,6 +47,9 @@ examples:
   tertium meta --human human/de-en.mqm.seg.score --scores chrf.de-en.seg.score --plot chrf.svg
   tertium meta --human wmt24/ --gold mqm --protocol wmt24
   tertium meta --human judgements.jsonl -m chrf tertium-small --panel --report doubts.html
+  tertium meta --human da/wmt16 --data judgements/ -m bleu chrf --thresholds
+  tertium meta --human esa.jsonl -m chrf tertium-multi --decisions 80
+  tertium meta --human ratings.tsv -m bleu chrf --statistic kendall --ceiling rater
 """
 
 
@@ -103,6 +107,15 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
         metavar="SYSTEM",
         help="leave these systems out",
     )
+    group.add_argument(
+        "--ceiling",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="people as a row of the table: a second campaign, or `rater` for one held out of each "
+        "translation",
+    )
     group.add_argument("--gold", metavar="NAME", help="which human scores of a folder, e.g. mqm")
     group.add_argument(
         "--standardise", action="store_true", help="turn ratings into z-scores of each annotator"
@@ -123,6 +136,18 @@ def _add_statistics(parser: argparse.ArgumentParser) -> None:
         "--protocol",
         choices=[*PROTOCOLS],
         help="the ranking of metrics by the rules of a shared task (statistics, level, tests)",
+    )
+    group.add_argument(
+        "--decisions",
+        type=float,
+        metavar="BAR",
+        help="how well metrics decide: which translations reach this human score, which output of "
+        "a segment is best, which score is not to be trusted",
+    )
+    group.add_argument(
+        "--thresholds",
+        action="store_true",
+        help="what a difference of two systems means: how often people agree with its order",
     )
     group.add_argument(
         "--statistic",
@@ -167,6 +192,10 @@ def run(args: argparse.Namespace) -> int:
         return _run_protocol(args)
     if args.spans is not None:
         return _run_spans(args)
+    if args.thresholds:
+        return _run_thresholds(args)
+    if args.decisions is not None:
+        return _run_decisions(args)
     if args.plot:
         from tertium.reporting.charts.scatter import check_plot, write_scatter
 
@@ -174,16 +203,9 @@ def run(args: argparse.Namespace) -> int:
     with bars(args.quiet), runtime_of(args):
         agreement = meta_evaluate(
             args.human,
-            named_metrics(args) if args.metrics or args.model else (),
-            scores=args.scores,
+            **_sources(args),
             statistics=args.statistic,
             level=args.level or "",
-            lps=args.lps,
-            exclude=args.exclude,
-            gold=args.gold or "",
-            data=args.data,
-            standardise=args.standardise,
-            lower_better=args.lower_better,
             seed=args.seed,
             by=_grouping(args.by),
             slices=[by for by in args.by if by not in GROUPINGS],
@@ -239,29 +261,63 @@ def _run_protocol(args: argparse.Namespace) -> int:
     from tertium.evaluation.protocols import rank_metrics
     from tertium.reporting.tables.protocols import protocol_table
 
-    refuse(args, "--protocol", PROTOCOL_FIXES)
+    refuse(args, "--protocol", SETTLED)
     with bars(args.quiet), runtime_of(args):
         ranking = rank_metrics(
             args.human,
-            named_metrics(args) if args.metrics or args.model else (),
+            **_sources(args),
             protocol=args.protocol,
             samples=args.samples,
             alpha=args.alpha,
             seed=args.seed,
-            scores=args.scores,
-            lps=args.lps,
-            exclude=args.exclude,
-            gold=args.gold or "",
-            data=args.data,
-            standardise=args.standardise,
-            lower_better=args.lower_better,
         )
+    return _show(args, ranking.records(), protocol_table(ranking.results, args.width))
+
+
+def _run_thresholds(args: argparse.Namespace) -> int:
+    from tertium.evaluation.differences import fit_differences
+    from tertium.reporting.tables.differences import difference_table
+
+    refuse(args, "--thresholds", SETTLED)
+    with bars(args.quiet), runtime_of(args):
+        scales = fit_differences(args.human, **_sources(args))
+    records = {"scales": [scale.record() for scale in scales]}
+    return _show(args, records, difference_table(scales, args.width))
+
+
+def _run_decisions(args: argparse.Namespace) -> int:
+    from tertium.evaluation.decisions import decide_with
+    from tertium.reporting.tables.decisions import decision_table
+
+    refuse(args, "--decisions", SETTLED)
+    with bars(args.quiet), runtime_of(args):
+        decisions = decide_with(args.human, bar=args.decisions, **_sources(args))
+    records = {"bar": args.decisions, "decisions": [d.record() for d in decisions]}
+    return _show(args, records, decision_table(decisions, args.width))
+
+
+def _sources(args: argparse.Namespace) -> dict[str, Any]:
+    """Metrics, their scores, and what of the judgements is read."""
+    return {
+        "metrics": named_metrics(args) if args.metrics or args.model else (),
+        "scores": args.scores,
+        "lps": args.lps,
+        "exclude": args.exclude,
+        "gold": args.gold or "",
+        "data": args.data,
+        "standardise": args.standardise,
+        "lower_better": args.lower_better,
+        "ceiling": args.ceiling,
+    }
+
+
+def _show(args: argparse.Namespace, records: dict[str, Any], table: Table) -> int:
     if args.to_json:
-        write_json(args.to_json, ranking.records())
+        write_json(args.to_json, records)
     if args.format == "json":
-        sys.stdout.write(to_json(ranking.records()))
+        sys.stdout.write(to_json(records))
     else:
-        print_table(protocol_table(ranking.results, args.width), args.format)
+        print_table(table, args.format)
     return 0
 
 
@@ -269,7 +325,7 @@ def _run_spans(args: argparse.Namespace) -> int:
     from tertium.evaluation.error_spans import compare_spans
     from tertium.reporting.tables import error_spans as tables
 
-    refuse(args, "--spans", {**PROTOCOL_FIXES, "scores": "--scores", "protocol": "--protocol"})
+    refuse(args, "--spans", {**SETTLED, "scores": "--scores", "protocol": "--protocol"})
     with bars(args.quiet), runtime_of(args):
         study = compare_spans(
             args.human,
@@ -302,7 +358,7 @@ def refuse(args: argparse.Namespace, option: str, others: dict[str, str]) -> Non
             raise UsageError(f"{flag} does not go with {option}, which settles it")
 
 
-PROTOCOL_FIXES = {
+SETTLED = {
     "statistic": "--statistic",
     "level": "--level",
     "by": "--by",

@@ -7,7 +7,7 @@ matrices only.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_s
 from tertium.data.people import Evidence, ScoreTable
 from tertium.display import Displayed
 from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.evaluation.ceiling import RATER, hold_out_rater, second_campaign
 from tertium.evaluation.scoring import foresee, load_metrics, score_systems
 from tertium.evaluation.slices import slice_agreement
 from tertium.meta.evaluation import MetaEvaluation, Results
@@ -90,6 +91,7 @@ def meta_evaluate(
     standardise: bool = False,
     lower_better: Sequence[str] = (),
     slices: Sequence[str] = (),
+    ceiling: Sources = (),
     seed: int = 12345,
     **choices: Any,
 ) -> AgreementStudy:
@@ -100,7 +102,8 @@ def meta_evaluate(
     `statistics` are names of `tertium.meta.tasks.STATISTICS`; Pearson's r unless they are given, or
     WMT's tau where people compared. `choices` are the other fields of a `Task`: by, test, over,
     samples, confidence, alpha, threshold, tie_rate. `slices` name what results are also wanted by:
-    domain, document, length, language or another column of the judgements.
+    domain, document, length, language or another column of the judgements. `ceiling` are a second
+    campaign, or "rater": see `gather`.
     """
     chosen = (statistics,) if isinstance(statistics, str) else tuple(statistics)
     where = level or _common_level(chosen)
@@ -117,6 +120,7 @@ def meta_evaluate(
         data=data,
         standardise=standardise,
         lower_better=lower_better,
+        ceiling=ceiling,
     )
     sets = gathered.sets
     ranked = where == "segment" and all(judged.comparisons is not None for judged in sets)
@@ -158,11 +162,21 @@ def gather(
     data: PathLike | None = None,
     standardise: bool = False,
     lower_better: Sequence[str] = (),
+    ceiling: Sources = (),
 ) -> Gathered:
-    """Read judgements (at the level `asked`), read or make scores, and match the two."""
-    people = read_sets(
-        several(human), asked or level, lps=lps, gold=gold, data=data, standardise=standardise
-    )
+    """Read judgements (at the level `asked`), read or make scores, and match the two.
+
+    `ceiling` puts people beside the metrics: files of a second campaign, or "rater" for one rater
+    of each translation, who is then held out of the judgements.
+    """
+
+    def read(sources: Sources) -> dict[str, Evidence]:
+        where = asked or level
+        return read_sets(
+            several(sources), where, lps=lps, gold=gold, data=data, standardise=standardise
+        )
+
+    people, rows = _with_ceiling(read(human), ceiling, level, read)
     now = load_metrics(metrics) if metrics else []
     beside = [file for entry in people.values() for file in entry.score_files()]
     files = several(scores) or ([] if now else beside)
@@ -171,11 +185,29 @@ def gather(
     tables, turned = _read_scores(files, people, lps, lower_better) if files else ({}, ())
     if now:
         _score_now(now, people, level, tables, exclude)
+    for name, row in rows.items():
+        tables.setdefault(name, _SetScores()).matrices.append(row)
     sets = tuple(
         _align(name, entry, tables.get(name, _SetScores()), level).drop_systems(exclude)
         for name, entry in people.items()
     )
     return Gathered(sets=sets, people=people, metrics=tuple(now), lower_better=turned)
+
+
+def _with_ceiling(
+    people: dict[str, Evidence],
+    ceiling: Sources,
+    level: str,
+    read: Callable[[Sources], dict[str, Evidence]],
+) -> tuple[dict[str, Evidence], dict[str, ScoreMatrix]]:
+    """The judgements to compare with, and what other people said of the same translations."""
+    given = several(ceiling)
+    if not given:
+        return people, {}
+    if [str(source) for source in given] != [RATER]:
+        return people, second_campaign(people, read(given), level)
+    split = {name: hold_out_rater(entry, level) for name, entry in people.items()}
+    return {n: rest for n, (rest, _) in split.items()}, {n: row for n, (_, row) in split.items()}
 
 
 def several(sources: Sources) -> list[PathLike]:

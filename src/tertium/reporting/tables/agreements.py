@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.evaluation.ceiling import relative_to_people
 from tertium.meta.evaluation import Figures, Results, TaskResult
 from tertium.meta.tasks import Task
 from tertium.reporting.tables.table import Cell, Table, number
@@ -51,8 +52,19 @@ def agreement_table(
         rows,
         footer=_counts(tasks, len(columns)),
         title=agreement_title(tasks[0].task),
-        notes=_notes(part, intervals),
+        notes=[
+            *_notes(part, intervals),
+            *people_notes(relative_to_people(part.metrics, part.average.values)),
+        ],
     )
+
+
+def people_notes(shares: Mapping[str, float]) -> list[str]:
+    """How far each metric is from people's agreement with each other, where that is a row."""
+    if not shares:
+        return []
+    known = sorted(((m, s) for m, s in shares.items() if s == s), key=lambda entry: -entry[1])
+    return ["of what people reach: " + ", ".join(f"{m} {100 * s:.0f} %" for m, s in known)]
 
 
 def agreement_title(task: Task) -> str:

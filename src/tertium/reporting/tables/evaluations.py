@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tertium.evaluation.comparison import Comparison
+from tertium.evaluation.differences import explain_differences
 from tertium.evaluation.scoring import Evaluation
 from tertium.reporting.tables.table import Cell, Table, counted_lines, number
 from tertium.scores import Scores
@@ -80,7 +81,8 @@ def comparison_table(
     )
     groups = "rank: every system of a rank is significantly better than all of later ranks"
     said = warning_lines(comparison) if warnings else []
-    return Table(header, rows, notes=[how, groups, *_signatures(evaluation), *said], together=3)
+    notes = [how, groups, *explain_differences(comparison), *_signatures(evaluation), *said]
+    return Table(header, rows, notes=notes, together=3)
 
 
 def pair_table(comparison: Comparison, metric: str) -> Table:

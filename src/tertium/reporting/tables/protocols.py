@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tertium.evaluation.ceiling import relative_to_people
 from tertium.meta.evaluation import Figures
 from tertium.meta.protocol import ProtocolResults
+from tertium.reporting.tables.agreements import people_notes
 from tertium.reporting.tables.table import Cell, Table, number
 
 SHORT = {"spa": "SPA", "acc-eq*": "acc*"}
@@ -71,7 +73,8 @@ def _notes(results: ProtocolResults) -> Sequence[str]:
         notes.append(f"pairs without a metric's score (at most): {', '.join(lacking)}")
     if results.missing:
         notes.append(f"the shared task also had {', '.join(results.missing)}")
-    return [*notes, *results.protocol.caveats]
+    shares = relative_to_people(results.metrics, results.average.values)
+    return [*notes, *people_notes(shares), *results.protocol.caveats]
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,0 +1,119 @@
+"""How well metrics decide on judged translations: to accept, to choose, to ask a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.evaluation.agreement import Sources, gather
+from tertium.meta.decisions import (
+    acceptance_curve,
+    calibrate_errors,
+    decide,
+    residuals,
+    risk_coverage,
+)
+from tertium.meta.judged import JudgedSet
+from tertium.metrics.base.metric import Metric
+from tertium.segment import Segment
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Decision:
+    """What deciding by one metric came to on one judged set.
+
+    `figures` are those of `tertium.meta.decisions.decide`; where the metric tells an uncertainty,
+    also `risk` (what is won by asking people about the doubtful) and `calibration`, else none.
+    `curve` holds threshold, precision and recall.
+    """
+
+    set: str
+    metric: str
+    figures: Mapping[str, float]
+    curve: FloatArray  # (thresholds, 3)
+    risk: Mapping[str, Any]
+
+    def record(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        names = ("threshold", "precision", "recall")
+        return {
+            "set": self.set,
+            "metric": self.metric,
+            **self.figures,
+            "curve": [dict(zip(names, row, strict=True)) for row in self.curve.tolist()],
+            "uncertainty": dict(self.risk),
+        }
+
+
+def decide_with(
+    human: Sources,
+    metrics: str | Metric | Sequence[str | Metric] = (),
+    *,
+    bar: float,
+    **sources: Any,
+) -> list[Decision]:
+    """Decide by each metric on each set, a translation being good enough from `bar` on.
+
+    Other arguments are those of `meta_evaluate`.
+    """
+    gathered = gather(human, metrics, **sources)
+    scored = {metric.spec: metric for metric in gathered.metrics}
+    decisions = []
+    for judged in gathered.sets:
+        segments = [segment for _, segment in gathered.people[judged.name].translations()[:1]]
+        for number, name in enumerate(judged.metrics):
+            metric = scored.get(name)
+            scores = judged.scores[number]
+            told = deviations(metric, scores, segments) if metric is not None else None
+            decisions.append(_decide(judged, number, told, bar))
+    return decisions
+
+
+def _decide(judged: JudgedSet, number: int, deviation: FloatArray | None, bar: float) -> Decision:
+    scores = judged.scores[number]
+    curve = acceptance_curve(judged.human, scores, bar)
+    return Decision(
+        set=judged.name,
+        metric=judged.metrics[number],
+        figures=decide(judged.human, scores, bar),
+        curve=np.stack([curve.thresholds, curve.precision, curve.recall], axis=1),
+        risk={} if deviation is None else _risk(judged.human, scores, deviation),
+    )
+
+
+def _risk(human: FloatArray, scores: FloatArray, deviation: FloatArray) -> dict[str, Any]:
+    """Risk and calibration of a metric that tells how far people's scores lie from its own."""
+    errors, slope = residuals(human, scores)
+    curve = risk_coverage(errors, deviation)
+    calibration = calibrate_errors(errors, abs(slope) * deviation)
+    tenths = np.linspace(0, len(curve.risk) - 1, 11).astype(int)[1:]
+    return {
+        "area": curve.area,
+        "mean_error": curve.flat,
+        "ideal_area": curve.ideal,
+        "skill": curve.skill,
+        "risk_at_coverage": dict(
+            zip(curve.coverage[tenths].round(3).tolist(), curve.risk[tenths].tolist(), strict=True)
+        ),
+        "expected_error": calibration.expected.tolist(),
+        "observed_error": calibration.observed.tolist(),
+        "calibration_gap": calibration.gap,
+    }
+
+
+def deviations(
+    metric: Metric, scores: FloatArray, segments: Sequence[Segment]
+) -> FloatArray | None:
+    """The standard deviation of people's scores around a metric's, where it tells one."""
+    from tertium.metrics.flagship.assessment import EnglishAssessment
+    from tertium.metrics.flagship.multi import TertiumMulti
+
+    if isinstance(metric, TertiumMulti):
+        scale = getattr(metric.settings.scales, metric.view(segments))
+        told: FloatArray = scale.deviation(scores)
+        return told
+    return metric.uncertainty(scores) if isinstance(metric, EnglishAssessment) else None

@@ -1,0 +1,100 @@
+"""People as a row: a rater held out by hand, a second campaign matched by language pair."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tertium.cli import main
+from tertium.data.judgements import JudgementSet
+from tertium.data.people import ScoredTranslations
+from tertium.errors import DataError
+from tertium.evaluation.ceiling import ONE_RATER, hold_out_rater, relative_to_people
+from tertium.segment import Judgement, Segment
+
+
+def rated(*ratings):
+    judged = tuple(
+        Judgement(Segment("text"), float(score), item=item, system=system, annotator=annotator)
+        for system, item, annotator, score in ratings
+    )
+    return ScoredTranslations(name="campaign", judgements=JudgementSet(name="c", judgements=judged))
+
+
+def test_one_rater_of_each_translation_is_held_out():
+    people = rated(
+        ("A", "1", "x", 10), ("A", "1", "y", 30), ("A", "1", "z", 50), ("B", "1", "x", 7),
+        ("B", "1", "y", 9), ("A", "2", "x", 1),
+    )  # fmt: skip
+    rest, row = hold_out_rater(people, "segment", seed=3)
+    assert row.name == "people: held-out rater"
+    human = rest.matrix("segment")
+    assert human.systems == row.systems == ("A", "B")
+    assert human.items == row.items == ("1",)
+    total = 2 * human.values[0, 0] + row.values[0, 0]  # the mean of two, and the third
+    assert total == 90
+    assert human.values[1, 0] + row.values[1, 0] == 16
+    assert rest.left_out == {ONE_RATER: 1}
+
+
+def test_ratings_of_one_rater_leave_none_to_hold_out():
+    people = rated(("A", "1", "x", 10), ("A", "1", "x", 30))
+    with pytest.raises(DataError, match="no translation has ratings of two annotators"):
+        hold_out_rater(people, "segment")
+
+
+def test_shares_of_what_people_reach():
+    names = ("chrf", "people: held-out rater", "bleu")
+    assert relative_to_people(names, np.array([0.4, 0.8, np.nan]))["chrf"] == 0.5
+    assert relative_to_people(("chrf",), np.array([0.4])) == {}
+
+
+@pytest.fixture
+def campaigns(tmp_path):
+    rng = np.random.default_rng(2)
+    truth = rng.normal(size=(4, 40)) + np.arange(4)[:, None] * 0.4
+    paths = {}
+    for name, noise in (("first", 0.3), ("second", 0.3), ("metric", 2.0)):
+        said = truth + rng.normal(0, noise, truth.shape)
+        lines = ["lp\titem\tsystem\tscore"]
+        lines += [f"de-en\t{i}\ts{s}\t{said[s, i]}" for s in range(4) for i in range(40)]
+        paths[name] = tmp_path / f"{name}.de-en.tsv"
+        paths[name].write_text("\n".join(lines) + "\n")
+    return paths
+
+
+@pytest.mark.parametrize("how", [["--statistic", "kendall"], ["--protocol", "wmt24"]])
+def test_a_second_campaign_is_a_row_of_the_table(campaigns, capsys, how):
+    argv = ["meta", "--human", str(campaigns["first"]), "--scores", str(campaigns["metric"])]
+    argv += ["--ceiling", str(campaigns["second"]), "--samples", "50", *how]
+    assert main(argv) == 0
+    out = capsys.readouterr().out
+    rows = [
+        line.split()[0] for line in out.splitlines() if line.startswith((" people", " metric "))
+    ]
+    assert rows == ["metric", "people:", "metric"]  # the header, then people ahead of the metric
+    assert "of what people reach: metric " in out
+
+
+def test_decisions_of_a_metric_and_of_people(campaigns, capsys):
+    argv = ["meta", "--human", str(campaigns["first"]), "--scores", str(campaigns["metric"])]
+    argv += ["--ceiling", str(campaigns["second"]), "--decisions", "0.5"]
+    assert main([*argv, "-f", "json"]) == 0
+    metric, people = json.loads(capsys.readouterr().out)["decisions"]
+    assert people["metric"].startswith("people")
+    for name in ("average_precision", "reranking", "gain", "precision_at_90"):
+        assert people[name] > metric[name]
+    assert metric["curve"][-1]["recall"] == 1
+    assert metric["uncertainty"] == {}
+    assert main(argv) == 0
+    assert "(chance)" in capsys.readouterr().out
+    assert main([*argv[:-1], "99"]) == 2
+    assert "choose another bar" in capsys.readouterr().err
+
+
+def test_thresholds_from_the_command_line(campaigns, capsys):
+    argv = ["meta", "--human", str(campaigns["first"]), "--scores", str(campaigns["metric"])]
+    assert main([*argv, "--thresholds"]) == 2  # six pairs of systems
+    assert "too few" in capsys.readouterr().err

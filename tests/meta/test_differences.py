@@ -1,0 +1,92 @@
+"""What a difference means: bins equal counting by hand, and shares never fall."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tertium.errors import DataError
+from tertium.meta.differences import (
+    DifferenceScale,
+    direction_of,
+    fit_bins,
+    fit_scales,
+    system_pairs,
+)
+from tertium.meta.judged import JudgedSet
+from tertium.scores import ScoreMatrix
+
+
+def test_pairs_of_systems_by_hand():
+    # people: a > b = c; metric: c > a > b; d has no metric score
+    sizes, agree = system_pairs(np.array([3.0, 2, 2, 1]), np.array([0.5, 0.1, 0.75, np.nan]))
+    assert sizes == pytest.approx([0.4, 0.25, 0.65])
+    assert agree.tolist() == [1.0, 0.0, 0.5]
+
+
+def test_a_pair_that_the_metric_ties_says_nothing():
+    assert len(system_pairs(np.array([1.0, 2]), np.array([0.5, 0.5]))[0]) == 0
+
+
+def test_bins_hold_all_pairs_and_never_fall():
+    rng = np.random.default_rng(1)
+    sizes = rng.exponential(size=500)
+    agree = (rng.random(500) < 0.5 + 0.4 * (1 - np.exp(-sizes))) * 1.0
+    bins = fit_bins(sizes, agree)
+    assert sum(b.pairs for b in bins) == 500
+    shares = [b.agree for b in bins]
+    assert shares == sorted(shares)
+    for part in bins:
+        inside = (sizes > part.low) & (sizes <= part.high)
+        assert inside.sum() == part.pairs
+        assert agree[inside].mean() == pytest.approx(part.agree)
+
+
+def test_neighbours_that_fall_are_pooled():
+    sizes = np.arange(60.0)
+    agree = np.repeat([1.0, 0.0, 1.0], 20)  # the middle third falls
+    assert [(b.pairs, b.agree) for b in fit_bins(sizes, agree, bins=3)] == [(40, 0.5), (20, 1.0)]
+
+
+def judged(name, seed):
+    rng = np.random.default_rng(seed)
+    systems = tuple(f"s{n}" for n in range(9))
+    people = dict(zip(systems, rng.normal(size=9).tolist(), strict=True))
+    scores = {s: v + rng.normal(0, 0.5) for s, v in people.items()}
+    table = ScoreMatrix("m", systems, np.zeros((9, 0)))
+    return JudgedSet.align(name, [table], human_systems=people, system_scores={"m": scores})
+
+
+def test_scales_by_language_direction():
+    sets = [judged("wmt de-en", 1), judged("en-de", 2), judged("test", 3)]
+    scales = {s.direction: s for s in fit_scales(sets, {"m": ["model@1"]})}
+    assert {d: s.pairs for d, s in scales.items()} == {
+        "all": 3 * 36,
+        "into English": 36,
+        "not into English": 36,
+    }
+    scale = scales["all"]
+    assert DifferenceScale.from_record(scale.record()) == scale
+    assert scale.learned == ("model@1",)
+    assert scale.find(0.0) == scale.bins[0]
+    assert scale.find(-99.0) == scale.bins[-1]
+    assert scale.find(scale.bins[0].high) == scale.bins[0]
+
+
+def test_too_few_pairs_say_nothing():
+    with pytest.raises(DataError, match="too few"):
+        fit_bins(np.ones(5), np.ones(5))
+    two = JudgedSet.align(
+        "de-en",
+        [ScoreMatrix("m", ("a", "b"), np.zeros((2, 0)))],
+        human_systems={"a": 1.0, "b": 2.0},
+        system_scores={"m": {"a": 1.0, "b": 2.0}},
+    )
+    with pytest.raises(DataError, match="fewer than 20"):
+        fit_scales([two])
+
+
+def test_directions():
+    assert direction_of("zh-en") == "into English"
+    assert direction_of("cs-uk") == "not into English"
+    assert direction_of("news") == ""
