@@ -106,13 +106,9 @@ class Encoder(nn.Module):
 
     def __init__(self, folder: Path, layers: Sequence[int]) -> None:
         super().__init__()
-        from transformers import AutoConfig, AutoModel
+        from transformers import AutoModel
 
-        self.backbone: Any = (
-            AutoModel.from_pretrained(folder, dtype=torch.float32)
-            if (folder / "model.safetensors").exists()
-            else AutoModel.from_config(AutoConfig.from_pretrained(folder))  # shipped without
-        )
+        self.backbone: Any = AutoModel.from_pretrained(folder, dtype=torch.float32)
         self.layers = tuple(layers)
         self.dim: int = self.backbone.config.hidden_size
 

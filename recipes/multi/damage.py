@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.int32]
 Generator = np.random.Generator
 Spans = list[tuple[int, int]]
-UNTOLD = ("wrong language",)  # what nobody can see who does not know the language wanted
 SLIGHT, SERIOUS, FATAL = 0.3, 0.9, 2.0  # what it should cost at least, in standard deviations
 
 _NEGATIONS = (
@@ -97,14 +96,12 @@ class Damager:
         shares = np.array([share for share, _ in self.kinds.values()])
         self._shares = shares / shares.sum()
 
-    def damage(
-        self, material: Material, rng: Generator, without: Sequence[str] = ()
-    ) -> Damaged | None:
+    def damage(self, material: Material, rng: Generator) -> Damaged | None:
         """One kind at random, or None where the text offers nothing for the kinds tried."""
         names = list(self.kinds)
         for _ in range(4):
             kind = names[int(rng.choice(len(names), p=self._shares))]
-            found = None if kind in without else self.kinds[kind][1](material, rng)
+            found = self.kinds[kind][1](material, rng)
             if found is not None and not np.array_equal(found.text, material.text):
                 return found
         return None

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recipes.multi.damage import FATAL, UNTOLD, Damager, Material
+from recipes.multi.damage import FATAL, Damager, Material
 from recipes.multi.network import SCALES, Texts, lay_out
 from recipes.multi.store import Store
 
@@ -28,9 +28,7 @@ VIEW_SHARES = (0.4, 0.25, 0.35)
 DA, MQM, ESA, QE = range(4)
 NO_TAGS, MQM_TAGS, ESA_TAGS, WORD_TAGS = range(4)
 TAGS_OF = {DA: NO_TAGS, MQM: MQM_TAGS, ESA: ESA_TAGS, QE: WORD_TAGS}
-LONGEST = 400  # pieces of a text in training; the positions reach further
-ON_OTHER_SCALES = 0.25  # what a judgement counts on the scales it was not made on
-ELSEWHERE = 0.3  # of outputs are shown with the same line in a third language as their source
+LONGEST = 300  # pieces of a text in training; the positions reach further
 HELD_LINES = 200  # the last of FLORES: damage is measured on them
 POOL = 16  # batches whose units are sorted together
 
@@ -40,9 +38,8 @@ class Example:
     """One row: its three texts, what is known of it, and how much that counts."""
 
     texts: Texts
-    targets: tuple[float, ...] = (np.nan,) * len(SCALES)
+    targets: tuple[float, ...] = (np.nan, np.nan, np.nan)
     weight: float = 1.0
-    scales: tuple[float, ...] = (1.0,) * len(SCALES)  # how much the target counts on each
     tags: int = NO_TAGS
     marks: Sequence[Mark] = ()
     clean: int = -1
@@ -144,8 +141,10 @@ class Shares:
 class Judgements:
     """Judged rows, drawn by shares; `paragraphs` of them are joined neighbours of a document."""
 
-    def __init__(self, store: Store, shares: Shares, *, paragraphs: float = 0.18) -> None:
-        self.store, self.paragraphs = store, paragraphs
+    def __init__(
+        self, store: Store, shares: Shares, *, paragraphs: float = 0.12, tags: float = 1.0
+    ) -> None:
+        self.store, self.paragraphs, self.tags = store, paragraphs, tags
         columns = store.columns
         factor = np.array([shares.of(name) for name in store.names])[columns["set"]]
         # a human reference among the systems is no output; judges of some sets rate it low
@@ -175,13 +174,13 @@ class Judgements:
     def example(self, row: int) -> Example:
         columns = self.store.columns
         kind = int(columns["kind"][row])
-        own = {DA: 0, QE: 0, MQM: 1, ESA: 2}[kind]
+        targets = [np.nan] * len(SCALES)
+        targets[{DA: 0, QE: 0, MQM: 1, ESA: 2}[kind]] = float(columns["score"][row].clip(-4, 3))
         tags = TAGS_OF[kind] if columns["marked"][row] else NO_TAGS
         return Example(
             row_texts(self.store, row),
-            (float(columns["score"][row].clip(-4, 3)),) * len(SCALES),
+            tuple(targets),
             1.0,
-            tuple(1.0 if n == own else ON_OTHER_SCALES for n in range(len(SCALES))),
             tags,
             self.marks.get(row, ()),
             int(columns["clean"][row]),
@@ -224,8 +223,7 @@ def join_rows(examples: list[Example]) -> Example:
         at += len(example.texts[0])  # type: ignore[arg-type]
     tags = examples[0].tags if len({e.tags for e in examples}) == 1 else NO_TAGS
     clean = min(e.clean for e in examples)
-    scales = examples[0].scales
-    return Example(texts, targets, 1.5, scales, tags, marks, clean)  # type: ignore[arg-type]
+    return Example(texts, targets, 1.5, tags, marks, clean)  # type: ignore[arg-type]
 
 
 class Outputs:
@@ -253,15 +251,6 @@ class Outputs:
     def texts(self, line: int, system: int) -> Texts:
         return tuple(self.text(line, column) for column in self.systems[system])
 
-    def texts_from(self, line: int, system: int, rng: Generator) -> Texts:
-        """The same, at times with the line of a third language as source: what is not English
-        on either side is hardly judged anywhere."""
-        own, source, target = self.systems[system]
-        if rng.random() < ELSEWHERE:
-            third = self.column[self.languages[int(rng.integers(len(self.languages)))]]
-            source = source if third == target else third
-        return self.text(line, own), self.text(line, source), self.text(line, target)
-
     def sample(self, count: int, rng: Generator) -> NDArray[np.int64]:
         """(line, system) of rows without repetition."""
         size = (self.lines - HELD_LINES) * len(self.systems)
@@ -288,27 +277,24 @@ class Damages:
         lines = outputs.lines - HELD_LINES
         line, system = int(rng.integers(lines)), int(rng.integers(len(outputs.systems)))
         own, source, target = outputs.systems[system]
-        texts = outputs.texts_from(line, system, rng)
+        texts = outputs.texts(line, system)
         if rng.random() < 0.3:  # the reference itself, judged by its source
             texts = (texts[2], texts[1], None)
-        seen = choose_view(texts, rng)
         other_line = int(rng.integers(lines))
         third = outputs.column[outputs.languages[int(rng.integers(len(outputs.languages)))]]
         if third in (source, target):
             return None
         material = material_of(texts, outputs.text(other_line, own), outputs.text(line, third))
-        # a source alone does not say into which language it was to be translated
-        damaged = self.damager.damage(material, rng, without=UNTOLD if seen[2] is None else ())
+        damaged = self.damager.damage(material, rng)
         if damaged is None:
             return None
+        seen = choose_view(texts, rng)
         marks = [(start, end, 2, 0, 1.0) for start, end in damaged.spans]
         # a piece that is left out leaves no place to mark; tags of such rows teach nothing
         tags = MQM_TAGS if marks else NO_TAGS
         worst = (-2.5,) * 3 if damaged.cost >= FATAL else (np.nan,) * 3
         whole = Example(seen, weight=0.0)
-        broken = Example(
-            (damaged.text[:LONGEST], *seen[1:]), worst, 0.5, tags=tags, marks=marks, clean=0
-        )
+        broken = Example((damaged.text[:LONGEST], *seen[1:]), worst, 0.5, tags, marks, 0)
         return Unit([whole, broken], margins=[(0, 1, damaged.cost)])
 
 
@@ -317,7 +303,7 @@ class Taught:
 
     def __init__(
         self,
-        texts: Callable[[int, Generator], Texts],
+        texts: Callable[[int], Texts],
         scores: NDArray[np.float32],
         weight: float = 1.0,
         shares: Sequence[float] = (0.45, 0.3, 0.25),
@@ -326,7 +312,7 @@ class Taught:
 
     def __call__(self, rng: Generator) -> Unit | None:
         row = int(rng.integers(len(self.scores)))
-        seen = choose_view(self.texts(row, rng), rng, self.shares)
+        seen = choose_view(self.texts(row), rng, self.shares)
         return Unit([Example(seen, tuple(map(float, self.scores[row])), self.weight)])
 
 
@@ -350,7 +336,7 @@ def collate(units: Sequence[Unit]) -> dict[str, Any]:
     return {
         "layout": layout,
         "targets": np.array([e.targets for e in examples], np.float32),
-        "weights": np.array([[e.weight * s for s in e.scales] for e in examples], np.float32),
+        "weights": np.array([e.weight for e in examples], np.float32),
         "clean": np.array([e.clean for e in examples], np.float32),
         "tags": np.array([e.tags for e in examples], np.int64),
         "shares": shares.clip(0, 1),

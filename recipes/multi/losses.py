@@ -20,13 +20,13 @@ class Weights:
     score: float = 1.0
     pairs: float = 1.0
     margin: float = 1.0
-    tags: float = 0.5
+    tags: float = 0.3
     spread: float = 0.05
     clean: float = 0.1
 
 
 def score_loss(said: Judgement, targets: Tensor, weights: Tensor) -> Tensor:
-    """Smooth L1 between scores and targets, (rows, scales) as their weights, NaN where unknown.
+    """Smooth L1 between scores and targets, (rows, scales), NaN where nobody judged.
 
     A target below `WORST` is an upper bound: no harm in scoring such a row lower still.
     """
@@ -34,7 +34,7 @@ def score_loss(said: Judgement, targets: Tensor, weights: Tensor) -> Tensor:
     wanted = torch.where(known, targets, 0.0)
     wanted = torch.where(wanted < WORST, torch.minimum(wanted, said.scores.detach()), wanted)
     each = F.smooth_l1_loss(said.scores, wanted, reduction="none", beta=0.5)
-    weight = known.float() * weights
+    weight = known.float() * weights[:, None]
     return (each * weight).sum() / weight.sum().clamp(min=1)
 
 
@@ -44,7 +44,7 @@ def spread_loss(said: Judgement, targets: Tensor, weights: Tensor) -> Tensor:
     residual = said.scores.detach() - torch.where(known, targets, 0.0)
     spread = said.spreads.clamp(-5, 3)
     each = 0.5 * (spread + residual.square() * torch.exp(-spread))
-    weight = known.float() * weights
+    weight = known.float() * weights[:, None]
     return (each * weight).sum() / weight.sum().clamp(min=1)
 
 

@@ -1,6 +1,7 @@
 """Puts a trained tertium-multi into the package that ships: small, then calibrated.
 
     python -m recipes.multi.ship weights STUDENT.0.safetensors ... --encoder parts/encoder
+    python -m recipes.multi.ship tags tagger.safetensors
     python -m recipes.multi.ship calibrate --data DIR
 
 The embedding table stays as published (4 bits), matrices become int8 rows; of the head what the
@@ -38,6 +39,7 @@ from tertium.models.shipped import shipped_models
 
 FloatArray = NDArray[np.float64]
 HIDDEN, HEADS, APART = 384, 12, 4
+TAGS = "tags.safetensors"
 TOKENIZER = {
     "tokenizer_class": "PreTrainedTokenizerFast",
     "model_max_length": 512,
@@ -123,6 +125,17 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
             "spans": None,
         },
     )
+
+
+def put_tags(file: Path) -> None:
+    """Puts a tagger that was learned on top of the shipped weights beside them."""
+    folder = shipped_models() / TertiumMulti.name
+    tagger = load_file(file)
+    compact = {f"{NETWORK}{name}": value for name, value in quantise(tagger).items()}
+    save_file(compact, folder / TAGS)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["shape"]["tags"] = len(tagger["tagger.2.bias"])
+    write(folder, {**config, "parts": {TAGS: hash_of(folder / TAGS)}})
 
 
 Judged = list[tuple[dict[str, Any], float]]
@@ -245,7 +258,7 @@ def _hide(row: Row, view: View) -> Row:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("stage", choices=("weights", "calibrate"))
+    parser.add_argument("stage", choices=("weights", "tags", "calibrate"))
     parser.add_argument(
         "--mixture",
         type=float,
@@ -261,6 +274,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.stage == "weights":
         put_weights(given.files, given.encoder, dict(zip(SCALES, given.mixture, strict=True)))
+    elif given.stage == "tags":
+        put_tags(given.files[0])
     else:
         calibrate(given.data, given.each, given.outputs)
 

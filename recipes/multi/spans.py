@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
 from tertium.metrics.flagship.tagging import (
     FINDINGS,
     LOGITS,
-    MAJOR,
     SpanThresholds,
     Way,
     mark_errors,
@@ -40,7 +38,6 @@ Mask = NDArray[np.bool_]
 FOLDERS: dict[Way, str] = {"mqm": "mqm", "esa": "esa", "words": "qe"}
 GRID = tuple(round(0.02 * n, 2) for n in range(1, 50))
 NO_ERROR = ("neutral", "no-error")
-GRAVE = ("major", "critical")
 LEAST_ROWS = 100
 COPIES = ("mlqe-test20",)  # the test of qe/wmt20, which must not choose
 
@@ -60,23 +57,18 @@ class MarkedSet:
         parts = zip(texts, self.places, self.findings, strict=True)
         return [mark_errors(text, at, found, way, thresholds) for text, at, found in parts]
 
-    def marked(self, spans: list[tuple[Span, ...]], severity: str = "") -> Mask:
-        """Which characters of all texts lie in spans, or in those of one severity."""
-        masks = [
-            mask_of([s for s in own if severity in ("", s.severity)], len(row["hypothesis"]))
-            for own, row in zip(spans, self.rows, strict=True)
-        ]
-        return np.concatenate(masks)
+    def marked(self, spans: list[tuple[Span, ...]]) -> Mask:
+        """Which characters of all texts lie in spans."""
+        pairs = zip(spans, self.rows, strict=True)
+        return np.concatenate([mask_of(own, len(row["hypothesis"])) for own, row in pairs])
 
-    def truth(self, severities: Sequence[str] = ()) -> Mask:
-        """Which characters people marked, with these severities or with any."""
+    def truth(self) -> Mask:
+        """Which characters people marked."""
         masks = []
         for row in self.rows:
             mask = np.zeros(len(row["hypothesis"]), bool)
             for span in row["spans"]:
-                named = span["severity"] not in NO_ERROR
-                wanted = span["severity"] in severities if severities else named
-                if span["side"] == "hypothesis" and wanted:
+                if span["side"] == "hypothesis" and span["severity"] not in NO_ERROR:
                     mask[span["start"] : span["end"]] = True
             masks.append(mask)
         return np.concatenate(masks)
@@ -108,35 +100,18 @@ def f1(marked: Mask, truth: Mask) -> float:
 
 
 def choose_wrong(sets: list[MarkedSet], way: Way) -> float:
-    """The threshold with the best mean F1."""
+    """Of the thresholds that beat marking everything on most sets, the one of the best mean F1."""
     truths = [one.truth() for one in sets]
 
-    def mean_f1(wrong: float) -> float:
+    def worth(wrong: float) -> tuple[int, float]:
         thresholds = SpanThresholds(wrong=wrong)
         figures = [
-            f1(one.marked(one.spans(way, thresholds)), truth)
+            (f1(one.marked(one.spans(way, thresholds)), truth), f1(np.ones_like(truth), truth))
             for one, truth in zip(sets, truths, strict=True)
         ]
-        return float(np.mean(figures))
+        return sum(own > all_ for own, all_ in figures), float(np.mean([own for own, _ in figures]))
 
-    return max(GRID, key=mean_f1)
-
-
-def choose_major(sets: list[MarkedSet], way: Way, wrong: float) -> float:
-    """The share with the best mean accuracy on minor and major errors that were found."""
-
-    def accuracy(major: float) -> float:
-        figures = []
-        for one in sets:
-            spans = one.spans(way, SpanThresholds(wrong=wrong, major=major))
-            found, grave = one.marked(spans), one.marked(spans, "major")
-            truly_grave = one.truth(GRAVE)
-            minor = one.truth() & ~truly_grave
-            shares = [grave[found & truly_grave].mean(), (~grave)[found & minor].mean()]
-            figures.append(np.nanmean(shares))
-        return float(np.nanmean(figures))
-
-    return max(GRID, key=accuracy)
+    return max(GRID, key=worth)
 
 
 def report(sets: list[MarkedSet], way: Way, view: View, thresholds: SpanThresholds) -> None:
@@ -155,11 +130,9 @@ def choose(metric: TertiumMulti, data: Path, way: Way, view: View, each: int) ->
     sets = marked_sets(metric, data, way, view, each)
     if not sets:
         return {}
-    wrong = choose_wrong(sets, way)
-    major = choose_major(sets, way, wrong) if way in MAJOR else 0.5
-    thresholds = SpanThresholds(wrong=wrong, major=major)
+    thresholds = SpanThresholds(wrong=choose_wrong(sets, way))
     report(sets, way, view, thresholds)
-    return {"wrong": wrong, "major": major}
+    return asdict(thresholds)
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
 """Trains tertium-multi from packed parts, one command a stage, each under a clock.
 
 seed      comparisons, judgements, a short stage that favours old sets (one process a seed)
-start     takes a model that ships apart, so that `further` can go on from it
-further   judgements, comparisons and damage by one of three mixtures, from given weights
-soup      the mean of several weights that began in one place
-teach     scores of the seeds, and of tertium-base for English, on outputs nobody judged
-student   distils these into given weights, judgements and damage mixed in
+soup      the mean of the seeds' weights
+teach     scores of the seeds, and of tertium-small for English, on outputs nobody judged
+student   distils these into the mean's weights, judgements and damage mixed in
+start     takes a model that ships apart, so that `tags` can go on from it
+tags      a tagger of wrong pieces on top of given weights, which stay as they are
 report    agreement on all held-out sets, spans, paragraphs, damage
 export    weights in files small enough to send
 
@@ -95,9 +95,8 @@ BALANCED = Shares(
         "wmt24": 1.2,
     }
 )
-MIXTURES = {"broad": BROAD, "old": OLD, "balanced": BALANCED}
 TEACHERS_ROWS = 260_000
-WAIT, HIDDEN = 600, 384
+WAIT, HIDDEN, TAGGER = 600, 384, "tagger."
 
 
 def build(given: argparse.Namespace, apart: int, weights: Path | None = None) -> Multi:
@@ -220,28 +219,33 @@ def make_start(given: argparse.Namespace) -> None:
     blocks = np.concatenate([scales[..., None].view(np.uint8), nibbles], -1)
     for folder in (encoder, given.parts / "start"):
         folder.mkdir(parents=True, exist_ok=True)
-    np.savez(
-        encoder / "e5.npz", allow_pickle=False, **{"emb.word": blocks.reshape(-1, BLOCK_BYTES)}
-    )
+    table = blocks.reshape(-1, BLOCK_BYTES)
+    np.savez(encoder / "e5.npz", allow_pickle=False, **{"emb.word": table})
     shutil.copy(shipped / "encoder/tokenizer.json", encoder)
     network = {n.removeprefix(NETWORK): v for n, v in tensors.items() if n.startswith(NETWORK)}
     save_file(network, given.parts / "start/weights.safetensors")
 
 
-def train_further(given: argparse.Namespace) -> None:
+def train_tags(given: argparse.Namespace) -> None:
+    """A tagger learns from marked errors and damage; everything below it is frozen."""
     network = build(given, given.apart, given.weights[0])
-    name, sources = f"further{given.seed}", sources_of(given, MIXTURES[given.mixture])
-    quick_look(given, network, f"{name}-before", 300)
-    run_stage(given, network, name, sources, given.seconds[0], given.rates[0], Weights())
-    summary = quick_look(given, network, name, 300)
-    (given.run / f"{name}.json").write_text(json.dumps({"apart": given.apart, **summary}))
+    for name, parameter in network.named_parameters():
+        parameter.requires_grad_(name.startswith(TAGGER))
+    for module in network.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    (_, judged), _, (_, damaged) = sources_of(given, BALANCED)
+    weights = Weights(score=0.0, pairs=0.0, margin=0.0, tags=1.0, spread=0.0, clean=0.0)
+    sources = [(0.86, judged), (0.14, damaged)]
+    run_stage(given, network, "tags", sources, given.seconds[0], given.rates[0], weights)
+    tagger = {n: v.float().cpu() for n, v in network.state_dict().items() if n.startswith(TAGGER)}
+    save_file({n: v.contiguous() for n, v in tagger.items()}, given.run / "tagger.safetensors")
 
 
 def make_soup(given: argparse.Namespace) -> None:
-    path = given.run / f"{given.name}.safetensors"
-    fit.average(given.weights, path)
-    summary = quick_look(given, build(given, given.apart, path), given.name, 300)
-    path.with_suffix(".json").write_text(json.dumps({"apart": given.apart, **summary}))
+    fit.average(given.weights, given.run / "soup.safetensors")
+    network = build(given, given.apart, given.run / "soup.safetensors")
+    quick_look(given, network, "soup", 300)
 
 
 def teach(given: argparse.Namespace) -> None:
@@ -272,24 +276,26 @@ def teach(given: argparse.Namespace) -> None:
 def blend_english(
     scores: NDArray[np.float32], rows: NDArray[np.int64], folder: Path, share: float
 ) -> int:
-    """Mixes tertium-base's scores into the DA scale where there are any; returns how many."""
-    if not (folder / "scores.npy").exists():
+    """Mixes tertium-small's scores into the DA scale where there are any; returns how many."""
+    if not (folder / "rows.npy").exists():
         return 0
+    known_rows = np.load(folder / "rows.npy")
+    parts = sorted(folder.glob("part-*.npy"))
     place = {tuple(np.atleast_1d(row).tolist()): n for n, row in enumerate(rows)}
-    pairs = [
-        (place[key], value)
-        for row, value in zip(
-            np.load(folder / "rows.npy"), np.load(folder / "scores.npy"), strict=True
-        )
-        if (key := tuple(np.atleast_1d(row).tolist())) in place
-    ]
-    if len(pairs) < 1000:
+    mine, theirs = [], []
+    for path in parts:
+        begin = int(path.stem.split("-")[1])
+        for row, value in zip(known_rows[begin:], np.load(path), strict=False):
+            number = place.get(tuple(np.atleast_1d(row).tolist()))
+            if number is not None and np.isfinite(value):
+                mine.append(number)
+                theirs.append(value)
+    if len(mine) < 1000:
         return 0
-    mine, known = [n for n, _ in pairs], np.array([value for _, value in pairs])
-    own = scores[mine, 0]
+    known, own = np.array(theirs), scores[mine, 0]
     fitted = (known - known.mean()) / known.std() * own.std() + own.mean()
     scores[mine, 0] = (1 - share) * own + share * fitted
-    return len(pairs)
+    return len(mine)
 
 
 def train_student(given: argparse.Namespace) -> None:
@@ -306,27 +312,20 @@ def train_student(given: argparse.Namespace) -> None:
         taught[name] = (rows, scores)
     lines, used = taught["outputs"][0], taught["rankings"][0]
     sources: list[tuple[float, Source]] = [
-        (
-            0.30,
-            Taught(
-                lambda n, rng: outputs.texts_from(int(lines[n][0]), int(lines[n][1]), rng),
-                taught["outputs"][1],
-            ),
-        ),
+        (0.30, Taught(lambda n: outputs.texts(*map(int, lines[n])), taught["outputs"][1])),
         (
             0.22,
             Taught(
-                lambda n, _: row_texts(ranked, int(used[n])),
+                lambda n: row_texts(ranked, int(used[n])),
                 taught["rankings"][1],
                 shares=(0.3, 0.35, 0.35),
             ),
         ),
-        *((0.48 * share, source) for share, source in sources_of(given, MIXTURES[given.mixture])),
+        *((0.48 * share, source) for share, source in sources_of(given, OLD)),
     ]
     name = f"student{given.seed}"
     run_stage(given, network, name, sources, given.seconds[0], given.rates[0], Weights())
-    summary = quick_look(given, network, name, 300)
-    (given.run / f"{name}.json").write_text(json.dumps({"apart": given.apart, **summary}))
+    quick_look(given, network, name, 300)
 
 
 def report(given: argparse.Namespace) -> None:
@@ -340,11 +339,7 @@ def report(given: argparse.Namespace) -> None:
         def say(texts: Sequence[Texts], *, tags: bool = False, of: Multi = network) -> Any:
             return evaluate.judge(of, texts, given.device, with_tags=tags)
 
-        kept: dict[str, NDArray[np.float32]] = {}
-        figures: dict[str, Any] = {
-            "dev": evaluate.measure_sets(say, store, "dev:", given.most, kept)
-        }
-        np.savez_compressed(given.run / f"said-{weights.stem}.npz", allow_pickle=False, **kept)
+        figures: dict[str, Any] = {"dev": evaluate.measure_sets(say, store, "dev:", given.most)}
         figures["summary"] = evaluate.summarise(figures["dev"])
         print(weights.stem, json.dumps(figures["summary"]), flush=True)
         if given.test:
@@ -395,8 +390,6 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=TEACHERS_ROWS)
     parser.add_argument("--most", type=int, help="rows of a set in a report")
     parser.add_argument("--english", type=float, default=0.5, help="share of the English teacher")
-    parser.add_argument("--mixture", choices=list(MIXTURES), default="old")
-    parser.add_argument("--name", default="soup", help="what a mean of weights is called")
     parser.add_argument("--test", action="store_true")
     parser.add_argument("--budget", type=int, default=49_152, help="pieces of a batch")
     parser.add_argument("--workers", type=int, default=3)
@@ -408,11 +401,11 @@ def main() -> None:
 
 STAGES = {
     "seed": train_seed,
-    "start": make_start,
-    "further": train_further,
     "soup": make_soup,
     "teach": teach,
     "student": train_student,
+    "start": make_start,
+    "tags": train_tags,
     "report": report,
     "export": export,
 }

@@ -78,7 +78,7 @@ def said(scores: list[list[float]]) -> Judgement:
 
 def test_scores_nobody_gave_cost_nothing_and_the_worst_is_a_bound() -> None:
     targets = torch.tensor([[math.nan, 1.0, math.nan], [-2.5, math.nan, math.nan]])
-    weights = torch.ones(2, 3)
+    weights = torch.ones(2)
     found = losses.score_loss(said([[5.0, 1.0, 5.0], [-4.0, 0.0, 0.0]]), targets, weights)
     assert float(found) == 0.0
     assert float(losses.score_loss(said([[0.0] * 3] * 2), targets, weights)) > 1.0

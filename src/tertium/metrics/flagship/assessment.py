@@ -104,7 +104,7 @@ class Assessment(EqualByWeights, SegmentMetric):
         Each distinct row is judged once; what was said of it is kept with the vectors. `judge` is
         given the places of rows; `version` changes where the same weights say something else.
         """
-        fingerprint = f"{self.name}-{version}:{self.model.hash}:{self.precision}"
+        fingerprint = f"{self.name}-{version}:{self.model.fingerprint}:{self.precision}"
         places = {key: n for n, key in reversed(list(enumerate(keys)))}
         known = recall(fingerprint, list(places))
         missing = sorted(n for key, n in places.items() if key not in known)

@@ -8,7 +8,7 @@ that could be damaged, cut short or out of date; whatever is read is checked aga
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +34,7 @@ Increasing = Annotated[
     tuple[float, ...],
     Rule(lambda v: len(v) > 1 and all(a < b for a, b in pairwise(v)), "numbers that increase"),
 ]
+FileName = Annotated[str, Rule(lambda name: Path(name).name == name, "the name of a file")]
 INSIDE = Rule(lambda v: all(0 < x < 1 for x in v), "numbers between 0 and 1")
 S = TypeVar("S", bound="PackagedSettings")
 
@@ -103,10 +104,15 @@ class HumanScale:
 
 @dataclass(frozen=True, kw_only=True)
 class PackagedSettings:
-    """What the `config.json` of every packaged model declares."""
+    """What the `config.json` of every packaged model declares.
+
+    `parts` are files of further weights by their sha256: what was learned on top of a network later
+    and changes no score, so that the weights before it, and a signature, stay as they are.
+    """
 
     architecture: str
     weights_sha256: Sha256
+    parts: Mapping[FileName, Sha256] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,18 +142,32 @@ class Packaged:
         return str(self.config["weights_sha256"])
 
     @cached_property
+    def fingerprint(self) -> str:
+        """The hash of everything the network says, beside its score too."""
+        return "+".join([self.hash, *map(str, self._parts.values())])
+
+    @property
+    def _parts(self) -> dict[str, object]:
+        return dict(self.config.get("parts") or {})
+
+    @cached_property
     def weights(self) -> dict[str, Tensor]:
-        """Compact weights as stored."""
+        """Compact weights as stored; damaged ones are refused."""
         import torch
 
-        _ = self.hash  # damaged weights are refused here
-        file = self.folder / WEIGHTS
-        arrays, _ = read_arrays(file)
-        for name, array in arrays.items():
-            if str(array.dtype) not in STORED:
-                raise ModelError(f"{file}: {name} is of type {array.dtype}, not of a compact one")
-        check_finite(arrays, file)
-        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+        found: dict[str, Tensor] = {}
+        for file, digest in {WEIGHTS: self.hash, **self._parts}.items():
+            self._check(file, digest)
+            arrays, _ = read_arrays(self.folder / file)
+            for name, array in arrays.items():
+                if str(array.dtype) not in STORED:
+                    raise ModelError(
+                        f"{self.folder / file}: {name} is of type {array.dtype}, not of a compact "
+                        "one"
+                    )
+            check_finite(arrays, self.folder / file)
+            found |= {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return found
 
     def restored(self, prefix: str) -> dict[str, Tensor]:
         """The weights under a prefix in single precision, by what follows it."""
