@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +59,8 @@ TESTSET = tertium.TestSet(
 
 
 def test_the_worst_translations_come_first() -> None:
-    (marked,) = mark_systems(TESTSET, [tertium.load_metric("chrf"), Suspicious()])
+    metrics = [tertium.load_metric("chrf"), Suspicious()]
+    (marked,) = mark_systems(tertium.score(TESTSET, metrics), metrics)
     assert marked.counts() == {"major": 3}
     assert [(e.system, e.number) for e in marked.worst(9)] == [("A", 1), ("B", 1), ("B", 2)]
     assert next(marked.rows())[:5] == ("A", 1, "hypothesis", 2, 5)
@@ -74,6 +76,25 @@ def test_a_report_has_a_section_of_marked_errors_where_a_metric_marks() -> None:
     assert "3 major in 4 translations" in page
     plain = report_results(tertium.score(TESTSET, "chrf"), [tertium.load_metric("chrf")]).html()
     assert 'id="errors"' not in plain
+
+
+def test_a_report_shows_what_people_marked(tmp_path: Path) -> None:
+    spans = [{"start": 2, "end": 5, "severity": "minor", "category": "Style"}]
+    rows = [
+        {"system": s, "segment": 1, "mt": TESTSET.systems[s][0], "score": n, "spans": spans}
+        for n, s in enumerate(("A", "B"))
+    ]
+    file = tmp_path / "mqm.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    page = tertium.report(TESTSET, "chrf", human=file, resamples=20, explain=0).html()
+    assert "2 minor in 2 translations" in page
+    assert page.count('<mark class="minor" title="minor: Style"') == 2
+    file.write_text(
+        json.dumps({**rows[0], "mt": "x" * 9, "spans": [{**spans[0], "end": 9}]}) + "\n"
+    )
+    longer = tertium.TestSet(systems={"A": ("tiny",)}, references=(("x",),))
+    with pytest.raises(DataError, match="item 1 of 'A': a span ends at 9"):
+        tertium.report(longer, "chrf", human=file)
 
 
 def test_explanations_show_what_is_marked() -> None:
@@ -123,5 +144,5 @@ def test_explain_prints_what_is_marked(
 
 
 def test_notebooks_show_marked_translations() -> None:
-    (marked,) = mark_systems(TESTSET, [Suspicious()])
+    (marked,) = mark_systems(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
     assert marked._repr_html_().count("<mark ") == 3

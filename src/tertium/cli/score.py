@@ -152,7 +152,7 @@ def run(args: argparse.Namespace) -> int:
         evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)
         sliced = sliced_results(args, evaluation)
         if args.spans:
-            write_spans(args.spans, mark_systems(testset, metrics))
+            write_spans(args.spans, mark_systems(evaluation, metrics))
         if args.report:
             from tertium.evaluation.comparison import with_tests
             from tertium.reporting.page.making import report_results

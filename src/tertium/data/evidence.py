@@ -76,8 +76,8 @@ def read_evidence(
     return [entry for entry in found if not lps or entry.lp in lps]
 
 
-def read_people(source: PathLike, systems: Container[str]) -> ScoreMatrix:
-    """What people make of the segments of some systems, from any source that holds one set."""
+def read_people(source: PathLike, systems: Container[str]) -> Evidence:
+    """What people said of the segments of some systems, from any source that holds one set."""
     sets = read_evidence(source)
     if len(sets) > 1:
         names = ", ".join(entry.lp or entry.name for entry in sets)
@@ -89,7 +89,7 @@ def read_people(source: PathLike, systems: Container[str]) -> ScoreMatrix:
             f"{source}: none of the judged systems ({judged}) is among those of the report "
             f"({shown}); name them with --names"
         )
-    return matrix
+    return sets[0]
 
 
 def pair_in(path: PathLike) -> str:

@@ -9,11 +9,13 @@ from itertools import product
 from typing import Any
 
 from tertium.data.formats import record_from_segment
+from tertium.data.people import Evidence
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
+from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
-from tertium.spans import Span, score_spans
+from tertium.spans import Span, check_places, score_spans
 
 # the gravest first; categories do not matter to which translations are shown first
 WEIGHTS = {"critical": 10.0, "major": 5.0, "minor": 1.0, "bad": 1.0, "neutral": 0.0}
@@ -81,21 +83,51 @@ class MarkedTranslations(Displayed):
                 yield (entry.system, entry.number, *place, marked)
 
 
-def mark_systems(testset: TestSet, metrics: Sequence[Metric]) -> list[MarkedTranslations]:
-    """What each metric marks, of those that can say where a translation is wrong."""
-    names = list(product(testset.systems, range(1, len(testset) + 1)))
+def mark_systems(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[MarkedTranslations]:
+    """What each metric marks of what it scored, of those that say where a translation is wrong."""
+    return [_marked_by(evaluation, metric) for metric in metrics if metric.gives_spans]
+
+
+def _marked_by(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
+    testset, scores = evaluation.testset, evaluation.scores
     segments = [segment for system in testset.systems for segment in testset.segments(system)]
-    marked = []
-    for metric in metrics:
-        if not metric.gives_spans:
-            continue
-        spans, scores = metric.mark(segments), metric.score(segments).segments
-        rows = zip(names, segments, scores.tolist(), spans, strict=True)
-        translations = tuple(
-            MarkedTranslation(system=name, number=n, segment=segment, score=score, spans=own)
-            for (name, n), segment, score, own in rows
+    places = product(testset.systems, range(1, len(testset) + 1))
+    translations = tuple(
+        MarkedTranslation(
+            system=system,
+            number=number,
+            segment=segment,
+            score=float(scores[system][metric.spec].segments[number - 1]),
+            spans=spans,
         )
-        marked.append(
-            MarkedTranslations(metric=metric.spec, label=metric.label, translations=translations)
+        for (system, number), segment, spans in zip(
+            places, segments, metric.mark(segments), strict=True
         )
-    return marked
+    )
+    return MarkedTranslations(metric=metric.spec, label=metric.label, translations=translations)
+
+
+def marked_by_people(testset: TestSet, people: Evidence) -> list[MarkedTranslations]:
+    """What people marked in translations of a test set, whose segments are items 1, 2, ...
+
+    One entry, or none where they marked nothing.
+    """
+    marks, matrix = people.markings(), people.segment_scores()
+    row = {name: n for n, name in enumerate(matrix.systems)}
+    column = {item: n for n, item in enumerate(matrix.items)}
+    found = []
+    for system in testset.systems:
+        for number, segment in enumerate(testset.segments(system), start=1):
+            key = (system, str(number))
+            if key in marks and system in row and key[1] in column:
+                spans, where = marks[key].spans, f"{people.title}, item {number} of {system!r}"
+                check_places(spans, segment.hypothesis, "hypothesis", where)
+                check_places(spans, segment.source or "", "source", where)
+                score = float(matrix.values[row[system], column[key[1]]])
+                found.append(
+                    MarkedTranslation(
+                        system=system, number=number, segment=segment, score=score, spans=spans
+                    )
+                )
+    marked = MarkedTranslations(metric="people", label="People", translations=tuple(found))
+    return [marked] if found else []

@@ -17,7 +17,7 @@ from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import Comparison, Test, with_tests
 from tertium.evaluation.defaults import usual_metrics
 from tertium.evaluation.explaining import add_marks
-from tertium.evaluation.marking import mark_systems
+from tertium.evaluation.marking import MarkedTranslations, mark_systems, marked_by_people
 from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import Evaluation, load_metrics, score
@@ -68,8 +68,10 @@ def report(
     """
     if explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
+    marked: list[MarkedTranslations] = []
     if not (human is None or isinstance(human, ScoreMatrix)):
-        human = read_people(human, testset.systems)
+        people = read_people(human, testset.systems)
+        human, marked = people.segment_scores(), marked_by_people(testset, people)
     drawn = read_curves(curves)
     loaded = load_metrics(usual_metrics(testset) if metrics is None else metrics)
     evaluation = score(testset, loaded)
@@ -86,6 +88,7 @@ def report(
         explain=explain,
         title=title,
         slices=[slice_results(results, column) for column in by],
+        marked=marked,
     )
 
 
@@ -99,8 +102,12 @@ def report_results(
     explain: int = EXPLAINED,
     title: str = "",
     slices: Sequence[Slices] = (),
+    marked: Sequence[MarkedTranslations] = (),
 ) -> Report:
-    """The same of systems that were scored or compared before, by these metrics."""
+    """The same of systems that were scored or compared before, by these metrics.
+
+    `marked` are errors that others marked, people for one.
+    """
     evaluation = results.evaluation if isinstance(results, Comparison) else results
     grid = _locate_warnings(evaluation_grid(evaluation, human), evaluation, metrics)
     explained = explain_items(evaluation.testset, grid, metrics, ranker, explain)
@@ -108,8 +115,8 @@ def report_results(
         results, grid=grid, human=human, explained=explained, curves=curves, title=title
     )
     more = [(*SLICED, slices_contents(slices))] if slices else []
-    marked = mark_systems(evaluation.testset, metrics)
-    more += [(*MARKED, marked_section(marked))] if marked else []
+    every = [*marked, *mark_systems(evaluation, metrics)]
+    more += [(*MARKED, marked_section(every))] if every else []
     return replace(page, more=tuple(more))
 
 
