@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text.identification import FEWEST, identify
+from tertium.text.identification import FEWEST, identify, is_in_other_language
 from tertium.text.languages import CODES
 from tertium.text.scripts import main_script
 
@@ -47,3 +47,24 @@ def test_any_text_has_a_code_or_none(text: str) -> None:
     found = identify(text)
     assert found == "" or found in CODES
     assert identify(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "other"),
+    [
+        ("Le train ne part pas aujourd'hui à quatorze heures.", "en", True),
+        ("Поезд сегодня не отправляется.", "uk", True),
+        ("Потяг сьогодні не відправляється.", "uk", False),
+        ("列車は今日出発しません。", "zh", True),
+        ("1951년 Zhabdrung Ngawang Namgyal의 이미지와 같이", "ko", False),  # names in Latin letters
+        ("Voz danas ne polazi u dva sata.", "sr", False),  # Serbian in Latin letters
+        ("Toget går ikke i dag klokken to.", "nb", False),
+        ("Hamburg", "en", False),
+        ("", "en", False),
+        ("Le train ne part pas.", "yo", False),  # a language that nothing is known of
+    ],
+)
+def test_another_language_than_asked_for_is_told_where_it_is_clear(
+    text: str, language: str, other: bool
+) -> None:
+    assert is_in_other_language(text, language) is other

@@ -90,6 +90,16 @@ def scripts_of(languages: Iterable[str]) -> frozenset[str]:
     )
 
 
+def share_in(text: str, scripts: frozenset[str]) -> float:
+    """The share of a text's letters that belong to these scripts, 0 where there are none.
+
+    >>> share_in("Bob привет", frozenset({"Latin"}))
+    0.3333333333333333
+    """
+    letters = len(_pattern(frozenset(_BLOCKS)).findall(text))
+    return len(_pattern(scripts).findall(text)) / letters if letters else 0.0
+
+
 def is_foreign(text: str, scripts: frozenset[str]) -> bool:
     """Whether most letters of a text belong to other scripts than these.
 

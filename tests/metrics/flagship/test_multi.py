@@ -292,6 +292,22 @@ def test_long_texts_and_unknown_languages_are_counted(metric: TertiumMulti) -> N
         TertiumMulti(lp="en")
 
 
+def test_a_translation_into_another_language_than_asked_for_is_noticed() -> None:
+    french = "Le train pour Hambourg ne part pas aujourd'hui à 14 heures."
+    segments = [Segment(text, SOURCE) for text in (GOOD, french, SOURCE, "Hamburg")]
+    asked = TertiumMulti(lp="de-en")
+    said, unasked = asked.assess(segments), TertiumMulti().assess(segments)
+    assert said.score[0] == unasked.score[0]
+    assert said.score[3] == unasked.score[3]
+    assert (said.score[1:3] < unasked.score[1:3]).all()
+    assert (said.score[1:3] < 0.5 * said.score[0]).all()
+    assert (said.clean[1:3] < 0.3 * said.clean[0]).all()
+    scores = asked.score(segments)
+    assert scores.warnings["translation not in en"] == 2
+    assert "|lp:de-en|" in scores.signature
+    assert asked.segment_scores([Segment(french, None, (french,))])[0] == 1.0
+
+
 def test_it_explains_with_what_it_read(metric: TertiumMulti) -> None:
     found = metric.explain(Segment(GOOD, SOURCE, (REFERENCE, "A train.")))
     assert [c.side for c in found.comparisons] == ["source", "reference", "reference"]

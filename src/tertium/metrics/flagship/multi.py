@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, IntArray
+from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tertium.encoders.pieces import Places
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, TextComparison
@@ -27,12 +27,15 @@ from tertium.models.options import NEEDS
 from tertium.runtime import current_runtime
 from tertium.segment import Segment
 from tertium.spans import Span
-from tertium.text.identification import identify
+from tertium.text.identification import identify, is_in_other_language
 from tertium.text.scripts import is_foreign, scripts_of
 
 MODEL = "tertium-multi"
 View = Literal["source", "reference", "both"]
 VIEWS: tuple[View, ...] = ("source", "reference", "both")
+# What a translation into another language loses, in standard deviations of people's scores: a
+# source does not say which language was asked for, so the network cannot know.
+WRONG_LANGUAGE = 2.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +57,10 @@ class TertiumMulti(Assessment):
     `against` says what it is judged by: the source, references, both, or (auto) all that is there.
     Each view has a monotone map of its own from the network's output to the scale of standardised
     human scores; a hypothesis equal to its reference scores 1, and nothing else does. `references`
-    takes the best or the mean over several. `lp` names the languages (de-en), for warnings. `marks`
-    is whose way to mark errors `spans` follows: experts under MQM, annotators under ESA, or those
-    who mark the words that an editor would change.
+    takes the best or the mean over several. `lp` names the languages (de-en): a translation into
+    another one than asked for is counted, and loses as much as one that says something else.
+    `marks` is whose way to mark errors `spans` follows: experts under MQM, annotators under ESA, or
+    those who mark the words that an editor would change.
 
     Relatives: `tertium-small` is closer to people where references are English, and faster.
     """
@@ -123,9 +127,9 @@ class TertiumMulti(Assessment):
         view = self.view(segments)
         owners, rows = rows_of(segments, view)
         scale, chance = getattr(self.settings.scales, view), self.settings.clean
-        said = self.raw_scores(rows)
+        logits = self.raw_scores(rows)[:, 1] - WRONG_LANGUAGE / chance.slope * self._strays(rows)
         score = over_references(self.scores(rows, view), owners, self.references)
-        logit = over_references(said[:, 1], owners, self.references)
+        logit = over_references(logits, owners, self.references)
         return Assessed(
             score=score,
             uncertainty=scale.deviation(score),
@@ -136,9 +140,16 @@ class TertiumMulti(Assessment):
     def scores(self, rows: Sequence[Row], view: View) -> FloatArray:
         """The calibrated score of each row of texts, (rows,)."""
         scale: HumanScale = getattr(self.settings.scales, view)
-        scores = scale.calibrate(self.raw_scores(rows)[:, 0])
+        raw = self.raw_scores(rows)[:, 0] - WRONG_LANGUAGE * self._strays(rows)
+        scores = scale.calibrate(raw)
         same = np.array([hypothesis == reference for hypothesis, _, reference in rows], dtype=bool)
         return np.where(same, 1.0, scores)
+
+    def _strays(self, rows: Sequence[Row]) -> BoolArray:
+        """Which translations are clearly in another language than `lp` asks for, (rows,)."""
+        wanted = self._named_languages[-1:]
+        found = [any(is_in_other_language(row[0], one) for one in wanted) for row in rows]
+        return np.array(found, dtype=np.bool_)
 
     def raw_scores(self, rows: Sequence[Row]) -> FloatArray:
         """What the network says of each row: the score before calibration, the logit of no error.
@@ -232,11 +243,13 @@ class TertiumMulti(Assessment):
         view = self.view(segments)
         strange = self._count_foreign(segments, view)
         blank = sum(not (s.source or "").strip() for s in segments) if view != "reference" else 0
+        _, rows = rows_of(segments, "source")
         windowed, truncated = self._judge.count_longer(self.texts(segments))
         counts = {
             f"language unknown to {self.name}": strange,
             "empty source": blank,
             "long text, read in windows": windowed - truncated,
+            f"translation not in {self.lp.rpartition('-')[2]}": self._strays(rows).sum(),
         }
         return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}
 
@@ -264,6 +277,8 @@ class TertiumMulti(Assessment):
         view = self.view(segments)
         fields = {"against": {"both": "source+reference"}.get(view, view)}
         fields |= super().signature_fields(segments)
+        if self.lp:
+            fields["lp"] = self.lp
         if view == "source":
             fields.pop("refs", None)
         return fields
