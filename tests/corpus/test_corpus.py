@@ -357,6 +357,21 @@ def test_folders_and_globs_keep_their_shape(tmp_path: Path) -> None:
         tertium.score_corpus(str(tmp_path / "none" / "*.jsonl"), "chrf", tmp_path / "third")
 
 
+def test_two_files_never_write_one_shard(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "in" / "a.jsonl", ROWS)
+    write_jsonl(tmp_path / "in" / "a-00001.jsonl", ROWS[:3])
+    with pytest.raises(UsageError, match="would both write a-00001"):
+        tertium.score_corpus(tmp_path / "in", "chrf", tmp_path / "out", part_rows=50)
+
+
+def test_files_without_rows_are_shards_without_rows(tmp_path: Path) -> None:
+    write_tsv(tmp_path / "in" / "a.tsv", ROWS[:3])
+    write_bytes(tmp_path / "in" / "b.tsv", b"mt\tref\n")
+    summary = tertium.score_corpus(tmp_path / "in", "chrf", tmp_path / "out")
+    assert (summary.rows, summary.parts) == (3, 2)
+    assert pq.read_table(tmp_path / "out" / "b.parquet").num_rows == 0
+
+
 def test_damaged_files_are_one_line(tmp_path: Path) -> None:
     whole = write_jsonl(tmp_path / "rows.jsonl.gz", ROWS).read_bytes()
     (tmp_path / "rows.jsonl.gz").write_bytes(whole[: len(whole) // 2])

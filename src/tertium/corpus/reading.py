@@ -18,7 +18,7 @@ from typing import IO, Any
 from tertium.corpus.blocks import Block, RecordBlock, TableBlock, is_text_name
 from tertium.corpus.places import SourceFile, is_remote, open_content, open_file
 from tertium.data.formats import BYTE_ORDER_MARKS, check_record, check_text, parse_json
-from tertium.errors import DataError, TertiumError
+from tertium.errors import DataError, TertiumError, UsageError
 
 BLOCK = 4096  # rows at once: enough to share work on repeated texts, little enough for any memory
 LONGEST_LINE = 1 << 24  # bytes of a line that are read at once; a longer one is a bad row
@@ -79,6 +79,13 @@ def plan_parts(files: Iterable[SourceFile], rows: int) -> list[CorpusPart]:
         several = len(cuts) > 1
         for number, part in enumerate(cuts):
             parts.append(replace(part, name=f"{file.name}-{number:05d}" if several else file.name))
+    homes: dict[str, str] = {}
+    for part in parts:
+        other = homes.setdefault(part.name, part.file.path)
+        if other != part.file.path:
+            raise UsageError(
+                f"{other} and {part.file.path} would both write {part.name}: rename one"
+            )
     return parts
 
 
