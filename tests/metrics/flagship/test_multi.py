@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from tertium.cache import memory
-from tertium.encoders.weights import hash_of
 from tertium.errors import ModelError, NeedsError, UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.flagship.multi import MODEL, VIEWS, TertiumMulti, rows_of
@@ -48,48 +47,12 @@ def test_raw_scores_are_those_of_the_trained_network(metric: TertiumMulti) -> No
     np.testing.assert_allclose(said[:, 1], [row["clean"] for row in rows], atol=LOGIT_TOLERANCE)
 
 
-@pytest.fixture(scope="module")
-def tagging(tmp_path_factory: pytest.TempPathFactory) -> Packaged:
-    """The model that ships, with tags that were made up."""
-    from recipes.multi.network import TAGS as LEARNED
-    from safetensors.torch import load_file, save_file
-
-    folder = tmp_path_factory.mktemp("tagging") / MODEL
-    shutil.copytree(shipped_models() / MODEL, folder)
-    config = json.loads((folder / "config.json").read_text())
-    shape, generator = config["shape"], torch.Generator().manual_seed(2)
-    inner, features = shape["compared"], shape["hidden"] + 2 * shape["compared"]
-    made_up = {
-        "0.weight": torch.randn(inner, features, generator=generator) / 20,
-        "0.bias": torch.zeros(inner),
-        "2.weight": torch.randn(LEARNED, inner, generator=generator) / 10,
-        "2.bias": torch.zeros(LEARNED),
-    }
-    weights = load_file(folder / "weights.safetensors")
-    weights |= {f"network.tagger.{name}": value.half() for name, value in made_up.items()}
-    save_file(weights, folder / "weights.safetensors")
-    views = {key: {"wrong": 0.6, "major": 0.5} for key in VIEWS}
-    config |= {
-        "weights_sha256": hash_of(folder / "weights.safetensors"),
-        "shape": {**shape, "tags": LEARNED},
-        "spans": {"mqm": views, "esa": views, "words": views},
-    }
-    (folder / "config.json").write_text(json.dumps(config))
-    return Packaged(folder)
-
-
-@pytest.fixture
-def marking(tagging: Packaged, monkeypatch: pytest.MonkeyPatch) -> TertiumMulti:
-    monkeypatch.setattr("tertium.metrics.flagship.assessment.packaged", lambda _: tagging)
-    return TertiumMulti()
-
-
-def test_the_network_reads_as_the_recipe_does(marking: TertiumMulti) -> None:
+def test_the_network_reads_as_the_recipe_does(metric: TertiumMulti) -> None:
     """The recipe's own network, padded and flat, with the very weights that ship."""
     from recipes.multi.evaluate import error_chance, judge
     from recipes.multi.network import Multi
 
-    metric, model = marking, marking.model
+    model = metric.model
     weights = model.restored("network.")
     words = load_words(metric)
     network = Multi(len(words), apart=model.settings(MultiSettings).shape.apart, dropout=0.0)
@@ -200,9 +163,9 @@ def test_scales_are_increasing_and_inside_zero_and_one(metric: TertiumMulti) -> 
         assert percent[0] < 20 < 80 < percent[-1]
 
 
-def test_a_long_text_is_read_in_windows_that_are_averaged_by_length(marking: TertiumMulti) -> None:
+def test_a_long_text_is_read_in_windows_that_are_averaged_by_length(metric: TertiumMulti) -> None:
     row = (f"{GOOD} " * 60, f"{SOURCE} " * 50, None)
-    judge = marking._judge
+    judge = metric._judge
     windows = judge._windows([row])[0]
     assert len(windows) > 1
     assert all(len(ids) <= 510 for window in windows for _, ids in window)
@@ -210,11 +173,11 @@ def test_a_long_text_is_read_in_windows_that_are_averaged_by_length(marking: Ter
     assert whole == [judge._tokenizer([text])[0].ids for text in row[:2]]
     parts = list(judge._run(windows))
     sizes = [len(window[0][1]) for window in windows]
-    score, clean = marking.raw_scores([row])[0]
+    score, clean = metric.raw_scores([row])[0]
     assert score == pytest.approx(np.average([part[0] for part in parts], weights=sizes), abs=1e-6)
     assert clean == min(part[1] for part in parts)
-    findings = marking.all_said([row])[0][2:].reshape(-1, FINDINGS)
-    assert len(findings) == sum(sizes) == len(marking.piece_places([row[0]])[0])
+    findings = metric.all_said([row])[0][2:].reshape(-1, FINDINGS)
+    assert len(findings) == sum(sizes) == len(metric.piece_places([row[0]])[0])
 
 
 def test_a_paragraph_in_windows_scores_near_its_sentences(metric: TertiumMulti) -> None:
@@ -228,14 +191,18 @@ def test_a_paragraph_in_windows_scores_near_its_sentences(metric: TertiumMulti) 
 
 
 def test_errors_are_marked_from_the_pass_that_scores(
-    marking: TertiumMulti, monkeypatch: pytest.MonkeyPatch
+    metric: TertiumMulti, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    segments = [Segment(GOOD, SOURCE), Segment("", SOURCE), Segment("Der 🚆 fährt nicht", SOURCE)]
+    segments = [
+        Segment("A cat sits on the table.", "Ein Hund sitzt auf dem Tisch."),
+        Segment("", SOURCE),
+        Segment("Der 🚆 fährt nicht", SOURCE),
+    ]
     memory.forget()
     with runtime(cache=False):
-        scores = marking.score(segments)
+        scores = metric.score(segments)
         monkeypatch.setattr(RowJudge, "__call__", lambda *_: pytest.fail("a second pass"))
-        spans = marking.mark(segments)
+        spans = metric.mark(segments)
     assert np.isfinite(scores.segments).all()
     assert not spans[1]
     assert spans[0]
@@ -246,18 +213,18 @@ def test_errors_are_marked_from_the_pass_that_scores(
             assert part == part.strip() != ""
             assert span.severity in ("minor", "major")
             assert span.chance is not None
-            assert span.chance >= 0.6
+            assert span.chance >= metric.settings.spans.mqm.source.wrong
         assert all(a.end <= b.start for a, b in pairwise(marked))
 
 
-def test_marks_follow_the_way_and_the_best_reference(marking: TertiumMulti) -> None:
-    words = dataclasses.replace(marking, marks="words")
+def test_marks_follow_the_way_and_the_best_reference(metric: TertiumMulti) -> None:
+    words = dataclasses.replace(metric, marks="words")
     assert {s.severity for s in words.spans([Segment(GOOD, SOURCE)])[0]} <= {"bad"}
-    assert load_metric("tertium-multi:marks=esa") == dataclasses.replace(marking, marks="esa")
+    assert load_metric("tertium-multi:marks=esa") == dataclasses.replace(metric, marks="esa")
     others = (REFERENCE, "Something else altogether was said there.")
-    beside_best = marking.spans([Segment(GOOD, None, (REFERENCE,))])
-    assert marking.spans([Segment(GOOD, None, others)]) == beside_best
-    assert marking.spans([Segment(REFERENCE, None, others)]) == [()]
+    beside_best = metric.spans([Segment(GOOD, None, (REFERENCE,))])
+    assert metric.spans([Segment(GOOD, None, others)]) == beside_best
+    assert metric.spans([Segment(REFERENCE, None, others)]) == [()]
 
 
 def test_a_model_without_tags_marks_nothing(
