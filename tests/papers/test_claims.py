@@ -1,0 +1,122 @@
+"""Printed examples, orders of systems and hypotheses, winners: on collections checked by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from papers.ledger import Ledger
+from papers.orders import RandomOrder, TieAwareSystems, TopAndBottom, chance
+from papers.printed import Example, Printed, PrintedRanks, Standing
+from papers.render import as_table
+from papers.table import Figure, PaperTable, Row
+from papers.winners import unbeaten
+
+from tertium.arrays import FloatArray
+from tertium.data.collection import Collection
+from tertium.meta.pairwise import consistency
+from tertium.metrics import SegmentMetric
+from tertium.segment import Segment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Length(SegmentMetric):
+    """The length of the hypothesis."""
+
+    name: ClassVar[str] = "length"
+    title: ClassVar[str] = "Length"
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([float(len(s.hypothesis)) for s in segments])
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Collection:
+    """Three ranked systems on one segment, A over B over C, and four judged translations."""
+    folder = tmp_path / "rankings" / "mine"
+    folder.mkdir(parents=True)
+    outputs = {"A": "xxxx", "B": "xx", "C": "xxx"}
+    texts = {"segment": "7", "source": "s", "reference": "r", "outputs": outputs}
+    (folder / "cs-en.texts.jsonl").write_text(json.dumps(texts) + "\n")
+    said = ["7\tj\tA\tB\ta", "7\tj\tA\tC\ta", "7\tj\tB\tC\ta"]
+    lines = ["segment\tjudge\tsystem_a\tsystem_b\tpreference", *said]
+    (folder / "cs-en.judgements.tsv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "da" / "wmt15").mkdir(parents=True)
+    scored = [
+        {"system": "A", "segment": str(n), "hypothesis": "x" * n, "reference": "r", "score": n}
+        for n in (1, 2, 3, 4)
+    ]
+    rows = "".join(json.dumps(row) + "\n" for row in scored)
+    (tmp_path / "da" / "wmt15" / "cs-en.jsonl").write_text(rows)
+    return Collection(tmp_path)
+
+
+def test_an_example_has_the_score_of_its_text_and_its_standing(collection: Collection) -> None:
+    examples = (Example("short", "r", "xx"), Example("long", "r", "xxxxxx"))
+    alone, among = Printed(examples=examples), Standing(examples=examples)
+    assert alone.measure(collection, Length(), "short").value == 2.0
+    # One of four judged translations is shorter than two letters, all are shorter than six.
+    assert among.measure(collection, Length(), "short").value == 0.25
+    assert among.measure(collection, Length(), "long").value == 1.0
+
+
+def test_a_printed_rank_is_among_what_was_compared(collection: Collection) -> None:
+    examples = (("best", "7", "A"), ("worst", "7", "B"))
+    ranks = PrintedRanks(set="rankings/mine", lp="cs-en", examples=examples)
+    found = [ranks.measure(collection, Length(), column) for column in ranks.columns]
+    assert [figure.value for figure in found] == [1.0, 3.0]
+    assert [figure.count for figure in found] == [3, 3]
+
+
+def test_top_and_bottom_take_the_comparisons_of_the_best_and_the_worst(
+    collection: Collection,
+) -> None:
+    """A is best: both its comparisons agree with lengths. C is worst: B over C does not."""
+    experiment = TopAndBottom(pairs=("cs-en",), set="rankings/mine")
+    top, bottom = (experiment.measure(collection, Length(), c) for c in ("top", "bottom"))
+    assert (top.value, top.count) == (100.0, 2)
+    assert (bottom.value, bottom.count) == (50.0, 2)
+
+
+def test_plain_predictions_count_who_is_best(collection: Collection) -> None:
+    """People: A 1, B .5, C 0. Best on the only segment is A alone, or with C where half may tie."""
+    plain = TieAwareSystems(columns=("cs-en",), tie_rate=0.0, set="rankings/mine")
+    tied = replace(plain, tie_rate=1.0)
+    values = [one.measure(collection, Length(), "cs-en").value for one in (plain, tied)]
+    # Spearman of (3, 2, 1) with ranks (3, 1.5, 1.5), then with (2.5, 1, 2.5).
+    np.testing.assert_allclose(values, [86.6025, 0.0], atol=1e-3)
+
+
+def test_a_random_order_agrees_with_half_of_what_is_no_tie(collection: Collection) -> None:
+    experiment = RandomOrder(
+        set="rankings/mine", columns=("cs-en",), compare=lambda v, a, b: consistency(v, a, b)
+    )
+    model = chance(collection, "cs-en")
+    assert experiment.measure(collection, model, "cs-en").value == pytest.approx(50, abs=5)
+
+
+def test_winners_are_kept_and_printed_bold(tmp_path: Path, collection: Collection) -> None:
+    human = np.arange(40.0)
+    noise = np.random.default_rng(1).normal(scale=15, size=(2, 40))
+    scores = {"good": human, "as good": human + noise[0] / 50, "bad": noise[1]}
+    best = unbeaten(human, {k: v + noise[0] / 100 for k, v in scores.items()})
+    assert best["good"] and not best["bad"]
+    table = PaperTable(
+        paper="mine", number="1", title="", experiment=Printed(examples=(Example("one", "r", "x"),)),
+        rows=[Row(label=label, model="bleu") for label in ("good", "bad", "unknown")],
+    )  # fmt: skip
+    ledger = Ledger(tmp_path / "results")
+    for row in table.rows[:2]:
+        ledger.recall(table, row, "one", lambda: Figure(value=0.5, count=1))
+    ledger.mark(table, "one", best)
+    outcome = ledger.outcome(table)
+    assert [row.figures[0].best for row in outcome.rows[:2]] == [True, False]
+    shown = as_table(outcome)
+    marks = [row[2].mark for row in shown.rows if row[1] == "measured"]  # type: ignore[union-attr]
+    assert marks == ["best", ""]
+    assert any("Williams" in note and "good; bad" in note for note in shown.notes)
