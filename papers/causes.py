@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from papers.experiments import over_seeds, read_rankings
 from papers.seeds import OPTIONS, SEEDS, WMT13, held_out_sets
 from papers.table import Figure
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared
 from tertium.data.preferences import RankingSet
@@ -49,7 +49,7 @@ class Pairs(NamedTuple):
     right: IntArray
     verdicts: FloatArray
 
-    def turn(self, turned: Sequence[bool] | FloatArray) -> Pairs:
+    def turn(self, turned: BoolArray) -> Pairs:
         """The same comparisons, some in the other order."""
         left, right = (
             np.where(turned, self.right, self.left),
@@ -62,9 +62,9 @@ class Pairs(NamedTuple):
 class Material:
     """All translations that were compared with everything a network may read of them."""
 
-    vectors: Mapping[str, FloatArray]  # of each translation
-    anchors: Mapping[str, FloatArray]  # of its reference
-    columns: Mapping[str, FloatArray]
+    vectors: Mapping[str, Float32Array]  # of each translation
+    anchors: Mapping[str, Float32Array]  # of its reference
+    columns: Mapping[str, Float32Array]
     pairs: Mapping[Part, Sequence[Pairs]]
 
     def rows(self, features: Sequence[str], vectors: Sequence[str]) -> Rows:
@@ -155,7 +155,8 @@ def train_variation(material: Material, variation: Variation) -> tuple[list[Pair
     train = _join(material.pairs["train"])
     if variation.share < 1:
         order = np.random.default_rng(7).permutation(len(train.left))
-        train = Pairs(*(part[order[: int(variation.share * len(order))]] for part in train))
+        some = order[: int(variation.share * len(order))]
+        train = Pairs(train.left[some], train.right[some], train.verdicts[some])
     used = np.unique(np.concatenate([train.left, train.right]))
     scaled_on = raw if variation.scaled_on == "all" else raw.take(used)
     rows = Scaler.fit(scaled_on, variation.scaling)(raw)
@@ -176,7 +177,7 @@ def train_variation(material: Material, variation: Variation) -> tuple[list[Pair
     return [one.network for one in learned], rows
 
 
-def strict_tau(chances: FloatArray, verdicts: FloatArray) -> float:
+def strict_tau(chances: Any, verdicts: Any) -> float:
     """(concordant - discordant - ties) / all, x 100, of chances that the first is better.
 
     >>> strict_tau(np.array([0.9, 0.2, 0.5, 0.6]), np.array([1.0, 0.0, 1.0, 0.0]))
@@ -255,7 +256,7 @@ def _pairs(rankings: RankingSet, places: dict[Segment, int]) -> Pairs:
     return Pairs(left, right, np.asarray(rankings.verdicts, dtype=np.float64))
 
 
-def _own_nist(segments: Sequence[Segment], groups: Sequence[IntArray]) -> FloatArray:
+def _own_nist(segments: Sequence[Segment], groups: Sequence[IntArray]) -> Float32Array:
     """NIST with the information of each set's own references, (n, 1)."""
     column = np.zeros((len(segments), 1), dtype=np.float32)
     for rows in groups:

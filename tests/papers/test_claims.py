@@ -6,10 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from papers.causes import Material, Pairs, Variation, measure_variation
 from papers.ledger import Ledger
 from papers.orders import RandomOrder, TieAwareSystems, TopAndBottom, chance
 from papers.printed import Example, Printed, PrintedRanks, Standing
@@ -21,6 +22,7 @@ from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
 from tertium.meta.pairwise import consistency
 from tertium.metrics import SegmentMetric
+from tertium.metrics.pairwise.training import PairwiseOptions
 from tertium.segment import Segment
 
 
@@ -105,11 +107,15 @@ def test_winners_are_kept_and_printed_bold(tmp_path: Path, collection: Collectio
     noise = np.random.default_rng(1).normal(scale=15, size=(2, 40))
     scores = {"good": human, "as good": human + noise[0] / 50, "bad": noise[1]}
     best = unbeaten(human, {k: v + noise[0] / 100 for k, v in scores.items()})
-    assert best["good"] and not best["bad"]
+    assert best["good"]
+    assert not best["bad"]
     table = PaperTable(
-        paper="mine", number="1", title="", experiment=Printed(examples=(Example("one", "r", "x"),)),
+        paper="mine",
+        number="1",
+        title="",
+        experiment=Printed(examples=(Example("one", "r", "x"),)),
         rows=[Row(label=label, model="bleu") for label in ("good", "bad", "unknown")],
-    )  # fmt: skip
+    )
     ledger = Ledger(tmp_path / "results")
     for row in table.rows[:2]:
         ledger.recall(table, row, "one", lambda: Figure(value=0.5, count=1))
@@ -120,3 +126,37 @@ def test_winners_are_kept_and_printed_bold(tmp_path: Path, collection: Collectio
     marks = [row[2].mark for row in shown.rows if row[1] == "measured"]  # type: ignore[union-attr]
     assert marks == ["best", ""]
     assert any("Williams" in note and "good; bad" in note for note in shown.notes)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"doubled": True}, {"share": 0.5}, {"choice": "mixed"}, {"scaled_on": "all", "hidden": 0}],
+    ids=str,
+)
+def test_a_variation_learns_whom_a_column_names(change: dict[str, Any]) -> None:
+    """The first feature is the quality people go by; equal values of it tie by both orders."""
+    rng = np.random.default_rng(0)
+    quality, noise = rng.normal(size=(2, 400)).astype(np.float32)
+    quality[1] = quality[0]
+    noise[1] = noise[0]
+    left, right = rng.permutation(400), rng.permutation(400)
+    left[0], right[0] = 0, 1
+    pairs = Pairs(left, right, (quality[left] > quality[right]).astype(np.float64))
+    vectors = {"glove": np.ones((400, 2), np.float32)}
+    material = Material(
+        vectors=vectors,
+        anchors=vectors,
+        columns={"good": quality[:, None], "idle": noise[:, None]},
+        pairs={"train": [pairs], "dev": [pairs], "test": [pairs, pairs]},
+    )
+    variation = Variation(
+        features=("good", "idle"),
+        vectors=("glove",),
+        options=PairwiseOptions(rate=0.3, epochs=4, patience=0),
+        **change,
+    )
+    found = measure_variation(material, variation)
+    assert found["WMT12"].shape == (5,)
+    assert found["WMT12"].min() > 80
+    assert found["WMT12"].max() < 99.6  # of 400 comparisons the tie counts as wrong
+    np.testing.assert_allclose(found["WMT12"], found["WMT11"])
