@@ -172,4 +172,4 @@ def test_a_book_is_cut_and_counted(vectors: Path) -> None:
 
 
 def test_a_text_of_unknown_words_is_counted(vectors: Path) -> None:
-    assert static(vectors).opaque(["the cat", "x" * 5_000, " ", "xqzjv"]) == 2
+    assert static(vectors).count_opaque(["the cat", "x" * 5_000, " ", "xqzjv"]) == 2

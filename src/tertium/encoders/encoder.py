@@ -41,7 +41,7 @@ ENCODERS = Names(
     },
 )
 
-OPAQUE = "text of unknown pieces only"  # the warning that counts what `Encoder.opaque` does
+OPAQUE = "text of unknown pieces only"  # the warning that counts what `Encoder.count_opaque` does
 
 _LAYER = re.compile(r"@(all|\d+(?:-\d+|(?:\+\d+)+)?)$")
 
@@ -89,7 +89,7 @@ class Encoder(Protocol):
         """How many of these texts are longer than the encoder sees."""
         ...
 
-    def opaque(self, texts: Sequence[str]) -> int:
+    def count_opaque(self, texts: Sequence[str]) -> int:
         """How many of these texts are not blank and yet have no piece that the encoder knows."""
         ...
 

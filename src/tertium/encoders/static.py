@@ -78,7 +78,7 @@ class StaticEncoder:
     def count_truncated(self, texts: Sequence[str]) -> int:
         return sum(map(self._is_cut, texts))
 
-    def opaque(self, texts: Sequence[str]) -> int:
+    def count_opaque(self, texts: Sequence[str]) -> int:
         return sum(bool(t.strip()) and next(self._known_words(t), None) is None for t in texts)
 
     def signature_fields(self) -> Mapping[str, str]:

@@ -65,7 +65,7 @@ class ToyEncoder:
         limit = self.max_length
         return 0 if limit is None else sum(len(text.split()) > limit for text in texts)
 
-    def opaque(self, texts: Sequence[str]) -> int:
+    def count_opaque(self, texts: Sequence[str]) -> int:
         return 0  # every word has a vector
 
     def signature_fields(self) -> Mapping[str, str]:

@@ -119,7 +119,7 @@ class Transformer:
             self._known.update(zip(unknown, self.body.are_too_long(unknown), strict=True))
         return sum(self._known[text] for text in doubtful)
 
-    def opaque(self, texts: Sequence[str]) -> int:
+    def count_opaque(self, texts: Sequence[str]) -> int:
         doubtful = [text for text in texts if not surely_known(text)]
         return sum({*text.pieces} <= UNKNOWN_PIECES for text in self.body.pieces(doubtful))
 

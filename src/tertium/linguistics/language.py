@@ -11,18 +11,11 @@ import unicodedata
 from functools import lru_cache
 
 from tertium.linguistics.wordnet import load_wordnet
+from tertium.text.english import SMALL_WORDS
 
 ENOUGH = 5  # words below which a text is not judged by its words
 
-_COMMON_WORDS = """the of and to in a is that for it as was with be by on not he i this are or his
-    from at which but have an had they you were their one all we can her has there been if more when
-    will would who so no said what up its about into than them only other new some could time these
-    two may then do first any my now such like our over man me even most made after also did many
-    before must through back years where much your way well down should because each just those
-    people mr how too little state good very make world still own see men work long get here between
-    both life being under never day same another know while last might us great old year off come
-    since against go came right used take three him told she does out i'm can't we're don't it's"""
-_COMMON = frozenset(_COMMON_WORDS.split())
+_COMMON = SMALL_WORDS | set("back does told state i'm can't we're don't it's".split())
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\W\d_]+")
-_SMALL_WORDS = frozenset(
+SMALL_WORDS = frozenset(
     "the of and to a in that is was he for it with as his on be at by i this had not are but from "
     "or have an they which one you were her all she there would their we him been has when who "
     "will more no if out so said what up its about into than them can only other new some could "
@@ -27,7 +27,7 @@ def small_word_share(texts: Iterable[str]) -> tuple[float, int]:
     (0.5, 6)
     """
     words = [word.lower() for text in texts for word in _WORD.findall(text)]
-    return (sum(word in _SMALL_WORDS for word in words) / max(len(words), 1), len(words))
+    return (sum(word in SMALL_WORDS for word in words) / max(len(words), 1), len(words))
 
 
 def looks_english(texts: Iterable[str]) -> bool:

@@ -76,7 +76,7 @@ class UniversalEncoder:
         doubtful = [text for text in texts if not surely_fits(text, ENCODED_PIECES)]
         return sum(len(ids) > ENCODED_PIECES for ids, _ in self._tokenizer.encode(doubtful))
 
-    def opaque(self, texts: Sequence[str]) -> int:
+    def count_opaque(self, texts: Sequence[str]) -> int:
         doubtful = [text for text in texts if not surely_known(text)]
         return sum({*ids} == {UNKNOWN} for ids, _ in self._tokenizer.encode(doubtful))
 

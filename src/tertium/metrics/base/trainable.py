@@ -72,7 +72,7 @@ class ComparingMetric(Trainable):
         texts = distinct_texts(segments, self.config.against)
         counts = {
             "truncated text": self.count_truncated(segments),
-            OPAQUE: max(encoder.opaque(texts) for encoder in self.encoders),
+            OPAQUE: max(encoder.count_opaque(texts) for encoder in self.encoders),
         }
         return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
 

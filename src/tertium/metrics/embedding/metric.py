@@ -262,7 +262,7 @@ class EmbeddingMetric(Metric):
             texts = list(dict.fromkeys([*left, *right]))
             cut, strange = encoder.count_truncated(texts), self._foreign(encoder, segments, side)
             counts["truncated text"] = counts.get("truncated text", 0) + cut
-            counts[OPAQUE] = counts.get(OPAQUE, 0) + encoder.opaque(texts)
+            counts[OPAQUE] = counts.get(OPAQUE, 0) + encoder.count_opaque(texts)
             kind = f"language unknown to {encoder.name.partition('@')[0]}"
             counts[kind] = counts.get(kind, 0) + strange
             if isinstance(encoder, StaticEncoder):

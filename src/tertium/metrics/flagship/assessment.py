@@ -66,7 +66,7 @@ class Assessment(EqualByWeights, SegmentMetric):
         """How many of these texts are longer than the model reads."""
 
     @abstractmethod
-    def opaque(self, texts: Sequence[str]) -> int:
+    def count_opaque(self, texts: Sequence[str]) -> int:
         """How many of these texts are not blank and have no piece that the model knows."""
 
     @property
@@ -80,7 +80,7 @@ class Assessment(EqualByWeights, SegmentMetric):
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         texts = self.texts(segments)
-        counts = {"truncated text": self.count_truncated(texts), OPAQUE: self.opaque(texts)}
+        counts = {"truncated text": self.count_truncated(texts), OPAQUE: self.count_opaque(texts)}
         return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:

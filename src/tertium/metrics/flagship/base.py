@@ -116,8 +116,8 @@ class TertiumBase(EnglishAssessment):
     def count_truncated(self, texts: Sequence[str]) -> int:
         return self._judge.count_truncated(texts)
 
-    def opaque(self, texts: Sequence[str]) -> int:
-        return self._judge.opaque(texts)
+    def count_opaque(self, texts: Sequence[str]) -> int:
+        return self._judge.count_opaque(texts)
 
 
 class PairJudge:
@@ -192,7 +192,7 @@ class PairJudge:
         doubtful = [text for text in texts if not surely_fits(text, self._room)]
         return sum(len(pieces) > self._room for pieces in self._tokenizer(doubtful))
 
-    def opaque(self, texts: Sequence[str]) -> int:
+    def count_opaque(self, texts: Sequence[str]) -> int:
         """How many texts are not blank and have no known piece."""
         doubtful = [text for text in texts if not surely_known(text)]
         return sum({*text.pieces} <= UNKNOWN_PIECES for text in self._tokenizer(doubtful))

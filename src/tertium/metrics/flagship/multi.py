@@ -232,8 +232,8 @@ class TertiumMulti(Assessment):
     def count_truncated(self, texts: Sequence[str]) -> int:
         return self._judge.count_longer(texts)[1]
 
-    def opaque(self, texts: Sequence[str]) -> int:
-        return self._judge.opaque(texts)
+    def count_opaque(self, texts: Sequence[str]) -> int:
+        return self._judge.count_opaque(texts)
 
     def texts(self, segments: Sequence[Segment]) -> list[str]:
         _, rows = rows_of(segments, self.view(segments))

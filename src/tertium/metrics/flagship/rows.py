@@ -134,7 +134,7 @@ class RowJudge:
         sizes = [len(pieces) for pieces in self._tokenizer(doubtful)]
         return sum(size > self._room for size in sizes), sum(size > JUDGED_PIECES for size in sizes)
 
-    def opaque(self, texts: Sequence[str]) -> int:
+    def count_opaque(self, texts: Sequence[str]) -> int:
         """How many texts are not blank and have no known piece."""
         doubtful = [text for text in texts if not surely_known(text)]
         return sum({*text.pieces} <= UNKNOWN_PIECES for text in self._tokenizer(doubtful))

@@ -105,8 +105,8 @@ class TertiumSmall(EnglishAssessment):
     def count_truncated(self, texts: Sequence[str]) -> int:
         return self.encoder.count_truncated(texts)
 
-    def opaque(self, texts: Sequence[str]) -> int:
-        return self.encoder.opaque(texts)
+    def count_opaque(self, texts: Sequence[str]) -> int:
+        return self.encoder.count_opaque(texts)
 
 
 @lru_cache(maxsize=4)

@@ -171,7 +171,7 @@ class Pairwise(Trained, Ranker):
         encoders = [load_encoder(name) for name in self._encoders()]
         counted = [metric.warnings(segments) for metric in self._columns().metrics]
         counted += [
-            {"truncated text": encoder.count_truncated(texts), OPAQUE: encoder.opaque(texts)}
+            {"truncated text": encoder.count_truncated(texts), OPAQUE: encoder.count_opaque(texts)}
             for encoder in encoders
         ]
         result = super().warnings(segments)

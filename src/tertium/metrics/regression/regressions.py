@@ -251,7 +251,10 @@ class MTRTER(RTER):
             return super().warnings(segments)
         encoder = load_encoder(self.encoder)
         texts = list(dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references)))
-        counts = {"truncated text": encoder.count_truncated(texts), OPAQUE: encoder.opaque(texts)}
+        counts = {
+            "truncated text": encoder.count_truncated(texts),
+            OPAQUE: encoder.count_opaque(texts),
+        }
         return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
 
     @property
