@@ -137,10 +137,10 @@ def test_explain_prints_what_is_marked(
     argv = ["explain", "-m", "suspicious", "-r", "x"]
     assert main([*argv, "-t", "a cat sat"]) == 0
     shown = capsys.readouterr().out
-    assert "errors marked: 1" in shown
+    assert "errors it suspects: 1" in shown
     assert "2-5" in shown
     assert main([*argv, "-t", "a dog"]) == 0
-    assert "errors marked: none" in capsys.readouterr().out
+    assert "errors it suspects: none" in capsys.readouterr().out
 
 
 def test_notebooks_show_marked_translations() -> None:

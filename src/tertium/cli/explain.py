@@ -108,7 +108,7 @@ def show(explained: Explanation, top: int) -> None:
         print(f"{explained.metric}: {explained.score:.4f}")
     if explained.marked is not None:
         count = len(explained.marked.spans)
-        print(f"\nerrors marked: {count or 'none'}")
+        print(f"\nerrors it suspects: {count or 'none'}")
         if count:
             print_table(span_table(explained.marked), "text")
     for comparison in explained.comparisons:

@@ -108,6 +108,8 @@ def _metric_list(marked: MarkedTranslations, place: int) -> Markup:
     counts = marked.counts()
     said = ", ".join(f"{count:,} {severity}" for severity, count in counts.items()) or "no errors"
     total = len(marked.translations)
+    if any(span.chance is not None for entry in worst for span in entry.spans):
+        said = f"suspected: {said}"  # people mark errors, a metric gives them a chance
     label = f"major-only-{place}"
     return element(
         "div",
