@@ -7,6 +7,7 @@ import re
 
 import pytest
 from papers.ledger import Ledger, way_of
+from papers.page import OVERVIEWS
 from papers.pictures import known_mean
 from papers.table import Departure
 from tests.docs.pages import DOCS, ROOT
@@ -16,9 +17,12 @@ from papers import PAPERS, departures, tables_of
 SETS = ("da/wmt17", "wmt17-metrics-task", "rankings/wmt12")
 
 
-def kept(set_name: str) -> dict[str, str]:
+MODERN = ("da22", "da22 SPA", "esa24", "esa24 SPA")
+
+
+def kept(set_name: str, paper: str = "overview") -> dict[str, str]:
     """The average of each metric on a set, as printed."""
-    (table,) = (t for t in tables_of("overview") if t.number == set_name)
+    (table,) = (t for t in tables_of(paper) if t.number == set_name)
     rows = Ledger(DOCS / "results").outcome(table).rows
     return {
         row.row.label: f"{known_mean(row.measured):.{table.digits}f}" for row in rows if row.figures
@@ -76,7 +80,17 @@ def test_the_readme_shows_kept_figures() -> None:
             assert figure.strip() == kept(set_name).get(name, "–"), (name, set_name)
 
 
-@pytest.mark.parametrize("paper", [paper for paper in PAPERS if paper != "overview"])
+def test_the_readme_shows_kept_figures_of_modern_systems() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    figure = r" ([^|]+) \|"
+    rows = re.findall(rf"^\| `([^`]+)`[^|]*\|{figure * 4}$", text, re.MULTILINE)
+    assert len(rows) >= 3
+    for name, *figures in rows:
+        for set_name, figure in zip(MODERN, figures, strict=True):
+            assert figure.strip() == kept(set_name, "modern").get(name, "–"), (name, set_name)
+
+
+@pytest.mark.parametrize("paper", [paper for paper in PAPERS if paper not in OVERVIEWS])
 def test_what_could_not_be_reproduced_is_said_for_every_paper(paper: str) -> None:
     text = (DOCS / "not-reproducible.md").read_text(encoding="utf-8")
     authors = PAPERS[paper].partition(":")[0]
