@@ -21,7 +21,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.errors import TertiumError
 from tertium.metrics.base.metric import Metric, load_metric
-from tertium.segment import Segment
+from tertium.segment import Segment, place_segments
 
 TOLERANCE = 2e-5  # neural metrics: sums of float32 products in another order
 EXAMPLE = (
@@ -42,6 +42,8 @@ def check_metric(metric: Metric | str, segments: Sequence[Segment] = EXAMPLE) ->
     >>> check_metric("chrf")
     """
     found = load_metric(metric) if isinstance(metric, str) else metric
+    if found.reads_context:
+        segments = place_segments(segments, ["document"] * len(segments))
     for law in LAWS:
         try:
             law(found, segments)
@@ -78,6 +80,21 @@ def duplicates_score_the_same(metric: Metric, segments: Sequence[Segment]) -> No
     """equal segments have equal scores, to the last bit"""
     twice = _rows(metric, [*segments, *segments])
     np.testing.assert_array_equal(twice[: len(segments)], twice[len(segments) :])
+
+
+def context_does_not_matter(metric: Metric, segments: Sequence[Segment]) -> None:
+    """what stands around a segment in its document does not matter, unless it `reads_context`"""
+    if not metric.reads_context:
+        placed = place_segments(segments, ["document"] * len(segments))
+        np.testing.assert_array_equal(_rows(metric, placed), _rows(metric, segments))
+
+
+def errors_are_marked_or_refused(metric: Metric, segments: Sequence[Segment]) -> None:
+    """errors are marked alike whatever the neighbours, or refused in a line"""
+    if not metric.gives_spans:
+        assert _refusal(lambda: metric.mark(segments)) is not None, "it was marked"
+        return
+    assert metric.mark(segments) == [metric.mark([segment])[0] for segment in segments]
 
 
 def aggregates_are_sums(metric: Metric, segments: Sequence[Segment]) -> None:
@@ -127,10 +144,11 @@ def signatures_tell_all(metric: Metric, segments: Sequence[Segment]) -> None:
 
 def missing_parts_are_refused(metric: Metric, segments: Sequence[Segment]) -> None:
     """what it needs and a segment lacks is refused with the segment's number; so is no segment"""
-    full = Segment("a", "b", ("c",))
+    (full,) = place_segments([Segment("a", "b", ("c",))], ["document"])
     lacking = [Segment("a")] if not metric.needs else []
     lacking += [Segment("a", "b")] if "references" in metric.needs else []
     lacking += [Segment("a", None, ("c",))] if "source" in metric.needs else []
+    lacking += [Segment("a", "b", ("c",))] if "context" in metric.needs else []
     for poor in lacking:
         said = _refusal(partial(metric.score, [full, poor]))
         assert said is not None, f"{poor} was scored"
@@ -180,6 +198,8 @@ LAWS: Sequence[Callable[[Metric, Sequence[Segment]], None]] = (
     order_does_not_matter,
     neighbours_do_not_matter,
     duplicates_score_the_same,
+    context_does_not_matter,
+    errors_are_marked_or_refused,
     aggregates_are_sums,
     scoring_is_deterministic,
     specs_rebuild,

@@ -15,6 +15,7 @@ from tertium.errors import DataError, NeedsError, UsageError
 from tertium.metrics.base.metric import NOTHING, SegmentMetric
 from tertium.segment import Segment, place_segments
 from tertium.spans import Span
+from tertium.testing import context_does_not_matter, errors_are_marked_or_refused
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,3 +103,11 @@ def test_a_mark_behind_the_text_is_an_error_that_names_the_metric() -> None:
 
     with pytest.raises(DataError, match="counting: a span ends at 99"):
         Beyond().mark([Segment("a")])
+
+
+def test_the_laws_find_who_reads_context_in_secret() -> None:
+    with pytest.raises(AssertionError):
+        context_does_not_matter(Counting(), TEXTS)
+    context_does_not_matter(Reading(), PLACED)
+    errors_are_marked_or_refused(Marking(), [Segment("axb"), Segment("ok")])
+    errors_are_marked_or_refused(Counting(), TEXTS)
