@@ -48,6 +48,14 @@ def test_a_folder_is_evidence_under_the_scores_that_are_chosen(folder: Path) -> 
         read_evidence(folder, gold="mqm")
 
 
+@pytest.mark.parametrize(
+    ("name", "lp"), [("en-de-dev", "en-de"), ("en-cs_2022", "en-cs"), ("mine", ""), ("a-be", "")]
+)
+def test_the_language_pair_is_that_of_the_folder(folder: Path, name: str, lp: str) -> None:
+    (found,) = read_evidence(folder.rename(folder.with_name(name)))
+    assert found.lp == lp
+
+
 def test_without_scores_the_share_of_bad_words_counts(folder: Path) -> None:
     for name in ("dev.hter", "dev.da", "dev.src_tags"):
         (folder / name).unlink()

@@ -48,6 +48,7 @@ from tertium.scores import ScoreMatrix
 logger = logging.getLogger(__name__)
 
 LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
+LEADING_PAIR = re.compile(rf"{LANGUAGE_PAIR.pattern}(?=[-_.])")
 
 
 def read_evidence(
@@ -209,7 +210,9 @@ def _from_folder(path: Path, level: str, gold: str, lps: Sequence[str]) -> Itera
         return
     stems = qe_stems(path)
     for stem in stems:
-        yield _score_evidence(read_qe(stem, gold=gold, lp=pair_in(stem)))
+        names = (stem.name, path.name)  # en-de-dev/dev.src, en-de/en-de-dev.src
+        leading = next((m[0] for name in names if (m := LEADING_PAIR.match(name))), "")
+        yield _score_evidence(read_qe(stem, gold=gold, lp=pair_in(stem) or leading))
     if not stems:
         raise DataError(
             f"{path} is no folder of mt-metrics-eval, of a metrics task or of WMT's quality "
