@@ -27,6 +27,7 @@ FEWEST = 8  # letters below which n-grams say too little
 MOST = 2000  # characters that are looked at
 CLEAR = 1.0  # how much more an n-gram must say for another language, in parts of a logarithm
 AMONG = 0.2  # of letters in a language's own script: the others are names
+HAN_AMONG = ("Han", "Kana", "Hangul")  # what three languages write tells none of them
 ALIASES = {"nb": "no", "nn": "no"}
 SCALE = 16  # weights are whole numbers of this part of a logarithm
 
@@ -72,9 +73,11 @@ def is_in_other_language(text: str, language: str) -> bool:
     script = main_script(text[:MOST])
     if not script or language not in languages_told_apart():
         return False
-    if script not in (own := scripts_of([language])):
-        enough = script in ALONE or sum(map(str.isalpha, text)) >= FEWEST
-        return enough and share_in(text[:MOST], own) < AMONG
+    own = scripts_of([language])
+    if script not in own or ALONE.get(script, language) != language:
+        enough = sum(map(str.isalpha, text)) >= FEWEST or script not in ("Latin", "Han")
+        told = own - {"Han"} if script in HAN_AMONG else own
+        return enough and share_in(text[:MOST], told) < AMONG
     weights = _weigh(text[:MOST], script)
     return language in weights and max(weights.values()) - weights[language] >= CLEAR
 

@@ -97,7 +97,7 @@ def share_in(text: str, scripts: frozenset[str]) -> float:
     0.3333333333333333
     """
     letters = len(_pattern(frozenset(_BLOCKS)).findall(text))
-    return len(_pattern(scripts).findall(text)) / letters if letters else 0.0
+    return len(_pattern(scripts).findall(text)) / letters if letters and scripts else 0.0
 
 
 def is_foreign(text: str, scripts: frozenset[str]) -> bool:
