@@ -31,7 +31,7 @@ class NotAsked(DataError):
 class Doubt:
     """One question with its answer: rows x series of numbers, and a sentence that reads them.
 
-    `intervals` (rows, series, 2) may bound the values; `rule` is the value to compare with.
+    `rule` is the value to compare with, `span` what a scale holds in any case.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Doubt:
     label: str
     reading: str = ""
     rule: float | None = None
-    intervals: FloatArray | None = None
+    span: tuple[float, float] = (np.nan, np.nan)
     notes: tuple[str, ...] = ()
 
     def records(self) -> dict[str, Any]:

@@ -49,6 +49,7 @@ def ask_chance(case: Case) -> Doubt:
         series=tuple(tables),
         values=values,
         label="acc*eq" + (" by item" if by == "item" else ""),
+        span=(0.0, 1.0),
         rule=float(chance.mean()),
     )
 
@@ -92,6 +93,7 @@ def ask_best_systems(case: Case) -> Doubt:
         values=np.array(values),
         label="share of pairs of systems in people's order",
         rule=0.5,
+        span=(0.0, 1.0),
     )
 
 

@@ -87,6 +87,7 @@ def ask_bad_outputs(case: Case) -> Doubt:
         values=np.array(values),
         label="share of real translations that score lower",
         rule=0.0,
+        span=(0.0, 1.0),
     )
 
 

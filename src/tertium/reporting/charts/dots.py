@@ -25,15 +25,19 @@ def dots_chart(
     label: str,
     intervals: FloatArray | None = None,
     rule: float | None = None,
+    span: tuple[float, float] = (np.nan, np.nan),
     decimals: int = 3,
 ) -> Markup:
     """A sign for each series in each row; `values` are (rows, series), NaN where there is none.
 
-    `intervals` (rows, series, 2) are drawn as lines; `rule` is a value to compare with, chance say.
+    `intervals` (rows, series, 2) are drawn as lines; `rule` is a value to compare with, chance say;
+    `span` are values that the scale holds in any case.
     """
     lines = np.full((*values.shape, 2), np.nan) if intervals is None else intervals
     tall = max(LINE, 7.0 * len(series))  # of a row: intervals lie below each other
-    plot = _plot(rows, len(series), tall, np.concatenate([values.ravel(), lines.ravel()]), rule)
+    extra = [*span, np.nan if rule is None else rule]
+    known = np.concatenate([values.ravel(), lines.ravel(), extra])
+    plot = _plot(rows, len(series), tall, known, label)
     parts = plot.horizontal(label)
     if rule is not None:
         x = plot.x(rule)
@@ -42,6 +46,9 @@ def dots_chart(
         )
     for place, (name, short) in enumerate(zip(rows, short_names(rows, LONGEST), strict=True)):
         top = 10 + tall * place
+        if place:
+            x1, x2 = plot.x.start, plot.x.end
+            parts.append(element("line", x1=x1, x2=x2, y1=top, y2=top, class_="grid"))
         parts.append(_row_name(name, short, top + tall / 2, plot))
         for n, other in enumerate(series):
             y = top + tall * (n + 1) / (len(series) + 1)
@@ -62,17 +69,15 @@ def dots_chart(
     return drawing(plot.width, plot.height, title, said, parts)
 
 
-def _plot(
-    rows: Sequence[str], series: int, tall: float, values: FloatArray, rule: float | None
-) -> Panel:
-    extra = [] if rule is None else [rule]
-    low, high = bounds(np.concatenate([values, extra]), margin=0.06)
+def _plot(rows: Sequence[str], series: int, tall: float, values: FloatArray, label: str) -> Panel:
+    low, high = bounds(values, margin=0.06)
+    wide = max(PLOT, LETTER * letters(label) * 0.85)  # a label is set a little smaller
     left = 18 + LETTER * max(map(letters, short_names(rows, LONGEST)), default=0)
     bottom = 12 + tall * len(rows)
     return Panel(
-        width=left + PLOT + 14,
+        width=left + wide + 14,
         height=bottom + 46 + LINE * series,
-        x=Scale(low, high, left, left + PLOT),
+        x=Scale(low, high, left, left + wide),
         y=Scale(0, 1, bottom, 6),
     )
 

@@ -25,8 +25,8 @@ def _doubt(doubt: Doubt) -> Markup:
         doubt.values,
         title=doubt.question,
         label=doubt.label,
-        intervals=doubt.intervals,
         rule=doubt.rule,
+        span=doubt.span,
     )
     table = html_table(doubt_table(doubt, drawn=False))
     numbers = element("details", element("summary", "Numbers"), table)

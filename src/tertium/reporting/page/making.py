@@ -29,10 +29,15 @@ from tertium.progress import track
 from tertium.reporting.marks import marked_section
 from tertium.reporting.page.doubts import doubts_contents
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
-from tertium.reporting.page.grid import About, TranslationGrid
+from tertium.reporting.page.grid import About, TranslationGrid, display_names
 from tertium.reporting.page.interest import interesting_items, systems_to_explain
 from tertium.reporting.page.page import Report
-from tertium.reporting.page.reports import agreement_report, evaluation_grid, evaluation_report
+from tertium.reporting.page.reports import (
+    agreement_report,
+    evaluation_grid,
+    evaluation_report,
+    rename_metrics,
+)
 from tertium.reporting.page.slices import agreement_slices_contents, slices_contents
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
@@ -145,7 +150,9 @@ def report_agreement(agreement: AgreementStudy, panel: DoubtPanel | None = None)
     )
     more = []
     if agreement.slices:
-        more.append((*SLICED, agreement_slices_contents(agreement.slices)))
+        names = display_names(agreement.results.metrics, about)
+        sliced = {by: rename_metrics(own, names) for by, own in agreement.slices.items()}
+        more.append((*SLICED, agreement_slices_contents(sliced)))
     if panel is not None:
         more.append(("doubts", "Doubts", doubts_contents(panel)))
     return replace(page, more=tuple(more))

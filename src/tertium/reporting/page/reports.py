@@ -81,7 +81,7 @@ def agreement_report(
     """
     names = display_names(results.metrics, about)
     about = [replace(entry, name=names.get(entry.spec, entry.name)) for entry in about]
-    results = _rename_metrics(results, names)
+    results = rename_metrics(results, names)
     statistics = dict.fromkeys((t.task.statistic, t.task.level, t.task.by) for t in results.tasks)
     tables = []
     for kind in statistics:
@@ -99,7 +99,7 @@ def agreement_report(
     )
 
 
-def _rename_metrics(results: Results, names: Mapping[str, str]) -> Results:
+def rename_metrics(results: Results, names: Mapping[str, str]) -> Results:
     """The same results with metrics under the names that a page shows."""
     metrics = tuple(names[metric] for metric in results.metrics)
     return replace(

@@ -15,8 +15,9 @@ from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.page.grid import metric_names
 from tertium.reporting.tables.html import html_table
 from tertium.reporting.tables.slices import agreement_slice_tables, slice_table
+from tertium.reporting.tables.table import Table
 
-MOST = 60  # slices in a picture
+MOST, MOST_ROWS = 60, 24  # slices in a picture, rows of a table that stands open
 
 
 def slices_contents(several: Sequence[Slices]) -> Markup:
@@ -24,7 +25,7 @@ def slices_contents(several: Sequence[Slices]) -> Markup:
     parts = []
     for slices in several:
         figures = [_picture(slices, metric) for metric in _first(slices).metrics]
-        parts += [html_table(slice_table(slices), sortable=True), _figures(figures)]
+        parts += [_table(slice_table(slices)), _figures(figures)]
     return join(parts)
 
 
@@ -35,7 +36,7 @@ def agreement_slices_contents(sliced: Mapping[str, Results]) -> Markup:
         tables = agreement_slice_tables(results, by)
         for table, own in zip(tables, results.by_statistic().values(), strict=True):
             chart = _agreement_picture(own, by)
-            parts += [html_table(table, sortable=True), _figures([figure(chart, table.title)])]
+            parts += [_table(table), _figures([figure(chart, table.title)])]
     return join(parts)
 
 
@@ -71,6 +72,14 @@ def _agreement_picture(results: Results, by: str) -> Markup:
         label=tasks[0].task.kind.title,
         intervals=bounds,
     )
+
+
+def _table(table: Table) -> Markup:
+    """A table; a long one folded, with its notes."""
+    shown = html_table(table, sortable=True)
+    if len(table.rows) <= MOST_ROWS:
+        return shown
+    return element("details", element("summary", f"{table.title}: numbers"), shown)
 
 
 def _figures(figures: Sequence[Markup]) -> Markup:

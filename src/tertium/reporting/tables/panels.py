@@ -39,7 +39,7 @@ def doubt_table(doubt: Doubt, decimals: int | None = None, *, drawn: bool = True
 
 def _range(doubt: Doubt) -> tuple[float, float]:
     rule = [] if doubt.rule is None else [doubt.rule]
-    return bounds(np.concatenate([doubt.values.ravel(), rule]), margin=0.0)
+    return bounds(np.concatenate([doubt.values.ravel(), doubt.span, rule]), margin=0.0)
 
 
 def _track(
