@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -59,25 +59,21 @@ def compare_local(folder: Path, metric: str, counts: list[int], part_rows: int) 
 
 
 def compare_ray(folder: Path, metric: str, count: int, part_rows: int) -> None:
-    """One and two workers of Ray, the local engine, and a script that a user would write."""
+    """One and two workers of Ray, the local engine, and a script that a user would write.
+
+    Workers of Ray are no children of the driver, so that time alone is shown, start included.
+    """
     file = make_corpus(folder / "in.jsonl", count)
-    for workers in (1, 2):
-        local = corpus_command(file, metric, folder / f"l{workers}", part_rows)
-        show(f"local, {workers} workers", count, *watch([*local, "--workers", str(workers)]))
-    for workers in (1, 2):
-        ray = corpus_command(file, metric, folder / f"r{workers}", part_rows)
-        command = [*ray, "--engine", "ray", "--workers", str(workers)]
-        show(f"ray, {workers} workers", count, *watch(command))
+    commands = {}
+    for engine, workers in product(("local", "ray"), (1, 2)):
+        made = corpus_command(file, metric, folder / f"{engine}{workers}", part_rows)
+        commands[f"{engine}, {workers}"] = [*made, "--engine", engine, "--workers", str(workers)]
     name = "sacrebleu" if metric == "chrf" else "bert-score"
-    script = [
-        sys.executable,
-        "-m",
-        "benchmarks.ray_script",
-        name,
-        str(file),
-        str(folder / "theirs"),
-    ]
-    show(f"ray.data and {name}, 2 workers", count, *watch(script))
+    script = [sys.executable, "-m", "benchmarks.ray_script", name, str(file), str(folder / "other")]
+    commands[f"ray.data and {name}, 2"] = script
+    for what, command in commands.items():
+        seconds = watch(command)[0]
+        print(f"{what} workers: {count:,} rows in {seconds:.1f} s; load {os.getloadavg()[0]:.0f}")
 
 
 def corpus_command(file: Path, metric: str, out: Path, part_rows: int) -> list[str]:

@@ -26,7 +26,17 @@ from papers.provenance import code_version
 from tertium.atomic import write_text
 
 START, END = "<!-- measured -->", "<!-- end -->"
-PACKAGES = ("numpy", "torch", "transformers", "sacrebleu", "bert-score", "POT", "scikit-learn")
+PACKAGES = (
+    "numpy",
+    "torch",
+    "transformers",
+    "sacrebleu",
+    "bert-score",
+    "POT",
+    "scikit-learn",
+    "pyarrow",
+    "ray",
+)
 
 
 class Tee(io.TextIOBase):

@@ -1,0 +1,110 @@
+"""Three nodes on one machine, started by the commands of the guide; one of them dies."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.corpus.samples import example_rows, shard_bytes, write_jsonl
+from tests.docs.pages import DOCS, steps
+
+import tertium
+
+pytestmark = pytest.mark.slow
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DISABLE_IMPORT_WARNING": "1"}
+
+
+def commands() -> list[str]:
+    guide = (DOCS / "guides" / "corpus.md").read_text(encoding="utf-8")
+    return [step.code for step in steps(guide) if step.code.startswith("ray ")]
+
+
+def processes_of(folder: Path) -> dict[int, bytes]:
+    """The processes whose command names a folder: those of one cluster and no other."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if str(folder).encode() in command and int(entry.name) != os.getpid():
+            found[int(entry.name)] = command
+    return found
+
+
+def start(command: list[str]) -> str:
+    """Start a node and give what Ray says of it."""
+    environment = {**os.environ, **QUIET}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"Ray does not start here: {done.stderr[-300:]}")
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def nodes() -> Iterator[tuple[str, Path]]:
+    """The address of a head with two more nodes, and the folder that their processes name."""
+    pytest.importorskip("ray", reason="needs tertium[ray]")
+    ray = shutil.which("ray", path=str(Path(sys.executable).parent))
+    folder = Path(f"/tmp/tertium-{os.getpid()}")  # sockets have short names
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    head, other = ([str(ray), *line.split()[1:]] for line in commands())
+    more = ["--num-cpus=1", "--object-store-memory=80000000"]
+    head[head.index("6379")] = port
+    try:
+        said = start([*head, *more, "--include-dashboard=false", f"--temp-dir={folder}"])
+        address = re.findall(r"--address='([^']+)'", said)[0]
+        for _ in range(2):
+            start([address if word == "HEAD:6379" else word for word in (*other, *more)])
+        yield address, folder
+    finally:
+        for process in processes_of(folder):
+            os.kill(process, signal.SIGKILL)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_node_that_dies_costs_no_row(nodes: tuple[str, Path], tmp_path: Path) -> None:
+    address, folder = nodes
+    file = write_jsonl(tmp_path / "in.jsonl", example_rows(1200))
+    tertium.score_corpus(file, "chrf", tmp_path / "local", part_rows=20, workers=1)
+    killed: list[int] = []
+
+    def kill() -> None:
+        deadline = time.monotonic() + 300
+        while not killed and time.monotonic() < deadline:
+            time.sleep(0.05)
+            if len(list((tmp_path / "ray" / "_done").glob("*"))) > 5:
+                raylets = [
+                    p
+                    for p, c in processes_of(folder).items()
+                    if c.split(b"\0")[0].endswith(b"raylet")
+                ]
+                killed.append(max(raylets))  # the node that was started last, never the head
+                os.kill(killed[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    command = ["corpus", str(file), "-m", "chrf", "-o", str(tmp_path / "ray"), "--part-rows", "20"]
+    ray = ["--engine", "ray", "--address", address, "--workers", "3", "-q"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tertium", *command, *ray],
+        env={**os.environ, **QUIET},
+        capture_output=True,
+        text=True,
+    )
+    killer.join()
+    assert done.returncode == 0, done.stderr
+    assert killed
+    assert shard_bytes(tmp_path / "ray") == shard_bytes(tmp_path / "local")
