@@ -9,6 +9,9 @@ memory that the fast form allocates:
                 from one count to another, as mt-metrics-eval's tau optimisation does
     PERM-BOTH   7,500 points, 1,000 swaps; the rival draws and correlates one swap at a time
     table       30 metrics x 14 language pairs of 560 judgements, intervals and tests of all pairs
+    protocol    WMT24's: 30 metrics x 9 language pairs, 12 systems each, with all tests; the rival
+                tests one pair of metrics as mt-metrics-eval does, a permutation test of all systems
+                for each of two mixtures a draw, without its early stop
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from tertium.arrays import FloatArray
 from tertium.meta import acc_eq_calibrated
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
+from tertium.meta.protocol import follow_protocol
 from tertium.meta.significance import perm_both
 from tertium.meta.tasks import tasks_for
 from tertium.scores import ScoreMatrix
@@ -184,6 +188,52 @@ def bench_table(statistic: str, metrics: int = 30, pairs: int = 14) -> None:
     )
 
 
+def spa_by_flips(human: FloatArray, metric: FloatArray, flips: FloatArray) -> float:
+    """Soft pairwise accuracy by counting flips, as mt-metrics-eval's `pce` does."""
+    gaps = []
+    swung = [flips @ scores.T.astype(np.float32) for scores in (human, metric)]
+    for i in range(len(human)):
+        for j in range(i + 1, len(human)):
+            p = [
+                np.mean(part[:, i] - part[:, j] >= np.float32(scores[i].sum() - scores[j].sum()))
+                for part, scores in zip(swung, (human, metric), strict=True)
+            ]
+            gaps.append(abs(p[0] - p[1]))
+    return 1.0 - float(np.mean(gaps))
+
+
+def bench_protocol(segments: int, metrics: int = 30, pairs: int = 9, draws: int = 5) -> None:
+    rng = np.random.default_rng(3)
+    systems = tuple(f"s{n}" for n in range(12))
+    sets = []
+    for number in range(pairs):
+        human = np.round(rng.normal(0, 0.3, (12, 1)) + rng.normal(size=(12, segments)), 1)
+        tables = [
+            ScoreMatrix(f"m{n}", systems, human + rng.normal(0, 0.8 + n / 25, human.shape))
+            for n in range(metrics)
+        ]
+        sets.append(
+            JudgedSet.align(f"lp{number}", tables, human=ScoreMatrix("mqm", systems, human))
+        )
+    start = time.process_time()
+    taken, _ = clock(lambda: follow_protocol(sets), 1)
+    used = time.process_time() - start
+    flips = rng.choice(np.array([-1, 1], np.float32), size=(1000, segments))
+    x, y = (stats.zscore(m, axis=None) for m in sets[0].scores[:2])
+    begin = time.process_time()
+    for _ in range(draws):
+        keep = rng.random(x.shape) < 0.5
+        spa_by_flips(sets[0].human, np.where(keep, x, y), flips)
+        spa_by_flips(sets[0].human, np.where(keep, y, x), flips)
+    one = (time.process_time() - begin) / draws
+    rival = one * 1000 * metrics * (metrics - 1) / 2 * pairs
+    print(
+        f"protocol   {metrics} metrics x {pairs} pairs x 12 systems x {segments:,} segments: "
+        f"{taken:5.1f} s, {used:5.1f} s of processor time; SPA's tests by flips, from {draws} "
+        f"draws: {rival / 3600:.1f} hours of processor time"
+    )
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Meta-evaluation against plain loops.")
     parser.add_argument("--quick", action="store_true", help="one run of each, fewer swaps")
@@ -192,6 +242,8 @@ def main(arguments: list[str] | None = None) -> None:
     bench_permutation(1 if quick else 3, 200 if quick else 1000)
     for statistic in ("pearson",) if quick else ("pearson", "spearman", "kendall"):
         bench_table(statistic)
+    for segments in (834,) if quick else (834, 10_000):
+        bench_protocol(segments)
 
 
 if __name__ == "__main__":

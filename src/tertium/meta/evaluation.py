@@ -201,7 +201,7 @@ class MetaEvaluation:
         """The figures of every task."""
         if not tasks:
             raise UsageError("no task was given")
-        done = [self._run(task) for task in track(tasks, "meta-evaluation")]
+        done = [self.run_task(task) for task in track(tasks, "meta-evaluation")]
         return Results(
             metrics=self.metrics,
             tasks=tuple(done),
@@ -209,7 +209,8 @@ class MetaEvaluation:
             left_out={name: judged.left_out for name, judged in self.sets.items()},
         )
 
-    def _run(self, task: Task) -> TaskResult:
+    def run_task(self, task: Task) -> TaskResult:
+        """The figures of one task, which no other task changes."""
         for name in task.sets:
             if name not in self.sets:
                 raise UnknownNameError("judged set", name, self.sets)

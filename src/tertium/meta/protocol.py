@@ -8,8 +8,10 @@ of every step is linked in docs/meta-evaluation.md.
 from __future__ import annotations
 
 import math
+import os
 import zlib
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +32,8 @@ from tertium.meta.measures import judged_columns
 from tertium.meta.tasks import Task
 from tertium.progress import track
 from tertium.randomness import generator
+
+WORKERS = 4  # tasks at a time; each draws from a generator of its own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,31 +161,46 @@ def follow_protocol(
         raise UsageError(f"{unscored}: {protocol.title} asks for human scores of segments")
     evaluation = MetaEvaluation(sets, seed=seed)
     tasks = protocol.tasks([*evaluation.sets], samples=0, alpha=alpha)
-    results = evaluation.run(tasks)
-    weights = tuple(1.0 / len(tasks) for _ in tasks)
-    contests = [
-        _contest(result, evaluation.sets[result.task.sets[0]], samples, seed)
-        for result in track(results.tasks if samples else (), "tests")
-    ]
+
+    def run(task: Task) -> tuple[TaskResult, Contest | None]:
+        result = evaluation.run_task(task)
+        judged = evaluation.sets[task.sets[0]]
+        return result, _contest(result, judged, samples, seed) if samples else None
+
+    with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
+        done = [future.result() for future in track([pool.submit(run, t) for t in tasks], "tasks")]
+    return _sum_up(protocol, evaluation.metrics, done, samples=samples, alpha=alpha, seed=seed)
+
+
+def _sum_up(
+    protocol: Protocol,
+    metrics: tuple[str, ...],
+    done: Sequence[tuple[TaskResult, Contest | None]],
+    *,
+    samples: int,
+    alpha: float,
+    seed: int,
+) -> ProtocolResults:
+    """Ranks of each task and of the weighted mean."""
+    weights = tuple(1.0 / len(done) for _ in done)
+    contests = [contest for _, contest in done if contest is not None]
     values: FloatArray = np.sum(
-        [w * r.values for w, r in zip(weights, results.tasks, strict=True)], axis=0
+        [w * result.values for w, (result, _) in zip(weights, done, strict=True)], axis=0
     )
-    tested: Sequence[Contest | None] = contests or [None] * len(tasks)
+    together = average_contest(contests, weights) if contests else None
     return ProtocolResults(
         protocol=protocol,
-        metrics=results.metrics,
+        metrics=metrics,
         tasks=tuple(
             TaskResult(
-                **vars(_ranked(results.metrics, result.values, contest, alpha)),
+                **vars(_ranked(metrics, result.values, contest, alpha)),
                 task=result.task,
                 agreement=result.agreement,
             )
-            for result, contest in zip(results.tasks, tested, strict=True)
+            for result, contest in done
         ),
         weights=weights,
-        average=_ranked(
-            results.metrics, values, average_contest(contests, weights) if contests else None, alpha
-        ),
+        average=_ranked(metrics, values, together, alpha),
         samples=samples,
         seed=seed,
     )
