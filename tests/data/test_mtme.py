@@ -59,6 +59,7 @@ def test_a_reference_that_is_used_is_no_system(evalset: EvalSet) -> None:
     both = evalset.testset()
     assert list(both.systems) == ["sysX", "sysY"]
     assert both.references[1] == ("zwei", "Zwei!")
+    assert both.columns == {"domain": ("news", "news")}
 
 
 def test_judgements_carry_texts_and_count_what_has_none(evalset: EvalSet) -> None:
