@@ -294,7 +294,8 @@ class Collector:
         pairs = {j.lp for j in self.kept}
         lp = lp or (pairs.pop() if len(pairs) == 1 else "")
         if self.overlaps:
-            logger.warning("%s: %d spans overlap another of their rater", name, self.overlaps)
+            where = f"{name} {lp}".rstrip()
+            logger.warning("%s: %d spans overlap another of their rater", where, self.overlaps)
         renamed = name_items(self.kept)
         return JudgementSet(
             name=name,
