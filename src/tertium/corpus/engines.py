@@ -30,7 +30,6 @@ from tertium.runtime import cores, runtime
 
 ENGINES = ("local", "ray")
 POLL = 0.2  # seconds between looks at how far processes are
-STOPPED = -1
 
 
 @dataclass(kw_only=True)
@@ -81,29 +80,31 @@ def run_local(
             yield worker.attempt(part, advance)
         return
     fresh = multiprocessing.get_context("spawn")  # a fork would inherit locks of other threads
-    counter = fresh.Value("q", 0)
+    # Rows done, and whether to stop. No lock: a worker killed with it would stop all others, and
+    # what two of them write at once costs the bar a few rows.
+    marks = fresh.Array("q", 2, lock=False)
     share = max(1, cores() // workers)
     job = replace(job, runtime=replace(job.runtime, threads=job.runtime.threads or share))
     with ProcessPoolExecutor(
-        min(workers, len(parts)), mp_context=fresh, initializer=_begin, initargs=(job, counter)
+        min(workers, len(parts)), mp_context=fresh, initializer=_begin, initargs=(job, marks)
     ) as pool:
         try:
-            yield from _outcomes([pool.submit(_do, part) for part in parts], counter, advance)
+            yield from _outcomes([pool.submit(_do, part) for part in parts], marks, advance)
         except BrokenProcessPool:
             raise TertiumError(
                 "a worker was killed (by the system, where memory ran out); what is done is kept: "
                 "go on with --resume, perhaps with fewer --workers"
             ) from None
         finally:
-            counter.value = STOPPED
+            marks[1] = True
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _outcomes(waiting: list[Future[Outcome]], counter: Any, advance: Advance) -> Iterator[Outcome]:
+def _outcomes(waiting: list[Future[Outcome]], marks: Any, advance: Advance) -> Iterator[Outcome]:
     left, told = set(waiting), 0
     while left:
         done, left = wait(left, timeout=POLL, return_when=FIRST_COMPLETED)
-        reached = counter.value
+        reached = marks[0]
         advance(reached - told)
         told = reached
         for future in done:
@@ -118,15 +119,14 @@ class _Stopped(Exception):
     """The one who began the run has given up."""
 
 
-def _begin(job: CorpusJob, counter: Any) -> None:
+def _begin(job: CorpusJob, marks: Any) -> None:
     """Prepare a process: load the metrics once, and end with the one who began."""
     global _worker, _count
 
     def count(rows: int) -> None:
-        with counter.get_lock():
-            if counter.value == STOPPED:
-                raise _Stopped
-            counter.value += rows
+        if marks[1]:
+            raise _Stopped
+        marks[0] += rows
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
