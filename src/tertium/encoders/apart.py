@@ -4,8 +4,9 @@ A matrix product over several texts adds up in an order that depends on how many
 a row stands among them and how many threads share the work. So on a CPU
 
 - texts of a pass have the same number of pieces: nothing is padded;
-- linear layers multiply text after text (`take_apart`): a product's shape is that of one text, and
-  the weights stay in the processor's cache from text to text;
+- linear layers multiply in products of a few fixed numbers of rows (`in_sizes`), in which a row's
+  values do not depend on its place: tried at every place for every layer when a model is loaded. A
+  layer that fails multiplies text after text (`text_by_text`), a product's shape that of one text;
 - each pass runs on one thread; several threads run several passes (`each_on_one_thread`).
 
 A network of our own may go further (`in_blocks`): all its products have one shape, a fixed number
@@ -32,18 +33,60 @@ from tertium.encoders.precision import HalfLinear
 from tertium.runtime import current_runtime
 
 BLOCK_ROWS = 128  # pieces of a product: enough for a processor's matrix units, few enough for cache
+SIZES = (32, 64, 128, 256)  # rows of a product: what is left of 256 goes into a smaller one
 T = TypeVar("T")
 R = TypeVar("R")
+Layer = Callable[[Tensor], Tensor]
 
 
 def take_apart(model: nn.Module) -> None:
-    """Let every linear layer of a model multiply text after text, in place."""
+    """Let every linear layer of a model multiply without mixing texts, in place."""
+    tried: dict[tuple[int, int], bool] = {}
     for module in model.modules():
         if isinstance(module, nn.Linear | HalfLinear):
-            module.forward = text_by_text(module.forward)  # type: ignore[method-assign, assignment]
+            shape = module.in_features, module.out_features
+            if shape not in tried:
+                tried[shape] = keeps_rows_apart(module.forward, module.in_features)
+            change = in_sizes if tried[shape] else text_by_text
+            module.forward = change(module.forward)  # type: ignore[method-assign, assignment]
 
 
-def text_by_text(layer: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+def keeps_rows_apart(layer: Layer, width: int) -> bool:
+    """Whether a row has the same product, to the last bit, at every place of every size.
+
+    The order of a sum depends on shape and place, not on values; so one row at all places tells.
+    """
+    row = torch.randn(1, width, generator=torch.Generator().manual_seed(1))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.inference_mode():
+            found = [layer(row.expand(size, width).contiguous()) for size in SIZES]
+    finally:
+        torch.set_num_threads(threads)
+    return all(bool((products == found[0][:1]).all()) for products in found)
+
+
+def in_sizes(layer: Layer) -> Layer:
+    """A layer that is given the rows of a batch, (texts, ..., d), in products of `SIZES` rows.
+
+    What is left over goes with rows of zeros, which are dropped again.
+    """
+
+    def forward(x: Tensor) -> Tensor:
+        rows = x.reshape(-1, x.shape[-1])
+        whole = len(rows) - len(rows) % SIZES[-1]
+        parts = [layer(block) for block in torch.split(rows[:whole], SIZES[-1]) if len(block)]
+        if rest := len(rows) - whole:
+            size = next(n for n in SIZES if n >= rest)
+            block = nn.functional.pad(rows[whole:], (0, 0, 0, size - rest))
+            parts.append(layer(block)[:rest])
+        return torch.cat(parts).view(*x.shape[:-1], -1)
+
+    return forward
+
+
+def text_by_text(layer: Layer) -> Layer:
     """A layer that is given the texts of a batch, (texts, ..., d), one after the other.
 
     A copy of a text begins where memory is aligned, wherever it lay in the batch.

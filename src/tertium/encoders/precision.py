@@ -31,6 +31,7 @@ class HalfLinear(nn.Module):
     def __init__(self, linear: nn.Linear, dtype: torch.dtype) -> None:
         super().__init__()
         self.dtype = dtype
+        self.in_features, self.out_features = linear.in_features, linear.out_features
         self.weight = nn.Parameter(linear.weight.detach().to(dtype), requires_grad=False)
         self.bias = (
             None

@@ -1,0 +1,49 @@
+"""Products of fixed sizes: the same values as one product, and no row knows its neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tertium.encoders.apart import SIZES, in_sizes, keeps_rows_apart, take_apart, text_by_text  # noqa: E402
+
+
+@pytest.mark.parametrize(("texts", "pieces"), [(1, 1), (3, 7), (5, 64), (16, 32), (9, 61)])
+def test_blocks_give_what_one_product_gives(texts: int, pieces: int) -> None:
+    torch.manual_seed(1)
+    layer, x = torch.nn.Linear(24, 10), torch.randn(texts, pieces, 24)
+    found = in_sizes(layer)(x)
+    assert found.shape == (texts, pieces, 10)
+    # one product may add up in another order: single precision, sums of 24 numbers of size 1
+    assert torch.allclose(found, layer(x), atol=1e-5)
+
+
+def test_a_layer_that_knows_places_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = torch.nn.Linear(16, 16)
+
+    def lean(x: Any) -> Any:
+        moved = layer(x)
+        moved[-1] += 1e-6  # as a kernel for the last rows would
+        return moved
+
+    assert not keeps_rows_apart(lean, 16)
+    model = torch.nn.Sequential(torch.nn.Linear(16, 16))
+    monkeypatch.setattr("tertium.encoders.apart.keeps_rows_apart", lambda *_: False)
+    take_apart(model)
+    assert model[0].forward.__qualname__.startswith(text_by_text.__name__)
+
+
+def test_rows_do_not_change_with_their_neighbours() -> None:
+    torch.manual_seed(2)
+    torch.set_num_threads(1)
+    layer = torch.nn.Linear(384, 384)
+    if not keeps_rows_apart(layer, 384):
+        pytest.skip("this processor's products depend on places: texts are multiplied one by one")
+    x = torch.randn(SIZES[-1] + SIZES[0] + 3, 384)
+    with torch.inference_mode():
+        together = in_sizes(layer)(x[None])[0]
+        for place in (0, 31, SIZES[-1], len(x) - 1):
+            assert torch.equal(in_sizes(layer)(x[None, place : place + 1])[0, 0], together[place])
