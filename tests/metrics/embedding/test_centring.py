@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tertium.encoders import Encoder, chunks, load_encoder
-from tertium.encoders.means import LanguageMeans, language_means
+from tertium.encoders.means import (
+    Directions,
+    LanguageMeans,
+    language_means,
+    translation_directions,
+)
 from tertium.encoders.weights import find
 from tertium.errors import UsageError
+from tertium.metrics.base.metric import load_metric
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.centring import Centring
 from tertium.metrics.embedding.sss import SSS
@@ -57,9 +65,22 @@ def test_languages_are_accounted_for(toy_means: LanguageMeans) -> None:
     assert +counts == {"text in another language than said": 1}
 
 
-def test_without_stored_means_it_is_refused() -> None:
+@pytest.mark.parametrize("centre", ["language", "aligned"])
+def test_without_stored_means_it_is_refused(centre: Any) -> None:
     with pytest.raises(UsageError, match="no means of languages are stored for encoder toy"):
-        SSS(encoder="toy", against="source", centre="language").score([Segment("a", "b")])
+        SSS(encoder="toy", against="source", centre=centre).score([Segment("a", "b")])
+
+
+def test_directions_are_a_product_after_the_mean(toy_means: LanguageMeans) -> None:
+    dim = load_encoder("toy").dim
+    rows = np.random.default_rng(1).standard_normal((7, dim)).astype(np.float32)
+    chunk = next(chunks(load_encoder("toy"), [ENGLISH], [GERMAN]))
+    plain = Centring(toy_means)(chunk, [ENGLISH], [GERMAN]).texts
+    found = Centring(toy_means, directions=Directions(rows, 3, 7))(chunk, [ENGLISH], [GERMAN])
+    # single precision, sums of as many numbers as the encoder is wide
+    assert np.allclose(found.texts.vectors, plain.vectors @ rows[:3].T, atol=1e-4)
+    assert np.allclose(found.texts.sentences, plain.sentences @ rows.T, atol=1e-4)
+    assert found.texts.pieces == plain.pieces
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +98,13 @@ def test_centred_scores_do_not_depend_on_neighbours(e5: Encoder) -> None:
         assert [metric.score([s]).segments[0] for s in segments] == list(together)
         assert together[0] > together[1]
         assert together[2] == pytest.approx(1.0, abs=1e-6)
-        plain = type(metric)(encoder="e5", against="source", centre="none").score(segments).segments
-        assert plain[1] > together[1] + 0.1  # unrelated texts were close for being texts at all
+
+
+def test_unrelated_texts_are_not_close_for_being_texts_at_all(e5: Encoder) -> None:
+    segment, choices = [Segment("He sleeps.", GERMAN)], ("none", "language", "aligned")
+    metrics = [load_metric(f"sss:encoder=e5,against=source,centre={choice}") for choice in choices]
+    plain, centred, aligned = (metric.score(segment).system for metric in metrics)
+    assert plain > max(centred, aligned) + 0.1
 
 
 def test_the_choice_stands_in_the_signature(e5: Encoder) -> None:
@@ -86,7 +112,10 @@ def test_the_choice_stands_in_the_signature(e5: Encoder) -> None:
     found = SSS(encoder="e5", against="source").signature_fields(segments)
     assert found["means"] == "identified-identified"
     found = SSS(encoder="e5", against="source", lp="de-en").signature_fields(segments)
-    assert found["means"] == "de-en"
+    assert (found["means"], found["dirs"]) == ("de-en", "64+256")
+    only = SSS(encoder="e5", against="source", centre="language").signature_fields(segments)
+    assert "means" in only
+    assert "dirs" not in only
     assert "means" not in SSS(encoder="e5", against="source", centre="none").signature_fields(
         segments
     )
@@ -99,3 +128,11 @@ def test_stored_means_are_of_the_languages_of_the_encoder(e5: Encoder) -> None:
     assert set(means.means) <= e5.languages
     assert len(means.means) > 50
     assert all(mean.shape == (e5.dim,) and np.isfinite(mean).all() for mean in means.means.values())
+
+
+def test_stored_directions_fit_the_encoder(e5: Encoder) -> None:
+    directions = translation_directions("e5@8")
+    assert directions is not None
+    assert directions.rows.shape == (directions.sentences, e5.dim)
+    assert directions.tokens <= directions.sentences
+    assert np.linalg.matrix_rank(directions.rows) == directions.sentences

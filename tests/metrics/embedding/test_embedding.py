@@ -125,8 +125,10 @@ def test_the_signature_counts_truncated_texts() -> None:
 
 def test_a_language_pair_outside_the_encoder_is_counted() -> None:
     segment = Segment("a cat", "yksi kissa")
-    assert SSS(lp="fi-en").score([segment]).warnings == {"language unknown to use": 1}
-    assert SSS(lp="de-en").score([segment]).warnings == {}
+    assert SSS(encoder="use", lp="fi-en").score([segment]).warnings == {
+        "language unknown to use": 1
+    }
+    assert SSS(encoder="use", lp="de-en").score([segment]).warnings == {}
     # Against the reference the source language does not matter.
     referenced = Segment("a cat", "yksi kissa", ("the cat",))
     assert SSS(lp="fi-en").score([referenced]).warnings == {}
@@ -135,14 +137,15 @@ def test_a_language_pair_outside_the_encoder_is_counted() -> None:
 
 
 def test_a_source_in_a_foreign_script_is_counted() -> None:
-    assert SSS().score([Segment("a cat", "\u0db4\u0dd6\u0dc3\u0dcf")]).warnings == {
+    metric = SSS(encoder="use")
+    assert metric.score([Segment("a cat", "\u0db4\u0dd6\u0dc3\u0dcf")]).warnings == {
         "language unknown to use": 1
     }
-    assert SSS().score([Segment("a cat", "\u732b")]).warnings == {}
+    assert metric.score([Segment("a cat", "\u732b")]).warnings == {}
 
 
 def test_an_empty_source_is_counted_and_defined() -> None:
-    scores = SSS().score([Segment("a cat", "")])
+    scores = SSS(encoder="use").score([Segment("a cat", "")])
     assert scores.warnings == {"empty source": 1}
     assert scores.system == 0.0
 

@@ -43,7 +43,8 @@ BOUNDS: Mapping[tuple[str, str], tuple[float, ...]] = {
     ("mpnet@11", "reference"): (0.4340, 0.4651, 0.4583, 1.0630, 0.6829, 0.1810),
     ("mpnet@12", "reference"): (0.1962, 0.2177, 0.2085, 1.2817, 1.0789, 0.1810),
     ("use@3", "reference"): (0.3138, 0.3266, 0.3273, 1.1574, 0.4895, 0.3335),
-    ("e5@8", "source"): (0.4212, 0.4014, 0.4222, 1.1072, 0.5337, 0.4304),  # 80 segments a pair
+    # e5@8 in the directions in which translations agree, every second segment of da/wmt16
+    ("e5@8", "source"): (0.5947, 0.5907, 0.6004, 0.9280, 0.4680, 0.4915),
     ("use@3", "source"): (0.2901, 0.2750, 0.2872, 1.1994, 0.4972, 0.4813),
 }
 
@@ -71,7 +72,7 @@ BASELINES: Mapping[tuple[str, str], tuple[float, float, float]] = {
     ("mpnet@11", "reference"): (0.3877, 0.3846, 0.3828),
     ("mpnet@12", "reference"): (0.1081, 0.1080, 0.1088),
     ("use@3", "reference"): (0.2668, 0.2624, 0.2546),
-    ("e5@8", "source"): (0.2717, 0.2646, 0.2632),
+    ("e5@8", "source"): (0.3695, 0.3623, 0.3563),
     ("use@3", "source"): (0.2240, 0.2169, 0.2125),
 }
 

@@ -1,8 +1,9 @@
-"""Take the mean of its language from every vector, so that texts of two languages compare.
+"""Take the mean of its language from every vector, and look where translations agree.
 
 The language of a text is that of its side where the pair is given, else it is identified from the
 text alone: no score depends on the other texts of a run. Special tokens are left out, and the
-sentence vector of a text is the mean of its centred token vectors.
+sentence vector of a text is the mean of its centred token vectors. Where directions are given, all
+vectors are taken in these.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from tertium.encoders import Chunk, Embeddings
 from tertium.encoders.embeddings import offsets_of
-from tertium.encoders.means import ALIASES, LanguageMeans
+from tertium.encoders.means import ALIASES, Directions, LanguageMeans
 from tertium.text.identification import identify
 
 # Languages that a short text hardly tells apart.
@@ -38,6 +39,7 @@ class Centring:
     means: LanguageMeans
     source: str = ""
     target: str = ""
+    directions: Directions | None = None
 
     def __call__(self, chunk: Chunk, left: Sequence[str], right: Sequence[str]) -> Chunk:
         """A chunk over centred vectors; `left` and `right` are the texts of its comparisons."""
@@ -59,19 +61,23 @@ class Centring:
         return Chunk(pairs=chunk.pairs, left=places[0], right=places[1], texts=texts)
 
     def _centre(self, texts: Embeddings, rows: dict[tuple[int, str], int]) -> Embeddings:
-        means = self.means.of([language for _, language in rows])
+        centres = self.means.of([language for _, language in rows])
         vectors, pieces = [], []
-        for (row, _), mean in zip(rows, means, strict=True):
+        for (row, _), mean in zip(rows, centres, strict=True):
             real = [place for place, piece in enumerate(texts.pieces[row]) if piece]
             vectors.append(texts.tokens(row)[real] - mean)
             pieces.append(tuple(texts.pieces[row][place] for place in real))
         width = texts.vectors.shape[1]
-        sentences = [v.mean(axis=0) if len(v) else np.zeros(width) for v in vectors]
+        means = [v.mean(axis=0) if len(v) else np.zeros(width) for v in vectors]
+        found, sentences = np.concatenate(vectors), np.array(means, dtype=np.float32)
+        if self.directions:
+            found = self.directions(found, self.directions.tokens)
+            sentences = self.directions(sentences, self.directions.sentences)
         return Embeddings(
-            vectors=np.concatenate(vectors).astype(np.float32, copy=False),
+            vectors=found.astype(np.float32, copy=False),
             offsets=offsets_of([len(v) for v in vectors]),
             pieces=tuple(pieces),
-            sentences=np.array(sentences, dtype=np.float32),
+            sentences=sentences,
             truncated=texts.truncated[[row for row, _ in rows]],
         )
 
@@ -88,9 +94,12 @@ class Centring:
                 counts["text in another language than said"] += _differ(said, found)
         return counts
 
-    def signature(self) -> str:
-        """The languages as given, or that they were identified."""
-        return f"{self.source or 'identified'}-{self.target or 'identified'}"
+    def signature(self) -> dict[str, str]:
+        """The languages as given, or that they were identified, and how many directions."""
+        means = f"{self.source or 'identified'}-{self.target or 'identified'}"
+        if not self.directions:
+            return {"means": means}
+        return {"means": means, "dirs": f"{self.directions.tokens}+{self.directions.sentences}"}
 
 
 def _differ(said: str, found: str) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder, chunks, load_encoder, pairwise
 from tertium.encoders.encoder import OPAQUE
-from tertium.encoders.means import language_means
+from tertium.encoders.means import language_means, translation_directions
 from tertium.encoders.static import StaticEncoder
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, Link, TextComparison
@@ -50,8 +50,9 @@ class EmbeddingMetric(Metric):
     texts in one that the encoder was not made for are counted.
 
     Vectors of one model lie apart by language. Against sources `centre` takes the mean of a text's
-    language from its vectors, of the languages in `lp`, else of the one the text is identified as;
-    auto does so where means are stored for the encoder (`e5@8`).
+    language from its vectors, of the languages in `lp`, else of the one the text is identified as
+    (language), and compares them in the directions in which translations agree (aligned). auto is
+    aligned where means and directions are stored for the encoder (`e5@8`), else none.
 
     Two texts of which one is blank, or has no piece that the encoder knows, are as far apart as the
     metric can say (`unrelated`); two equal ones as close (`identical`).
@@ -71,7 +72,7 @@ class EmbeddingMetric(Metric):
     precision: Precision = "fp32"
     long: Long = "truncate"
     lp: str = ""
-    centre: Literal["auto", "language", "none"] = "auto"
+    centre: Literal["auto", "aligned", "language", "none"] = "auto"
 
     def __post_init__(self) -> None:
         if self.lp and len(self.languages) != 2:
@@ -149,10 +150,13 @@ class EmbeddingMetric(Metric):
             return None
         means = language_means(encoder.name)
         if means is None:
-            if self.centre == "language":
+            if self.centre != "auto":
                 raise UsageError(f"no means of languages are stored for encoder {encoder.name}")
             return None
-        return Centring(means, *self.languages)
+        source, target = self.languages or ("", "")
+        aligned = self.centre != "language"
+        directions = translation_directions(encoder.name) if aligned else None
+        return Centring(means, source, target, directions)
 
     def parts_of(self, encoder: Encoder, side: Side) -> frozenset[str]:
         """Which vectors are asked of an encoder: centred sentence vectors are made of tokens'."""
@@ -299,7 +303,7 @@ class EmbeddingMetric(Metric):
             mark = "src" if side == "source" and len(sides) > 1 else ""
             fields |= {f"{mark}{key}": value for key, value in encoder.signature_fields().items()}
             if centring := self.centring(encoder, side):
-                fields["means"] = centring.signature()
+                fields |= centring.signature()
             _, left, right = comparisons(segments, side)
             cut += encoder.count_truncated(list(dict.fromkeys([*left, *right])))
         return {**fields, "trunc": str(cut), **self.settings(segments)}
