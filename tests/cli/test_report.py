@@ -79,6 +79,7 @@ def test_a_report_holds_scores_people_and_explanations(
 
 
 def test_what_a_metric_warns_of_can_be_found(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     texts = [f"line {n}" for n in range(9)]
     texts[4] = "это не по-английски"
     (tmp_path / "out.txt").write_text("\n".join(texts))
