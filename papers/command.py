@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     if args.paper == ALL:
         raise UsageError("`tertium reproduce all` takes hours: say where to keep it with -o FILE")
     if args.again or args.kept or args.winners:
-        raise UsageError("--again, --kept and --winners are about kept figures: say where with -o")
+        raise UsageError("--again, --kept and --winners are about kept figures: give -o FILE")
     tables, collection = _tables(args), Collection.at(args.data)
     with bars(args.quiet):
         outcomes = []
