@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from collections.abc import Callable
 from functools import lru_cache
@@ -116,6 +117,15 @@ def test_equal_are_those_of_equal_weights_wherever_they_lie(name: str, tmp_path:
     assert type(model).load(tmp_path / "copy") == here
     other.save(tmp_path / "there")
     assert here != there  # other weights now lie in the same folder
+
+
+def test_a_ranker_whose_folder_names_no_metrics_says_the_same(tmp_path: Path) -> None:
+    model = trained("pairwise")
+    model.save(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    del config["config"]["metrics"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert (judge(load_ranker(str(tmp_path))) == judge(model)).all()
 
 
 def test_a_model_that_was_not_saved_lives_with_its_process(name: str) -> None:

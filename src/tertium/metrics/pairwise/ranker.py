@@ -252,7 +252,7 @@ class Pairwise(Trained, Ranker):
 @lru_cache(maxsize=8)
 def _warn_of_others(checkpoint: Checkpoint, where: str) -> None:
     """Say once where a column is now another model than the one it was learned with."""
-    for name, wanted in checkpoint.config["metrics"].items():
+    for name, wanted in checkpoint.config.get("metrics", {}).items():
         if (found := learned_model(name)) != wanted:
             _log.warning("%s learned to read %s, but finds %s here", where, wanted, found)
 
