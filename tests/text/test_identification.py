@@ -52,8 +52,10 @@ def test_any_text_has_a_code_or_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "language", "other"),
     [
-        ("Le train ne part pas aujourd'hui à quatorze heures.", "en", True),
-        ("Поезд сегодня не отправляется.", "uk", True),
+        ("Le train pour Hambourg ne part pas aujourd'hui à quatorze heures.", "en", True),
+        ("Поезд в Гамбург сегодня не отправляется в два часа дня.", "uk", True),
+        ("зверху донизу", "uk", False),
+        ("Le train ne part pas.", "en", False),  # too short to be sure
         ("Потяг сьогодні не відправляється.", "uk", False),
         ("列車は今日出発しません。", "zh", True),
         ("1951년 Zhabdrung Ngawang Namgyal의 이미지와 같이", "ko", False),  # names in Latin letters

@@ -261,7 +261,8 @@ def test_long_texts_and_unknown_languages_are_counted(metric: TertiumMulti) -> N
 
 def test_a_translation_into_another_language_than_asked_for_is_noticed() -> None:
     french = "Le train pour Hambourg ne part pas aujourd'hui à 14 heures."
-    segments = [Segment(text, SOURCE) for text in (GOOD, french, SOURCE, "Hamburg")]
+    copy = f"{SOURCE} Er fährt morgen."
+    segments = [Segment(text, SOURCE) for text in (GOOD, french, copy, "Hamburg")]
     asked = TertiumMulti(lp="de-en")
     said, unasked = asked.assess(segments), TertiumMulti().assess(segments)
     assert said.score[0] == unasked.score[0]
