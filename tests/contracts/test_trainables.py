@@ -294,13 +294,22 @@ def test_training_leaves_out_what_dev_holds(name: str) -> None:
     assert metric.checkpoint.training["data"] == {"judgements": 8}
 
 
-@pytest.mark.parametrize("change", [{"references": ()}, {"source": None}])
-def test_missing_texts_are_named(name: str, change: dict[str, Any]) -> None:
+def test_a_missing_source_is_named(name: str) -> None:
     rows = judged(6)
-    rows[4] = replace(rows[4], segment=replace(rows[4].segment, **change))
-    against = "reference" if "references" in change else "source"
+    rows[4] = replace(rows[4], segment=replace(rows[4].segment, source=None))
     with pytest.raises(DataError, match="segment 5 of judgements has no"):
-        TRAINERS[name](rows, against=against)
+        TRAINERS[name](rows, against="source")
+
+
+def test_rows_without_a_reference_are_left_out_and_counted(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = judged(6)
+    rows[4] = replace(rows[4], segment=replace(rows[4].segment, references=()))
+    short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
+    metric = TRAINERS[name](rows, against="reference", **short)
+    assert metric.checkpoint.training["data"] == {"judgements": 5}
+    assert "1 of 6 translations have no reference" in caplog.text
 
 
 def test_constant_and_missing_scores_are_refused(name: str) -> None:

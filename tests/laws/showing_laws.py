@@ -19,6 +19,7 @@ from tests.laws.trial import RESAMPLES, Trial, hold, run_command, run_well
 
 from tertium.cli.output import to_json
 from tertium.data.testset import TestSet
+from tertium.evaluation.explaining import explain
 from tertium.evaluation.scoring import Evaluation
 from tertium.reporting.page.page import resource
 from tertium.reporting.tables.evaluations import comparison_table, segment_table, system_table
@@ -200,7 +201,7 @@ def explanations_are_sound(trial: Trial) -> int:
     segments = trial.segments[:3]
     values = trial.metric.score(segments).segments
     for segment, value in zip(segments, values, strict=True):
-        found = trial.metric.explain(segment)
+        found = explain(segment, metric=trial.metric)
         finite = all(math.isfinite(number) for number in numbers_in(found.as_dict()))
         hold(finite, "a number of the explanation is not finite")
         hold(

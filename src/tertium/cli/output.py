@@ -26,7 +26,16 @@ NOTED = ("text", "md", "latex")  # formats with notes below a table, warnings am
 # the options, of all commands, that name files to write and to read
 OUTPUTS = {"output": "-o", "to_json": "--to-json", "report": "--report", "plot": "--plot"}
 OUTPUTS |= {"spans": "--spans"}  # a file to write under `score`; `meta` reads a list of such
-INPUTS = ("translations", "sources", "references", "documents", "human", "scores", "curves")
+INPUTS = (
+    "translations",
+    "sources",
+    "references",
+    "documents",
+    "human",
+    "scores",
+    "curves",
+    "ceiling",
+)
 MOST_DECIMALS = 17  # all that a double holds
 
 

@@ -210,9 +210,10 @@ def _find_sets(root: Path, folder: Path, depth: int) -> Iterator[DataSet]:
 def _data_set(root: Path, path: Path) -> DataSet | None:
     """What a path is, by its layout; None where it is no set."""
     relative = path.relative_to(root)
-    if is_tar(path):
-        name = str(relative.with_name(bare_name(path)))
-        return DataSet(name=name, kind="metrics task", path=path)
+    if is_tar(path):  # a packed task lies at the top; below it other things are packed
+        if path.parent != root:
+            return None
+        return DataSet(name=bare_name(path), kind="metrics task", path=path)
     if not path.is_dir():
         return None
     name = relative.as_posix()
