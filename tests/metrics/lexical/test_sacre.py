@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import gzip
 import json
+from itertools import islice
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 from sacrebleu.metrics.chrf import CHRF as SacreChrF
+from tests.gallery import ALL, BLANKS
 
 from tertium.errors import MissingResourceError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import ChrF
+from tertium.metrics.lexical.sacre import match_statistics
 from tertium.segment import Segment
+from tertium.text import shared
 
 words = st.lists(st.sampled_from(["a", "b", "c", "dd", ".", ",", "Ü", "漢字"]), max_size=9)
 texts = words.map(" ".join) | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -119,6 +124,59 @@ def test_real_text_scores_equal_sacrebleu(human_data: Path) -> None:
     for metric, peer in ((BLEU(), SacreBLEU()), (ChrF(word_order=2), SacreChrF(word_order=2))):
         scores = metric.score(segments)
         assert scores.system == peer.corpus_score(hypotheses, refs).score
+
+
+@st.composite
+def uneven_corpora(draw: st.DrawFn) -> list[Segment]:
+    row = st.tuples(texts | st.sampled_from(ALL), st.lists(texts, min_size=1, max_size=4))
+    return [Segment(h, None, tuple(r)) for h, r in draw(st.lists(row, min_size=1, max_size=6))]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    uneven_corpora(),
+    st.builds(
+        ChrF,
+        char_order=st.integers(0, 12),
+        word_order=st.integers(1, 5),
+        lowercase=st.booleans(),
+        whitespace=st.booleans(),
+        eps_smoothing=st.booleans(),
+    ),
+    st.sampled_from([1 << 15, 7]),  # symbols counted at once
+    st.sampled_from([64, 40, 12]),  # bits of a key: few, so that alphabets do not fit
+)
+def test_chrf_counts_what_sacrebleu_counts(
+    segments: list[Segment], metric: ChrF, chunk: int, key: int
+) -> None:
+    with mock.patch.object(shared, "CHUNK", chunk), mock.patch.object(shared, "KEY", key):
+        counted = metric.statistics(segments)
+    assert counted.tolist() == match_statistics(metric.sacre(), segments, "").tolist()
+
+
+@pytest.mark.parametrize("metric", [ChrF(), ChrF(word_order=2, lowercase=True, whitespace=True)])
+def test_chrf_counts_hostile_texts_as_sacrebleu_does(metric: ChrF) -> None:
+    crowd = "".join(
+        map(chr, range(0x4E00, 0x4E00 + 1500))
+    )  # more characters than a key tells apart
+    odd = [*ALL, crowd, crowd[::-1], crowd[:1000] * 2, "a\0b", "\0", "".join(BLANKS)]
+    segments = [
+        Segment(text, None, (odd[n - 1], odd[n // 2], text[1:])) for n, text in enumerate(odd)
+    ]
+    assert (metric.statistics(segments) == match_statistics(metric.sacre(), segments, "")).all()
+
+
+@pytest.mark.parametrize("metric", [ChrF(), ChrF(word_order=2, lowercase=True, whitespace=True)])
+def test_chrf_counts_real_texts_of_many_scripts_as_sacrebleu_does(
+    metric: ChrF, human_data: Path
+) -> None:
+    segments = []
+    for file in sorted((human_data / "da/wmt17").glob("*.jsonl.gz")):
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            rows = [json.loads(line) for line in islice(lines, 100)]
+        segments += [Segment(r["hypothesis"], None, (r["source"], r["reference"])) for r in rows]
+    assert len(segments) > 500
+    assert (metric.statistics(segments) == match_statistics(metric.sacre(), segments, "")).all()
 
 
 def test_the_statistics_are_named_and_public() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import UsageError
+from tertium.metrics.lexical.chrf_counts import count_ngrams
 from tertium.metrics.lexical.sacre import SacreMetric, sacre_signature
 from tertium.registry import Range
 from tertium.segment import Segment
@@ -23,7 +24,8 @@ class ChrF(SacreMetric):
 
         chrF = (1 + b^2) P R / (b^2 P + R)
 
-    Statistics and scores are sacrebleu's, bit for bit; the best reference of a segment counts.
+    Statistics and scores are sacrebleu's, bit for bit, counted for many segments at once; the best
+    reference of a segment counts.
     `word_order=2` is chrF++ (also the name `chrf++`). Needs no tokeniser, so it suits every
     language and rewards a right stem with a wrong ending.
 
@@ -74,6 +76,9 @@ class ChrF(SacreMetric):
             whitespace=self.whitespace,
             eps_smoothing=self.eps_smoothing,
         )
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        return count_ngrams(self.sacre(), segments, self.reduce, self.title)
 
     @property
     def columns(self) -> tuple[str, ...]:
