@@ -18,12 +18,14 @@ import numpy as np
 from papers.experiments import (
     Pairs,
     Segments,
+    Systems,
     orient,
     over_seeds,
     read_judgements,
     read_rankings,
 )
 from papers.table import Figure
+from tertium.arrays import FloatArray
 from tertium.cache.kinds import TRAINED
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
@@ -145,6 +147,29 @@ class SeededSegments(Segments):
             values, int(agreements[0].used), scored[0].signature, dict(judged.left_out)
         )
 
+    def both_scores(
+        self, collection: Collection, model: Any, column: str
+    ) -> tuple[FloatArray, FloatArray]:
+        """What people and the first of the metrics gave to each segment: a test is of one."""
+        return super().both_scores(collection, model[0], column)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeededSystems(Systems):
+    """The mean of a system-level statistic over metrics that differ in their seed."""
+
+    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
+        first = super().measure(collection, model[0], column)
+        others = [super(SeededSystems, self).measure(collection, m, column) for m in model[1:]]
+        values = np.array([figure.value for figure in (first, *others)])
+        return over_seeds(values, first.count, first.signature, dict(first.left_out))
+
+    def both_scores(
+        self, collection: Collection, model: Any, column: str
+    ) -> tuple[FloatArray, FloatArray]:
+        """What people and the first of the metrics gave to each system."""
+        return super().both_scores(collection, model[0], column)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
@@ -170,11 +195,6 @@ class Curve:
                 count += len(judged)
             values.append(float(np.mean(parts)))
         return over_seeds(np.array(values), count // len(values))
-
-
-def first_of(head: Head) -> Any:
-    """A row that takes the first seed only, where scoring is dear."""
-    return lambda collection, column: train_head(collection, head, head.seeds[0])
 
 
 def curve_row(head: Head) -> Any:

@@ -62,7 +62,9 @@ def _tested(outcome: Outcome) -> list[str]:
     """What bold stands for, and between which rows."""
     rows = [r.row.label for r in outcome.rows if any(f.best is not None for f in r.figures)]
     said = "bold: not significantly outperformed (Williams' test, one-sided, p < .05) by any of"
-    return [f"{said}: {'; '.join(rows)}"] if rows else []
+    seeded = any(f.seeds > 1 and f.best is not None for r in outcome.rows for f in r.figures)
+    first = "; of a row of several seeds the first was tested" if seeded else ""
+    return [f"{said}: {'; '.join(rows)}{first}"] if rows else []
 
 
 def _spread(row: MeasuredRow, outcome: Outcome) -> list[str]:

@@ -35,11 +35,16 @@ def unbeaten(human: FloatArray, scores: Mapping[str, FloatArray]) -> dict[str, b
 
 
 def mark_winners(table: PaperTable, collection: Collection, ledger: Ledger) -> None:
-    """Score all rows that name a metric again, and keep beside their figures which are unbeaten.
+    """Score all rows again, and keep beside their figures which are unbeaten.
 
-    Rows that are trained for the table are left out: they would be trained anew.
+    Rows that are trained for the table are read from where they were kept, or trained anew; where
+    there are several seeds, the first is tested.
     """
-    rows = [row for row in table.rows if isinstance(row.model, str)]
+    rows = [
+        row
+        for row in table.rows
+        if row.model is not None and hasattr(row.experiment or table.experiment, "both_scores")
+    ]
     built: dict[str, Any] = {}
     columns = table.experiment.columns
     with task(f"{table.paper} table {table.number}, tests", total=len(columns)) as advance:

@@ -8,10 +8,11 @@
 `report`: each head three times on da/wmt16, and three times on preferences first; the epoch chosen
 on da/wmt15; da/wmt17 and rankings/wmt12 only looked at. `published`: each head three times on
 da/wmt16 under the published recipe, and with one thing after the other done as in ours; reads no
-rankings, and holds the encoder's states of all texts on the device. `ship`: preferences, then
-da/wmt15 and da/wmt16 but for a tenth of their items, on which the epoch is chosen. Ranking segments
-whose reference occurs in a set used for choosing or testing are dropped. Runs on whatever device
-there is; `--jobs` of them go side by side on one GPU.
+rankings, and holds the encoder's states of all texts on the device. Both write down the scores on
+da/wmt17, for tests of significance. `ship`: preferences, then da/wmt15 and da/wmt16 but for a tenth
+of their items, on which the epoch is chosen. Ranking segments whose reference occurs in a set used
+for choosing or testing are dropped. Runs on whatever device there is; `--jobs` of them go side by
+side on one GPU.
 """
 
 from __future__ import annotations
@@ -337,6 +338,8 @@ def report_jobs(heads: Sequence[str], seeds: Sequence[int], hidden: int) -> list
             preferences=preferences,
             hidden=hidden,
             scores=AFTER_COMPARISONS if preferences else ON_SCORES,
+            keep=True,
+            note="comparisons first" if preferences else "judgements alone",
         )
         for preferences in (True, False)
         for head in heads
@@ -460,6 +463,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--head", nargs="+", default=list(HEADS), choices=HEADS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--hidden", type=int, default=300, help="units (report)")
+    parser.add_argument("--only", nargs="+", metavar="NOTE", help="runs with one of these notes")
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps")
     parser.add_argument("--limit", type=int, help="a trial on this many rows of each file")
@@ -483,6 +487,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "ship": lambda: ship_jobs(args.head, args.out),
         "curve": curve_jobs,
     }[args.stage]()
+    if args.only:
+        jobs = [job for job in jobs if job.note in args.only]
     if args.epochs:
         jobs = [_shortened(job, args.epochs) for job in jobs]
     name = f"{args.stage}-{args.encoder.rpartition('/')[2]}.json"

@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from papers.causes import Material, Pairs, Variation, measure_variation
+from papers.learners import SeededSegments
 from papers.ledger import Ledger
 from papers.orders import RandomOrder, TieAwareSystems, TopAndBottom, chance
 from papers.printed import Example, Printed, PrintedRanks, Standing
 from papers.render import as_table
-from papers.table import Figure, PaperTable, Row
-from papers.winners import unbeaten
+from papers.table import Figure, PaperTable, Row, measure
+from papers.winners import mark_winners, unbeaten
 
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
@@ -35,6 +36,14 @@ class Length(SegmentMetric):
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         return np.array([float(len(s.hypothesis)) for s in segments])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceLength(Length):
+    """The length of the reference."""
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([float(len(s.references[0])) for s in segments])
 
 
 @pytest.fixture
@@ -126,6 +135,36 @@ def test_winners_are_kept_and_printed_bold(tmp_path: Path, collection: Collectio
     marks = [row[2].mark for row in shown.rows if row[1] == "measured"]  # type: ignore[union-attr]
     assert marks == ["best", ""]
     assert any("Williams" in note and "good; bad" in note for note in shown.notes)
+
+
+def test_winners_are_sought_among_trained_rows_too(tmp_path: Path) -> None:
+    folder = tmp_path / "da" / "mine"
+    folder.mkdir(parents=True)
+    noise = np.random.default_rng(1).permutation(40)
+    rows = [
+        {
+            "system": "A",
+            "segment": str(n),
+            "hypothesis": "x" * (n + 1),
+            "reference": "r" * int(noise[n] + 1),
+            "score": n,
+        }
+        for n in range(40)
+    ]
+    (folder / "cs-en.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    trained = [
+        Row(label="good", model=lambda collection, column: [Length(), ReferenceLength()]),
+        Row(label="bad", model=lambda collection, column: [ReferenceLength()]),
+    ]
+    experiment = SeededSegments(set="da/mine", columns=("cs-en",))
+    table = PaperTable(paper="mine", number="1", title="", experiment=experiment, rows=trained)
+    ledger = Ledger(tmp_path / "results")
+    collection = Collection(tmp_path)
+    measure(table, collection, ledger.recall)
+    mark_winners(table, collection, ledger)
+    outcome = ledger.outcome(table)
+    assert [row.figures[0].best for row in outcome.rows] == [True, False]
+    assert any("the first was tested" in note for note in as_table(outcome).notes)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from papers.experiments import Comparisons, Segments, Systems
+from papers.learners import SeededSegments, SeededSystems
 
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
@@ -93,6 +94,21 @@ def test_systems_correlate_and_what_has_no_output_is_counted(collection: Collect
     assert (figure.count, figure.left_out) == (3, {"no output": 1})
     mean = Systems(set="rankings/mine", columns=("cs-en",), aggregate="mean")
     assert mean.measure(collection, Length(), "cs-en").value == pytest.approx(expected)
+
+
+def test_seeds_are_averaged_and_the_first_is_tested(collection: Collection) -> None:
+    seeds = [Length(), Shortness(), Length()]
+    systems = SeededSystems(set="rankings/mine", columns=("cs-en",))
+    figure = systems.measure(collection, seeds, "cs-en")
+    one = np.corrcoef([3, 1, 2], [4, 2, 1])[0, 1]
+    assert figure.value == pytest.approx(one / 3)
+    assert figure.deviation == pytest.approx(np.std([one, -one, one], ddof=1))
+    assert (figure.seeds, figure.count, figure.left_out) == (3, 3, {"no output": 1})
+    human, first = systems.both_scores(collection, seeds, "cs-en")
+    assert (human.tolist(), first.tolist()) == ([3, 1, 2], [4, 2, 1])
+    segments = SeededSegments(set="da/mine", columns=("cs-en",))
+    human, first = segments.both_scores(collection, seeds, "cs-en")
+    assert (human.tolist(), first.tolist()) == ([1, 3, 2, 4], [1, 2, 3, 4])
 
 
 def test_one_judged_system_is_an_error(collection: Collection) -> None:
