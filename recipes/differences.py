@@ -32,7 +32,6 @@ from tertium.atomic import write_text
 from tertium.data.collection import Collection
 from tertium.data.formats import read_records
 from tertium.data.wmt import MetricsTask
-from tertium.errors import NeedsError
 from tertium.meta.differences import DifferenceScale, fit_scales
 from tertium.meta.judged import JudgedSet
 from tertium.metrics import Metric, load_metric
@@ -44,6 +43,7 @@ FILE = Path(__file__).parents[1] / "src" / "tertium" / "evaluation" / "differenc
 SETS = ("da/wmt20", "da/wmt21", "da/wmt22", "esa/wmt24", "mqm/news20", "mqm/news21", "mqm/ted21")
 TASKS = ("wmt17-metrics-task", "wmt18-metrics-task")
 FEWEST_SYSTEMS = 4
+ENGLISH = ("tertium-small", "tertium-base")  # what their references and outputs have to be
 ENGLISH_VERDICTS = ("train/mqm/news21 zh-en", "dev/mqm/ted21 zh-en")
 VERDICTS: Mapping[str, tuple[str, ...]] = {  # how the names of sets begin that a metric learned
     "tertium-multi": ("train/",),
@@ -110,21 +110,20 @@ def judged_sets(collection: Collection) -> Iterator[ModernSet | TaskSet]:
 
 
 def is_fit_for(metric: Metric, judged: ModernSet | TaskSet) -> bool:
-    """Whether a metric neither learned a set's verdicts nor is reported on it."""
+    """Whether a metric goes with a set, has not learned its verdicts and is not reported on it."""
+    if metric.name in ENGLISH and not judged.name.endswith("-en"):
+        return False
     if isinstance(judged, TaskSet) and judged.lp.endswith("-en"):
         return judged.task.name in training_sets(metric.spec)
     return not judged.name.startswith(VERDICTS.get(metric.name, ("-",)))
 
 
 def score(metric: Metric, judged: ModernSet | TaskSet, segments: int) -> dict[str, Any] | None:
-    """The line of a metric and a set; none where it does not go with it."""
+    """The line of a metric and a set; none where there are too few systems."""
     if len(judged.people) < FEWEST_SYSTEMS:
         return None
     owners, texts = zip(*judged.draw(segments), strict=True)
-    try:
-        scores = metric.score(texts)
-    except NeedsError:  # one that reads English only
-        return None
+    scores = metric.score(texts)
     weights = np.array([[owner == system for owner in owners] for system in judged.people], float)
     sign = 1.0 if metric.higher_is_better else -1.0
     return {

@@ -17,19 +17,36 @@ from tertium.errors import LengthError
 from tertium.meta.agreement import Layout, finite
 
 CodeArray = NDArray[np.uint8]
+SignArray = NDArray[np.int8]
 
 CONCORDANT, DISCORDANT, HUMAN_TIE, METRIC_TIE, BOTH_TIE, MISSING = range(6)
 BLOCK = 1 << 20  # pairs in memory at a time
 
-# Row: people prefer the right, tie, prefer the left; column: the metric, likewise.
+# Row: people prefer the right, tie, prefer the left, said nothing; column: the metric, likewise.
 _OUTCOMES = np.array(
     [
-        [CONCORDANT, METRIC_TIE, DISCORDANT],
-        [HUMAN_TIE, BOTH_TIE, HUMAN_TIE],
-        [DISCORDANT, METRIC_TIE, CONCORDANT],
+        [CONCORDANT, METRIC_TIE, DISCORDANT, MISSING],
+        [HUMAN_TIE, BOTH_TIE, HUMAN_TIE, MISSING],
+        [DISCORDANT, METRIC_TIE, CONCORDANT, MISSING],
+        [MISSING, MISSING, MISSING, MISSING],
     ],
     dtype=np.uint8,
 ).reshape(-1)
+UNKNOWN = 2  # beside -1, 0 and 1
+
+
+def order(difference: FloatArray, epsilon: float = 0.0) -> SignArray:
+    """Which of two is better: 1 the left, -1 the right, 0 neither by more than `epsilon`.
+
+    One byte a pair, UNKNOWN where a value is missing.
+
+    >>> order(np.array([2.0, -2.0, 0.5, np.nan]), 0.5)
+    array([ 1, -1,  0,  2], dtype=int8)
+    """
+    signs: SignArray = (difference > epsilon).view(np.int8)
+    signs -= (difference < -epsilon).view(np.int8)
+    signs[np.isnan(difference)] = UNKNOWN
+    return signs
 
 
 def outcomes(human: FloatArray, metric: FloatArray, epsilon: float = 0.0) -> CodeArray:
@@ -40,12 +57,12 @@ def outcomes(human: FloatArray, metric: FloatArray, epsilon: float = 0.0) -> Cod
     >>> outcomes(np.array([1.0, -1, 0, 1, 0, 1]), np.array([2.0, 3, 1, 0, 0, np.nan]))
     array([0, 1, 2, 3, 4, 5], dtype=uint8)
     """
-    people = np.sign(human)
-    scores = np.where(np.abs(metric) <= epsilon, 0.0, np.sign(metric))
-    index = 3.0 * people + scores + 4.0
-    missing = np.isnan(index)
-    codes = _OUTCOMES[np.where(missing, 0.0, index).astype(np.int8)]
-    codes[missing] = MISSING
+    return code_orders(order(human), order(metric, epsilon))
+
+
+def code_orders(human: SignArray, metric: SignArray) -> CodeArray:
+    """What became of pairs that both sides put in order."""
+    codes: CodeArray = _OUTCOMES[4 * human + metric + 5]
     return codes
 
 
@@ -89,14 +106,13 @@ def count_groups(
     epsilons = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (metrics,))
     counts = np.zeros((metrics, groups, 6))
     for i, j in pair_blocks(n, groups):
-        people = layout.human[:, i] - layout.human[:, j]  # (groups, block)
-        judged = ~np.isnan(people) & (np.abs(people) >= threshold)
-        group = np.nonzero(judged)[0]
-        people = people[judged]
+        people = layout.human.T[i] - layout.human.T[j]  # (block, groups)
+        asked, human = np.abs(people) >= threshold, order(people)
         for metric, scores in enumerate(layout.metrics):
-            difference = (scores[:, i] - scores[:, j])[judged]
-            codes = outcomes(people, difference, float(epsilons[metric]))
-            counts[metric] += tally(codes, group, groups)
+            codes = code_orders(human, order(scores.T[i] - scores.T[j], float(epsilons[metric])))
+            codes[~asked] = MISSING + 1
+            for outcome in range(6):
+                counts[metric, :, outcome] += (codes == outcome).sum(axis=0)
     return counts
 
 

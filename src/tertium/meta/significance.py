@@ -282,16 +282,19 @@ def count_wins(layout: Layout, epsilon: ArrayLike = 0.0) -> tuple[FloatArray, Fl
     sizes, kind = np.unique(size * (size - 1) // 2, return_inverse=True)
     wins = np.zeros((len(sizes), metrics, metrics))
     for i, j in pairs.pair_blocks(n, groups * metrics):
-        people = layout.human[:, i] - layout.human[:, j]
-        scores = layout.metrics[:, :, i] - layout.metrics[:, :, j]
-        codes = np.stack(
-            [pairs.outcomes(people, s, float(e)) for s, e in zip(scores, epsilons, strict=True)]
-        )  # (metrics, groups, pairs)
-        right = (codes == pairs.CONCORDANT) | (codes == pairs.BOTH_TIE)
-        wrong = ~right & (codes != pairs.MISSING)
+        people = pairs.order(layout.human.T[i] - layout.human.T[j])  # (block, groups)
+        orders = np.stack(
+            [
+                pairs.order(scores.T[i] - scores.T[j], float(epsilon))
+                for scores, epsilon in zip(layout.metrics, epsilons, strict=True)
+            ]
+        )  # (metrics, block, groups)
+        known = (people != pairs.UNKNOWN) & (orders != pairs.UNKNOWN)
+        right, wrong = (orders == people) & known, (orders != people) & known
         for k in range(len(sizes)):
-            a, b = (side[:, kind == k].reshape(metrics, -1) for side in (right, wrong))
-            wins[k] += a.astype(np.float32) @ b.astype(np.float32).T
+            sides = (side if len(sizes) == 1 else side[..., kind == k] for side in (right, wrong))
+            a, b = (side.reshape(metrics, -1).astype(np.float32) for side in sides)
+            wins[k] += a @ b.T
     used = sizes > 0
     weights: FloatArray = 1.0 / sizes[used]
     return wins[used], weights
