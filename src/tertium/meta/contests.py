@@ -25,6 +25,8 @@ from tertium.meta.significance import count_wins
 
 BLOCK = 1 << 23  # numbers in memory at a time
 CACHED = 1 << 16  # numbers that a processor keeps at hand
+# The eight bits of each byte as 1 and -1, so that a byte drawn is eight coins.
+_SIGNS = 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,23 +125,24 @@ class _SystemPair:
     variance: FloatArray
 
     @classmethod
-    def of(cls, i: int, j: int, both: BoolArray, human: FloatArray, z: Float32Array) -> _SystemPair:
+    def of(cls, i: int, j: int, both: BoolArray, human: FloatArray, z: FloatArray) -> _SystemPair:
         asked = human[i, both] - human[j, both]
         p = _tail(np.array([asked.sum()], np.float32), np.array([asked @ asked], np.float32))
-        x, y = z[:, i, both].astype(np.float64), z[:, j, both].astype(np.float64)
-        squares, cross = (x * x + y * y).sum(axis=1), x @ y.T
+        x, y = (z[:, s] if both.all() else z[:, s, both] for s in (i, j))
+        squares = np.einsum("ms,ms->m", x, x) + np.einsum("ms,ms->m", y, y)
+        cross = x @ y.T
         own = np.diagonal(cross)
         product = 0.25 * (own[:, None] + own + cross + cross.T)  # mean over mixtures
         variance = 0.5 * (squares[:, None] + squares) - 2.0 * product
         return cls(i, j, both, p, (x - y).sum(axis=1), squares - 2.0 * own, variance)
 
     def p_values(self, swapped: Float32Array, squares: Float32Array) -> Float32Array:
-        """P-values of "i is better than j" of all mixtures, (draws, metrics, metrics)."""
+        """P-values of "i is better than j" of all mixtures, (metrics, metrics, draws)."""
         difference = _spread(swapped)
-        difference += (0.5 * (self.sums[:, None] + self.sums)).astype(np.float32)
+        difference += (0.5 * (self.sums[:, None] + self.sums)).astype(np.float32)[..., None]
         variance = _spread(squares)
-        variance += self.variance.astype(np.float32)
-        np.einsum("dmm->dm", variance)[:] = self.power  # a metric mixed with itself is itself
+        variance += self.variance.astype(np.float32)[..., None]
+        np.einsum("mmd->md", variance)[:] = self.power[:, None]  # one mixed with itself is itself
         return _tail(difference, variance)
 
 
@@ -149,7 +152,8 @@ class _Mixtures:
     def __init__(self, human: FloatArray, scores: FloatArray, present: BoolArray) -> None:
         self.z = np.where(present, _standardise(scores, present), 0.0).astype(np.float32)
         shared = [(i, j, present[i] & present[j]) for i, j in combinations(range(len(human)), 2)]
-        self.pairs = [_SystemPair.of(i, j, b, human, self.z) for i, j, b in shared if b.any()]
+        wide = self.z.astype(np.float64)
+        self.pairs = [_SystemPair.of(i, j, b, human, wide) for i, j, b in shared if b.any()]
         if not self.pairs:
             raise DataError("no two systems have a segment that people and all metrics scored")
 
@@ -158,57 +162,70 @@ class _Mixtures:
         metrics, systems, segments = self.z.shape
         step = max(1, min(BLOCK // (systems * segments), CACHED // metrics**2))
         blocks = []
+        lots = np.empty((-(-systems * min(step, samples) * segments // 8), 8), dtype=np.float32)
         for start in range(0, samples, step):
             shape = (systems, min(step, samples - start), segments)
             size = int(np.prod(shape))
-            bits = np.unpackbits(np.frombuffer(rng.bytes(-(-size // 8)), np.uint8), count=size)
-            swaps = bits.astype(np.float32).reshape(shape)
-            swaps *= 2.0
-            swaps -= 1.0
-            blocks.append(self._block(swaps))
-        return np.concatenate(blocks)
+            drawn = np.frombuffer(rng.bytes(-(-size // 8)), np.uint8).astype(np.intp)
+            np.take(_SIGNS, drawn, axis=0, out=lots[: len(drawn)], mode="clip")  # unbuffered
+            blocks.append(self._block(lots.reshape(-1)[:size].reshape(shape)))
+        return np.moveaxis(np.concatenate(blocks, axis=-1), -1, 0)
 
     def _block(self, swaps: Float32Array) -> Float32Array:
         """The same for swaps (systems, draws, segments) of 1 and -1."""
         metrics = len(self.z)
         kept: dict[tuple[int, bytes], Float32Array] = {}
-        total = np.zeros((swaps.shape[1], metrics, metrics), dtype=np.float32)
+        total = np.zeros((metrics, metrics, swaps.shape[1]), dtype=np.float32)
         for pair in self.pairs:
             mask = np.packbits(pair.both).tobytes()
             for system in (pair.i, pair.j):
                 if (system, mask) not in kept:  # where nothing is missing, one serves all pairs
-                    z = self.z[:, system, pair.both].T
-                    both = np.concatenate([z, z * z], axis=1)
-                    kept[system, mask] = swaps[system][:, pair.both] @ both
-            a, b = kept[pair.i, mask], kept[pair.j, mask]  # (draws, 2 x metrics)
-            swapped, squares = a[:, :metrics] - b[:, :metrics], a[:, metrics:] + b[:, metrics:]
-            total += np.abs(pair.p - pair.p_values(swapped, squares))
-        return total / np.float32(len(self.pairs))
+                    z = self.z[:, system, pair.both]
+                    lots = swaps[system] if pair.both.all() else swaps[system][:, pair.both]
+                    kept[system, mask] = np.concatenate([z, z * z]) @ lots.T
+            a, b = kept[pair.i, mask], kept[pair.j, mask]  # (2 x metrics, draws)
+            gap = pair.p_values(a[:metrics] - b[:metrics], a[metrics:] + b[metrics:])
+            gap -= pair.p
+            total += np.abs(gap, out=gap)
+        total /= np.float32(len(self.pairs))
+        return total
 
 
 def _spread(swapped: Float32Array) -> Float32Array:
-    """What swaps add to the sums of mixtures, (draws, metrics) -> (draws, metrics, metrics)."""
+    """What swaps add to the sums of mixtures, (metrics, draws) -> (metrics, metrics, draws)."""
     half = np.float32(0.5) * swapped
-    added: Float32Array = half[:, :, None] - half[:, None, :]
+    added: Float32Array = half[:, None] - half
     return added
 
 
 def _tail(total: Float32Array, variance: Float32Array) -> Float32Array:
     """P(flips sum to `total` or more) of a normal law; 1 where no difference is left to flip.
 
-    Abramowitz and Stegun 7.1.26, right to 1e-7 and ten times as fast as a call of scipy's.
+    Abramowitz and Stegun 7.1.26, right to 1e-7 and twenty times as fast as a call of scipy's, for
+    it works in place: memory would cost more than the formula.
     """
+    z = np.maximum(variance, np.float32(0.0))
+    z *= np.float32(2.0)
+    np.sqrt(z, out=z)
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = total / np.sqrt(np.maximum(variance, np.float32(0.0)) * np.float32(2.0))
+        np.divide(total, z, out=z)
     size = np.abs(z)
-    t = np.float32(1.0) / (np.float32(1.0) + np.float32(0.3275911) * size)
+    t = size * np.float32(0.3275911)
+    t += np.float32(1.0)
+    np.reciprocal(t, out=t)
     p = np.full_like(t, 0.5 * _ERFC[0])
     for coefficient in _ERFC[1:]:
         p *= t
         p += np.float32(0.5 * coefficient)
-    p *= t * np.exp(-size * size)
-    p = np.where(z < 0, np.float32(1.0) - p, p)
-    return np.where(np.isnan(p), np.float32(1.0), p)
+    p *= t
+    size *= -size
+    p *= np.exp(size, out=size)
+    np.subtract(np.float32(0.5), p, out=p)
+    np.copysign(p, z, out=p)
+    np.subtract(np.float32(0.5), p, out=p)
+    if not variance.min() > 0:
+        p[np.isnan(z)] = 1.0
+    return p
 
 
 _ERFC = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
