@@ -6,6 +6,8 @@ LEAN := .venv-lean
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # Python compiles what it imports when it first does; compiling all that is installed takes longer.
 INSTALL := $(PIP) install --no-compile -c constraints.txt
+# It must keep what it compiled, or each of some hundred processes compiles all of it again.
+unexport PYTHONDONTWRITEBYTECODE
 # A process a core, at most four: each holds the models. One thread each, or they fight for the cores.
 WORKERS := --numprocesses auto --maxprocesses 4 --dist worksteal
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
