@@ -75,9 +75,10 @@ def use(folder: Path) -> float:
         return float(ranker.prefer([SEGMENT], [Segment("no", None, SEGMENT.references)])[0])
     if "base" in folder.name:
         metric = TertiumBase(folder=str(folder))
-        metric.model.encoder_tensors()
-        load_into(lambda: CrossHead(768, dropout=0.0), metric.model.restored("head."), folder)
-        return float(metric.calibrate(np.array([0.1]))[0])
+        score, model = metric.calibrate(np.array([0.1])), metric.model  # settings before weights
+        model.encoder_tensors()
+        load_into(lambda: CrossHead(768, dropout=0.0), model.restored("head."), folder)
+        return float(score[0])
     return load_metric(str(folder)).score([SEGMENT]).system
 
 
