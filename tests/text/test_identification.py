@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text.identification import FEWEST, identify, is_in_other_language
+from tertium.text.identification import FEWEST, identify, is_in_other_language, is_mixed
 from tertium.text.languages import CODES
 from tertium.text.scripts import main_script
 
@@ -70,3 +70,16 @@ def test_another_language_than_asked_for_is_told_where_it_is_clear(
     text: str, language: str, other: bool
 ) -> None:
     assert is_in_other_language(text, language) is other
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_a_paragraph_of_one_language_is_not_mixed(language: str) -> None:
+    assert not is_mixed(" ".join(SENTENCES[language]))
+
+
+def test_two_paragraphs_in_two_languages_are_mixed() -> None:
+    paragraphs = {code: " ".join(texts) for code, texts in SENTENCES.items()}
+    mixed = [is_mixed(f"{paragraphs['de']} {paragraphs[code]}") for code in paragraphs]
+    assert sum(mixed) >= len(mixed) - 3
+    assert not is_mixed(paragraphs["de"])
+    assert not is_mixed("")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -19,6 +19,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from tertium.arrays import BoolArray
 from tertium.text.scripts import ALONE, main_script, scripts_of, share_in
 
 WORD = re.compile(r"[^\W\d_]+")
@@ -27,6 +28,7 @@ FEWEST = 8  # letters below which n-grams say too little
 MOST = 2000  # characters that are looked at
 ENOUGH = 40  # letters below which n-grams may suggest another language, but do not prove it
 CLEAR = 1.0  # how much more an n-gram must say for another language, in parts of a logarithm
+CLEAR_OF_A_PART = 8.0  # the same of a part of a text, which a name or a title may make up
 AMONG = 0.2  # of letters in a language's own script: the others are names
 HAN_AMONG = ("Han", "Kana", "Hangul")  # what three languages write tells none of them
 ALIASES = {"nb": "no", "nn": "no"}
@@ -58,7 +60,7 @@ def identify(text: str) -> str:
     return max(weights, key=weights.__getitem__) if weights else ""
 
 
-def is_in_other_language(text: str, language: str) -> bool:
+def is_in_other_language(text: str, language: str, clear: float = CLEAR) -> bool:
     """Whether a text is clearly written in another language than this one.
 
     A few words in the same script say nothing (of Ukrainian ones below 40 letters 4 to 24 % are
@@ -80,10 +82,42 @@ def is_in_other_language(text: str, language: str) -> bool:
         enough = sum(map(str.isalpha, text)) >= FEWEST or script not in ("Latin", "Han")
         told = own - {"Han"} if script in HAN_AMONG else own
         return enough and share_in(text[:MOST], told) < AMONG
-    if sum(map(str.isalpha, text)) < ENOUGH:
+    if is_short(text):
         return False
     weights = _weigh(text[:MOST], script)
-    return language in weights and max(weights.values()) - weights[language] >= CLEAR
+    return language in weights and max(weights.values()) - weights[language] >= clear
+
+
+def is_short(text: str) -> bool:
+    """Whether a text has too few letters to prove a language."""
+    return sum(map(str.isalpha, text)) < ENOUGH
+
+
+def are_in_other_language(texts: Sequence[str], language: str = "") -> BoolArray:
+    """Which texts are clearly in another language than was asked for, (texts,); none was: none."""
+    found = [bool(language) and is_in_other_language(text, language) for text in texts]
+    return np.array(found, dtype=np.bool_)
+
+
+def is_mixed(text: str) -> bool:
+    """Whether the first and the last third of a text are clearly in two languages.
+
+    Of lines of FLORES in 59 languages 1 in 400 is called so, most for titles of films in English;
+    of two lines in two languages one behind the other 81 %.
+
+    >>> is_mixed(
+    ...     "The train to Hamburg does not leave before seven o'clock in the evening, "
+    ...     "denn die Strecke ist seit heute Morgen wegen eines Sturms gesperrt."
+    ... )
+    True
+    """
+    text = text[:MOST]
+    ends = text[: len(text) // 3], text[-(len(text) // 3) :]
+    told = [identify(end) for end in ends]
+    return all(told) and all(
+        is_in_other_language(end, language, CLEAR_OF_A_PART)
+        for end, language in zip(ends, reversed(told), strict=True)
+    )
 
 
 def _weigh(text: str, script: str) -> dict[str, float]:

@@ -1,6 +1,8 @@
-"""The codes of languages that a setting may name: those of ISO 639-1."""
+"""The codes of languages that a setting may name, those of ISO 639-1, and pairs of them."""
 
 from __future__ import annotations
+
+from tertium.errors import UsageError
 
 CODES = frozenset(
     """
@@ -12,3 +14,18 @@ CODES = frozenset(
     ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
     """.split()
 )
+
+
+def parse_pair(lp: str) -> tuple[str, ...]:
+    """The source and the target language of a pair such as de-en; none of an empty one.
+
+    >>> parse_pair("de-en"), parse_pair("")
+    (('de', 'en'), ())
+    """
+    codes = tuple(part for part in lp.split("-") if part)
+    if lp and len(codes) != 2:
+        raise UsageError(f"lp={lp}: expected a language pair such as de-en")
+    for code in codes:
+        if code not in CODES:
+            raise UsageError(f"lp={lp}: {code!r} is no language code of ISO 639-1 such as de")
+    return codes

@@ -27,7 +27,8 @@ from tertium.models.options import NEEDS
 from tertium.runtime import current_runtime
 from tertium.segment import Segment
 from tertium.spans import Span
-from tertium.text.identification import identify, is_in_other_language
+from tertium.text.identification import are_in_other_language, identify
+from tertium.text.languages import parse_pair
 from tertium.text.scripts import is_foreign, scripts_of
 
 MODEL = "tertium-multi"
@@ -73,8 +74,7 @@ class TertiumMulti(Assessment):
     marks: Way = "mqm"
 
     def __post_init__(self) -> None:
-        if self.lp and len(self._named_languages) != 2:
-            raise UsageError(f"lp={self.lp}: expected a language pair such as de-en")
+        parse_pair(self.lp)
 
     @property
     def needs(self) -> frozenset[str]:
@@ -147,9 +147,7 @@ class TertiumMulti(Assessment):
 
     def _strays(self, rows: Sequence[Row]) -> BoolArray:
         """Which translations are clearly in another language than `lp` asks for, (rows,)."""
-        wanted = self._named_languages[-1:]
-        found = [any(is_in_other_language(row[0], one) for one in wanted) for row in rows]
-        return np.array(found, dtype=np.bool_)
+        return are_in_other_language([row[0] for row in rows], *parse_pair(self.lp)[1:])
 
     def raw_scores(self, rows: Sequence[Row]) -> FloatArray:
         """What the network says of each row: the score before calibration, the logit of no error.
@@ -253,14 +251,10 @@ class TertiumMulti(Assessment):
         }
         return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}
 
-    @property
-    def _named_languages(self) -> tuple[str, ...]:
-        return tuple(part for part in self.lp.split("-") if part)
-
     def _count_foreign(self, segments: Sequence[Segment], view: View) -> int:
         """How many segments have a text in a language that the encoder was not made for."""
         known = frozenset(self.settings.languages)
-        involved = self._named_languages[1 if view == "reference" else 0 :]
+        involved = parse_pair(self.lp)[1 if view == "reference" else 0 :]
         if not known.issuperset(involved):
             return len(segments)
         scripts = scripts_of(known)
