@@ -3,6 +3,7 @@
     python -m benchmarks encoding                  the speed table, cold and warm, and the share
     python -m benchmarks encoding speed --systems 2 --segments 500 --precision fp32 bf16
     python -m benchmarks encoding share            how much of the matrix-product peak is reached
+    python -m benchmarks encoding passes --encoder e5@12   beside transformers' own forward pass
 
 The texts are cut into slices of segments; on each slice bert-score and tertium take turns, so that
 both meet the same moments of a busy machine. Processor seconds count the work of all threads and
@@ -54,7 +55,9 @@ GROUPS = {
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", nargs="?", choices=("speed", "share", "all"), default="all")
+    parser.add_argument(
+        "part", nargs="?", choices=("speed", "share", "passes", "all"), default="all"
+    )
     parser.add_argument("--encoder", default="minilm@4", help="such as minilm@4 or dir/FOLDER@4")
     parser.add_argument("--segments", type=int, help="use only the first N segments")
     parser.add_argument("--systems", type=int, default=11)
@@ -65,7 +68,7 @@ def main(arguments: list[str] | None = None) -> None:
     args.precision = args.precision or ["fp32", *(["bf16"] if cpu_has_bf16() else [])]
     torch.set_num_threads(args.threads)
     with runtime(device="cpu", threads=args.threads):
-        for name, part in (("speed", speed), ("share", share)):
+        for name, part in (("speed", speed), ("share", share), ("passes", passes)):
             if args.part in (name, "all"):
                 part(args)
 
@@ -234,7 +237,7 @@ def share(args: argparse.Namespace) -> None:
         encoder = load_encoder(args.encoder, precision=precision)
         assert isinstance(encoder, Transformer)
         encoder.encode(["load the model"])
-        lengths = np.array([len(p) + 2 for p in encoder.body.tokenizer(texts)], dtype=np.int64)
+        lengths = lengths_of(encoder, texts)
         peak = product_peak(encoder.settings.hidden, precision, clock)
         work = operations(encoder, lengths) / 1e9
         encode = partial(encoder.encode, texts, sentences=False)
@@ -247,6 +250,64 @@ def share(args: argparse.Namespace) -> None:
         )
         for group, part in time_by_group(encoder, texts).items():
             print(f"    {group:20}{part:6.1%}")
+
+
+def passes(args: argparse.Namespace) -> None:
+    """Texts a second of one pass as deep as the encoder, beside transformers' on the same weights.
+
+    Both sides take turns; transformers reads texts of like length in batches of 32, padded.
+    """
+    texts = list(next(iter(wmt17(args.segments or 500).systems.values())))
+    for precision in args.precision:
+        encoder = load_encoder(args.encoder, precision=precision)
+        assert isinstance(encoder, Transformer)
+        sides = {"transformers": peer_pass(encoder, texts, precision)}
+        sides["tertium"] = partial(encoder.encode, texts, sentences=False)
+        lengths = lengths_of(encoder, texts)
+        work = operations(encoder, lengths) / 1e9
+        peak = product_peak(encoder.settings.hidden, precision, time.perf_counter)
+        best = dict.fromkeys(sides, np.inf)
+        for _ in range(3):
+            for side, call in sides.items():
+                best[side] = min(best[side], fastest(call, 1, time.perf_counter))
+        for side, seconds in best.items():
+            reached = work / seconds
+            print(
+                f"{args.encoder} {precision}, {side}: {len(texts) / seconds:.0f} texts/s, "
+                f"{reached:.0f} of {peak:.0f} GFLOP/s ({reached / peak:.0%})",
+                flush=True,
+            )
+
+
+def peer_pass(encoder: Transformer, texts: Sequence[str], precision: str) -> Callable[[], None]:
+    """A call of transformers' model on texts that are tokenized beforehand."""
+    from transformers import AutoModel
+
+    kind = {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
+    model = AutoModel.from_pretrained(
+        str(encoder.weights.folder), dtype=kind, add_pooling_layer=False
+    ).eval()
+    states = model.encoder.layer
+    del states[int(encoder.layer) :]
+    lengths = lengths_of(encoder, texts)
+    order = np.argsort(lengths)
+    batches = [lengths[order[n : n + 32]] for n in range(0, len(order), 32)]
+
+    def call() -> None:
+        with torch.inference_mode():
+            for batch in batches:  # which pieces they are does not change the arithmetic
+                ids = torch.full((len(batch), int(batch.max())), 10)
+                mask = torch.arange(ids.shape[1])[None] < torch.as_tensor(batch)[:, None]
+                model(input_ids=ids, attention_mask=mask.long())
+
+    return call
+
+
+def lengths_of(encoder: Transformer, texts: Sequence[str]) -> IntArray:
+    """The pieces of each text that a pass reads, special tokens and prefix among them, (texts,)."""
+    tokenizer = encoder.body.tokenizer
+    around = len(tokenizer.prefix) + len(tokenizer.suffix)
+    return np.array([len(pieces) + around for pieces in tokenizer(texts)], dtype=np.int64)
 
 
 def padded_share(lengths: IntArray, batches: Sequence[IntArray]) -> float:
