@@ -61,8 +61,7 @@ def test_languages_are_accounted_for(toy_means: LanguageMeans) -> None:
     finnish = "Juna rannikolle lähtee aamulla seitsemältä"
     counts = Centring(toy_means).warnings([ENGLISH, "ok"], [GERMAN, finnish])
     assert +counts == {"language not told": 1, "language without a mean": 1}
-    counts = Centring(toy_means, "de", "en").warnings([ENGLISH, GERMAN], [GERMAN, GERMAN])
-    assert +counts == {"text in another language than said": 1}
+    assert not +Centring(toy_means, "de", "en").warnings([ENGLISH, "ok"], [GERMAN, GERMAN])
 
 
 @pytest.mark.parametrize("centre", ["language", "aligned"])

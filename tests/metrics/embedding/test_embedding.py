@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +137,69 @@ def test_a_language_pair_outside_the_encoder_is_counted() -> None:
         SSS(lp="fi")
 
 
+LONG_ENGLISH = "The old train to the coast leaves at seven in the morning, rain or shine."
+LONG_GERMAN = "Der alte Zug an die Küste fährt bei jedem Wetter um sieben Uhr morgens ab."
+LONG_FINNISH = "Vanha juna rannikolle lähtee aamulla seitsemältä, satoi tai paistoi."
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_translation_into_another_language_goes_a_share_of_the_way(name: str) -> None:
+    stray, proper = Segment(LONG_GERMAN, LONG_GERMAN), Segment(LONG_ENGLISH, LONG_GERMAN)
+    shares = (0.0, 0.3, 1.0)
+    metrics = [toy(name, against="source", lp="de-en", astray=share) for share in shares]
+    free, some, all_ = (metric.score([stray, proper]).segments for metric in metrics)
+    assert free[1] == some[1] == all_[1]
+    blank = metrics[0].score([Segment("", LONG_GERMAN)]).segments[0]
+    assert all_[0] == pytest.approx(blank)
+    if name != "sentsim":  # whose parts go the way, before they are added up
+        assert some[0] == pytest.approx(free[0] + 0.3 * (blank - free[0]))
+    sign = 1 if metrics[0].higher_is_better else -1
+    assert sign * free[0] > sign * some[0] > sign * all_[0]
+
+
+def test_what_was_done_to_a_stray_translation_is_told() -> None:
+    segments = [Segment(LONG_GERMAN, LONG_GERMAN), Segment(LONG_ENGLISH, LONG_FINNISH)]
+    said = toy("sss", against="source", lp="de-en").score(segments)
+    assert said.warnings == {
+        "hypothesis equals source": 1,
+        "source not in de": 1,
+        "translation not in en": 1,
+    }
+    assert "|astray:0.3|" in said.signature
+    free = toy("sss", against="source", lp="de-en", astray=0.0).score(segments)
+    assert (free.warnings, "astray" in free.signature) == (said.warnings, False)
+    # Without a pair nothing says which language was asked for; references say it themselves.
+    assert "astray" not in toy("sss", against="source").score(segments).signature
+    referenced = [Segment(LONG_GERMAN, LONG_GERMAN, (LONG_GERMAN,))]
+    assert toy("sss", lp="de-en").score(referenced).system == pytest.approx(1)
+    assert "astray" not in toy("sss", lp="de-en").score(referenced).signature
+
+
+def test_a_text_of_two_languages_is_counted() -> None:
+    mixed = Segment(f"{LONG_ENGLISH * 2} {LONG_FINNISH * 2}", LONG_GERMAN * 4)
+    assert toy("sss", against="source").score([mixed]).warnings == {"text of two languages": 1}
+
+
+def test_a_language_that_an_encoder_does_not_know_is_told_by_the_text() -> None:
+    metric = SSS(encoder="use", against="source")
+    assert metric.warnings([Segment(LONG_ENGLISH, LONG_FINNISH)]) == {"language unknown to use": 1}
+    assert not metric.warnings([Segment(LONG_ENGLISH, LONG_GERMAN)])
+
+
+@pytest.mark.parametrize(
+    ("lp", "complaint"),
+    [
+        ("xx-en", "lp=xx-en: 'xx' is no language code of ISO 639-1 such as de"),
+        ("de-english", "lp=de-english: 'english' is no language code"),
+        ("de-en-fr", "lp=de-en-fr: expected a language pair such as de-en"),
+    ],
+)
+@pytest.mark.parametrize("name", [*NAMES, "tertium-multi"])
+def test_what_is_no_language_is_refused(name: str, lp: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(complaint)):
+        load_metric(f"{name}:lp={lp}")
+
+
 def test_a_source_in_a_foreign_script_is_counted() -> None:
     metric = SSS(encoder="use")
     assert metric.score([Segment("a cat", "\u0db4\u0dd6\u0dc3\u0dcf")]).warnings == {
@@ -153,7 +217,7 @@ def test_an_empty_source_is_counted_and_defined() -> None:
 def test_both_sides_stand_in_the_signature() -> None:
     signature = SSS(against="both").score([Segment("a cat", "eine Katze", ("the cat",))]).signature
     assert "|against:reference+source|model:minilm@" in signature
-    assert "|srcmodel:use@" in signature
+    assert "|srcmodel:e5@" in signature
 
 
 def test_precision_is_a_field_and_in_the_signature() -> None:

@@ -105,7 +105,10 @@ def test_without_references_the_source_is_read_by_a_multilingual_encoder() -> No
     bad = Segment("My old bicycle is green and rusty.", source)
     scores = SentSim().score([good, bad])
     assert scores.segments[0] > scores.segments[1]
-    assert "|against:source|model:use@" in scores.signature
+    assert "|against:source|model:e5@" in scores.signature
+    named = SentSim(encoder="use").score([good, bad])
+    assert named.segments[0] > named.segments[1]
+    assert "|against:source|model:use@" in named.signature
 
 
 # Table 1 of Song et al. 2021: two paraphrases, then two negations of the reference.

@@ -16,20 +16,8 @@ import numpy as np
 
 from tertium.encoders import Chunk, Embeddings
 from tertium.encoders.embeddings import offsets_of
-from tertium.encoders.means import ALIASES, Directions, LanguageMeans
+from tertium.encoders.means import Directions, LanguageMeans
 from tertium.text.identification import identify
-
-# Languages that a short text hardly tells apart.
-RELATIVES = (
-    {"bs", "hr", "sr", "sl"},
-    {"id", "ms"},
-    {"da", "no", "sv"},
-    {"cs", "sk"},
-    {"gl", "pt", "es"},
-    {"bg", "mk"},
-    {"be", "ru", "uk"},
-    {"hi", "mr", "ne"},
-)
 
 
 @dataclass(frozen=True)
@@ -86,12 +74,9 @@ class Centring:
         counts: Counter[str] = Counter()
         for texts, said in ((hypotheses, self.target), (sources, self.source)):
             for text in texts:
-                found = identify(text)
-                counts["language not told"] += not (said or found) and bool(text.strip())
-                counts["language without a mean"] += bool(said or found) and (
-                    (said or found) not in self.means
-                )
-                counts["text in another language than said"] += _differ(said, found)
+                language = said or identify(text)
+                counts["language not told"] += not language and bool(text.strip())
+                counts["language without a mean"] += bool(language) and language not in self.means
         return counts
 
     def signature(self) -> dict[str, str]:
@@ -100,10 +85,3 @@ class Centring:
         if not self.directions:
             return {"means": means}
         return {"means": means, "dirs": f"{self.directions.tokens}+{self.directions.sentences}"}
-
-
-def _differ(said: str, found: str) -> bool:
-    said, found = ALIASES.get(said, said), ALIASES.get(found, found)
-    if not said or not found or said == found:
-        return False
-    return not any({said, found} <= group for group in RELATIVES)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -25,8 +25,16 @@ from tertium.metrics.base.links import all_cosines
 from tertium.metrics.base.metric import NOTHING, REFERENCES, SOURCE, WAYS, Metric
 from tertium.metrics.base.references import Over, Side, comparisons, over_references
 from tertium.metrics.embedding.centring import Centring
+from tertium.registry import Range
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
+from tertium.text.identification import (
+    are_in_other_language,
+    identify,
+    is_mixed,
+    is_short,
+)
+from tertium.text.languages import parse_pair
 from tertium.text.scripts import is_foreign, scripts_of
 
 Against = Literal["auto", "reference", "source", "both"]
@@ -34,20 +42,23 @@ Formula = Callable[[Chunk], FloatArray]
 
 # What `encoder=auto` means: the best small English encoder, and one that knows both languages.
 REFERENCE_ENCODER = "minilm@4"
-SOURCE_ENCODER = "use@3"
+SOURCE_ENCODER = "e5@8"
+ASTRAY = 0.3  # chosen where the layer was (`python -m recipes.languages.choice`)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingMetric(Metric):
     """A metric that compares a hypothesis with its references, its source, or both.
 
-    `encoder` is the name of an encoder (`minilm@4`, `mpnet`, `use`, `glove`, `hf/NAME@LAYER`,
-    `dir/PATH`); auto is `minilm` against references, at the layer that served the metric best on
-    da/wmt15 and da/wmt16, and `use` against sources. `against` says
+    `encoder` is the name of an encoder (`minilm@4`, `mpnet`, `e5`, `use`, `glove`,
+    `hf/NAME@LAYER`, `dir/PATH`); auto is `minilm` against references, at the layer that served the
+    metric best on da/wmt15 and da/wmt16, and `e5` against sources. `against` says
     what hypotheses are compared with; auto is the references where there are any, else the source;
     both is the mean of the two scores. `references` takes the best or the mean over several.
     `precision` and `long` are the encoder's. `lp`, such as de-en, names the languages, so that
-    texts in one that the encoder was not made for are counted.
+    texts in one that the encoder was not made for, or in another than said, are counted. Against
+    sources a translation that is clearly in another language goes `astray` of the way from its
+    score to that of unrelated texts: 0 leaves it where it is, 1 takes it all the way.
 
     Vectors of one model lie apart by language. Against sources `centre` takes the mean of a text's
     language from its vectors, of the languages in `lp`, else of the one the text is identified as
@@ -73,10 +84,10 @@ class EmbeddingMetric(Metric):
     long: Long = "truncate"
     lp: str = ""
     centre: Literal["auto", "aligned", "language", "none"] = "auto"
+    astray: Annotated[float, Range(0, 1)] = ASTRAY
 
     def __post_init__(self) -> None:
-        if self.lp and len(self.languages) != 2:
-            raise UsageError(f"lp={self.lp}: expected a language pair such as de-en")
+        parse_pair(self.lp)
 
     @abstractmethod
     def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
@@ -208,6 +219,9 @@ class EmbeddingMetric(Metric):
             change=self.centring(encoder, side),
         )
         values = values.reshape(len(left), -1)
+        if side == "source":
+            strays = are_in_other_language(left, *self.languages[1:])
+            values[strays] += self.astray * (np.array(self.edge(False)) - values[strays])
         blank = np.array([not (a.strip() and b.strip()) for a, b in zip(left, right, strict=True)])
         blank |= np.isnan(values).any(axis=1)
         for row in np.flatnonzero(blank):
@@ -256,7 +270,7 @@ class EmbeddingMetric(Metric):
     @property
     def languages(self) -> tuple[str, ...]:
         """The source and target language of `lp`, empty where it is not given."""
-        return tuple(part for part in self.lp.split("-") if part)
+        return parse_pair(self.lp)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         counts = super().warnings(segments)
@@ -274,8 +288,20 @@ class EmbeddingMetric(Metric):
             if centring := self.centring(encoder, side):
                 counts |= centring.warnings(left, right)
             if side == "source":
-                counts["empty source"] = sum(not (s.source or "").strip() for s in segments)
+                counts |= self._languages_found(left, right)
         return {kind: count for kind, count in counts.items() if count}
+
+    def _languages_found(self, hypotheses: Sequence[str], sources: Sequence[str]) -> dict[str, int]:
+        """How many texts are blank, of several languages, or in another one than said."""
+        counts = {
+            "empty source": sum(not text.strip() for text in sources),
+            "text of two languages": sum(map(is_mixed, [*hypotheses, *sources])),
+        }
+        named = zip(("source", "translation"), (sources, hypotheses), self.languages, strict=False)
+        return counts | {
+            f"{kind} not in {code}": int(are_in_other_language(texts, code).sum())
+            for kind, texts, code in named
+        }
 
     def _foreign(self, encoder: Encoder, segments: Sequence[Segment], side: Side) -> int:
         """How many segments have a text in a language the encoder was not made for."""
@@ -285,12 +311,15 @@ class EmbeddingMetric(Metric):
         involved = self.languages if side == "source" else self.languages[1:]
         if not set(involved) <= known:
             return len(segments)
-        scripts = scripts_of(known)
-        return sum(
-            is_foreign(s.hypothesis, scripts)
-            or (side == "source" and is_foreign(s.source or "", scripts))
-            for s in segments
-        )
+        scripts, told = scripts_of(known), known | {""}
+        if side == "reference":
+            return sum(is_foreign(s.hypothesis, scripts) for s in segments)
+
+        def is_strange(text: str) -> bool:
+            language = "" if self.lp or is_short(text) else identify(text)
+            return is_foreign(text, scripts) or language not in told
+
+        return sum(is_strange(s.hypothesis) or is_strange(s.source or "") for s in segments)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         sides = self.sides(segments)
@@ -304,6 +333,8 @@ class EmbeddingMetric(Metric):
             fields |= {f"{mark}{key}": value for key, value in encoder.signature_fields().items()}
             if centring := self.centring(encoder, side):
                 fields |= centring.signature()
+            if side == "source" and self.lp and self.astray:
+                fields["astray"] = f"{self.astray:g}"
             _, left, right = comparisons(segments, side)
             cut += encoder.count_truncated(list(dict.fromkeys([*left, *right])))
         return {**fields, "trunc": str(cut), **self.settings(segments)}
