@@ -61,7 +61,7 @@ MULTILINGUAL = (
 )
 WITHOUT_REFERENCE = tuple(f"{name}:against=source" for name in EMBEDDING)
 INFERRED = {"rankings/wmt11": (WMT11_SEGMENTS,)}
-QE = ("en-de", "en-zh", "ru-en")
+QE = ("ne-en", "en-de", "et-en", "en-zh", "ro-en", "si-en", "ru-en")
 
 
 @dataclass(frozen=True, kw_only=True)
