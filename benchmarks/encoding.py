@@ -261,7 +261,8 @@ def passes(args: argparse.Namespace) -> None:
     for precision in args.precision:
         encoder = load_encoder(args.encoder, precision=precision)
         assert isinstance(encoder, Transformer)
-        sides = {"transformers": peer_pass(encoder, texts, precision)}
+        sides: dict[str, Callable[[], Any]] = {}
+        sides["transformers"] = peer_pass(encoder, texts, precision)
         sides["tertium"] = partial(encoder.encode, texts, sentences=False)
         lengths = lengths_of(encoder, texts)
         work = operations(encoder, lengths) / 1e9
