@@ -4,10 +4,12 @@
     python -m benchmarks corpora local --metric tertium-small --rows 2000 20000
     python -m benchmarks corpora ray --rows 200000
     python -m benchmarks corpora ray --metric bertscore:encoder=minilm --rows 2000
+    python -m benchmarks corpora ray --metric tertium-small --gpus 0.5 --options "--device cuda"
 
-Rows are the bundled example's with one reference and a number in both texts, so that none occurs
-twice. Each run is a process of its own; memory is the greatest sum over it and its children of what
-they hold alone or share (PSS). Seconds of processors are what other work on a machine leaves alone.
+Rows are the bundled example's with source, one reference and a number in all texts, so that none
+occurs twice. Each run is a process of its own; memory is the greatest sum over it and all that it
+started of what they hold alone or share (PSS), and seconds of processors are of all of these, too:
+they are what other work on a machine leaves alone.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ import argparse
 import json
 import os
 import re
-import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from itertools import islice, product
+from dataclasses import dataclass
+from itertools import cycle, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -39,50 +42,55 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--metric", default="chrf")
     parser.add_argument("--rows", nargs="+", type=int, default=[200_000, 1_000_000])
     parser.add_argument("--part-rows", type=int, default=100_000)
+    parser.add_argument("--options", default="", help="more, of `tertium corpus` and `score`")
+    parser.add_argument("--gpus", type=float, default=0, help="of each actor")
+    parser.add_argument("--no-script", action="store_true", help="without a script by hand")
     args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="tertium-bench-") as folder:
         if args.what == "local":
-            compare_local(Path(folder), args.metric, args.rows, args.part_rows)
+            compare_local(Path(folder), args)
         else:
-            compare_ray(Path(folder), args.metric, args.rows[0], args.part_rows)
+            compare_ray(Path(folder), args)
 
 
-def compare_local(folder: Path, metric: str, counts: list[int], part_rows: int) -> None:
+def compare_local(folder: Path, args: argparse.Namespace) -> None:
     """`tertium corpus` on more and more rows, beside `tertium score`."""
-    few = make_corpus(folder / "few.jsonl", min(SCORED, *counts))
-    show("tertium score", min(SCORED, *counts), *watch(score_command(few, metric, folder)))
-    for count in counts:
+    few = make_corpus(folder / "few.jsonl", min(SCORED, *args.rows))
+    show("tertium score", min(SCORED, *args.rows), watch(score_command(few, args, folder)))
+    for count in args.rows:
         file = make_corpus(folder / f"{count}.jsonl", count)
-        command = corpus_command(file, metric, folder / f"{count}", part_rows)
-        show("tertium corpus", count, *watch(command))
+        show("tertium corpus", count, watch(corpus_command(file, args, folder / f"{count}")))
         file.unlink()
+        shutil.rmtree(folder / f"{count}")
 
 
-def compare_ray(folder: Path, metric: str, count: int, part_rows: int) -> None:
-    """One and two workers of Ray, the local engine, and a script that a user would write.
-
-    Workers of Ray are no children of the driver, so that time alone is shown, start included.
-    """
+def compare_ray(folder: Path, args: argparse.Namespace) -> None:
+    """One and two workers of Ray, the local engine, and a script that a user would write."""
+    count = args.rows[0]
     file = make_corpus(folder / "in.jsonl", count)
     commands = {}
     for engine, workers in product(("local", "ray"), (1, 2)):
-        made = corpus_command(file, metric, folder / f"{engine}{workers}", part_rows)
-        commands[f"{engine}, {workers}"] = [*made, "--engine", engine, "--workers", str(workers)]
-    name = "sacrebleu" if metric == "chrf" else "bert-score"
-    script = [sys.executable, "-m", "benchmarks.ray_script", name, str(file), str(folder / "other")]
-    commands[f"ray.data and {name}, 2"] = script
+        made = corpus_command(file, args, folder / f"{engine}{workers}")
+        made += ["--engine", engine, "--workers", str(workers)]
+        made += ["--worker-gpus", str(args.gpus)] if engine == "ray" and args.gpus else []
+        commands[f"{engine}, {workers} of them"] = made
+    if not args.no_script:
+        name = "sacrebleu" if args.metric == "chrf" else "bert-score"
+        script = [sys.executable, "-m", "benchmarks.ray_script", name, str(file)]
+        commands[f"ray.data and {name} by hand, 2 of them"] = [*script, str(folder / "other")]
     for what, command in commands.items():
-        seconds = watch(command)[0]
-        print(f"{what} workers: {count:,} rows in {seconds:.1f} s; load {os.getloadavg()[0]:.0f}")
+        show(what, count, watch(command))
 
 
-def corpus_command(file: Path, metric: str, out: Path, part_rows: int) -> list[str]:
-    options = ["-m", metric, "-o", str(out), "--part-rows", str(part_rows), "--no-cache"]
-    return [sys.executable, "-m", "tertium", "corpus", str(file), *options, "-q", "-f", "json"]
+def corpus_command(file: Path, args: argparse.Namespace, out: Path) -> list[str]:
+    options = ["-m", args.metric, "-o", str(out), "--part-rows", str(args.part_rows)]
+    options += ["--no-cache", "-q", "-f", "json", *args.options.split()]
+    return [sys.executable, "-m", "tertium", "corpus", str(file), *options]
 
 
-def score_command(file: Path, metric: str, folder: Path) -> list[str]:
-    options = ["-m", metric, "-o", str(folder / "scores.tsv"), "--no-cache", "-q", "-b"]
+def score_command(file: Path, args: argparse.Namespace, folder: Path) -> list[str]:
+    options = ["-m", args.metric, "-o", str(folder / "scores.tsv"), "--no-cache", "-q", "-b"]
+    options += args.options.split()
     return [sys.executable, "-m", "tertium", "score", "-t", str(file), *options]
 
 
@@ -96,13 +104,11 @@ def lines() -> Iterator[str]:
     rows = [record for _, record in read_jsonl(EXAMPLE) if record["mt"].strip()]
     pieces = []
     for row in rows:
-        texts: dict[str, Any] = {"mt": _mark(row["mt"]), "ref": _mark(row["ref"][0])}
+        texts: dict[str, Any] = {name: _mark(row[name]) for name in ("src", "mt")}
+        texts["ref"] = _mark(row["ref"][0])
         pieces.append(json.dumps(texts, ensure_ascii=False).split("<number>"))
-    number = 0
-    while True:
-        for start, middle, end in pieces:
-            number += 1
-            yield f"{start}{number}{middle}{number}{end}\n"
+    for number, parts in enumerate(cycle(pieces), start=1):
+        yield str(number).join(parts) + "\n"
 
 
 def _mark(text: str) -> str:
@@ -111,20 +117,45 @@ def _mark(text: str) -> str:
     return " ".join([*words[: len(words) // 2], "<number>", *words[len(words) // 2 :]])
 
 
-def watch(command: list[str]) -> tuple[float, float, float]:
-    """The seconds of a command, those of its processors, and its greatest memory in MB."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    begun, peak = time.perf_counter(), 0
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+@dataclass(frozen=True)
+class Watched:
+    """The seconds of a command, those of processors, and its greatest memory in bytes."""
+
+    seconds: float
+    work: float
+    memory: int
+
+
+def watch(command: list[str]) -> Watched:
+    """Run a command and look at it and all that it started four times a second."""
+    begun, peak, work = time.perf_counter(), 0, dict[int, float]()
+    before = os.times()
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors) as process,
+    ):
         while process.poll() is None:
-            peak = max(peak, sum(map(memory_of, family(process.pid))))
+            alive = family(process.pid)
+            peak = max(peak, sum(map(memory_of, alive)))
+            work |= {pid: work_of(pid) or work.get(pid, 0.0) for pid in alive}
             time.sleep(0.25)
         if process.returncode:
-            assert process.stderr is not None
-            sys.exit(process.stderr.read().decode()[-2000:])
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    work = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    return time.perf_counter() - begun, work, peak / 1e6
+            errors.seek(0)
+            sys.exit(errors.read().decode()[-2000:])
+    after = os.times()
+    waited = after.children_user + after.children_system
+    waited -= before.children_user + before.children_system
+    # what children of children did is known to who waited for them, and Ray waits for none
+    return Watched(time.perf_counter() - begun, max(waited, sum(work.values())), peak)
+
+
+def work_of(process: int) -> float:
+    """The seconds of processors of a process itself, 0 where it is gone."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def family(process: int) -> list[int]:
@@ -149,12 +180,11 @@ def memory_of(process: int) -> int:
     return int(match[1]) * 1024 if match else 0
 
 
-def show(what: str, rows: int, seconds: float, work: float, megabytes: float) -> None:
-    load = os.getloadavg()[0]
+def show(what: str, rows: int, found: Watched) -> None:
     print(
-        f"{what}: {rows:,} rows in {seconds:.0f} s, {rows / seconds:,.0f} a second; "
-        f"{work:.0f} s of processors, {rows / work:,.0f} rows for each; "
-        f"{megabytes:.0f} MB; load {load:.0f}",
+        f"{what}: {rows:,} rows in {found.seconds:.0f} s, {rows / found.seconds:,.0f} a second; "
+        f"{found.work:.0f} s of processors, {rows / found.work:,.0f} rows for each; "
+        f"{found.memory / 1e6:.0f} MB; load {os.getloadavg()[0]:.0f}",
         flush=True,
     )
 
