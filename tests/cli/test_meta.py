@@ -451,3 +451,9 @@ def test_a_translation_without_a_reference_has_no_score(tmp_path, capsys):
     path = write(tmp_path / "human.jsonl", lines)
     record = run_json(capsys, "--human", path, "-m", "chrf", "bleu")["tasks"][0]
     assert (record["judged"], record["used"], record["left_out"]) == (24, 16, 8)
+
+
+def test_one_mode_at_a_time(files, capsys):
+    argv = ["meta", "--human", files["human"], "-m", "chrf", "--decisions", "50", "--thresholds"]
+    assert main(argv) == 2
+    assert "--thresholds and --decisions: give one of them at a time" in capsys.readouterr().err

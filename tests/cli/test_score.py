@@ -338,7 +338,7 @@ def test_tsv_keeps_intervals_and_names_the_baseline_apart(
     assert low < float(first.split("\t")[2]) < high
     assert main(["compare", *INPUTS, "-m", "chrf", "bleu", "-f", "tsv", "--pairs"]) == 0
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert rows[0] == ["metric", "system", "other", "p"]
+    assert rows[0] == ["metric", "system", "other", "p", "people agree"]
     assert len(rows) == 1 + 2 * 6
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tertium.data.judgements import JudgementSet
-from tertium.data.ratings import average, relative_rankings, standardise
-from tertium.errors import DataError, UsageError
+from tertium.data.ratings import average, standardise
 from tertium.segment import Judgement, Segment
 
 
@@ -53,25 +51,3 @@ def test_too_few_ratings_are_left_out_and_counted() -> None:
     found = average(ratings(*rows), minimum=2)
     assert len(found) == 1
     assert found.left_out == {"fewer ratings than asked for": 1}
-
-
-def test_pairs_that_differ_by_25_or_more_become_preferences() -> None:
-    rows = [("", "A", "1", 80.0), ("", "B", "1", 55.0), ("", "C", "1", 54.0), ("", "A", "2", 10.0)]
-    found = relative_rankings(ratings(*rows))
-    pairs = [(p.left_system, p.right_system, p.verdict) for p in found]
-    assert pairs == [("A", "B", 1.0), ("A", "C", 1.0)]
-    assert found.left_out == {"difference under 25": 1}
-    assert next(iter(found)).left.references == ("r",)
-
-
-def test_the_better_translation_is_on_the_left() -> None:
-    (only,) = relative_rankings(ratings(("", "A", "1", 10.0), ("", "B", "1", 90.0)))
-    assert (only.left_system, only.right_system) == ("B", "A")
-
-
-def test_unaveraged_ratings_are_refused() -> None:
-    rows = [("ann", "A", "1", 10.0), ("bob", "A", "1", 90.0), ("ann", "B", "1", 5.0)]
-    with pytest.raises(DataError, match="average the ratings first"):
-        relative_rankings(ratings(*rows))
-    with pytest.raises(UsageError, match="every tie a preference"):
-        relative_rankings(ratings(*rows), difference=0)

@@ -65,7 +65,24 @@ def test_demetr_is_read_as_published(tmp_path: Path) -> None:
     (contrast,) = read_challenge(write(tmp_path / "d.json", json.dumps([DEMETR]))).contrasts
     assert (contrast.better.hypothesis, contrast.worse.hypothesis) == ("He left.", "She left.")
     assert contrast.better.references == ("He went.",)
-    assert (contrast.phenomenon, contrast.lp) == ("critical_id9_gender", "german-en")
+    assert (contrast.phenomenon, contrast.lp) == ("critical_id9_gender", "de-en")
+
+
+def test_demetr_says_itself_what_could_not_be_changed_and_where_the_reference_is_the_output(
+    tmp_path: Path,
+) -> None:
+    # base_id35_reference of the published files: what was changed is the reference, and better
+    rows = [
+        DEMETR | {"pert_check": True, "lang_tag": "chinese_simple"},
+        DEMETR | {"pert_check": False, "pert_sent": DEMETR["mt_sent"]},
+        DEMETR | {"pert_check": True, "pert_sent": DEMETR["eng_sent"], "severity": "base"},
+    ]
+    read = read_challenge(write(tmp_path / "d.json", json.dumps(rows)))
+    assert read.left_out == {"the output could not be changed in this way": 1}
+    first, reference = read.contrasts
+    assert first.lp == "zh-en"
+    better, worse = reference.better.hypothesis, reference.worse.hypothesis
+    assert (better, worse) == ("He went.", "He left.")
 
 
 @pytest.mark.parametrize(
@@ -181,3 +198,18 @@ def test_it_shows_itself() -> None:
         ChallengeSet(name="x", contrasts=own_challenge().contrasts[:9]), "chrf"
     )
     assert "omission" in study._repr_html_()
+
+
+def test_an_option_that_took_the_set_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["challenge", "-m", "chrf", "--lps", "de-en", "damage"]) == 2
+    assert "which set? `damage`, or files of pairs; it goes first" in capsys.readouterr().err
+
+
+def test_a_report_shows_the_challenge(tmp_path: Path) -> None:
+    testset = tertium.TestSet({"a": ["He left."], "b": ["She left."]}, [["He went."]])
+    rows = [DEMETR, DEMETR | {"pert_sent": "He right.", "pert_name": "minor_id1_word"}]
+    pairs = write(tmp_path / "d.json", json.dumps(rows))
+    html = tertium.report(testset, ["chrf"], challenges=[pairs], explain=0, resamples=20).html()
+    assert "Challenge set" in html
+    assert "chrF puts 100 % of pairs right" in html
+    assert "minor_id1_word" in html

@@ -8,8 +8,15 @@ import pytest
 
 import tertium
 from tertium.evaluation import differences
-from tertium.evaluation.differences import explain_differences, find_scale, shipped_scales
+from tertium.evaluation.differences import find_scale, shipped_scales
 from tertium.meta.differences import DifferenceBin, DifferenceScale
+from tertium.reporting.page.reports import evaluation_report
+from tertium.reporting.tables.evaluations import (
+    comparison_table,
+    long_pair_table,
+    meaning_lines,
+)
+from tertium.reporting.tables.table import render
 
 
 @pytest.fixture
@@ -35,14 +42,38 @@ def test_scales_ship_for_the_usual_metrics():
 
 
 def test_a_difference_is_put_into_words(compared):
-    (line,) = explain_differences(compared)
+    (line,) = meaning_lines(compared)
     difference = compared.difference("chrf", "ours")
-    scale = find_scale("chrf", "into English")
-    found = scale.find(difference)
+    found = find_scale("chrf", "into English").find(difference)
     assert line == (
         f"ours: {difference:+.2f} chrF: people agree in {100 * found.agree:.0f} % of such pairs of "
         f"systems (n = {found.pairs:,}, into English)"
     )
+
+
+def test_every_format_says_how_often_people_agree(compared):
+    found = find_scale("chrf", "into English").find(compared.difference("chrf", "ours"))
+    base, ours = compared.records()
+    assert "people_agree" not in base
+    assert ours["people_agree"] == {
+        "agree": found.agree,
+        "pairs": found.pairs,
+        "direction": "into English",
+    }
+    share = f"{100 * found.agree:.0f}"
+    for style in ("text", "md"):
+        assert f"people agree in {share} %" in render(comparison_table(compared), style)
+    assert rf"people agree in {share} %" in render(comparison_table(compared), "latex")
+    header, first, second = render(comparison_table(compared), "tsv").splitlines()
+    column = header.split("\t").index("chrF ↑ people agree")
+    assert (first.split("\t")[column], second.split("\t")[column]) == ("", str(found.agree))
+    for row in render(long_pair_table(compared), "tsv").splitlines()[1:]:
+        assert row.split("\t")[-1] == str(found.agree)  # the order of two has no say
+    assert f"{share} %" in evaluation_report(compared).html()
+
+
+def test_no_difference_means_nothing(compared):
+    assert compared.meaning("chrf", "ours", "ours") is None
 
 
 def test_a_metric_that_learned_anew_is_not_explained(monkeypatch):

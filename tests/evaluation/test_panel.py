@@ -15,7 +15,7 @@ from tertium.arrays import FloatArray
 from tertium.cli import main
 from tertium.errors import UsageError
 from tertium.evaluation.agreement import AgreementStudy
-from tertium.evaluation.panel.case import Case, Doubt, merge
+from tertium.evaluation.panel.case import Case, Doubt, merge, weighted_correlations
 from tertium.evaluation.panel.panel import DOUBTS, DoubtPanel, ask_doubts
 from tertium.evaluation.panel.sentinels import cross_fit
 from tertium.evaluation.panel.tables import ask_chance, ask_interference
@@ -277,3 +277,50 @@ def test_translations_without_systems_are_doubted(judgements: Path, tmp_path: Pa
     assert own > shuffled + 0.2
     assert abs(shuffled - 0.5) < 0.1
     assert find(found, "sentinels").series == ("all translations",)
+
+
+def test_every_value_that_is_left_to_chance_has_an_interval(panel: DoubtPanel) -> None:
+    for doubt in panel.doubts:
+        low, high = doubt.intervals[..., 0], doubt.intervals[..., 1]
+        if doubt.name == "order":  # nothing is drawn: the same texts are scored again
+            assert np.isnan(low).all()
+            continue
+        known = ~np.isnan(doubt.values)
+        assert (low[known] <= doubt.values[known] + 1e-9).mean() > 0.9, doubt.name
+        assert (high[known] >= doubt.values[known] - 1e-9).mean() > 0.9, doubt.name
+        assert doubt.records()["rows"][0]["intervals"].keys() == set(doubt.series)
+
+
+def test_draws_are_those_of_a_loop(study: AgreementStudy) -> None:
+    case = case_of(study)
+    found = ask_interference(case)
+    items = [str(n) for n in range(40)]
+    weights = case.weights(items)
+    assert weights.sum(axis=1).tolist() == [40.0] * len(weights)
+    centred = case.human - case.human.mean(axis=0)
+    centred /= centred.std()
+    best = case.judged.scores[0].argmax(axis=0)
+    gains = centred[best, np.arange(40)]
+    drawn = case.weights([case.judged.items[n] for n in range(40)])
+    for n in (0, 7):
+        assert found.draws is not None
+        assert found.draws[n, 0, -1] == pytest.approx(np.repeat(gains, drawn[n].astype(int)).mean())
+
+
+def test_correlations_in_draws_are_those_of_repeated_points() -> None:
+    rng = np.random.default_rng(3)
+    people, scores = rng.normal(size=30), rng.normal(size=(2, 30))
+    weights = rng.multinomial(30, np.full(30, 1 / 30), size=4).astype(float)
+    found = weighted_correlations(scores, people, weights)
+    for n, often in enumerate(weights.astype(int)):
+        for m in range(2):
+            expected = np.corrcoef(np.repeat(scores[m], often), np.repeat(people, often))[0, 1]
+            assert found[n, m] == pytest.approx(expected)
+
+
+def test_sets_without_the_same_rows_keep_their_draws_apart(panel: DoubtPanel) -> None:
+    doubt = find(panel, "domains")
+    other = replace(doubt, rows=("other", *doubt.rows[1:]))
+    both = merge([("a", doubt), ("b", other)])
+    assert both.intervals.shape == (2 * len(doubt.rows), len(doubt.series), 2)
+    assert both.intervals[0].tolist() == doubt.intervals[0].tolist()

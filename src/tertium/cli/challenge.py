@@ -29,7 +29,7 @@ With --at-least the exit code is 1 where a metric's mean accuracy over phenomena
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sets", nargs="+", metavar="SET", help="damage, or files of pairs")
+    parser.add_argument("sets", nargs="*", metavar="SET", help="damage, or files of pairs")
     add_metrics(parser, BEST)
     parser.add_argument(
         "--phenomena", nargs="+", action="extend", default=[], metavar="NAME", help="only these"
@@ -66,6 +66,11 @@ def run(args: argparse.Namespace) -> int:
     from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 
     check_outputs(args)
+    if not args.sets:
+        raise UsageError(
+            "which set? `damage`, or files of pairs; it goes first, for -m, --phenomena and --lps "
+            "take all words that follow them"
+        )
     if args.plot and not args.plot.endswith(".svg"):
         raise UsageError(f"--plot {args.plot}: a picture is written as .svg")
     read = join_challenges([read_challenge(file) for file in args.sets])

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli.bars import bars
-from tertium.cli.inputs import add_metrics, named_metrics
+from tertium.cli.inputs import add_metrics
+from tertium.cli.meta_modes import Mode, chosen_mode, sources
+from tertium.cli.meta_options import add_modes, add_sources, add_statistics
 from tertium.cli.output import (
     add_output,
     check_outputs,
@@ -20,9 +22,6 @@ from tertium.cli.output import (
 )
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.errors import UsageError
-from tertium.meta.protocol import PROTOCOLS
-from tertium.meta.tasks import STATISTICS
-from tertium.reporting.tables.table import Table
 
 if TYPE_CHECKING:
     from tertium.evaluation.agreement import AgreementStudy
@@ -54,9 +53,10 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_inputs(parser)
+    add_sources(parser)
     add_metrics(parser, "none, where --scores are given")
-    _add_statistics(parser)
+    add_modes(parser)
+    add_statistics(parser)
     add_runtime(parser)
     output = add_output(parser)
     output.add_argument("--intervals", action="store_true", help="show confidence intervals")
@@ -71,152 +71,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_inputs(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("input")
-    group.add_argument(
-        "--human",
-        nargs="+",
-        action="extend",
-        required=True,
-        metavar="FILE",
-        help="human scores or comparisons: files, folders, or names of sets in --data",
-    )
-    group.add_argument(
-        "--scores",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help="scores that metrics gave",
-    )
-    group.add_argument(
-        "--spans",
-        nargs="*",
-        metavar="FILE",
-        help="compare marked errors instead: those in files, or of the metrics of -m that mark any",
-    )
-    group.add_argument("--data", metavar="DIR", help="where named sets are (or TERTIUM_DATA)")
-    group.add_argument(
-        "--lps", nargs="+", action="extend", default=[], metavar="LP", help="these language pairs"
-    )
-    group.add_argument(
-        "--exclude",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="SYSTEM",
-        help="leave these systems out",
-    )
-    group.add_argument(
-        "--ceiling",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help="people as a row of the table: a second campaign, or `rater` for one held out of each "
-        "translation",
-    )
-    group.add_argument("--gold", metavar="NAME", help="which human scores of a folder, e.g. mqm")
-    group.add_argument(
-        "--standardise", action="store_true", help="turn ratings into z-scores of each annotator"
-    )
-    group.add_argument(
-        "--lower-better",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="METRIC",
-        help="metrics of --scores of which a lower score is better",
-    )
-
-
-def _add_statistics(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("statistics")
-    group.add_argument(
-        "--protocol",
-        choices=[*PROTOCOLS],
-        help="the ranking of metrics by the rules of a shared task (statistics, level, tests)",
-    )
-    group.add_argument(
-        "--decisions",
-        type=float,
-        metavar="BAR",
-        help="how well metrics decide: which translations reach this human score, which output of "
-        "a segment is best, which score is not to be trusted",
-    )
-    group.add_argument(
-        "--thresholds",
-        action="store_true",
-        help="what a difference of two systems means: how often people agree with its order",
-    )
-    group.add_argument(
-        "--statistic",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME",
-        choices=[*STATISTICS],
-        help=f"one or more of {', '.join(STATISTICS)} (default: pearson, or tau-strict where "
-        "people compared)",
-    )
-    group.add_argument("--level", choices=("segment", "system"), help="default: by statistic")
-    group.add_argument(
-        "--by",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="COLUMN",
-        help="none, item or system: how a statistic is grouped; anything else: also slice by slice "
-        "(domain, document, length, language or any column of the judgements)",
-    )
-    group.add_argument(
-        "--test",
-        default="auto",
-        choices=("auto", "bootstrap", "perm-both", "williams", "pairs", "none"),
-        help="of differences (default: by statistic)",
-    )
-    group.add_argument("--over", choices=("segments", "systems"), help="what the bootstrap draws")
-    group.add_argument("--samples", type=int, default=1000, metavar="N", help="0: no tests")
-    group.add_argument("--confidence", type=float, default=0.95, help="of intervals")
-    group.add_argument("--alpha", type=float, default=0.05, help="level of significance")
-    group.add_argument("--threshold", type=float, default=25.0, help="of DARR")
-    group.add_argument("--tie-rate", type=float, metavar="SHARE", help="of tie-aware prediction")
-    group.add_argument("--seed", type=int, default=12345, help="of all resampling")
-
-
 def run(args: argparse.Namespace) -> int:
-    from tertium.evaluation.agreement import meta_evaluate
-
     check_outputs(args)
-    if args.protocol:
-        return _run_protocol(args)
-    if args.spans is not None:
-        return _run_spans(args)
-    if args.thresholds:
-        return _run_thresholds(args)
-    if args.decisions is not None:
-        return _run_decisions(args)
+    mode = chosen_mode(args)
+    if mode is not None:
+        return _run_mode(args, mode)
     if args.plot:
         from tertium.reporting.charts.scatter import check_plot, write_scatter
 
         check_plot(args.plot)
     with bars(args.quiet), runtime_of(args):
-        agreement = meta_evaluate(
-            args.human,
-            **_sources(args),
-            statistics=args.statistic,
-            level=args.level or "",
-            seed=args.seed,
-            by=_grouping(args.by),
-            slices=[by for by in args.by if by not in GROUPINGS],
-            test=args.test,
-            over=args.over or "",
-            samples=args.samples,
-            confidence=args.confidence,
-            alpha=args.alpha,
-            threshold=args.threshold,
-            tie_rate=args.tie_rate,
-        )
+        agreement = _measure(args)
         panel = _ask_doubts(args, agreement)
     records = agreement.records() | ({"panel": panel.records()} if panel else {})
     if args.plot:
@@ -225,15 +90,51 @@ def run(args: argparse.Namespace) -> int:
         from tertium.reporting.page.making import report_agreement
 
         write_report(args.report, report_agreement(agreement, panel), args.quiet)
+    if _write_records(args, records):
+        return 0
+    _print(args, agreement)
+    if panel is not None:
+        _print_panel(args, panel)
+    return 0
+
+
+def _run_mode(args: argparse.Namespace, mode: Mode) -> int:
+    with bars(args.quiet), runtime_of(args):
+        records, tables = mode.show(args)
+    if not _write_records(args, records):
+        for number, table in enumerate(tables):
+            print_table(table, args.format, first=not number)
+    return 0
+
+
+def _write_records(args: argparse.Namespace, records: dict[str, Any]) -> bool:
+    """Write JSON where it was asked for; whether that is all."""
     if args.to_json:
         write_json(args.to_json, records)
     if args.format == "json":
         sys.stdout.write(to_json(records))
-    else:
-        _print(args, agreement)
-        if panel is not None:
-            _print_panel(args, panel)
-    return 0
+    return bool(args.format == "json")
+
+
+def _measure(args: argparse.Namespace) -> AgreementStudy:
+    from tertium.evaluation.agreement import meta_evaluate
+
+    return meta_evaluate(
+        args.human,
+        **sources(args),
+        statistics=args.statistic,
+        level=args.level or "",
+        seed=args.seed,
+        by=_grouping(args.by),
+        slices=[by for by in args.by if by not in GROUPINGS],
+        test=args.test,
+        over=args.over or "",
+        samples=args.samples,
+        confidence=args.confidence,
+        alpha=args.alpha,
+        threshold=args.threshold,
+        tie_rate=args.tie_rate,
+    )
 
 
 def _ask_doubts(args: argparse.Namespace, agreement: AgreementStudy) -> DoubtPanel | None:
@@ -255,122 +156,6 @@ def _print_panel(args: argparse.Namespace, panel: DoubtPanel) -> None:
             print()
         print_table(panels.doubt_table(doubt, args.width, drawn=drawn), args.format, first=False)
     print_warnings(panels.not_asked_lines(panel), args.quiet)
-
-
-def _run_protocol(args: argparse.Namespace) -> int:
-    from tertium.evaluation.protocols import rank_metrics
-    from tertium.reporting.tables.protocols import protocol_table
-
-    refuse(args, "--protocol", SETTLED)
-    with bars(args.quiet), runtime_of(args):
-        ranking = rank_metrics(
-            args.human,
-            **_sources(args),
-            protocol=args.protocol,
-            samples=args.samples,
-            alpha=args.alpha,
-            seed=args.seed,
-        )
-    return _show(args, ranking.records(), protocol_table(ranking.results, args.width))
-
-
-def _run_thresholds(args: argparse.Namespace) -> int:
-    from tertium.evaluation.differences import fit_differences
-    from tertium.reporting.tables.differences import difference_table
-
-    refuse(args, "--thresholds", SETTLED)
-    with bars(args.quiet), runtime_of(args):
-        scales = fit_differences(args.human, **_sources(args))
-    records = {"scales": [scale.record() for scale in scales]}
-    return _show(args, records, difference_table(scales, args.width))
-
-
-def _run_decisions(args: argparse.Namespace) -> int:
-    from tertium.evaluation.decisions import decide_with
-    from tertium.reporting.tables.decisions import decision_table
-
-    refuse(args, "--decisions", SETTLED)
-    with bars(args.quiet), runtime_of(args):
-        decisions = decide_with(args.human, bar=args.decisions, **_sources(args))
-    records = {"bar": args.decisions, "decisions": [d.record() for d in decisions]}
-    return _show(args, records, decision_table(decisions, args.width))
-
-
-def _sources(args: argparse.Namespace) -> dict[str, Any]:
-    """Metrics, their scores, and what of the judgements is read."""
-    return {
-        "metrics": named_metrics(args) if args.metrics or args.model else (),
-        "scores": args.scores,
-        "lps": args.lps,
-        "exclude": args.exclude,
-        "gold": args.gold or "",
-        "data": args.data,
-        "standardise": args.standardise,
-        "lower_better": args.lower_better,
-        "ceiling": args.ceiling,
-    }
-
-
-def _show(args: argparse.Namespace, records: dict[str, Any], table: Table) -> int:
-    if args.to_json:
-        write_json(args.to_json, records)
-    if args.format == "json":
-        sys.stdout.write(to_json(records))
-    else:
-        print_table(table, args.format)
-    return 0
-
-
-def _run_spans(args: argparse.Namespace) -> int:
-    from tertium.evaluation.error_spans import compare_spans
-    from tertium.reporting.tables import error_spans as tables
-
-    refuse(args, "--spans", {**SETTLED, "scores": "--scores", "protocol": "--protocol"})
-    with bars(args.quiet), runtime_of(args):
-        study = compare_spans(
-            args.human,
-            named_metrics(args) if args.metrics or args.model else (),
-            spans=args.spans,
-            lps=args.lps,
-            exclude=args.exclude,
-            gold=args.gold or "",
-            data=args.data,
-            samples=args.samples,
-            seed=args.seed,
-        )
-    if args.to_json:
-        write_json(args.to_json, study.records())
-    if args.format == "json":
-        sys.stdout.write(to_json(study.records()))
-        return 0
-    for number, name in enumerate(study.people):
-        print_table(tables.span_table(study, name, args.width), args.format, first=not number)
-        if args.format != "tsv":
-            for table in tables.detail_tables(study, name, args.width):
-                print_table(table, args.format, first=False)
-    return 0
-
-
-def refuse(args: argparse.Namespace, option: str, others: dict[str, str]) -> None:
-    """Refuse options that another one leaves nothing to say about."""
-    for name, flag in others.items():
-        if getattr(args, name) not in (None, False, [], "auto"):
-            raise UsageError(f"{flag} does not go with {option}, which settles it")
-
-
-SETTLED = {
-    "statistic": "--statistic",
-    "level": "--level",
-    "by": "--by",
-    "test": "--test",
-    "over": "--over",
-    "tie_rate": "--tie-rate",
-    "intervals": "--intervals",
-    "p_values": "--p-values",
-    "plot": "--plot",
-    "panel": "--panel",
-    "report": "--report",
-}
 
 
 def _grouping(given: Sequence[str]) -> str:

@@ -31,6 +31,7 @@ examples:
   tertium report -s source.txt -t a.txt b.txt c.txt -r reference.txt -m bleu chrf bertscore wmd
   tertium report -t a.txt b.txt -r reference.txt -m chrf --human ratings.csv --explain 20
   tertium report -t systems.jsonl -m bleu chrf --ranker pairwise --by domain length
+  tertium report -t a.txt b.txt -r reference.txt -m bleu chrf --challenge damage
 
 `tertium score`, `compare`, `rank` and `meta` write the same page with --report FILE.
 """
@@ -49,6 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FILE",
         help="learning curves, ablations (JSON)",
+    )
+    parser.add_argument(
+        "--challenge",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="SET",
+        help="also the metrics on pairs of a better and a worse translation: damage, or files",
     )
     add_runtime(parser)
     group = parser.add_argument_group("output")
@@ -82,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
             explain=args.explain,
             title=args.title,
             by=slice_columns(args),
+            challenges=args.challenge,
             test="randomisation" if args.paired_ar else "bootstrap",
             resamples=args.paired_ar_n if args.paired_ar else args.paired_bs_n,
             seed=args.seed,

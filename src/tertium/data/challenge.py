@@ -1,8 +1,10 @@
 """Challenge sets: pairs of a better and a worse translation, each with the phenomenon it is about.
 
-ACES (Amrhein et al. 2022)        TSV or JSONL: source, good-translation, incorrect-translation,
-                                  reference, phenomena, langpair
-DEMETR (Karpinska et al. 2022)    JSON: src_sent, mt_sent, pert_sent, eng_sent, pert_name
+ACES (Amrhein et al. 2022)        TSV or JSONL: ID, source, good-translation, incorrect-translation,
+                                  reference, phenomena, langpair; Span-ACES has more columns
+DEMETR (Karpinska et al. 2022)    JSON: src_sent, mt_sent, pert_sent, eng_sent, pert_name, lang_tag,
+                                  pert_check; where the reference itself is the changed output, it
+                                  is the better one
 ours (`damage`)                   ten sentences in six languages, damaged by the rules of
                                   `text.damage`: made when asked for, the same each time
 """
@@ -37,7 +39,19 @@ OWN = "damage"
 SAME = "both translations are the same"
 ACES = ("source", "good-translation", "incorrect-translation", "reference", "phenomena", "langpair")
 DEMETR = ("src_sent", "mt_sent", "pert_sent", "eng_sent", "pert_name")
-DEMETR_LANGUAGES = ("lang_tag", "src_lang", "lang")
+NOT_CHANGED = "the output could not be changed in this way"
+DEMETR_LANGUAGES: Mapping[str, str] = {
+    "chinese": "zh",
+    "czech": "cs",
+    "french": "fr",
+    "german": "de",
+    "hindi": "hi",
+    "italian": "it",
+    "japanese": "ja",
+    "polish": "pl",
+    "russian": "ru",
+    "spanish": "es",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +138,9 @@ def read_challenge(source: PathLike) -> ChallengeSet:
     left_out: Counter[str] = Counter()
     for where, record in _records(Path(source)):
         contrast = _contrast(record, where)
-        if contrast.better.hypothesis == contrast.worse.hypothesis:
+        if record.get("pert_check", True) is False:
+            left_out[NOT_CHANGED] += 1
+        elif contrast.better.hypothesis == contrast.worse.hypothesis:
             left_out[SAME] += 1  # no metric could tell them apart
         else:
             contrasts.append(contrast)
@@ -157,8 +173,8 @@ def _contrast(record: Mapping[str, Any], where: str) -> Contrast:
         source, better, worse, reference, phenomenon, lp = (_text(record, n, where) for n in ACES)
     else:
         source, better, worse, reference, phenomenon = (_text(record, n, where) for n in DEMETR)
-        named = next((str(record[name]) for name in DEMETR_LANGUAGES if record.get(name)), "")
-        lp = f"{named.partition('-')[0]}-en" if named else ""
+        better, worse = (worse, better) if worse == reference else (better, worse)
+        lp = _demetr_pair(_text(record, "lang_tag", where) or "")
     if better is None or worse is None:
         raise DataError(f"{where}: one of the two translations is missing")
     references = (reference,) if reference else ()
@@ -168,6 +184,16 @@ def _contrast(record: Mapping[str, Any], where: str) -> Contrast:
         phenomenon or "(none)",
         lp or "",
     )
+
+
+def _demetr_pair(tag: str) -> str:
+    """The language pair of a tag; all of it is translated into English.
+
+    >>> _demetr_pair("chinese_simple"), _demetr_pair("polish"), _demetr_pair("")
+    ('zh-en', 'pl-en', '')
+    """
+    language = tag.partition("_")[0].lower()
+    return f"{DEMETR_LANGUAGES.get(language, language)}-en" if language else ""
 
 
 def _text(record: Mapping[str, Any], name: str, where: str) -> str | None:

@@ -6,8 +6,12 @@ JSONL of `langs line_id src tgt doc_id esa_spans esa_score system annotator`
 JSONL of `doc_id src_text tgt_text scores`      all systems of a segment in one line
 CSV of Appraise without header                  user, system, item, type, languages, score,
                                                 document, complete, spans, times
-TSV of WMT's span tasks                         `hypothesis_segment start_indices end_indices
+TSV of WMT25's span task                        `hypothesis_segment start_indices end_indices
                                                 error_types`, and no score
+TSV of WMT23's span task                        `lp gold sid mt start_id end_id error` (gold) or
+                                                `mt_system doc_id seg_id annotator_id source target
+                                                start_ids end_ids errors` (training); submissions
+                                                have no header, but three lines of numbers first
 """
 
 from __future__ import annotations
@@ -38,6 +42,19 @@ _COLUMNS = {
     "system_id": "system",
     "segment_id": "item",
 }
+_WMT23 = {
+    "sid": "item",
+    "seg_id": "item",
+    "mt_system": "system",
+    "annotator_id": "annotator",
+    "source": "src",
+    "target": "mt",
+    "doc_id": "doc",
+    **dict.fromkeys(("start_id", "start_ids"), "start_indices"),
+    **dict.fromkeys(("end_id", "end_ids"), "end_indices"),
+    **dict.fromkeys(("error", "errors"), "error_types"),
+}
+_GOLD = ("lp", "gold", "sid", "mt", "start_id", "end_id", "error")
 
 Rows = Iterator[tuple[str, Mapping[str, Any]]]
 
@@ -45,7 +62,21 @@ Rows = Iterator[tuple[str, Mapping[str, Any]]]
 def is_esa(columns: set[str]) -> bool:
     """Whether columns, in lower case, are those of a campaign."""
     layouts = ({"esa_spans", "tgt"}, {"scores", "tgt_text"}, {"hypothesis_segment", "error_types"})
-    return any(layout <= columns for layout in layouts)
+    return any(layout <= columns for layout in layouts) or is_wmt23(columns)
+
+
+def is_wmt23(columns: set[str]) -> bool:
+    """Whether columns, in lower case, are those of WMT23's span task."""
+    return {"mt", "start_id", "end_id"} <= columns or {"target", "start_ids", "end_ids"} <= columns
+
+
+def is_submission(path: PathLike) -> bool:
+    """Whether a file is what was handed in to WMT23's span task: sizes, then rows of seven."""
+    lines = read_lines(path)[:4] if Path(path).suffix == ".txt" else []
+    sizes, rows = lines[:3], lines[3:]
+    return (
+        bool(rows) and all(s.strip().isdecimal() for s in sizes) and len(rows[0].split("\t")) == 7
+    )
 
 
 def read_esa(path: PathLike) -> JudgementSet:
@@ -55,8 +86,7 @@ def read_esa(path: PathLike) -> JudgementSet:
     minus their weight.
     """
     collector = Collector()
-    records = read_table(path) if ".tsv" in Path(path).suffixes else read_jsonl(path)
-    for number, record in records:
+    for number, record in _read_rows(path):
         where = f"{path}, line {number}"
         rows = _unfold(record, where) if "tgt_text" in record else iter([(where, record)])
         for place, row in rows:
@@ -64,8 +94,22 @@ def read_esa(path: PathLike) -> JudgementSet:
     return collector.finish(Path(path).name.split(".")[0])
 
 
+def _read_rows(path: PathLike) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Numbered records of a file of any of the layouts."""
+    if is_submission(path):
+        for number, line in enumerate(read_lines(path)[3:], start=4):
+            cells = line.split("\t")
+            if len(cells) != len(_GOLD):
+                expected = f"expected {len(_GOLD)}: {', '.join(_GOLD)}"
+                raise DataError(f"{path}, line {number}: {len(cells)} fields; {expected}")
+            yield number, dict(zip(_GOLD, cells, strict=True))
+        return
+    yield from read_table(path) if ".tsv" in Path(path).suffixes else read_jsonl(path)
+
+
 def _rename(row: Mapping[str, Any]) -> dict[str, Any]:
-    renamed = {_COLUMNS.get(key.lower(), key.lower()): value for key, value in row.items()}
+    names = _WMT23 if is_wmt23({key.lower() for key in row}) else _COLUMNS
+    renamed = {names.get(key.lower(), key.lower()): value for key, value in row.items()}
     if "source_lang" in renamed:
         renamed["lp"] = f"{renamed['source_lang']}-{renamed['target_lang']}"
     return renamed

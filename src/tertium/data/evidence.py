@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from tertium.data.collection import Collection, read_texts
-from tertium.data.esa import is_appraise, is_esa, read_appraise, read_esa
+from tertium.data.esa import is_appraise, is_esa, is_submission, read_appraise, read_esa
 from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.mqm import read_mqm
@@ -111,6 +111,9 @@ def _from_file(path: Path, level: str) -> Iterator[Evidence]:
         return
     if is_appraise(path):
         yield from _by_pair(average(read_appraise(path)), lp)
+        return
+    if is_submission(path):
+        yield from _by_pair(average(read_esa(path)), lp)
         return
     columns = _columns(path)
     if columns & set(VERDICT_NAMES) and columns & set(LEFT_NAMES):

@@ -61,7 +61,8 @@ def markings_from(record: Mapping[str, Any], segment: Segment, where: str) -> Ma
     if not has_markings(record):
         return None
     name = next((name for name in LISTS if record.get(name) is not None), "")
-    errors = _listed(record, name, where) if name else [*_from_columns(record, where)]
+    length = len(segment.hypothesis)
+    errors = _listed(record, name, where) if name else [*_from_columns(record, length, where)]
     errors += _listed(record, "missing", where) if record.get("missing") is not None else []
     marked = [_error(entry, where) for entry in errors if not _is_none(entry)]
     spans = tuple(error for error in marked if isinstance(error, Span))
@@ -83,15 +84,24 @@ def _listed(record: Mapping[str, Any], name: str, where: str) -> list[Mapping[st
     return list(value)
 
 
-def _from_columns(record: Mapping[str, Any], where: str) -> Iterator[Mapping[str, Any]]:
+def _from_columns(
+    record: Mapping[str, Any], length: int, where: str
+) -> Iterator[Mapping[str, Any]]:
+    """Errors of one cell each; a span that ends where it starts marks a character, as WMT23 counts.
+
+    Behind the last character there is none to mark: such an error has no place.
+    """
     names = ("start_indices", "end_indices", "error_types")
     cells = [str(record.get(name) or "").split() for name in names]
     if len({len(cell) for cell in cells}) > 1:
         counts = ", ".join(f"{len(c)} {name}" for c, name in zip(cells, names, strict=True))
         raise LengthError(f"{where}: {counts}; expected as many of each")
     for start, end, severity in zip(*cells, strict=True):
-        if severity.lower() not in NO_ERROR and start != "-1":
-            yield {"start": start, "end": end, "severity": severity}
+        if severity.lower() in NO_ERROR or start == "-1":
+            continue
+        if start == end and start.isdecimal():
+            start, end = ("missing", "") if length <= int(start) else (start, str(int(end) + 1))
+        yield {"start": start, "end": end, "severity": severity}
 
 
 def _is_none(entry: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""From raw ratings to scores: each annotator's scale evened out, then averaged, then compared.
+"""From raw ratings to scores: each annotator's scale evened out, then averaged.
 
 Direct assessment (Graham et al. 2013) asks for a number from 0 to 100, and annotators use that
 scale differently. WMT subtracts each annotator's mean and divides by the annotator's standard
@@ -14,15 +14,12 @@ from dataclasses import replace
 import numpy as np
 
 from tertium.data.judgements import JudgementSet
-from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
-from tertium.errors import DataError, UsageError
 from tertium.segment import Judgement
 from tertium.spans import Markings, merge_markings
 
 NO_ANNOTATOR = "no annotator"
 CONSTANT = "annotator with fewer than two different ratings"
 TOO_FEW = "fewer ratings than asked for"
-DARR_DIFFERENCE = 25.0
 
 
 def standardise(ratings: JudgementSet) -> JudgementSet:
@@ -83,56 +80,3 @@ def _merge(ratings: Sequence[Judgement]) -> Markings | None:
         for name, marks in looked
     ]
     return merge_markings(own) if own else None
-
-
-def relative_rankings(
-    judgements: JudgementSet, *, difference: float = DARR_DIFFERENCE
-) -> RankingSet:
-    """DARR: pairs of translations of one item whose averaged raw ratings differ clearly.
-
-    Every pair of systems on the same item that differs by at least `difference` (25 of 100 points
-    in WMT17-19) becomes a comparison with the better one on the left; closer pairs are left out
-    and counted. Give raw averages, not z-scores: the threshold is in points.
-    """
-    if difference <= 0:
-        raise UsageError(f"a difference of {difference} would make every tie a preference")
-    items: dict[str, dict[str, Judgement]] = {}
-    for judgement in judgements.judgements:
-        systems = items.setdefault(judgement.item, {})
-        if judgement.system in systems or not judgement.system:
-            raise DataError(
-                f"{judgements.name}: item {judgement.item!r} has two scores of system "
-                f"{judgement.system!r}; average the ratings first"
-            )
-        systems[judgement.system] = judgement
-    comparisons: list[PairJudgement] = []
-    close = 0
-    for item, systems in items.items():
-        clear = _clear_pairs(list(systems.values()), difference)
-        comparisons += [PairJudgement(item, better, worse, 1.0) for better, worse in clear]
-        close += len(systems) * (len(systems) - 1) // 2 - len(clear)
-    left_out = Counter(judgements.left_out)
-    left_out[f"difference under {difference:g}"] = close
-    return gather(
-        comparisons,
-        {item: _texts(systems) for item, systems in items.items()},
-        name=f"{judgements.name} DARR",
-        lp=judgements.lp,
-        left_out=+left_out,
-    )
-
-
-def _clear_pairs(judged: Sequence[Judgement], difference: float) -> list[tuple[str, str]]:
-    """(better, worse) for every pair that differs enough."""
-    return [
-        (a.system, b.system) if a.score > b.score else (b.system, a.system)
-        for n, a in enumerate(judged)
-        for b in judged[n + 1 :]
-        if abs(a.score - b.score) >= difference
-    ]
-
-
-def _texts(systems: dict[str, Judgement]) -> ItemTexts:
-    one = next(iter(systems.values())).segment
-    outputs = {system: judgement.segment.hypothesis for system, judgement in systems.items()}
-    return ItemTexts(outputs, one.source, one.references)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.errors import UnknownNameError, UsageError
 from tertium.evaluation.defaults import usual_metrics
+from tertium.evaluation.differences import Meaning, find_meaning, find_scales
 from tertium.evaluation.resampling import (
     Interval,
     bootstrap,
@@ -26,6 +28,7 @@ from tertium.evaluation.resampling import (
     paired_randomisation,
 )
 from tertium.evaluation.scoring import ByMetric, Evaluation, score, with_intervals
+from tertium.meta.differences import DifferenceScale
 from tertium.metrics.base.metric import Metric
 
 Test = Literal["bootstrap", "randomisation"]
@@ -70,6 +73,15 @@ class Comparison(Displayed):
             raise UnknownNameError("system", system, self.evaluation.systems)
         return float(self.p_values[metric][0, self.evaluation.systems.index(system)])
 
+    @cached_property
+    def scales(self) -> Mapping[str, DifferenceScale]:
+        """By metric, what differences mean to people, where that is known."""
+        return find_scales(self.evaluation)
+
+    def meaning(self, metric: str, system: str, other: str = "") -> Meaning | None:
+        """How often people agree with a system's difference to another, or to the baseline."""
+        return find_meaning(self.evaluation, self.scales, metric, system, other or self.baseline)
+
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """One plain dictionary for each system and metric, with p-values and clusters."""
         records = self.evaluation.records(segments=segments)
@@ -85,7 +97,9 @@ class Comparison(Displayed):
                 "p_values": dict(zip(self.evaluation.systems, row.tolist(), strict=True)),
             }
             if place:
+                meaning = self.meaning(metric, system)
                 record["p_value"] = float(row[0])
+                record["people_agree"] = meaning and meaning.record()
         return records
 
 

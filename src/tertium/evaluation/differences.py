@@ -7,33 +7,46 @@ others.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from tertium.errors import TertiumError
-from tertium.evaluation.agreement import Sources, gather
-from tertium.evaluation.comparison import Comparison
-from tertium.meta.differences import (
-    INTO_ENGLISH,
-    OTHERS,
-    DifferenceScale,
-    fit_scales,
-)
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.evaluation.scoring import Evaluation
+from tertium.meta.differences import INTO_ENGLISH, OTHERS, DifferenceScale
+from tertium.metrics.base.metric import load_metric
 from tertium.text.english import looks_english
 
 FILE = "differences.json"
 
 
-def fit_differences(
-    human: Sources, metrics: str | Metric | Sequence[str | Metric] = (), **sources: Any
-) -> list[DifferenceScale]:
-    """Scales of metrics on judged systems; arguments as of `meta_evaluate`."""
-    gathered = gather(human, metrics, level="system", **sources)
-    learned = {metric.spec: metric.learned for metric in gathered.metrics}
-    return fit_scales(gathered.sets, learned)
+@dataclass(frozen=True, kw_only=True)
+class Meaning:
+    """How often people agree with such a difference of two systems, on how many pairs of them.
+
+    >>> meaning = Meaning(difference=0.01, agree=0.78, pairs=245, direction="into English")
+    >>> meaning.say("chrF", 3)
+    '+0.010 chrF: people agree in 78 % of such pairs of systems (n = 245, into English)'
+    """
+
+    difference: float
+    agree: float
+    pairs: int
+    direction: str
+
+    def say(self, metric: str, decimals: int) -> str:
+        """One sentence; a difference is positive where the first system is better."""
+        share = f"{100 * self.agree:.0f} %"
+        return (
+            f"{self.difference:+.{decimals}f} {metric}: people agree in {share} of such pairs of "
+            f"systems (n = {self.pairs:,}, {self.direction})"
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"agree": self.agree, "pairs": self.pairs, "direction": self.direction}
 
 
 @cache
@@ -56,38 +69,30 @@ def find_scale(spec: str, direction: str) -> DifferenceScale | None:
     return scale if tuple(learned) == scale.learned else None
 
 
-def explain_differences(comparison: Comparison) -> list[str]:
-    """A line for each metric and system: how often people agree with such a difference.
-
-    >>> from tertium.evaluation.differences import say
-    >>> from tertium.meta.differences import DifferenceBin
-    >>> say("ours", "chrF", 0.01, 3, DifferenceBin(0.0, 0.02, 245, 0.78), "into English")
-    'ours: +0.010 chrF: people agree in 78 % of such pairs of systems (n = 245, into English)'
-    """
-    evaluation = comparison.evaluation
-    references = [
-        s.references[0] for s in evaluation.testset.segments(evaluation.systems[0]) if s.references
-    ]
+def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
+    """By metric the scale for the language that the systems translate into, where there is one."""
+    texts = [s.references[:1] for s in evaluation.testset.segments(evaluation.systems[0])]
+    references = [text for own in texts for text in own]
     direction = INTO_ENGLISH if references and looks_english(references) else OTHERS
-    lines = []
-    for metric in evaluation.metrics:
-        scale = find_scale(metric, direction)
-        for system in evaluation.systems[1:] if scale else ():
-            difference = comparison.difference(metric, system)
-            scores = evaluation.scores[system][metric]
-            if scale is not None and difference == difference and difference != 0:
-                found = scale.find(difference)
-                lines.append(
-                    say(system, scores.name, difference, scores.decimals, found, scale.direction)
-                )
-    return lines
+    found = {metric: find_scale(metric, direction) for metric in evaluation.metrics}
+    return {metric: scale for metric, scale in found.items() if scale is not None}
 
 
-def say(
-    system: str, metric: str, difference: float, decimals: int, found: Any, direction: str
-) -> str:
-    """One sentence of a difference, better than the baseline where positive."""
-    return (
-        f"{system}: {difference:+.{decimals}f} {metric}: people agree in {found.agree:.0%} of such "
-        f"pairs of systems (n = {found.pairs:,}, {direction})"
-    ).replace("%", " %")
+def find_meaning(
+    evaluation: Evaluation,
+    scales: Mapping[str, DifferenceScale],
+    metric: str,
+    system: str,
+    other: str,
+) -> Meaning | None:
+    """What the difference of a system to another means; none where there is none or no scale."""
+    scores = [evaluation.scores[name][metric] for name in (system, other)]
+    sign = 1.0 if scores[0].higher_is_better else -1.0
+    difference = sign * (scores[0].system - scores[1].system)
+    if metric not in scales or difference != difference or difference == 0:
+        return None
+    scale = scales[metric]
+    part = scale.find(difference)
+    return Meaning(
+        difference=difference, agree=part.agree, pairs=part.pairs, direction=scale.direction
+    )

@@ -10,17 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray
+from tertium.arrays import BoolArray, FloatArray, divide
 from tertium.data.people import Evidence, Texts
 from tertium.errors import DataError
-from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.evaluation import MetaEvaluation, TaskResult
 from tertium.meta.judged import JudgedSet, mean_known
+from tertium.meta.significance import interval
 from tertium.meta.tasks import Task
 from tertium.metrics.base.metric import Metric
+from tertium.randomness import generator
 from tertium.segment import Segment
 
 SAMPLE = 200  # translations that are changed and scored again, of one set
 MOST_POOLED = 1500  # cells of which all pairs are looked at, where no item has two translations
+DRAWS = 1000  # bootstrap samples of items, for intervals
 
 
 class NotAsked(DataError):
@@ -31,7 +34,9 @@ class NotAsked(DataError):
 class Doubt:
     """One question with its answer: rows x series of numbers, and a sentence that reads them.
 
-    `rule` is the value to compare with, `span` what a scale holds in any case.
+    `rule` is the value to compare with, `span` what a scale holds in any case. `draws` (samples,
+    rows, series) are the values on bootstrap samples of items, none where nothing is left to
+    chance.
     """
 
     name: str
@@ -44,6 +49,16 @@ class Doubt:
     rule: float | None = None
     span: tuple[float, float] = (np.nan, np.nan)
     notes: tuple[str, ...] = ()
+    draws: FloatArray | None = None
+
+    @cached_property
+    def intervals(self) -> FloatArray:
+        """95 % of the draws lie in it, (rows, series, 2); NaN where there are none."""
+        if self.draws is None:
+            return np.full((*self.values.shape, 2), np.nan)
+        low, high = interval(self.draws.reshape(len(self.draws), -1), 0.95)
+        bounds: FloatArray = np.stack([low, high], axis=-1).reshape(*self.values.shape, 2)
+        return bounds
 
     def records(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
@@ -54,8 +69,14 @@ class Doubt:
             "reading": self.reading,
             "rule": self.rule,
             "rows": [
-                {"row": row, **dict(zip(self.series, own, strict=True))}
-                for row, own in zip(self.rows, self.values.tolist(), strict=True)
+                {
+                    "row": row,
+                    **dict(zip(self.series, own, strict=True)),
+                    "intervals": dict(zip(self.series, bounds, strict=True)),
+                }
+                for row, own, bounds in zip(
+                    self.rows, self.values.tolist(), self.intervals.tolist(), strict=True
+                )
             ],
             "notes": list(self.notes),
         }
@@ -152,8 +173,9 @@ class Case:
         *,
         by: str = "",
         human: FloatArray | None = None,
-    ) -> FloatArray:
-        """How well tables of scores, each (systems, items), agree with people, (tables,)."""
+        samples: int = DRAWS,
+    ) -> TaskResult:
+        """How well tables of scores, each (systems, items), agree with people, also in draws."""
         people = self.human if human is None else human
         values = np.stack([*scores.values()])
         judged = replace(
@@ -165,13 +187,45 @@ class Case:
             system_scores=mean_known(values),
             comparisons=None,
         )
-        task = Task(sets=(judged.name,), statistic=statistic, by=by, samples=0)  # type: ignore[arg-type]
-        return MetaEvaluation([judged]).run([task]).tasks[0].values
+        task = Task(
+            sets=(judged.name,),
+            statistic=statistic,
+            by=by,  # type: ignore[arg-type]
+            samples=samples,
+            test="none",
+        )
+        return MetaEvaluation([judged], seed=self.seed).run_task(task)
+
+    def weights(self, items: Sequence[str]) -> FloatArray:
+        """How often a bootstrap sample of items holds each of some units, (draws, units)."""
+        names, owner = np.unique(np.array(items), return_inverse=True)
+        rng = generator(self.seed, len(names))
+        drawn = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=DRAWS)
+        return drawn[:, owner].astype(np.float64)
 
     @property
     def tables(self) -> dict[str, FloatArray]:
         """The scores of each metric, (systems, items)."""
         return dict(zip(self.names, self.judged.scores, strict=True))
+
+
+def weighted_means(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Means over what is known of (..., units), for each draw, (draws, ...)."""
+    known = ~np.isnan(values)
+    total = np.moveaxis(np.where(known, values, 0.0) @ weights.T, -1, 0)
+    return divide(total, np.moveaxis(known @ weights.T, -1, 0))
+
+
+def weighted_correlations(
+    scores: FloatArray, people: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Pearson's r of scores (metrics, units) with people (units,), (draws, metrics)."""
+    x, y = scores - scores.mean(axis=1, keepdims=True), people - people.mean()
+    sums = weighted_means(np.stack([x, x * x, x * y]), weights)  # (draws, 3, metrics)
+    mean, second = weighted_means(np.stack([y, y * y]), weights).T[..., None]  # (draws, 1)
+    covariance = sums[:, 2] - sums[:, 0] * mean
+    spread = (sums[:, 1] - sums[:, 0] ** 2) * (second - mean**2)
+    return divide(covariance, np.sqrt(np.maximum(spread, 0.0)))
 
 
 def merge(doubts: Sequence[tuple[str, Doubt]]) -> Doubt:
@@ -181,7 +235,12 @@ def merge(doubts: Sequence[tuple[str, Doubt]]) -> Doubt:
         return first
     if any(doubt.rows != first.rows for _, doubt in doubts):
         rows = tuple(f"{name} {row}" for name, doubt in doubts for row in doubt.rows)
-        return replace(first, rows=rows, values=np.concatenate([d.values for _, d in doubts]))
+        values = np.concatenate([d.values for _, d in doubts])
+        parts = [d.draws for _, d in doubts if d.draws is not None]
+        draws = np.concatenate(parts, axis=1) if parts else None
+        return replace(first, rows=rows, values=values, draws=draws)
     stacked = np.stack([doubt.values for _, doubt in doubts], axis=-1)
+    parts = [doubt.draws for _, doubt in doubts if doubt.draws is not None]
+    drawn = mean_known(np.stack(parts, axis=-1)) if parts else None  # sets are independent
     note = f"mean over {len(doubts)} sets: {', '.join(name for name, _ in doubts)}"
-    return replace(first, values=mean_known(stacked), notes=(*first.notes, note))
+    return replace(first, values=mean_known(stacked), draws=drawn, notes=(*first.notes, note))

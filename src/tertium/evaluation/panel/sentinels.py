@@ -1,7 +1,8 @@
 """Sentinels: regressions that read only the source, only the translation or only the reference.
 
 One that sees nothing else cannot know a translation's quality; as far as it agrees with people, so
-may a metric for the wrong reason (Perrella et al. 2024). Ours are ridge regressions on surface
+may a metric for the wrong reason (Perrella et al. 2024, "Guardians of the Machine Translation
+Meta-Evaluation: Sentinel Metrics Fall In!", ACL). Ours are ridge regressions on surface
 features (length, digits, capitals, punctuation, words repeated, hashed character trigrams). They
 are fitted to people's scores in five parts of the items and score the part that they did not see.
 """
@@ -39,13 +40,14 @@ def ask_sentinels(case: Case) -> Doubt:
     series = {"all translations": "none"}
     if case.several.sum() * 2 >= case.several.size:
         series["within an item"] = "item"
-    values = [case.agreement(rows, "pearson", by=by) for by in series.values()]
+    found = [case.agreement(rows, "pearson", by=by) for by in series.values()]
     return Doubt(
         name="sentinels",
         question="Could it agree with people without comparing anything?",
         rows=tuple(rows),
         series=tuple(series),
-        values=np.array(values).T,
+        values=np.stack([own.values for own in found], axis=-1),
+        draws=np.stack([own.replicates for own in found], axis=-1),
         label="Pearson r with people",
         rule=0.0,
         notes=(f"sentinels: ridge regressions on surface features, cross-fitted in {FOLDS} parts",),

@@ -7,7 +7,13 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.data.slices import slice_items
 from tertium.errors import TertiumError
-from tertium.evaluation.panel.case import MOST_POOLED, Case, Doubt, NotAsked
+from tertium.evaluation.panel.case import (
+    MOST_POOLED,
+    Case,
+    Doubt,
+    NotAsked,
+    weighted_means,
+)
 from tertium.meta.judged import mean_known
 from tertium.randomness import generator
 
@@ -36,22 +42,28 @@ def ask_chance(case: Case) -> Doubt:
             for cells in groups:
                 mixed[cells] = rng.permutation(table[cells])
             shuffled[f"{name} {n}"] = mixed
-    own = case.agreement(tables, "acc-eq*", by=by, human=human)
-    chance = case.agreement(shuffled, "acc-eq*", by=by, human=human).reshape(-1, SHUFFLES)
     level = {"all tied": np.where(known, 0.0, np.nan)}
-    tied = float(case.agreement(level, "acc-eq*", by=by, human=human)[0])
+    own, chance, tied = (
+        case.agreement(part, "acc-eq*", by=by, human=human) for part in (tables, shuffled, level)
+    )
     rows = ("the metric", "its scores shuffled", "one score for all")
-    values = np.stack([own, chance.mean(axis=1), np.full(len(own), tied)])
     return Doubt(
         name="chance",
         question="How far from chance is acc*eq?",
         rows=rows,
         series=tuple(tables),
-        values=values,
+        values=_levels(own.values, chance.values, tied.values),
+        draws=_levels(own.replicates, chance.replicates, tied.replicates),
         label="acc*eq" + (" by item" if by == "item" else ""),
         span=(0.0, 1.0),
-        rule=float(chance.mean()),
+        rule=float(chance.values.mean()),
     )
+
+
+def _levels(own: FloatArray, chance: FloatArray, tied: FloatArray) -> FloatArray:
+    """What is of metrics, of all shuffles and of one score for all, (..., 3, metrics)."""
+    shuffled = chance.reshape(*own.shape, SHUFFLES).mean(axis=-1)
+    return np.stack([own, shuffled, np.broadcast_to(tied, own.shape)], axis=-2)
 
 
 def _pairable(case: Case) -> tuple[str, FloatArray, dict[str, FloatArray]]:
@@ -85,12 +97,22 @@ def ask_best_systems(case: Case) -> Doubt:
     values = [
         [_in_order(people[g], own[g]) for own in case.judged.system_scores] for g in groups.values()
     ]
+    # What a sample of items adds to the means of segments, it adds to scores of systems.
+    weights = case.weights(case.judged.items)
+    said = weighted_means(case.human, weights)  # (draws, systems)
+    parts = weighted_means(case.judged.scores, weights) - mean_known(case.judged.scores)
+    scored = case.judged.system_scores + np.nan_to_num(parts)  # (draws, metrics, systems)
+    draws = [
+        [[_in_order(h[g], own[g]) for own in m] for g in groups.values()]
+        for h, m in zip(said, scored, strict=True)
+    ]
     return Doubt(
         name="best systems",
         question="Does it still order the best systems?",
         rows=tuple(groups),
         series=case.names,
         values=np.array(values),
+        draws=np.array(draws),
         label="share of pairs of systems in people's order",
         rule=0.5,
         span=(0.0, 1.0),
@@ -116,12 +138,12 @@ def ask_domains(case: Case) -> Doubt:
             break
     else:
         raise NotAsked("no domain, document or text is known")
-    rows, values = [], []
+    rows, found = [], []
     for name in slicing.names:
         human = np.where(slicing.mask(name), case.human, np.nan)
         if (~np.isnan(human)).sum() >= FEWEST_JUDGED:
             rows.append(name)
-            values.append(case.agreement(case.tables, "pearson", by="none", human=human))
+            found.append(case.agreement(case.tables, "pearson", by="none", human=human))
     if not rows:
         raise NotAsked(f"no {column} has {FEWEST_JUDGED} judged translations")
     return Doubt(
@@ -129,7 +151,8 @@ def ask_domains(case: Case) -> Doubt:
         question=f"Does it agree with people in every {column}?",
         rows=tuple(rows),
         series=case.names,
-        values=np.array(values),
+        values=np.stack([own.values for own in found]),
+        draws=np.stack([own.replicates for own in found], axis=1),
         label="Pearson r with people",
         rule=0.0,
     )
@@ -151,16 +174,18 @@ def ask_interference(case: Case) -> Doubt:
         _deviations(case.human, both),
     ]
     items = np.flatnonzero(both.any(axis=0))
-    values = []
+    gains = []  # (chosen by, judges, items)
     for table in case.judged.scores:
         best = np.where(both, table, -np.inf).argmax(axis=0)  # the first of equals
-        values.append([float(judge[best[items], items].mean()) for judge in judges])
+        gains.append([judge[best[items], items] for judge in judges])
+    drawn = weighted_means(np.array(gains), case.weights([case.judged.items[n] for n in items]))
     return Doubt(
         name="interference",
         question="Does it overrate what it chose?",
         rows=tuple(f"chosen by {name}" for name in case.names),
         series=(*(f"under {name}" for name in case.names), "under people"),
-        values=np.array(values),
+        values=np.array(gains).mean(axis=-1),
+        draws=drawn,
         label="gain of the chosen outputs, in standard deviations",
         rule=0.0,
     )

@@ -8,7 +8,13 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.data.challenge import foreign_sentence
-from tertium.evaluation.panel.case import Case, Doubt, NotAsked
+from tertium.evaluation.panel.case import (
+    Case,
+    Doubt,
+    NotAsked,
+    weighted_correlations,
+    weighted_means,
+)
 from tertium.segment import Segment
 from tertium.text.damage import is_unspaced
 from tertium.text.identification import identify
@@ -21,23 +27,26 @@ def ask_length(case: Case) -> Doubt:
     """The best translations put one behind the other: their score should stay what it was."""
     cells = sorted(case.sample(len(case.texts)), key=lambda e: -case.human[case.place(e[0])])
     good = sorted(cells[: max(8, int(GOOD * len(cells)))], key=lambda e: case.lot(*e[0]))[:128]
-    segments = [segment for _, segment in good]
-    if len(segments) < 2 * max(JOINED):
-        raise NotAsked(f"fewer than {2 * max(JOINED)} translations to join")
-    means = []
+    longest = max(JOINED)
+    if len(good) < 2 * longest:
+        raise NotAsked(f"fewer than {2 * longest} translations to join")
+    segments = [segment for _, segment in good[: len(good) // longest * longest]]
+    means = []  # of the longest texts, (joined, metrics, texts)
     for size in JOINED:
-        joined = [
-            join_segments(segments[n : n + size]) for n in range(0, len(segments) - size + 1, size)
-        ]
-        means.append(case.score(joined).mean(axis=1))
+        joined = [join_segments(segments[n : n + size]) for n in range(0, len(segments), size)]
+        scores = case.score(joined)
+        means.append(scores.reshape(len(scores), -1, longest // size).mean(axis=-1))
     spread = case.score([segment for _, segment in case.sample()]).std(axis=1)
-    values = (np.stack(means) - means[0]) / np.where(spread > 0, spread, 1.0)
+    unit = np.where(spread > 0, spread, 1.0)
+    changes = np.stack(means) - means[0]
+    names = [str(n) for n in range(changes.shape[-1])]
     return Doubt(
         name="length",
         question="Do long texts keep their score?",
         rows=tuple("one segment" if n == 1 else f"{n} segments joined" for n in JOINED),
         series=case.scorers,
-        values=values,
+        values=changes.mean(axis=-1) / unit,
+        draws=weighted_means(changes, case.weights(names)) / unit,
         label="change of the mean score, in standard deviations of translations",
         rule=0.0,
         notes=(f"joined are translations among the best {GOOD:.0%} by people",),
@@ -73,18 +82,19 @@ def ask_bad_outputs(case: Case) -> Doubt:
         foreign_sentence(n, (source, target)) for n in range(len(cells))
     ]
     real = np.sort(case.score(segments), axis=1)
-    values = []
+    shares = []  # (outputs, metrics, cells)
     for texts in outputs.values():
         changed = [replace(s, hypothesis=text) for s, text in zip(segments, texts, strict=True)]
         scores = case.score(changed)
         below = [np.searchsorted(own, new, "left") for own, new in zip(real, scores, strict=True)]
-        values.append([float(np.mean(count)) / len(cells) for count in below])
+        shares.append(np.array(below) / len(cells))
     return Doubt(
         name="bad outputs",
         question="Does it see that this is no translation?",
         rows=tuple(outputs),
         series=case.scorers,
-        values=np.array(values),
+        values=np.array(shares).mean(axis=-1),
+        draws=weighted_means(np.array(shares), case.weights([item for (_, item), _ in cells])),
         label="share of real translations that score lower",
         rule=0.0,
         span=(0.0, 1.0),
@@ -123,13 +133,16 @@ def ask_references(case: Case) -> Doubt:
     rows["the reference of another segment"] = [
         replace(s, references=other.references) for s, other in zip(own, shifted, strict=True)
     ]
-    values = [_correlations(case.score(changed), people) for changed in rows.values()]
+    scores = [case.score(changed) for changed in rows.values()]
+    weights = case.weights([item for (_, item), _ in kept or cells])
+    draws = [weighted_correlations(own, people, weights) for own in scores]
     return Doubt(
         name="references",
         question="What does it take from the reference?",
         rows=tuple(rows),
         series=case.scorers,
-        values=np.array(values),
+        values=np.array([_correlations(own, people) for own in scores]),
+        draws=np.stack(draws, axis=1),
         label="Pearson r with people",
         rule=0.0,
         notes=(f"the same {len(people)} translations in every row",),

@@ -25,6 +25,7 @@ def _doubt(doubt: Doubt) -> Markup:
         doubt.values,
         title=doubt.question,
         label=doubt.label,
+        intervals=doubt.intervals,
         rule=doubt.rule,
         span=doubt.span,
     )

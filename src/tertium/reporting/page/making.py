@@ -9,11 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from tertium.arrays import BoolArray
+from tertium.data.challenge import join_challenges, read_challenge
 from tertium.data.evidence import read_people
 from tertium.data.formats import PathLike
 from tertium.data.testset import TestSet
 from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy
+from tertium.evaluation.challenge import ChallengeStudy, challenge
 from tertium.evaluation.comparison import Comparison, Test, with_tests
 from tertium.evaluation.defaults import usual_metrics
 from tertium.evaluation.explaining import add_marks
@@ -27,6 +29,7 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.progress import track
 from tertium.reporting.marks import marked_section
+from tertium.reporting.page.challenges import challenge_contents
 from tertium.reporting.page.doubts import doubts_contents
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
 from tertium.reporting.page.grid import About, TranslationGrid, display_names
@@ -46,6 +49,7 @@ logger = logging.getLogger(__name__)
 
 SLICED = ("slices", "Slices")  # the name and title of a section
 MARKED = ("errors", "Marked errors")
+CHALLENGED = ("challenge", "Challenge set")
 EXPLAINED = 8  # segments that a report explains unless told otherwise
 
 
@@ -59,6 +63,7 @@ def report(
     explain: int = EXPLAINED,
     title: str = "",
     by: Sequence[str] = (),
+    challenges: Sequence[PathLike] = (),
     test: Test = "bootstrap",
     resamples: int | None = None,
     seed: int = 12345,
@@ -69,7 +74,8 @@ def report(
     `metrics` are those of `tertium.compare` unless they are given; `ranker` adds its chances to
     win; `human` are people's scores of the segments, or a file of them; `curves` are JSON files of
     learning curves; so many segments as `explain` says, where metrics, people or systems differ
-    most, are explained by whatever can. `by` names columns to slice by (`slice_results`).
+    most, are explained by whatever can. `by` names columns to slice by (`slice_results`);
+    `challenges` are sets of `tertium.challenge` that the metrics are tried on.
     """
     if explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
@@ -78,6 +84,7 @@ def report(
         people = read_people(human, testset.systems)
         human, marked = people.segment_scores(), marked_by_people(testset, people)
     drawn = read_curves(curves)
+    pairs = [read_challenge(source) for source in challenges]
     loaded = load_metrics(usual_metrics(testset) if metrics is None else metrics)
     evaluation = score(testset, loaded)
     ranking = rank(testset, ranker) if ranker is not None else None
@@ -94,6 +101,7 @@ def report(
         title=title,
         slices=[slice_results(results, column) for column in by],
         marked=marked,
+        tried=challenge(join_challenges(pairs), loaded) if pairs else None,
     )
 
 
@@ -108,10 +116,12 @@ def report_results(
     title: str = "",
     slices: Sequence[Slices] = (),
     marked: Sequence[MarkedTranslations] = (),
+    tried: ChallengeStudy | None = None,
 ) -> Report:
     """The same of systems that were scored or compared before, by these metrics.
 
-    `marked` are errors that others marked, people for one.
+    `marked` are errors that others marked, people for one; `tried` is how the metrics did on a
+    challenge set.
     """
     evaluation = results.evaluation if isinstance(results, Comparison) else results
     grid = _locate_warnings(evaluation_grid(evaluation, human), evaluation, metrics)
@@ -122,6 +132,7 @@ def report_results(
     more = [(*SLICED, slices_contents(slices))] if slices else []
     every = [*marked, *mark_systems(evaluation, metrics)]
     more += [(*MARKED, marked_section(every))] if every else []
+    more += [(*CHALLENGED, challenge_contents(tried))] if tried is not None else []
     return replace(page, more=tuple(more))
 
 

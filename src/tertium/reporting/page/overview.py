@@ -14,7 +14,7 @@ from tertium.reporting.charts.axes import Scale
 from tertium.reporting.markup import Markup, element, escape, join
 from tertium.reporting.names import short_names, shown_name
 from tertium.reporting.page.grid import TranslationGrid, metric_names
-from tertium.reporting.tables.evaluations import document_table, pair_table
+from tertium.reporting.tables.evaluations import document_table, meaning_table, pair_table
 from tertium.reporting.tables.html import html_table
 from tertium.reporting.tables.table import Cell, Table
 from tertium.scores import Scores
@@ -34,7 +34,7 @@ def overview(
         parts.append(element("ul", *(element("li", text) for text in said), class_="findings"))
     parts.append(system_scores(evaluation, comparison))
     if comparison is not None and evaluation.metrics:
-        parts.append(_pairs(comparison))
+        parts += [_meanings(comparison), _pairs(comparison)]
     if evaluation.testset.documents:
         parts.append(_documents(evaluation))
     parts.append(_warnings(evaluation, grid))
@@ -213,6 +213,14 @@ def _pairs(comparison: Comparison) -> Markup:
     shown = [html_table(replace(table, notes=()), style="pairs") for table in tables]
     title = element("summary", "p-values of all pairs of systems")
     return element("details", title, note, *shown)
+
+
+def _meanings(comparison: Comparison) -> Markup:
+    table = meaning_table(comparison)
+    if not table.rows:
+        return Markup("")
+    title = element("summary", "What the differences mean to people")
+    return element("details", title, html_table(table))
 
 
 def _documents(evaluation: Evaluation) -> Markup:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tertium.evaluation.comparison import Comparison
-from tertium.evaluation.differences import explain_differences
 from tertium.evaluation.scoring import Evaluation
 from tertium.reporting.tables.table import Cell, Table, counted_lines, number
 from tertium.scores import Scores
@@ -81,8 +81,47 @@ def comparison_table(
     )
     groups = "rank: every system of a rank is significantly better than all of later ranks"
     said = warning_lines(comparison) if warnings else []
-    notes = [how, groups, *explain_differences(comparison), *_signatures(evaluation), *said]
+    notes = [how, groups, *meaning_lines(comparison), *_signatures(evaluation), *said]
     return Table(header, rows, notes=notes, together=3)
+
+
+def meaning_lines(comparison: Comparison) -> list[str]:
+    """How often people agree with such a difference, a line for each metric and system."""
+    lines = []
+    for metric in comparison.evaluation.metrics:
+        for system in comparison.evaluation.systems[1:]:
+            scores, meaning = (
+                comparison.evaluation.scores[system][metric],
+                comparison.meaning(metric, system),
+            )
+            lines += [f"{system}: {meaning.say(scores.name, scores.decimals)}"] if meaning else []
+    return lines
+
+
+def meaning_table(comparison: Comparison) -> Table:
+    """The same as a table."""
+    evaluation, rows = comparison.evaluation, list[list[Cell | str]]()
+    for metric in evaluation.metrics:
+        for system in evaluation.systems[1:]:
+            if meaning := comparison.meaning(metric, system):
+                places = evaluation.scores[system][metric].decimals
+                shown = f"{meaning.difference:+.{places}f}"
+                rows.append(
+                    [
+                        system,
+                        _label(evaluation, metric),
+                        Cell(shown, meaning.difference),
+                        Cell(f"{100 * meaning.agree:.0f} %", meaning.agree),
+                        Cell(f"{meaning.pairs:,}", meaning.pairs),
+                        meaning.direction,
+                    ]
+                )
+    header = ["system", "metric", "difference", "people agree", "pairs", "direction"]
+    note = (
+        f"Difference to {comparison.baseline}, positive where the system is better; in how many of "
+        "such pairs of judged systems people put the same one ahead."
+    )
+    return Table(header, rows, notes=[note], left=frozenset({0, 1, 5}))
 
 
 def pair_table(comparison: Comparison, metric: str) -> Table:
@@ -110,13 +149,21 @@ def long_pair_table(comparison: Comparison) -> Table:
     """The p-values of all pairs of systems, a row for each metric and ordered pair."""
     systems = comparison.evaluation.systems
     rows: list[list[Cell | str]] = [
-        [metric, system, other, number(float(comparison.p_values[metric][a, b]), 4)]
+        [
+            metric,
+            system,
+            other,
+            number(float(comparison.p_values[metric][a, b]), 4),
+            number(meaning.agree, 2) if meaning else "",
+        ]
         for metric in comparison.evaluation.metrics
         for a, system in enumerate(systems)
         for b, other in enumerate(systems)
         if a != b
+        for meaning in [comparison.meaning(metric, system, other)]
     ]
-    return Table(["metric", "system", "other", "p"], rows, left=frozenset({0, 1, 2}))
+    header = ["metric", "system", "other", "p", "people agree"]
+    return Table(header, rows, left=frozenset({0, 1, 2}))
 
 
 def how_tested(comparison: Comparison) -> str:
@@ -156,7 +203,12 @@ def _score_cell(evaluation: Evaluation, system: str, metric: str, decimals: int 
 
 def _p_cell(comparison: Comparison, system: str, metric: str) -> Cell:
     better = comparison.difference(metric, system) > 0
-    return marked_p(comparison.p_value(metric, system), better, comparison.alpha)
+    cell = marked_p(comparison.p_value(metric, system), better, comparison.alpha)
+    meaning = comparison.meaning(metric, system)
+    if meaning is None:
+        return cell
+    column = column_name(comparison.evaluation, metric)
+    return replace(cell, more={f"{column} people agree": meaning.agree})
 
 
 def marked_p(p: float, better: bool, alpha: float) -> Cell:

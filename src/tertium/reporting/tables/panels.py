@@ -12,6 +12,7 @@ from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.reporting.charts.axes import bounds
 from tertium.reporting.tables.table import Cell, Table, number
 
+BRACKETS = "; in brackets 95 % of bootstrap samples of items"
 TRACK = 31  # letters of a line on which values are marked
 
 
@@ -21,9 +22,13 @@ def doubt_table(doubt: Doubt, decimals: int | None = None, *, drawn: bool = True
     letters = [ascii_lowercase[n % len(ascii_lowercase)] for n in range(len(doubt.series))]
     names = [f"{a} {s}" for a, s in zip(letters, doubt.series, strict=True)]
     low, high = _range(doubt)
+    known = not bool(np.isnan(doubt.intervals).all())
     rows: list[list[Cell | str]] = []
-    for row, values in zip(doubt.rows, doubt.values, strict=True):
-        cells: list[Cell | str] = [row, *(number(float(v), places) for v in values)]
+    for row, values, between in zip(doubt.rows, doubt.values, doubt.intervals, strict=True):
+        cells: list[Cell | str] = [
+            row,
+            *(_cell(v, *own, places=places) for v, own in zip(values, between, strict=True)),
+        ]
         rows.append(
             [*cells, Cell(_track(values, letters, low, high, doubt.rule))] if drawn else cells
         )
@@ -32,9 +37,18 @@ def doubt_table(doubt: Doubt, decimals: int | None = None, *, drawn: bool = True
         ["", *(names if drawn else doubt.series), *([scale] if drawn else [])],
         rows,
         title=f"{doubt.name}: {doubt.question}",
-        notes=[doubt.reading, f"values: {doubt.label}", *doubt.notes],
+        notes=[doubt.reading, f"values: {doubt.label}{BRACKETS * known}", *doubt.notes],
         left=frozenset({0, len(doubt.series) + 1}),
     )
+
+
+def _cell(value: float, low: float, high: float, *, places: int) -> Cell:
+    """A value with its interval, which takes one decimal less."""
+    cell = number(float(value), places)
+    if low != low:
+        return cell
+    fewer = max(places - 1, 0)
+    return Cell(f"{cell.text} [{low:.{fewer}f}, {high:.{fewer}f}]", cell.value)
 
 
 def _range(doubt: Doubt) -> tuple[float, float]:
@@ -66,12 +80,13 @@ def _track(
 def long_panel_table(panel: DoubtPanel) -> Table:
     """A row for each number, for TSV."""
     rows: list[list[Cell | str]] = [
-        [doubt.name, row, series, number(float(value), 3)]
+        [doubt.name, row, series, *(number(float(v), 3) for v in (value, low, high))]
         for doubt in panel.doubts
-        for row, values in zip(doubt.rows, doubt.values, strict=True)
-        for series, value in zip(doubt.series, values, strict=True)
+        for row, values, between in zip(doubt.rows, doubt.values, doubt.intervals, strict=True)
+        for series, value, (low, high) in zip(doubt.series, values, between, strict=True)
     ]
-    return Table(["doubt", "row", "series", "value"], rows, left=frozenset({0, 1, 2}))
+    header = ["doubt", "row", "series", "value", "low", "high"]
+    return Table(header, rows, left=frozenset({0, 1, 2}))
 
 
 def not_asked_lines(panel: DoubtPanel) -> list[str]:

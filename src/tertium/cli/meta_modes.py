@@ -1,0 +1,136 @@
+"""What `tertium meta` does instead of agreement: protocol, marked errors, thresholds, decisions.
+
+Each mode calls one public function and says what to show of its result.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tertium.cli.inputs import named_metrics
+from tertium.errors import UsageError
+from tertium.reporting.tables.table import Table
+
+Shown = tuple[dict[str, Any], list[Table]]  # records for JSON, and tables
+# Options that belong to agreement alone: name and flag.
+AGREEMENT = {
+    "statistic": "--statistic",
+    "level": "--level",
+    "by": "--by",
+    "test": "--test",
+    "over": "--over",
+    "tie_rate": "--tie-rate",
+    "intervals": "--intervals",
+    "p_values": "--p-values",
+    "plot": "--plot",
+    "panel": "--panel",
+    "report": "--report",
+}
+OF_SCORES = {
+    "scores": "--scores",
+    "ceiling": "--ceiling",
+    "standardise": "--standardise",
+    "lower_better": "--lower-better",
+}
+
+
+@dataclass(frozen=True)
+class Mode:
+    """An option that asks for something else, and options that go without it."""
+
+    option: str
+    show: Callable[[argparse.Namespace], Shown]
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+
+def chosen_mode(args: argparse.Namespace) -> Mode | None:
+    """The mode that was asked for; several, or options that say nothing to it, are refused."""
+    asked = [mode for name, mode in MODES.items() if getattr(args, name) not in (None, False)]
+    if len(asked) > 1:
+        raise UsageError(f"{' and '.join(m.option for m in asked)}: give one of them at a time")
+    for mode in asked:
+        for name, flag in {**AGREEMENT, **mode.refused}.items():
+            if getattr(args, name) not in (None, False, [], "auto"):
+                raise UsageError(f"{flag} does not go with {mode.option}, which settles it")
+    return asked[0] if asked else None
+
+
+def sources(args: argparse.Namespace) -> dict[str, Any]:
+    """Metrics, their scores, and what of the judgements is read."""
+    return {
+        "metrics": _metrics(args),
+        "scores": args.scores,
+        "lps": args.lps,
+        "exclude": args.exclude,
+        "gold": args.gold or "",
+        "data": args.data,
+        "standardise": args.standardise,
+        "lower_better": args.lower_better,
+        "ceiling": args.ceiling,
+    }
+
+
+def _metrics(args: argparse.Namespace) -> Any:
+    return named_metrics(args) if args.metrics or args.model else ()
+
+
+def _show_protocol(args: argparse.Namespace) -> Shown:
+    from tertium.evaluation.protocols import rank_metrics
+    from tertium.reporting.tables.protocols import protocol_table
+
+    tests = {"samples": args.samples, "alpha": args.alpha, "seed": args.seed}
+    ranking = rank_metrics(args.human, **sources(args), protocol=args.protocol, **tests)
+    return ranking.records(), [protocol_table(ranking.results, args.width)]
+
+
+def _show_thresholds(args: argparse.Namespace) -> Shown:
+    from tertium.evaluation.thresholds import fit_differences
+    from tertium.reporting.tables.differences import difference_table
+
+    scales = fit_differences(args.human, **sources(args))
+    records = {"scales": [scale.record() for scale in scales]}
+    return records, [difference_table(scales, args.width)]
+
+
+def _show_decisions(args: argparse.Namespace) -> Shown:
+    from tertium.evaluation.decisions import decide_with
+    from tertium.reporting.tables.decisions import decision_table
+
+    decisions = decide_with(args.human, bar=args.decisions, **sources(args))
+    records = {"bar": args.decisions, "decisions": [d.record() for d in decisions]}
+    return records, [decision_table(decisions, args.width)]
+
+
+def _show_spans(args: argparse.Namespace) -> Shown:
+    from tertium.evaluation.error_spans import SpanStudy, compare_spans
+    from tertium.reporting.tables.error_spans import detail_tables, span_table
+
+    def tables(study: SpanStudy) -> Iterator[Table]:
+        for name in study.people:
+            yield span_table(study, name, args.width)
+            if args.format != "tsv":  # which is one kind of rows
+                yield from detail_tables(study, name, args.width)
+
+    study = compare_spans(
+        args.human,
+        _metrics(args),
+        spans=args.spans,
+        lps=args.lps,
+        exclude=args.exclude,
+        gold=args.gold or "",
+        data=args.data,
+        samples=args.samples,
+        seed=args.seed,
+    )
+    return study.records(), [*tables(study)]
+
+
+MODES: Mapping[str, Mode] = {
+    "protocol": Mode("--protocol", _show_protocol),
+    "spans": Mode("--spans", _show_spans, OF_SCORES),
+    "thresholds": Mode("--thresholds", _show_thresholds),
+    "decisions": Mode("--decisions", _show_decisions),
+}

@@ -1,0 +1,73 @@
+"""The span task of WMT23 as it is published: gold labels, training data, what was handed in.
+
+Columns are those of the files in WMT-QE-Task/wmt-qe-2023-data; the sentences are ours.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tertium.data.esa import is_submission, read_esa
+from tertium.data.evidence import read_evidence
+from tertium.errors import DataError
+from tertium.spans import Span, Unplaced
+
+GOLD = """\
+lp\tgold\tsid\tmt\tstart_id\tend_id\terror
+en-de\tgold\t0\tDer Hund schlief.\t-1\t-1\tno-error
+en-de\tgold\t1\tDie Katze sass im Hut.\t18 10\t21 14\tmajor minor
+en-de\tgold\t2\tGut.\t0 4\t0 4\tminor major
+"""
+TRAINING = """\
+mt_system\tdoc_id\tseg_id\tannotator_id\tsource\ttarget\tstart_ids\tend_ids\terrors
+MT1\td1\t0\tr1\tThe dog slept.\tDer Hund schlief.\t-1\t-1\tno-error
+MT1\td1\t1\tr1\tThe cat sat in a hat.\tDie Katze sass im Hut.\t10\t14\tmajor
+"""
+SUBMISSION = """\
+2252351659
+563041309
+1
+en-de\tours\t0\tDer Hund schlief.\t0\t3\tminor
+en-de\tours\t1\tDie Katze sass im Hut.\t-1\t-1\tno-error
+"""
+
+
+def test_gold_labels(tmp_path):
+    (tmp_path / "gold.tsv").write_text(GOLD)
+    first, second, third = read_esa(tmp_path / "gold.tsv").judgements
+    assert (first.item, first.lp, first.markings.spans) == ("0", "en-de", ())
+    assert second.markings.spans == (
+        Span(18, 21, severity="major"),
+        Span(10, 14, severity="minor"),
+    )
+    # a span that ends at its start marks one character; behind the text there is none to mark
+    assert third.markings.spans == (Span(0, 1, severity="minor"),)
+    assert third.markings.missing == (Unplaced("major"),)
+
+
+def test_training_data(tmp_path):
+    (tmp_path / "train.tsv").write_text(TRAINING)
+    _, second = read_esa(tmp_path / "train.tsv").judgements
+    assert second.segment.source == "The cat sat in a hat."
+    assert (second.system, second.annotator) == ("MT1", "r1")
+    assert second.markings.spans == (Span(10, 14, severity="major"),)
+
+
+def test_what_was_handed_in(tmp_path):
+    path = tmp_path / "ours.txt"
+    path.write_text(SUBMISSION)
+    assert is_submission(path)
+    (people,) = read_evidence(path)
+    assert people.lp == "en-de"
+    first, second = read_esa(path).judgements
+    assert first.markings.spans == (Span(0, 3, severity="minor"),)
+    assert second.markings.spans == ()
+    path.write_text(SUBMISSION + "en-de\tours\t2\tGut.\n")
+    with pytest.raises(DataError, match="line 6: 4 fields; expected 7"):
+        read_esa(path)
+
+
+def test_a_plain_text_is_nothing_handed_in(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("1\n2\n3\nno tabs here\n")
+    assert not is_submission(path)
