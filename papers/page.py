@@ -34,7 +34,9 @@ MODERN = """\
 What holds where translations are good. Segments: acc_eq with calibrated ties, by segment. Systems:
 soft pairwise accuracy (SPA). Both on samples of about a thousand judged translations a language
 pair. `qe`: Pearson's r, without reference. These sets may choose between models and never train
-one. `tertium reproduce modern --rows METRIC --again -o docs/results.md` measures one metric anew.
+one; they chose tertium-multi. A dash is where a metric learned from the set or does not know its
+languages. Networks that learned, and all over e5, were measured on a GPU.
+`tertium reproduce modern --rows METRIC --again -o docs/results.md` measures one metric anew.
 """
 SHORT = {"wmt17-metrics-task": "systems 17", "wmt18-metrics-task": "systems 18"}
 
