@@ -53,6 +53,8 @@ SYNTAX, WIKI, PARTS = "syntax25", "glove", ("bleucomp",)
 FOUR = ("bleu", "nist", "ter:normalized=true", METEOR)
 FULL = Recipe(vectors=(SYNTAX, WIKI), features=FOUR)
 FULL_FIGURES = (26.30, 33.19, 30.38, 28.92)
+# Of the settings in `CAUSES` the best on WMT13; without paraphrases it needs no other package.
+FAITHFUL = replace(FULL, features=PLAIN_FOUR, options=replace(OPTIONS, rate=0.3))
 
 # Chosen on the comparisons of WMT13, as every setting here.
 OURS = Recipe(
@@ -181,6 +183,11 @@ TABLES = [
                 Recipe(vectors=(WIKI,), features=FOUR),
             ),
             _learned_row("4METRICS + SYNTAX25 + WIKI-GW25", FULL_FIGURES, 29.70, FULL),
+            _learned_row(
+                "the same, as it ships", FULL_FIGURES, 29.70, FAITHFUL,
+                "METEOR without paraphrases, Adagrad from .3, the best of 32 settings on WMT13; "
+                "the seed that is best there is pairwise-published",
+            ),
             Row(label="DiscoTK", published=NOWHERE, average=30.5),
             Row(label="SPEDE07PP", published=(21.2, 27.8, 26.5, 26.0), average=25.4),
             Row(label="METEOR at WMT12", published=(21.2, 27.5, 24.9, 25.1), average=24.7),
