@@ -9,9 +9,10 @@ averages stand beside ours for the order of the rows, not for the size of the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import nan
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from papers.orders import (
     chance,
 )
 from papers.printed import Example, Printed, PrintedRanks
-from papers.table import Figure, MakeModel, PaperTable, Row
+from papers.table import Experiment, Figure, MakeModel, Model, PaperTable, Row
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared
@@ -55,7 +56,6 @@ PLAIN = TieAwareSystems(
     columns=WMT08, tie_rate=0.0, statistic="Spearman's rho x 100 of how often each system is best"
 )
 SYSTEM_TIES = 0.7  # in experiment 1 it was 65 to 80 % of the paper's training data
-SYSTEM_AVERAGES = (57.4, 66.3, 50.6, 63.7, 64.2, 61.6, 66.7)  # of its table 1, systems
 DRAWS = 5
 GROUPS = ("alignment", "compatibility", "insertions", "reference", "structure")
 
@@ -84,16 +84,26 @@ FACE = (
 
 REGRESSIONS = (RIDGE_PRIORS, EXACT_ALIGNMENT, FEATURE_COUNT, PADO_METEOR)
 
-# class, its averages in tables 1 (sentences), 4 (consistency), 4 (systems)
-METRICS: Sequence[tuple[type[Regression], float, float, float]] = (
-    (BLEUR, 0.521, 49.6, 69.3),
-    (METEORR, 0.568, 51.1, 72.6),
-    (NISTR, 0.510, 50.2, 70.4),
-    (TERR, 0.516, 51.2, 72.5),
-    (MTR, 0.542, 51.5, 73.1),
-    (RTER, 0.575, 51.8, 78.3),
-    (MTRTER, 0.598, 52.5, 75.8),
-)
+
+class Averages(NamedTuple):
+    """The paper's averages of a regression: experiment 1 (ours of its figures), experiment 2."""
+
+    sentences: float
+    systems: float
+    consistency: float
+    ranked_systems: float
+
+
+METRICS: Mapping[type[Regression], Averages] = {
+    BLEUR: Averages(0.521, 57.4, 49.6, 69.3),
+    METEORR: Averages(0.568, 66.3, 51.1, 72.6),
+    NISTR: Averages(0.510, 50.6, 50.2, 70.4),
+    TERR: Averages(0.516, 63.7, 51.2, 72.5),
+    MTR: Averages(0.542, 64.2, 51.5, 73.1),
+    RTER: Averages(0.575, 61.6, 51.8, 78.3),
+    MTRTER: Averages(0.598, 66.7, 52.5, 75.8),
+}
+EMBEDDINGS = Row(label="MT+RTER, embeddings", model="mt-rte-r:embeddings=true")
 
 
 def others(collection: Collection, column: str, *sets: str) -> list[Judgement]:
@@ -121,9 +131,8 @@ def round_robin(cls: type[Regression], *sets: str, **config: Any) -> MakeModel:
 
 
 def plain_ridge(cls: type[Regression], *sets: str) -> MakeModel:
-    """Trains with nothing known of any weight, on all pairs but the column's."""
-    options = RegressionOptions(prior=False)
-    return lambda collection, column: cls.train(others(collection, column, *sets), options=options)
+    """The same with nothing known of any weight."""
+    return round_robin(cls, *sets, options=RegressionOptions(prior=False))
 
 
 def ships(cls: type[Regression]) -> MakeModel:
@@ -243,29 +252,64 @@ COMPARED: Sequence[tuple[type[Regression], type[Regression]]] = (
 )
 
 
+def _table(
+    number: str, title: str, experiment: Experiment, rows: Sequence[Row], **more: Any
+) -> PaperTable:
+    """A table of the paper; `departures` are those of the regressions unless it names more."""
+    return PaperTable(
+        paper="pado2009",
+        number=number,
+        title=title,
+        experiment=experiment,
+        rows=rows,
+        departures=(*REGRESSIONS, *more.pop("departures", ())),
+        **more,
+    )
+
+
+def _rows(
+    average: str = "",
+    made: Callable[[type[Regression]], Model] = lambda cls: cls.name,
+    of: Sequence[type[Regression]] = tuple(METRICS),
+    after: str = "",
+    **more: Any,
+) -> list[Row]:
+    """A row for each regression, each as `made`, beside the published average of that name."""
+    return [
+        Row(
+            label=f"{cls.title}{after}",
+            average=getattr(METRICS[cls], average) if average else nan,
+            recomputed=average in ("sentences", "systems"),
+            model=made(cls),
+            **more,
+        )
+        for cls in of
+    ]
+
+
 def _ablation(cls: type[Regression]) -> list[Row]:
     """A regression, and without each group of features."""
-    rows = [Row(label=cls.title, model=round_robin(cls))]
-    for group in GROUPS:
-        kept = tuple(g for g in GROUPS if g != group)
-        label = f"{cls.title} without {group}"
-        rows.append(Row(label=label, model=round_robin(cls, groups=kept)))
-    return rows
+    without = {group: tuple(g for g in GROUPS if g != group) for group in GROUPS}
+    return [
+        *_rows(made=round_robin, of=(cls,)),
+        *(
+            Row(label=f"{cls.title} without {group}", model=round_robin(cls, groups=kept))
+            for group, kept in without.items()
+        ),
+    ]
 
 
 def _embeddings(name: str, columns: tuple[str, ...]) -> PaperTable:
     both_years = ("da/wmt15", "da/wmt16")
-    trained = round_robin(MTRTER, *both_years, embeddings=True)
-    return PaperTable(
-        paper="pado2009",
-        number=f"embeddings-{name.removeprefix('da/')}",
-        title="Beyond the paper: with columns of an encoder",
-        experiment=Segments(set=name, columns=columns),
-        departures=(*REGRESSIONS, SHARED_REFERENCES),
-        rows=[
+    return _table(
+        f"embeddings-{name.removeprefix('da/')}",
+        "Beyond the paper: with columns of an encoder",
+        Segments(set=name, columns=columns),
+        [
             Row(label="MT+RTER", model=round_robin(MTRTER, *both_years)),
-            Row(label="MT+RTER, embeddings", model=trained),
+            replace(EMBEDDINGS, model=round_robin(MTRTER, *both_years, embeddings=True)),
         ],
+        departures=(SHARED_REFERENCES,),
         note="trained on the other language pairs of WMT15 and WMT16; single metrics on the same "
         f"judgements, by the same statistic, are in the overview of {name}",
     )
@@ -275,66 +319,47 @@ def _tests(
     number: str, title: str, experiment: Advantage, made: Callable[[type[Regression]], MakeModel]
 ) -> PaperTable:
     """By how much one regression is ahead of another, each as `made`."""
-    return PaperTable(
-        paper="pado2009",
-        number=number,
-        title=title,
-        experiment=experiment,
-        departures=REGRESSIONS,
-        rows=[
-            Row(label=f"{better.title} over {worse.title}", model=both(made(better), made(worse)))
-            for better, worse in COMPARED
-        ],
-    )
+    rows = [
+        Row(label=f"{better.title} over {worse.title}", model=both(made(better), made(worse)))
+        for better, worse in COMPARED
+    ]
+    return _table(number, title, experiment, rows)
 
 
 TABLES = [
-    PaperTable(
-        paper="pado2009",
-        number="1",
-        title="Experiment 1, sentences: WMT16 into English, round robin over languages",
-        experiment=_ROUND_ROBIN,
-        departures=(*REGRESSIONS, SHARED_REFERENCES),
-        rows=[
-            *(
-                Row(label=cls.title, average=average, recomputed=True, model=round_robin(cls))
-                for cls, average, _, _ in METRICS
-            ),
-            Row(label="MT+RTER, embeddings", model=round_robin(MTRTER, embeddings=True)),
-            *(
-                Row(
-                    label=f"{cls.title}, plain ridge",
-                    average=average,
-                    recomputed=True,
-                    model=plain_ridge(cls),
-                    note="nothing is known of weights beforehand, as in the paper",
-                )
-                for cls, average, _, _ in METRICS
-                if cls in (MTR, RTER, MTRTER)
+    _table(
+        "1",
+        "Experiment 1, sentences: WMT16 into English, round robin over languages",
+        _ROUND_ROBIN,
+        [
+            *_rows("sentences", round_robin),
+            replace(EMBEDDINGS, model=round_robin(MTRTER, embeddings=True)),
+            *_rows(
+                "sentences",
+                plain_ridge,
+                (MTR, RTER, MTRTER),
+                ", plain ridge",
+                note="nothing is known of weights beforehand, as in the paper",
             ),
             *(
                 Row(label=f"{label} (footnote 2)", model=spec, note=FOOTNOTE)
                 for label, spec in DEFAULTS.items()
             ),
         ],
+        departures=(SHARED_REFERENCES,),
         note="published averages are ours of what the paper prints for Urdu, Chinese and Arabic of "
         "NIST OpenMT08",
     ),
-    PaperTable(
-        paper="pado2009",
-        number="1-held-out",
-        title="The models that ship, trained on WMT15 and WMT16, on WMT17 into English",
-        experiment=Segments(
+    _table(
+        "1-held-out",
+        "The models that ship, trained on WMT15 and WMT16, on WMT17 into English",
+        Segments(
             set="da/wmt17",
             columns=WMT17,
             correlate=_spearman,
             statistic="Spearman's rho with human scores of segments",
         ),
-        departures=REGRESSIONS,
-        rows=[
-            *(Row(label=cls.title, model=cls.name) for cls, _, _, _ in METRICS),
-            Row(label="MT+RTER, embeddings", model="mt-rte-r:embeddings=true"),
-        ],
+        [*_rows(), EMBEDDINGS],
     ),
     _tests(
         "1-tests",
@@ -350,14 +375,11 @@ TABLES = [
     ),
     _embeddings("da/wmt15", WMT15),
     _embeddings("da/wmt16", WMT16),
-    PaperTable(
-        paper="pado2009",
-        number="ablation",
-        title="Section 5: without each group of features, and with each alone",
-        picture="rows",
-        experiment=_ROUND_ROBIN,
-        departures=(*REGRESSIONS, SHARED_REFERENCES),
-        rows=[
+    _table(
+        "ablation",
+        "Section 5: without each group of features, and with each alone",
+        _ROUND_ROBIN,
+        [
             *_ablation(RTER),
             *(
                 Row(label=f"RTER, only {group}", model=round_robin(RTER, groups=(group,)))
@@ -365,37 +387,26 @@ TABLES = [
             ),
             *_ablation(MTRTER),
         ],
+        departures=(SHARED_REFERENCES,),
+        picture="rows",
         note="the paper reports drops of at least 3 points on Urdu, largest for structure (11) "
         "and insertions (8), and almost no correlation for insertions alone",
     ),
-    PaperTable(
-        paper="pado2009",
-        number="figure-3",
-        title="Figure 3: learning curve, tested on Finnish",
+    _table(
+        "figure-3",
+        "Figure 3: learning curve, tested on Finnish",
+        LearningCurve(columns=("10%", "20%", "40%", "60%", "80%", "100%"), test="fi-en"),
+        _rows(made=lambda cls: shares(cls, "fi-en"), of=(METEORR, MTR, RTER, MTRTER)),
+        departures=(SHARED_REFERENCES, FEWER_DRAWS),
         picture="columns",
-        experiment=LearningCurve(columns=("10%", "20%", "40%", "60%", "80%", "100%"), test="fi-en"),
-        departures=(*REGRESSIONS, SHARED_REFERENCES, FEWER_DRAWS),
-        rows=[
-            Row(label=cls.title, model=shares(cls, "fi-en")) for cls in (METEORR, MTR, RTER, MTRTER)
-        ],
     ),
-    PaperTable(
-        paper="pado2009",
-        number="4",
-        title="Experiment 2: consistency with comparisons of WMT08, trained on WMT15 and WMT16",
-        experiment=Comparisons(
-            set="rankings/wmt08",
-            columns=WMT08,
-            compare=_consistency,
-            statistic=SHARE,
-        ),
-        departures=REGRESSIONS,
-        rows=[
-            *(
-                Row(label=cls.title, average=average, model=cls.name)
-                for cls, _, average, _ in METRICS
-            ),
-            Row(label="MT+RTER, embeddings", model="mt-rte-r:embeddings=true"),
+    _table(
+        "4",
+        "Experiment 2: consistency with comparisons of WMT08, trained on WMT15 and WMT16",
+        Comparisons(set="rankings/wmt08", columns=WMT08, compare=_consistency, statistic=SHARE),
+        [
+            *_rows("consistency"),
+            EMBEDDINGS,
             Row(
                 label="a random order (footnote 8)",
                 average=39.8,
@@ -408,62 +419,42 @@ TABLES = [
         digits=1,
         note="published averages are over all parts of WMT08; a tie can never be reproduced",
     ),
-    PaperTable(
-        paper="pado2009",
-        number="4-systems",
-        title="Experiment 2: tie-aware system scores of WMT08",
-        experiment=TieAwareSystems(columns=WMT08, tie_rate=TIE_RATE),
-        departures=(*REGRESSIONS, TIE_SHARE),
-        rows=[
-            *(
-                Row(label=cls.title, average=average, model=cls.name)
-                for cls, _, _, average in METRICS
-            ),
-            Row(label="MT+RTER, embeddings", model="mt-rte-r:embeddings=true"),
-            *(
-                Row(label=f"{cls.title}, plain", model=cls.name, experiment=PLAIN)
-                for cls, *_ in METRICS
-            ),
-        ],
+    _table(
+        "4-systems",
+        "Experiment 2: tie-aware system scores of WMT08",
+        TieAwareSystems(columns=WMT08, tie_rate=TIE_RATE),
+        [*_rows("ranked_systems"), EMBEDDINGS, *_rows(after=", plain", experiment=PLAIN)],
+        departures=(TIE_SHARE,),
         digits=1,
         note="published averages are over 87 systems of all parts of WMT08; rows marked plain "
         "count how often a system is best: the paper says that ties are worth 5 to 10 points",
     ),
-    PaperTable(
-        paper="pado2009",
-        number="4-top",
-        title="Section 6: consistency on the best and on the worst hypotheses of WMT08",
-        experiment=TopAndBottom(pairs=WMT08),
-        departures=REGRESSIONS,
-        rows=[Row(label=cls.title, model=cls.name) for cls in (MTR, RTER, MTRTER)],
+    _table(
+        "4-top",
+        "Section 6: consistency on the best and on the worst hypotheses of WMT08",
+        TopAndBottom(pairs=WMT08),
+        _rows(of=(MTR, RTER, MTRTER)),
         digits=1,
         averaged=False,
         note="the paper prints no figures: RTER is about 1.5 better on the top than on the bottom, "
         "MTR 2 worse",
     ),
-    PaperTable(
-        paper="pado2009",
-        number="1-systems",
-        title="Experiment 1, systems: WMT17 into English",
-        experiment=TieAwareTask(columns=WMT17, tie_rate=SYSTEM_TIES, segments=60),
-        departures=REGRESSIONS,
-        rows=[
-            Row(label=cls.title, average=average, recomputed=True, model=cls.name)
-            for (cls, *_), average in zip(METRICS, SYSTEM_AVERAGES, strict=True)
-        ],
+    _table(
+        "1-systems",
+        "Experiment 1, systems: WMT17 into English",
+        TieAwareTask(columns=WMT17, tie_rate=SYSTEM_TIES, segments=60),
+        _rows("systems"),
         digits=1,
         note="the models that ship, which learned from WMT15 and WMT16; published averages are "
         "ours of what the paper prints for Urdu, Chinese and Arabic of NIST OpenMT08, where 65 to "
         "80 % of first places were tied",
     ),
-    PaperTable(
-        paper="pado2009",
-        number="weights",
-        title="Section 6: weights of entailment features",
-        experiment=Weights(columns=WEIGHED),
-        departures=REGRESSIONS,
-        rows=[
-            Row(label="RTER", model=ships(RTER)),
+    _table(
+        "weights",
+        "Section 6: weights of entailment features",
+        Weights(columns=WEIGHED),
+        [
+            *_rows(made=ships, of=(RTER,)),
             Row(label="RTER, plain ridge", model=plain_ridge(RTER, "da/wmt15", "da/wmt16")),
         ],
         averaged=False,
@@ -473,13 +464,11 @@ TABLES = [
         "match are positive (ours counts those that are missing). Under our prior a weight is 0 "
         "where the data would have it of the other sign",
     ),
-    PaperTable(
-        paper="pado2009",
-        number="2",
-        title="Two translations from Urdu, as printed",
-        experiment=Printed(examples=FACE),
-        departures=REGRESSIONS,
-        rows=[
+    _table(
+        "2",
+        "Two translations from Urdu, as printed",
+        Printed(examples=FACE),
+        [
             Row(label="METEORR", published=(2.8, 4.5), model=METEORR.name),
             Row(label="RTER", published=(6.1, 1.2), model=RTER.name),
         ],
@@ -488,17 +477,15 @@ TABLES = [
         note="published on a scale of 1 to 7, measured on that of direct assessments, where 0 is "
         "an average translation of WMT15 and WMT16: which of two is higher can be compared",
     ),
-    PaperTable(
-        paper="pado2009",
-        number="3",
-        title="Two translations of WMT08 French-English: ranks out of five",
-        experiment=PrintedRanks(
+    _table(
+        "3",
+        "Two translations of WMT08 French-English: ranks out of five",
+        PrintedRanks(
             set="rankings/wmt08",
             lp="fr-en",
             examples=(("1357 (gold 1)", "1358", "lium-systran"), ("686 (gold 5)", "687", "rbmt4")),
         ),
-        departures=REGRESSIONS,
-        rows=[
+        [
             Row(label="MTR", published=(3, 5), model=MTR.name),
             Row(label="RTER", published=(1, 2), model=RTER.name),
             Row(label="MT+RTER", published=(2, 4), model=MTRTER.name),
