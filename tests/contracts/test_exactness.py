@@ -28,7 +28,9 @@ VARIANTS = [
     "wmd:solver=sinkhorn",
     "sentsim:sentence=smd,token=wmd",
 ]
-RANKER_VARIANTS = [str(shipped_models() / "pairwise-minilm")]
+RANKER_VARIANTS = [
+    str(shipped_models() / name) for name in ("pairwise-minilm", "pairwise-published")
+]
 TAKEN = 4  # segments of each system of the example
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from papers.causes import Material, Pairs, Variation, measure_variation
+from papers.direct import Direct
 from papers.learners import SeededSegments
 from papers.ledger import Ledger
 from papers.orders import RandomOrder, TieAwareSystems, TopAndBottom, chance
@@ -24,6 +25,7 @@ from tertium.data.collection import Collection
 from tertium.meta.pairwise import consistency
 from tertium.metrics import SegmentMetric
 from tertium.metrics.pairwise.training import PairwiseOptions
+from tertium.metrics.regression.regressions import BLEUR
 from tertium.segment import Segment
 
 
@@ -165,6 +167,26 @@ def test_winners_are_sought_among_trained_rows_too(tmp_path: Path) -> None:
     outcome = ledger.outcome(table)
     assert [row.figures[0].best for row in outcome.rows] == [True, False]
     assert any("the first was tested" in note for note in as_table(outcome).notes)
+
+
+def test_preferences_are_learned_from_what_differs(tmp_path: Path, monkeypatch: Any) -> None:
+    """The translation with more words of the reference wins, in two language pairs."""
+    folder = tmp_path / "rankings" / "wmt11"
+    folder.mkdir(parents=True)
+    words = "one two three four five six seven eight".split()
+    outputs = {f"S{n}": " ".join(words[: n + 2] + ["no"] * (6 - n)) for n in range(6)}
+    pairs = [(a, b) for a in range(6) for b in range(6) if a != b]
+    for lp in ("cs-en", "de-en"):
+        texts = {"segment": "1", "source": "s", "reference": " ".join(words), "outputs": outputs}
+        (folder / f"{lp}.texts.jsonl").write_text(json.dumps(texts) + "\n")
+        said = [f"1\tj\tS{a}\tS{b}\t{'a' if a > b else 'b'}" for a, b in pairs]
+        header = "segment\tjudge\tsystem_a\tsystem_b\tpreference"
+        (folder / f"{lp}.judgements.tsv").write_text("\n".join([header, *said]) + "\n")
+    monkeypatch.setattr("papers.direct.COMPARISONS", 40)
+    learned = Direct(BLEUR)(Collection(tmp_path), "cs-en")
+    segments = [Segment(text, None, (" ".join(words),)) for text in outputs.values()]
+    assert (learned.prefer(segments[1:], segments[:-1]) > 0.5).all()
+    assert learned.prefer(segments[:1], segments[:1])[0] == 0.5
 
 
 @pytest.mark.parametrize(

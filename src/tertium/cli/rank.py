@@ -37,9 +37,10 @@ examples:
   tertium rank -t a.txt b.txt -r reference.txt -sl -f tsv
   tertium rank --nbest -t candidates.jsonl > reordered.jsonl
 
-RANKER is a ranker (pairwise; pairwise:model=pairwise-minilm, a network; pairwise:model=FOLDER, your
-own) or any metric, whose better score wins. With --nbest, -t names a JSONL file of records with
-candidates, source and references; they come back with the candidates from best to worst.
+RANKER is a ranker (pairwise; pairwise:model=pairwise-minilm, a network; pairwise:model=
+pairwise-published, the network of its paper; pairwise:model=FOLDER, your own) or any metric, whose
+better score wins. With --nbest, -t names a JSONL file of records with candidates, source and
+references; they come back with the candidates from best to worst.
 """
 
 

@@ -122,7 +122,7 @@ def test_a_ranker_warns_of_a_column_that_was_learned_anew(
     assert f"learned to read {metric.name}@" in caplog.text
 
 
-@pytest.mark.parametrize("name", ["pairwise", "pairwise-minilm"])
+@pytest.mark.parametrize("name", ["pairwise", "pairwise-minilm", "pairwise-published"])
 def test_the_rankers_that_ship_find_what_they_learned_to_read(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -298,6 +298,16 @@ def test_a_model_that_ships_is_found_by_its_name() -> None:
     assert load_ranker("pairwise").prefer([good], [bad])[0] > 0.8
 
 
+def test_the_published_network_ships_with_its_inputs() -> None:
+    network = load_ranker("pairwise:model=pairwise-published")
+    assert isinstance(network, Pairwise)
+    assert (network.hidden, network.vectors) == (4, ("syntax25", "glove"))
+    assert network.features == ("bleu", "nist", "ter:normalized=true", "meteor")
+    reference = ("The cat sat quietly on the mat.",)
+    good, bad = (Segment(t, None, reference) for t in ("The cat sat on the mat.", "Mat dog the."))
+    assert network.prefer([good], [bad])[0] > 0.8
+
+
 def test_a_name_goes_before_a_folder_of_that_name(
     small: Pairwise, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

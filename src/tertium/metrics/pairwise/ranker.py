@@ -70,8 +70,9 @@ class Pairwise(Trained, Ranker):
     `features` as in the module `columns` (4metrics, bleucomp, layers/minilm, any metric).
     `hidden=0` is the flat network, a logistic regression. `cost` and `scaling` say how it was
     trained: the published ones are `logistic+kendall` and `minmax`. `model` names the folder of a
-    model that was trained and saved, or another that ships (`pairwise-minilm`); empty is the
-    default, which reads no vectors: they added nothing to its columns.
+    model that was trained and saved, or another that ships (`pairwise-minilm`, and
+    `pairwise-published` with the inputs of the paper); empty is the default, which reads no
+    vectors: they added nothing to its columns.
 
     Relatives: any metric ranks too (`load_ranker("chrf")`), by a score it gives to one translation
     at a time; this one sees both.
