@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.corpus.samples import (
@@ -18,10 +20,14 @@ from tests.corpus.samples import (
     write_parquet,
     write_tsv,
 )
+from tests.gallery import ALL
 
 import tertium
 from tertium.cli import main
 from tertium.corpus import work
+from tertium.corpus.blocks import TableBlock
+from tertium.corpus.reading import BadRow, Reading
+from tertium.corpus.scoring import take_segments
 from tertium.corpus.tally import MetricTally
 from tertium.errors import DataError, TertiumError, UnknownNameError, UsageError
 from tertium.segment import Segment
@@ -57,6 +63,37 @@ def test_scores_are_those_of_score_to_the_bit(name: str, tmp_path: Path) -> None
         assert [row[metric] for row in rows] == scores_of(ROWS, metric)
     assert (summary.rows, summary.kept, dict(summary.bad)) == (len(ROWS), len(ROWS), {})
     assert summary.parts > 1
+
+
+PLAIN_ROWS = [{"id": 1, "src": "x", "mt": text, "ref": text[::-1]} for text in ALL]
+
+
+@pytest.mark.parametrize(
+    ("more", "by_columns"),
+    [
+        ({}, True),
+        ({"mt": None}, False),
+        ({"ref": None}, False),
+        ({"src": None}, False),
+        ({"mt": "x" * 50_000}, False),
+        ({"ref2": "another"}, False),
+        ({"ref": ["two", "references"]}, False),
+        ({"hyp": "another name"}, False),
+    ],
+    ids=str,
+)
+def test_segments_by_columns_are_those_by_rows(more: dict[str, Any], by_columns: bool) -> None:
+    rows = [*PLAIN_ROWS, {**PLAIN_ROWS[0], **more}]
+    if isinstance(more.get("ref"), list):
+        rows = [{**row, "ref": [row["ref"]]} for row in rows[:-1]] + rows[-1:]
+    block = TableBlock(pa.Table.from_pylist(rows[::-1]))
+    reading = Reading(block, range(1, len(rows) + 1), [BadRow(9, "seen before")])
+    metrics, example = [tertium.load_metric("chrf")], Segment("a", "x", ("a",))
+    assert (block.plain_segments(40_000) is not None) is by_columns
+    mask, segments, bad = take_segments(reading, metrics, example, 40_000)
+    with mock.patch.object(TableBlock, "plain_segments", return_value=None):
+        slow_mask, slow_segments, slow_bad = take_segments(reading, metrics, example, 40_000)
+    assert (mask.tolist(), segments, bad) == (slow_mask.tolist(), slow_segments, slow_bad)
 
 
 def test_several_processes_write_what_one_writes(tmp_path: Path) -> None:

@@ -13,8 +13,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from tertium.arrays import BoolArray
-from tertium.data.formats import TEXT_NAMES, is_numbered_reference
+from tertium.data.formats import (
+    HYPOTHESIS_NAMES,
+    REFERENCE_NAMES,
+    SOURCE_NAMES,
+    TEXT_NAMES,
+    is_numbered_reference,
+)
 from tertium.errors import DataError, UsageError
+from tertium.segment import Segment
+
+SIDES = (HYPOTHESIS_NAMES, SOURCE_NAMES, REFERENCE_NAMES)
+PLAIN = ([1, 0, 1], [1, 1, 1])  # how many columns each side has: a reference, and perhaps a source
 
 
 class Block(Protocol):
@@ -24,6 +34,9 @@ class Block(Protocol):
 
     def texts(self) -> Sequence[Mapping[str, Any]]:
         """A record for each row that holds at least the texts that are compared."""
+
+    def plain_segments(self, longest: int) -> list[Segment] | None:
+        """The segments of all rows where each is as plain as rows can be, made by columns."""
 
     def column(self, name: str) -> Any:
         """One column as an array of pyarrow."""
@@ -53,6 +66,22 @@ class TableBlock:
         if not columns:
             return [{}] * len(self)
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def plain_segments(self, longest: int) -> list[Segment] | None:
+        names = [name for name in self.table.column_names if is_text_name(name)]
+        sides = [[n for n in names if n in side] for side in SIDES]
+        if sum(map(len, sides)) != len(names) or [len(side) for side in sides] not in PLAIN:
+            return None  # numbered references, or two names for one thing
+        columns = [self.table[name] for side in sides for name in side]
+        if not all(is_plain(column, longest) for column in columns):
+            return None
+        try:
+            texts = [column.to_pylist() for column in columns]
+            if len(texts) == 2:
+                return [Segment(mt, None, (ref,)) for mt, ref in zip(*texts, strict=True)]
+            return [Segment(mt, src, (ref,)) for mt, src, ref in zip(*texts, strict=True)]
+        except (UnicodeDecodeError, DataError):
+            return None
 
     def column(self, name: str) -> Any:
         return self.table[name]
@@ -84,6 +113,9 @@ class RecordBlock:
 
     def texts(self) -> Sequence[Mapping[str, Any]]:
         return self.rows
+
+    def plain_segments(self, longest: int) -> list[Segment] | None:
+        return None
 
     def column(self, name: str) -> Any:
         import pyarrow as pa
@@ -121,6 +153,17 @@ def refuse_column(name: str) -> UsageError:
 def is_text_name(name: str) -> bool:
     """Whether a column may hold a translation, a source or a reference."""
     return name in TEXT_NAMES or is_numbered_reference(name)
+
+
+def is_plain(column: Any, longest: int) -> bool:
+    """Whether a column is of texts, none missing and none too long."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kinds = (pa.string(), pa.large_string())
+    if column.type not in kinds or column.null_count:
+        return False
+    return (pc.max(pc.binary_length(column)).as_py() or 0) <= longest  # bytes are more than letters
 
 
 def plain_texts(column: Any) -> list[Any]:

@@ -194,6 +194,8 @@ def cluster(address: str | None) -> Iterator[None]:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError) as error:
         raise UsageError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
+    except Exception as error:  # what Ray raises where it cannot start is of no kind of its own
+        raise TertiumError(f"Ray did not start: {str(error).splitlines()[0]}") from error
     try:
         yield
     finally:

@@ -81,8 +81,11 @@ def take_segments(
 ) -> tuple[BoolArray, list[Segment], list[BadRow]]:
     """Which rows of a block can be scored, their segments, and why others cannot."""
     mask = np.ones(len(reading.block), dtype=bool)
-    segments: list[Segment] = []
     bad = list(reading.bad)
+    plain = reading.block.plain_segments(longest)
+    if plain is not None and _serve(metrics, [example, *plain]):
+        return mask, plain, bad
+    segments: list[Segment] = []
     for place, (number, record) in enumerate(
         zip(reading.numbers, reading.block.texts(), strict=True)
     ):

@@ -43,6 +43,7 @@ BYTE_ORDER_MARKS = (  # the longer first: UTF-16's begins UTF-32's
 )
 
 _ONE_A_LINE = "; one object a line is read, which `jq -c '.[]'` makes of a list"
+_DECODER = json.JSONDecoder(object_pairs_hook=distinct_keys)  # once, not for each line
 _NUMBERED = re.compile(rf"(?:{'|'.join(REFERENCE_NAMES)})[_-]?(\d+)")
 
 csv.field_size_limit(1 << 24)
@@ -160,7 +161,7 @@ def null_missing(value: Any) -> Any:
 def parse_json(text: str, where: str, hint: str = "") -> Any:
     """The value of a JSON text; `hint` ends the error where it is none."""
     try:
-        return json.loads(text, object_pairs_hook=distinct_keys)
+        return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         line = f", line {error.lineno}" if "\n" in text else ""
         raise DataError(f"{where}: not JSON ({error.msg}{line}){hint}") from None
