@@ -10,6 +10,7 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.corpus.object_store import object_store
 from tests.corpus.samples import (
     EXAMPLES,
     example_rows,
@@ -440,6 +441,31 @@ def test_addresses_are_read_and_written(tmp_path: Path) -> None:
     assert [row["chrf"] for row in read_shards(tmp_path / "out")] == scores_of(ROWS, "chrf")
     with pytest.raises(UsageError, match="pyarrow cannot reach it"):
         tertium.score_corpus("nothing://x/y", "chrf", tmp_path / "other")
+
+
+def test_a_store_of_objects_is_read_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("ACCESS_KEY_ID", "k"), ("SECRET_ACCESS_KEY", "s")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    tertium.score_corpus(write_parquet(tmp_path / "a.parquet", ROWS), "chrf", tmp_path / "here")
+    with object_store() as store:
+        store.objects["bucket/in/a.parquet"] = (tmp_path / "a.parquet").read_bytes()
+        store.objects["bucket/in/deep/b.jsonl.gz"] = write_jsonl(
+            tmp_path / "b.jsonl.gz", ROWS
+        ).read_bytes()
+        given, out = store.address("bucket/in"), store.address("bucket/out")
+        summary = tertium.score_corpus(given, "chrf", out, workers=1)
+        assert (summary.rows, summary.parts) == (2 * len(ROWS), 2)
+        shards = {name for name in store.objects if name.endswith(".parquet")}
+        assert shards == {f"bucket/{n}.parquet" for n in ("in/a", "out/a", "out/deep/b")}
+        store.objects.pop("bucket/out/_done/a.json")
+        again = tertium.score_corpus(given, "chrf", out, resume=True, workers=1)
+        assert (again.rows, again.scored) == (2 * len(ROWS), len(ROWS))
+        with pytest.raises(TertiumError, match="holds another run"):
+            tertium.score_corpus(given, "bleu", out, resume=True, workers=1)
+        assert store.objects["bucket/out/a.parquet"] == (tmp_path / "here/a.parquet").read_bytes()
 
 
 def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
