@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.corpus import wmt17
 from tertium.linguistics.parse import load_parser
-from tertium.metrics.base.components import LexicalFeatures
+from tertium.metrics.base.featurizer import LexicalFeatures
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.regression.entailment.featurizer import EntailmentFeatures, forget, sentences
-from tertium.metrics.regression.parallel import rows_of
+from tertium.metrics.regression.metric import rows_of
 from tertium.metrics.regression.regressions import RTER, MetricColumn
 from tertium.runtime import runtime
 from tertium.segment import Segment

@@ -15,8 +15,8 @@ import torch
 from benchmarks.corpus import wmt17
 from tertium.encoders import chunks, load_encoder
 from tertium.metrics.base.metric import load_metric
-from tertium.metrics.heads.inference import representations
 from tertium.metrics.heads.metric import loaded_network
+from tertium.metrics.heads.networks import representations
 from tertium.runtime import runtime
 
 HEADS = ("bilstm", "bilstm-attention", "esim")

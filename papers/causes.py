@@ -22,8 +22,7 @@ from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared
 from tertium.data.preferences import RankingSet
 from tertium.metrics import load_metric
-from tertium.metrics.base.components import tokens
-from tertium.metrics.base.information import Information
+from tertium.metrics.base.featurizer import Information, tokens
 from tertium.metrics.pairwise.columns import Columns
 from tertium.metrics.pairwise.network import Cost, PairwiseNetwork, Rows, inputs_of
 from tertium.metrics.pairwise.training import (

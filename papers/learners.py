@@ -34,7 +34,7 @@ from tertium.meta.correlation import pearson
 from tertium.metrics import Metric, load_metric
 from tertium.metrics.heads.options import OURS, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVRConfig, SVROptions
-from tertium.models.material import without_leaks
+from tertium.models.examples import without_leaks
 from tertium.registry import METRICS, resolve
 
 SEEDS = (1, 2, 3)

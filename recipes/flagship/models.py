@@ -16,8 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tertium.metrics.flagship.cross import CrossHead, judge
-from tertium.metrics.flagship.late import LateInteraction, Tokens
+from tertium.metrics.flagship.late import CrossHead, LateInteraction, Tokens, judge
 
 IntArray = NDArray[np.int64]
 MAX_PIECES = 160

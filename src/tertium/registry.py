@@ -8,7 +8,7 @@
 `pairwise:features=[chrf++]+bleu` a ranker with `features=("chrf++", "bleu")`. Specs print only
 the fields that differ from their defaults, in the order of the dataclass, so that
 `parse(print(x)) == x` and equal objects print the same spec. Importing this module imports no
-metric. The tables hold tertium's own names, and those of other packages (`plugins`).
+metric. The tables hold tertium's own names, and those of other packages (`extras`).
 """
 
 from __future__ import annotations
@@ -23,20 +23,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Union
 
 from tertium.errors import UnknownNameError, UsageError
-from tertium.extras import explain_missing
-from tertium.plugins import Names, load_plugin
+from tertium.extras import Names, explain_missing, load_plugin
 
 METRICS = Names(
     "tertium.metrics",
     {
         "bertr": "tertium.metrics.embedding.bertr:BERTR",
         "bertscore": "tertium.metrics.embedding.bertscore:BERTScore",
-        "bilstm": "tertium.metrics.heads.bilstm:BiLSTM",
-        "bilstm-attention": "tertium.metrics.heads.attention:BiLSTMAttention",
+        "bilstm": "tertium.metrics.heads.metric:BiLSTM",
+        "bilstm-attention": "tertium.metrics.heads.metric:BiLSTMAttention",
         "bleu": "tertium.metrics.lexical.bleu:BLEU",
         "bleu-r": "tertium.metrics.regression.regressions:BLEUR",
         "chrf": "tertium.metrics.lexical.chrf:ChrF",
-        "esim": "tertium.metrics.heads.esim:ESIM",
+        "esim": "tertium.metrics.heads.metric:ESIM",
         "meteor": "tertium.metrics.lexical.meteor:METEOR",
         "meteor-r": "tertium.metrics.regression.regressions:METEORR",
         "mt-r": "tertium.metrics.regression.regressions:MTR",

@@ -27,7 +27,7 @@ CORE = {
     "spans",
     "version",
 }
-BELOW_ENCODERS = CORE | {"plugins", "registry", "cache", "text", "data"}
+BELOW_ENCODERS = CORE | {"registry", "cache", "text", "data"}
 BELOW_METRICS = BELOW_ENCODERS | {"encoders", "linguistics", "models"}
 FAMILIES = {"lexical", "embedding", "heads", "regression", "pairwise", "flagship"}
 # A room may import itself and the rooms named here.
@@ -46,8 +46,7 @@ ALLOWED: dict[str, set[str]] = {
     "segment": {"errors", "spans"},
     "scores": {"arrays", "errors", "display", "frames"},
     "spans": {"errors"},
-    "plugins": {"errors", "extras"},
-    "registry": {"errors", "extras", "plugins"},
+    "registry": {"errors", "extras"},
     "cache": CORE,
     "text": CORE | {"registry"},
     "data": CORE | {"registry", "text"},

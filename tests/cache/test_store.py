@@ -21,7 +21,7 @@ from hypothesis.extra.numpy import arrays
 
 from tertium.cache import database
 from tertium.cache import store as cache
-from tertium.cache.record import Keys, Part, pack, unpack
+from tertium.cache.database import Keys, Part, pack, unpack
 from tertium.cache.store import Store, open_store, size_limit
 from tertium.errors import DataError, UsageError
 from tertium.runtime import runtime

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tertium.cache.database import Part
 from tertium.cache.kinds import KINDS
-from tertium.cache.record import Part
 from tertium.cache.store import FILE, Store
 from tertium.cli import main
 

@@ -19,12 +19,10 @@ from tertium.encoders.toy import ToyEncoder
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.trainable import Trainable
-from tertium.metrics.heads.attention import BiLSTMAttention
-from tertium.metrics.heads.bilstm import BiLSTM
-from tertium.metrics.heads.esim import ESIM
+from tertium.metrics.heads.metric import ESIM, BiLSTM, BiLSTMAttention
 from tertium.metrics.heads.options import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
-from tertium.models.material import training_sets, without_leaks
+from tertium.models.examples import training_sets, without_leaks
 from tertium.segment import Judgement, Preference, Segment
 
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
@@ -243,7 +241,7 @@ def test_training_into_a_folder_forgets_what_lay_there(name: str, tmp_path: Path
 
 
 def test_an_epoch_is_chosen_by_the_average_over_the_pairs_of_single_judgements() -> None:
-    from tertium.metrics.heads.stages import Numbered
+    from tertium.metrics.heads.training import Numbered
     from tertium.models.examples import JudgedSets, TextTable
 
     rows = [*judged(2), *(replace(row, lp="fi-en") for row in judged(2, seed=1))]
@@ -261,7 +259,7 @@ def test_a_folder_is_checked_also_where_assertions_are_off(
     program = (
         "import sys\n"
         "from tertium.errors import ModelError\n"
-        "from tertium.metrics.heads.esim import ESIM\n"
+        "from tertium.metrics.heads.metric import ESIM\n"
         "try: ESIM.load(sys.argv[1])\n"
         "except ModelError: print('refused')\n"
     )

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from tertium.encoders import load_encoder
-from tertium.encoders.static import StaticEncoder
-from tertium.encoders.word_vectors import files_of, read_table, read_text, width_of
+from tertium.encoders.static import StaticEncoder, files_of, read_table, read_text, width_of
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.text.bounds import ENCODED_PIECES
 

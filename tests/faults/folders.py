@@ -29,13 +29,12 @@ from tertium.errors import TertiumError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.flagship.base import TertiumBase
-from tertium.metrics.flagship.cross import CrossHead
-from tertium.metrics.heads.esim import ESIM
+from tertium.metrics.flagship.late import CrossHead
+from tertium.metrics.heads.metric import ESIM
 from tertium.metrics.heads.options import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.loading import load_into
-from tertium.models.shipped import shipped_models
-from tertium.models.trained import load_checkpoint
+from tertium.models.trained import load_checkpoint, shipped_models
 from tertium.segment import Judgement, Segment
 
 SEGMENT = Segment("a cat sat on the mat", None, ("the cat sat on a mat",))

@@ -7,9 +7,16 @@ from pathlib import Path
 import pytest
 
 from tertium.errors import DataError, MissingResourceError, UnknownNameError
-from tertium.linguistics.wordnet import Relation, WordNet, load_wordnet
-from tertium.linguistics.wordnet_files import WORDNET, find_wordnet, places
-from tertium.linguistics.wordnet_index import load_arrays, read_dictionary
+from tertium.linguistics.wordnet import (
+    WORDNET,
+    Relation,
+    WordNet,
+    find_wordnet,
+    load_arrays,
+    load_wordnet,
+    places,
+    read_dictionary,
+)
 
 
 @pytest.fixture(scope="module")

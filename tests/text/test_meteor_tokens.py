@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.text.meteor_tokens import meteor_tokens
+from tertium.text.meteor_words import meteor_tokens
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.text.abbreviations import ALWAYS, BEFORE_NUMBER
-from tertium.text.function_words import function_words
-from tertium.text.stems import SNOWBALL, has_stemmer, stemmer
+from tertium.text.meteor_words import (
+    ALWAYS,
+    BEFORE_NUMBER,
+    SNOWBALL,
+    function_words,
+    has_stemmer,
+    stemmer,
+)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,28 @@
-"""The SQLite file behind the cache: how it is opened, made, recognised and measured."""
+"""The SQLite file behind the cache, and one text's vectors as a row that knows whether it is whole.
+
+    header (version, dtype, flags, rows, columns, bytes of pieces, digest)  pieces  vectors  crc32
+
+Vectors are stored in as few bytes as hold them exactly: those computed in bf16 or fp16 take two a
+number, others four, so that a cached score equals a computed one to the last bit. The digest is of
+what the row is for (fingerprint and text), the checksum of everything before it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
+import struct
 import time
+import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
+
+import numpy as np
+
+from tertium.arrays import Float32Array
 
 T = TypeVar("T")
 
@@ -23,6 +38,13 @@ SCHEMA = (
     "CREATE INDEX IF NOT EXISTS entries_by_use ON entries (used, vector)",
     "CREATE TABLE IF NOT EXISTS vectors (vector INTEGER PRIMARY KEY, data BLOB NOT NULL)",
 )
+HEADER = struct.Struct("<BBBxiii24s")
+VERSION = 1
+FP32, BF16, FP16 = 0, 1, 2
+WIDTHS = {FP32: 4, BF16: 2, FP16: 2}
+TRUNCATED = 1
+SENTENCE = 2
+ALIGNMENT = 8
 
 
 def connect(path: Path, *, patience: float = PATIENCE) -> sqlite3.Connection:
@@ -109,3 +131,93 @@ def _make(database: sqlite3.Connection, patience: float) -> None:
 
 def _pragma(database: sqlite3.Connection, name: str) -> int:
     return int(database.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One text's token vectors (tokens, dim) with their pieces, or its sentence vector (dim,)."""
+
+    matrix: Float32Array
+    pieces: tuple[str, ...]
+    truncated: bool
+
+    @property
+    def nbytes(self) -> int:
+        return self.matrix.nbytes + 64 * len(self.pieces) + 256
+
+
+class Keys:
+    """The keys of texts under one fingerprint: (a 64-bit number, the rest of the digest)."""
+
+    def __init__(self, fingerprint: str) -> None:
+        self._stem = hashlib.sha256(fingerprint.encode() + b"\0")
+
+    def __call__(self, text: str) -> tuple[int, bytes]:
+        hasher = self._stem.copy()
+        hasher.update(text.encode("utf-8", "surrogatepass"))
+        digest = hasher.digest()
+        return int.from_bytes(digest[:8], "little", signed=True), digest[8:]
+
+
+def pack(part: Part, digest: bytes) -> bytes | None:
+    """The row of a part; None where its pieces cannot be told apart again.
+
+    >>> part = Part(np.ones((1, 2), dtype=np.float32), ("cat",), False)
+    >>> unpack(pack(part, bytes(24)), bytes(24)).pieces
+    ('cat',)
+    """
+    names = "\0".join(part.pieces).encode("utf-8", "surrogatepass")
+    if part.pieces and names.count(b"\0") != len(part.pieces) - 1:
+        return None
+    kind, vectors = _shrink(np.ascontiguousarray(part.matrix))
+    rows, columns = part.matrix.shape if part.matrix.ndim == 2 else (1, len(part.matrix))
+    flags = TRUNCATED * part.truncated + SENTENCE * (part.matrix.ndim == 1)
+    header = HEADER.pack(VERSION, kind, flags, rows, columns, len(names), digest)
+    padding = bytes(-(len(header) + len(names)) % ALIGNMENT)
+    body = b"".join((header, names, padding, vectors.tobytes()))
+    return body + zlib.crc32(body).to_bytes(4, "little")
+
+
+def unpack(row: bytes, digest: bytes) -> Part | None:
+    """The part of a row; None where the row is damaged or was made for something else.
+
+    >>> unpack(b"damaged", bytes(24)) is None
+    True
+    """
+    view = memoryview(row)
+    if len(row) < HEADER.size + 4 or zlib.crc32(view[:-4]) != int.from_bytes(row[-4:], "little"):
+        return None
+    version, kind, flags, rows, columns, length, owner = HEADER.unpack_from(row)
+    start = HEADER.size + length + -(HEADER.size + length) % ALIGNMENT
+    size = rows * columns * WIDTHS.get(kind, 0)
+    if version != VERSION or owner != digest or start + size + 4 != len(row):
+        return None
+    names = bytes(view[HEADER.size : HEADER.size + length]).decode("utf-8", "surrogatepass")
+    matrix = _grow(view[start : start + size], kind).reshape(rows, columns)
+    return Part(
+        matrix[0] if flags & SENTENCE else matrix,
+        tuple(names.split("\0")) if length or (rows and not flags & SENTENCE) else (),
+        bool(flags & TRUNCATED),
+    )
+
+
+def _shrink(matrix: Float32Array) -> tuple[int, np.ndarray]:
+    """The shortest type that holds every number exactly, and the numbers in it."""
+    bits = matrix.view(np.uint32)
+    if not (bits.flat[:8] & 0xFFFF).any() and not (bits & 0xFFFF).any():
+        return BF16, (bits >> 16).astype(np.uint16)
+    with np.errstate(over="ignore"):
+        if (matrix.flat[:8] == matrix.flat[:8].astype(np.float16)).all():
+            half = matrix.astype(np.float16)
+            if (half == matrix).all():
+                return FP16, half
+    return FP32, matrix
+
+
+def _grow(stored: memoryview, kind: int) -> Float32Array:
+    if kind == BF16:
+        wide = np.frombuffer(stored, dtype="<u2").astype(np.uint32) << 16
+        return wide.view(np.float32)
+    if kind == FP16:
+        return np.frombuffer(stored, dtype="<f2").astype(np.float32)
+    return np.frombuffer(stored, dtype="<f4")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from tertium.cache.record import Part
+from tertium.cache.database import Part
 from tertium.cache.store import open_store
 from tertium.runtime import current_runtime
 

@@ -26,6 +26,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from tertium.cache.database import (
+    Keys,
+    Part,
     batches,
     connect,
     file_bytes,
@@ -33,10 +35,10 @@ from tertium.cache.database import (
     give_back,
     is_foreign,
     live_bytes,
+    pack,
+    unpack,
 )
-from tertium.cache.folders import cache_folder
-from tertium.cache.kinds import VECTORS
-from tertium.cache.record import Keys, Part, pack, unpack
+from tertium.cache.kinds import VECTORS, cache_folder
 from tertium.errors import DataError, UsageError
 from tertium.runtime import current_runtime
 

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from tertium import progress
 from tertium.arrays import FloatArray, IntArray
 from tertium.encoders.apart import each_on_one_thread
-from tertium.encoders.batching import plan_batches
+from tertium.encoders.body import plan_batches
 from tertium.encoders.network import Network, choose_device
 from tertium.encoders.pieces import Tokenizer
 from tertium.encoders.settings import read_settings

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -20,11 +21,10 @@ from pathlib import Path
 from typing import Literal
 
 from tertium.data.archive import bare_name, is_tar
-from tertium.data.formats import PathLike, read_jsonl, read_table
+from tertium.data.formats import PathLike, read_jsonl, read_records, read_table
 from tertium.data.judgements import JudgementSet, SystemScores, read_judgements, read_score
 from tertium.data.mtme import eval_sets
 from tertium.data.preferences import ItemTexts, RankingSet, read_preferences
-from tertium.data.sentence_pairs import SentencePair, read_pairs
 from tertium.data.wmt import MetricsTask, is_metrics_task
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.segment import check_texts
@@ -240,3 +240,29 @@ def _file_key(file: Path) -> FileKey:
     words = _ENDING.sub("", file.name).split(".")
     lp = next((word for word in words if _PAIR.fullmatch(word)), "")
     return lp, ".".join(word for word in words if word != lp)
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePair:
+    """Two sentences, how alike people find them, and what follows from what where they said.
+
+    `label` is ENTAILMENT, NEUTRAL or CONTRADICTION, empty where nobody was asked.
+    """
+
+    left: str
+    right: str
+    score: float
+    label: str = ""
+
+
+def read_pairs(path: PathLike) -> list[SentencePair]:
+    """Read a JSONL, TSV or CSV file of `a, b, score` and optionally `label`."""
+    pairs = []
+    for number, record in read_records(path):
+        where = f"{path}, line {number}"
+        left, right = record.get("a"), record.get("b")
+        score = read_score(record.get("score"), where)
+        if not isinstance(left, str) or not isinstance(right, str) or math.isnan(score):
+            raise DataError(f"{where}: a, b and score are needed; found {', '.join(record)}")
+        pairs.append(SentencePair(left, right, score, str(record.get("label") or "")))
+    return pairs

@@ -6,8 +6,7 @@ bounded memory, through what memory and disk already hold; `runtime` says on whi
 
 from tertium.encoders.embeddings import Embeddings
 from tertium.encoders.encoder import Encoder, EncoderName, load_encoder
-from tertium.encoders.gathering import foresee
-from tertium.encoders.stream import Chunk, chunks, embed, pairwise, stream
+from tertium.encoders.stream import Chunk, chunks, embed, foresee, pairwise, stream
 from tertium.runtime import Runtime, current_runtime, runtime
 
 __all__ = [

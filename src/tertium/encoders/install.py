@@ -26,7 +26,7 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from tertium.atomic import replace_content, write_text
-from tertium.cache.folders import models_folder
+from tertium.cache.kinds import models_folder
 from tertium.encoders.cards import Card, Resource
 from tertium.encoders.weights import PROVENANCE, file_hash, hash_of
 from tertium.errors import MissingResourceError, ModelError, WriteError

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from tertium.arrays import BoolArray, IntArray
 from tertium.encoders.apart import take_apart
-from tertium.encoders.pooling import Pooling
 from tertium.encoders.precision import DTYPES, arithmetic, check_precision, lower_precision
+from tertium.encoders.settings import Pooling
 from tertium.encoders.weights import Tensors
 from tertium.errors import ModelError, UsageError
 

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tertium.atomic import write_text
-from tertium.cache.folders import hub_folder, models_folder
-from tertium.cache.kinds import HASHES
+from tertium.cache.kinds import HASHES, hub_folder, models_folder
 from tertium.encoders.cards import CARDS, Card
 from tertium.encoders.encoder import EncoderName
 from tertium.errors import MissingResourceError, ModelError, WriteError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tertium.data.testset import TestSet
 from tertium.extras import is_installed
-from tertium.models.shipped import are_installed
+from tertium.models.trained import are_installed
 from tertium.text.english import looks_english
 
 COMPANIONS = ("bleu", "chrf")  # what comparisons and reports show beside the best metric

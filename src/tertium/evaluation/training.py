@@ -10,13 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tertium.data.evidence import read_sets
 from tertium.data.formats import PathLike
 from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import RankingSet
-from tertium.data.sets import read_sets
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.models.checkpoint import CONFIG
-from tertium.models.material import TrainingData, training_sets, without_leaks
+from tertium.models.examples import TrainingData, training_sets, without_leaks
 from tertium.models.options import Epoch, Option, describe_options
 from tertium.models.trained import Trained
 from tertium.registry import METRICS, RANKERS, read_fields, resolve_scorer, split_spec

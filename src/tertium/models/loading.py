@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tertium.errors import ModelError
-from tertium.models.arrays import check_names
+from tertium.models.checkpoint import check_names
 
 Module = TypeVar("Module", bound=nn.Module)
 

@@ -7,7 +7,8 @@
 `model` is where weights come from: empty for those that ship, the name of another that ships, a
 folder, or a mark for a model of this process that was not saved yet. What is learned is a
 `Checkpoint`; metrics and rankers mix `Trained` in, and implement how it is learned (`fit`) and how
-it judges. Nothing here knows a metric.
+it judges. A saved folder has a card: what the model is, what it learned from, what that implies.
+Nothing here knows a metric.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
+from tertium.atomic import write_text
 from tertium.encoders import Encoder, load_encoder
-from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
-from tertium.models.card import write_card
+from tertium.errors import DataError, MissingResourceError, ModelError, UnknownNameError, UsageError
 from tertium.models.checkpoint import (
     CONFIG,
     Checkpoint,
@@ -32,13 +34,34 @@ from tertium.models.checkpoint import (
     read_declared,
     write_checkpoint,
 )
-from tertium.models.examples import JudgedSets
-from tertium.models.material import TrainingData, judged_sets
+from tertium.models.examples import JudgedSets, TrainingData, judged_sets
 from tertium.models.options import Epoch, Recipe
-from tertium.models.shipped import find_shipped, shipped_models
 from tertium.registry import resolve
 from tertium.schema import SHOWN, construct, read_fields
 
+CARD = "README.md"
+WRITTEN = "<!-- written when the model was saved; without this line it is yours, and stays -->"
+LONGEST = 200  # characters of a setting that a card repeats
+
+CARD_TEXT = """\
+{mark}
+# {title}
+
+A trained {kind} of tertium, `{name}`. Use it by the path of this folder:
+`tertium {command} -m FOLDER`, or `tertium.load_{kind}("FOLDER")` in Python.
+
+## What it is
+{settings}
+
+## What it learned from
+{data}
+
+## Licence
+The numbers in `weights.safetensors` were learned from the data above; whoever passes them on passes
+on what the licences of these data and of the encoders ask for.{encoders}
+"""
+PACKAGE = "tertium_models"  # what ships lies there; it is found without importing it
+MISSING = Path("/nowhere") / PACKAGE  # where nothing is installed: no folder of it exists
 UNSAVED = "unsaved-"
 PLACES = ("model", "folder")  # fields that say where weights lie, and nothing about them
 SETTINGS = "settings"  # where a configuration keeps the fields of what was trained
@@ -274,3 +297,81 @@ def load_folder(folder: Path, table: Mapping[str, str], kind: str) -> Any:
     if not issubclass(cls, Trained):
         raise ModelError(f"{file}: {kind} is {name!r}, which is not a {kind} that is trained")
     return cls.load(folder)
+
+
+@lru_cache(maxsize=1)
+def shipped_models() -> Path:
+    """The folder that holds one folder for each model that ships."""
+    spec = find_spec(PACKAGE)
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    return Path(places[0]) if places else MISSING
+
+
+def are_installed() -> bool:
+    """Whether the models that ship are there at all."""
+    return shipped_models().is_dir()
+
+
+def find_shipped(name: str) -> Path:
+    """The folder of a model that ships; what would bring it where it is not there."""
+    check_installed(name)
+    if not (shipped_models() / name).is_dir():
+        raise MissingResourceError(
+            f"no weights ship for {name}: train them (`tertium train {name}`) and name "
+            "their folder with model=FOLDER"
+        )
+    return shipped_models() / name
+
+
+def check_installed(name: str) -> None:
+    """Say how to install the models that ship where one of them is asked for and none is there."""
+    if not are_installed():
+        raise MissingResourceError(
+            f"the weights of {name} are not installed: install the package tertium-models "
+            "(in a checkout: pip install ./weights)"
+        )
+
+
+def card_text(title: str, checkpoint: Checkpoint) -> str:
+    """The card of a checkpoint."""
+    encoders = [f"- `{name}`, sha256 {sha}" for name, sha in checkpoint.encoders.items()]
+    return CARD_TEXT.format(
+        mark=WRITTEN,
+        title=title,
+        kind=checkpoint.kind,
+        name=checkpoint.name,
+        command="rank" if checkpoint.kind == "ranker" else "score",
+        settings=_bullets(checkpoint.config),
+        data=_bullets(checkpoint.training),
+        encoders="\n\nIt reads vectors of encoders that are not part of it:\n" + "\n".join(encoders)
+        if encoders
+        else "",
+    )
+
+
+def write_card(folder: Path, title: str, checkpoint: Checkpoint) -> None:
+    """Write the card of a folder, unless somebody wrote one by hand."""
+    file = folder / CARD
+    if not file.is_file() or file.read_text(encoding="utf-8").startswith(WRITTEN):
+        write_text(file, card_text(title, checkpoint))
+
+
+def _bullets(values: Mapping[str, Any]) -> str:
+    """Settings as a list, what is too long to read left to `config.json`.
+
+    >>> print(_bullets({"hidden": 300, "data": {"mine": 12}}))
+    - hidden: 300
+    - data: mine 12
+    """
+    rows = [f"- {key}: {_plain(value)}" for key, value in values.items()]
+    long = "see config.json"
+    short = [row if len(row) <= LONGEST else f"{row.split(':')[0]}: {long}" for row in rows]
+    return "\n".join(short) or "- nothing beside its weights"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_plain(one)}" for key, one in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value))
+    return str(value)

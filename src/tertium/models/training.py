@@ -4,32 +4,39 @@
     dev() -> float, higher is better       (absent: the last epoch is kept)
 
 Adam, gradient clipping, an epoch's table row, early stopping, seeds, mixed precision, and a
-snapshot after every epoch from which an interrupted run goes on as if nothing had happened.
+snapshot after every epoch from which an interrupted run goes on as if nothing had happened. The
+losses it may be given (squared error, logistic, hinge) and the log of epochs are here, too.
 """
 
 from __future__ import annotations
 
 import copy
+import csv
+import dataclasses
+import io
+import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from tertium import progress
-from tertium.errors import DataError
-from tertium.models.options import Epoch, TrainingOptions
-from tertium.models.snapshot import Snapshot, read_snapshot, write_snapshot
+from tertium.atomic import write_text
+from tertium.errors import DataError, UsageError
+from tertium.models.checkpoint import read_arrays, write_arrays
+from tertium.models.options import Epoch, PairLoss, TrainingOptions
 
 log = logging.getLogger(__name__)
 Batch = TypeVar("Batch")
+COLUMNS = tuple(field.name for field in dataclasses.fields(Epoch))
 
 
 @dataclass(kw_only=True)
@@ -214,3 +221,151 @@ def _restore(
     )
     log.info("%s: going on after epoch %d", run.stage, len(run.epochs))
     return run, {name: tensor.to(device) for name, tensor in found.best.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """A run after an epoch: all that is needed to go on from there.
+
+    A safetensors file: tensors under `network.`, `best.`, `optimiser.` and `random.`, everything
+    else as JSON in its header, replaced in one step. `identity` stands for data and settings: a run
+    with others does not go on from here.
+    """
+
+    identity: str
+    stage: str
+    progress: dict[str, Any]
+    network: Mapping[str, Tensor]
+    best: Mapping[str, Tensor]
+    optimiser: Mapping[int, Mapping[str, Tensor]]
+    randomness: Mapping[str, Tensor]
+
+
+def write_snapshot(file: Path, snapshot: Snapshot) -> None:
+    """Replace the file."""
+    tensors = {
+        **{f"network.{name}": tensor for name, tensor in snapshot.network.items()},
+        **{f"best.{name}": tensor for name, tensor in snapshot.best.items()},
+        **{f"random.{name}": tensor for name, tensor in snapshot.randomness.items()},
+        **{
+            f"optimiser.{number}.{name}": torch.as_tensor(value)
+            for number, values in snapshot.optimiser.items()
+            for name, value in values.items()
+        },
+    }
+    header = {
+        "identity": snapshot.identity,
+        "stage": snapshot.stage,
+        "progress": json.dumps(snapshot.progress),
+    }
+    arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+    write_arrays(file, arrays, header)
+
+
+def read_snapshot(file: Path, identity: str) -> Snapshot | None:
+    """The snapshot in a file; None where there is none. One of another run is refused."""
+    if not file.is_file():
+        return None
+    arrays, header = read_arrays(file)
+    if header.get("identity") != identity:
+        raise UsageError(
+            f"{file} is of a training run with other data or settings: give another folder, or "
+            "remove the file to begin anew"
+        )
+    parts: dict[str, dict[str, Tensor]] = {"network": {}, "best": {}, "random": {}, "optimiser": {}}
+    for name, array in arrays.items():
+        kind, _, rest = name.partition(".")
+        parts[kind][rest] = torch.from_numpy(array)
+    optimiser: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in parts["optimiser"].items():
+        number, _, rest = name.partition(".")
+        optimiser.setdefault(int(number), {})[rest] = tensor
+    return Snapshot(
+        identity=identity,
+        stage=header["stage"],
+        progress=json.loads(header["progress"]),
+        network=parts["network"],
+        best=parts["best"],
+        optimiser=optimiser,
+        randomness=parts["random"],
+    )
+
+
+class OfMargins(Protocol):
+    """Margins (comparisons,) to losses (comparisons,)."""
+
+    def __call__(self, margins: Tensor) -> Tensor: ...
+
+
+def squared_error(scores: Tensor, targets: Tensor) -> Tensor:
+    """mean (y - human)^2 over pairs, both (pairs,).
+
+    >>> squared_error(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 2.0]))
+    tensor(0.5000)
+    """
+    return ((scores - targets) ** 2).mean()
+
+
+def logistic(margins: Tensor) -> Tensor:
+    """log(1 + e^-m): the surprise of a model in which the better of two wins with sigmoid(m).
+
+    >>> logistic(torch.tensor([0.0]))
+    tensor([0.6931])
+    """
+    return torch.nn.functional.softplus(-margins)
+
+
+def hinge(margins: Tensor) -> Tensor:
+    """max(0, 1 - m): nothing to gain past a margin of 1.
+
+    >>> hinge(torch.tensor([0.25, 2.0]))
+    tensor([0.7500, 0.0000])
+    """
+    return (1.0 - margins).clamp(min=0)
+
+
+PAIR_LOSSES: Mapping[str, OfMargins] = {"logistic": logistic, "hinge": hinge}
+
+
+def pairwise_loss(
+    scores: Tensor, better: Tensor, worse: Tensor, weights: Tensor, kind: PairLoss = "logistic"
+) -> Tensor:
+    """The weighted mean loss of the margins y_better - y_worse.
+
+    `better` and `worse` are rows of `scores`, `weights` how many people said so, all
+    (comparisons,).
+
+    >>> scores = torch.tensor([0.0, 2.0])
+    >>> pairwise_loss(scores, torch.tensor([1]), torch.tensor([0]), torch.tensor([3.0]), "hinge")
+    tensor(0.)
+    """
+    losses = PAIR_LOSSES[kind](scores[better] - scores[worse])
+    return (losses * weights).sum() / weights.sum().clamp(min=1)
+
+
+def write_log(file: Path, epochs: Sequence[Epoch]) -> None:
+    """Replace the log."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for epoch in epochs:
+        writer.writerow([getattr(epoch, column) for column in COLUMNS])
+    write_text(file, text.getvalue(), make_folder=True)
+
+
+def read_log(file: Path) -> list[Epoch]:
+    """The epochs of a log; none where there is no file."""
+    if not file.is_file():
+        return []
+    with file.open(encoding="utf-8", newline="") as stream:
+        return [
+            Epoch(
+                stage=row["stage"],
+                number=int(row["number"]),
+                loss=float(row["loss"]),
+                dev=float(row["dev"]),
+                seconds=float(row["seconds"]),
+                best=row["best"] == "True",
+            )
+            for row in csv.DictReader(stream, delimiter="\t")
+        ]

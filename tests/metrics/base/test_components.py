@@ -8,19 +8,22 @@ import numpy as np
 import pytest
 
 from tertium.errors import UsageError
-from tertium.metrics.base.components import COSTS, NAMES, LexicalFeatures, tokens
-from tertium.metrics.base.featurizer import single
-from tertium.metrics.base.information import Information
+from tertium.metrics.base.featurizer import (
+    COSTS,
+    NAMES,
+    Information,
+    LexicalFeatures,
+    single,
+    tokens,
+)
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.lexical.nist import NIST
-from tertium.metrics.regression import parallel
-from tertium.metrics.regression.closeness import EmbeddingFeatures, greedy_match
-from tertium.metrics.regression.entailment.featurizer import EntailmentFeatures
-from tertium.metrics.regression.entailment.vectors import locate_pieces
-from tertium.metrics.regression.parallel import CHUNK, rows_of
-from tertium.metrics.regression.regressions import MetricColumn
+from tertium.metrics.regression import metric
+from tertium.metrics.regression.entailment.featurizer import EntailmentFeatures, locate_pieces
+from tertium.metrics.regression.metric import CHUNK, rows_of
+from tertium.metrics.regression.regressions import EmbeddingFeatures, MetricColumn, greedy_match
 from tertium.segment import Segment
 from tertium.text.edits import Costs
 
@@ -148,10 +151,10 @@ def test_many_segments_over_contextual_vectors_stay_in_this_process(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("forked")
 
-    monkeypatch.setattr(parallel, "ProcessPoolExecutor", refuse)
-    monkeypatch.setattr(parallel, "cores", lambda: 2)
+    monkeypatch.setattr(metric, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(metric, "cores", lambda: 2)
     featurizer = EntailmentFeatures(groups=("alignment",), vectors="toy")
-    segments = [Segment(f"cat {n % 8}", None, (f"a {n}",)) for n in range(parallel.WORTHWHILE)]
+    segments = [Segment(f"cat {n % 8}", None, (f"a {n}",)) for n in range(metric.WORTHWHILE)]
     rows = rows_of(featurizer, segments)
     np.testing.assert_array_equal(rows[:8], featurizer(segments[:8]))
     with pytest.raises(AssertionError, match="forked"):

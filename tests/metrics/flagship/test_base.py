@@ -15,7 +15,7 @@ from tertium.errors import ModelError, UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.flagship.base import MODEL, TertiumBase, settings_of
 from tertium.metrics.flagship.packaged import ENCODER_PREFIX
-from tertium.models.shipped import shipped_models
+from tertium.models.trained import shipped_models
 from tertium.runtime import runtime
 from tertium.segment import Segment
 
@@ -42,7 +42,7 @@ def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFa
     from transformers import AutoModel
 
     from tertium.metrics.flagship.compact import difference
-    from tertium.metrics.flagship.cross import CrossHead
+    from tertium.metrics.flagship.late import CrossHead
 
     torch.manual_seed(5)
     encoder = tiny_model("mpnet")

@@ -19,7 +19,7 @@ from tertium.metrics.flagship.multi import MODEL, VIEWS, TertiumMulti, rows_of
 from tertium.metrics.flagship.packaged import Packaged
 from tertium.metrics.flagship.rows import MultiSettings, RowJudge
 from tertium.metrics.flagship.tagging import FINDINGS, LOGITS, WRONG
-from tertium.models.shipped import shipped_models
+from tertium.models.trained import shipped_models
 from tertium.runtime import runtime
 from tertium.segment import Segment
 

@@ -9,9 +9,14 @@ import pytest
 
 from tertium.linguistics.alignment import align
 from tertium.metrics.regression.entailment import GROUPS
-from tertium.metrics.regression.entailment.feature import AnyFeature, Feature, Quality
+from tertium.metrics.regression.entailment.feature import (
+    AnyFeature,
+    Feature,
+    Pair,
+    Quality,
+    make_pair,
+)
 from tertium.metrics.regression.entailment.featurizer import sentences
-from tertium.metrics.regression.entailment.pair import Pair, make_pair
 
 FEATURES: dict[str, AnyFeature] = {f.name: f for group in GROUPS.values() for f in group}
 SAME = ("The minister visited Paris.", "The minister visited Paris.")

@@ -16,8 +16,7 @@ from tertium.metrics.base.explanation import Reasons
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.regression.regressions import BLEUR, MTRTER, RTER
-from tertium.models.shipped import shipped_models
-from tertium.models.trained import load_checkpoint
+from tertium.models.trained import load_checkpoint, shipped_models
 from tertium.segment import Judgement, Preference, Segment
 
 PIRATES = "Three aid workers were kidnapped by pirates."

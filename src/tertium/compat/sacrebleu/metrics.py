@@ -8,7 +8,7 @@ from typing import Any
 
 from tertium.arrays import FloatArray
 from tertium.errors import UsageError
-from tertium.metrics.base.components import brevity_penalty
+from tertium.metrics.base.featurizer import brevity_penalty
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.peers import arrange
 from tertium.metrics.lexical.bleu import BLEU as BleuMetric

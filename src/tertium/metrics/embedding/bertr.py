@@ -9,8 +9,7 @@ from typing import ClassVar
 from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder
 from tertium.metrics.base.explanation import Link
-from tertium.metrics.base.links import greedy_links
-from tertium.metrics.base.matching import greedy
+from tertium.metrics.base.matching import greedy, greedy_links
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.segment import Segment
 

@@ -11,7 +11,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder
 from tertium.metrics.base.explanation import Link
-from tertium.metrics.base.links import piece_vectors
+from tertium.metrics.base.matching import piece_vectors
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.metrics.embedding.transport import (
     Transport,

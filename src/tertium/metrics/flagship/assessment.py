@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
+from tertium.cache.database import Part
 from tertium.cache.memory import recall, remember
-from tertium.cache.record import Part
 from tertium.encoders.encoder import OPAQUE
 from tertium.errors import NeedsError
 from tertium.metrics.base.metric import SegmentMetric

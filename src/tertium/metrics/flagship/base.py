@@ -17,7 +17,7 @@ import numpy as np
 
 from tertium import progress
 from tertium.arrays import Float32Array, FloatArray, IntArray
-from tertium.encoders.batching import plan_batches
+from tertium.encoders.body import plan_batches
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.pieces import UNKNOWN_PIECES, Tokenizer, surely_fits, surely_known
 from tertium.encoders.settings import read_settings
@@ -25,7 +25,7 @@ from tertium.encoders.weights import locate
 from tertium.errors import ModelError
 from tertium.extras import require
 from tertium.metrics.base.explanation import Explanation
-from tertium.metrics.base.links import compare_pieces
+from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.assessment import EnglishAssessment
 from tertium.metrics.flagship.packaged import ENCODER_PREFIX, AssessmentSettings, Packaged, packaged
 from tertium.runtime import Precision, current_runtime
@@ -34,7 +34,7 @@ from tertium.segment import Segment
 
 if TYPE_CHECKING:
     from tertium.encoders.network import Network
-    from tertium.metrics.flagship.cross import CrossHead
+    from tertium.metrics.flagship.late import CrossHead
 
 MODEL = "tertium-base"
 HEAD_PREFIX = "head."
@@ -163,7 +163,7 @@ class PairJudge:
 
     @cached_property
     def _head(self) -> CrossHead:
-        from tertium.metrics.flagship.cross import CrossHead
+        from tertium.metrics.flagship.late import CrossHead
         from tertium.models.loading import load_into
 
         weights = self._model.restored(HEAD_PREFIX)
@@ -221,7 +221,7 @@ class PairJudge:
         import torch
 
         from tertium.encoders.apart import each_on_one_thread
-        from tertium.metrics.flagship.cross import judge
+        from tertium.metrics.flagship.late import judge
 
         rows = [row for row, _ in self._rows(hypotheses, references)]
         lengths = np.array([len(row) for row in rows], dtype=np.int64)

@@ -4,6 +4,10 @@ Puts four ideas of the field together on one encoder: greedy matching at several
 soft alignment with a comparison of each token and its partner (ESIM), products and differences of
 sentence vectors (RUSE), and what the encoder cannot see (`features.surface`). Since each text is
 encoded without the other, its vectors can be computed once and kept.
+
+`CrossHead` judges two texts read together instead, by the mean of all states. Each token sees the
+other text from the first layer on, which tells fine differences best; the price is that nothing can
+be kept, since every pair is a text of its own.
 """
 
 from __future__ import annotations
@@ -119,3 +123,22 @@ def _mean_and_least(best: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 def _products(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     return a * b, (a - b).abs()
+
+
+class CrossHead(nn.Sequential):
+    """From a pair's pooled state (pairs, dim) to its score (pairs, 1)."""
+
+    def __init__(self, dim: int, dropout: float = 0.1) -> None:
+        super().__init__(
+            nn.Dropout(dropout),
+            nn.Linear(dim, dim),
+            nn.GELU(),
+            nn.Dropout(dropout),
+            nn.Linear(dim, 1),
+        )
+
+
+def judge(head: CrossHead, states: Tensor, mask: Tensor) -> Tensor:
+    """Scores (pairs,) from states (pairs, tokens, dim); special tokens count as tokens here."""
+    scores: Tensor = head(mean_pool(states, mask))
+    return scores.squeeze(-1).float()

@@ -19,9 +19,8 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.encoders.weights import WeightFolder, hash_of
 from tertium.errors import ModelError
-from tertium.models.arrays import check_finite, read_arrays
-from tertium.models.checkpoint import CONFIG, WEIGHTS, read_config
-from tertium.models.shipped import find_shipped
+from tertium.models.checkpoint import CONFIG, WEIGHTS, check_finite, read_arrays, read_config
+from tertium.models.trained import find_shipped
 from tertium.schema import POSITIVE, Rule, Sha256, read
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tertium.arrays import FloatArray, IntArray
 from tertium.encoders import Chunk, Encoder, chunks
 from tertium.encoders.encoder import EncoderName
 from tertium.metrics.base.explanation import Explanation, TextComparison
-from tertium.metrics.base.links import compare_pieces
+from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.assessment import EnglishAssessment
 from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged
 from tertium.metrics.flagship.surface import surface_features

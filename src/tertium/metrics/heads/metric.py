@@ -1,4 +1,4 @@
-"""What BiLSTM, BiLSTM + attention and ESIM share: a trained network over a frozen encoder.
+"""BiLSTM, BiLSTM + attention and ESIM (Mathur et al. 2019): a network over a frozen encoder.
 
 A hypothesis is compared with its reference, its source or both, as the network was trained; over
 several references the best counts, or the mean. Training goes from comparisons to scores where
@@ -8,7 +8,7 @@ both are given (what helped every head), or mixes them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,7 +18,7 @@ from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder, pairwise
 from tertium.metrics.base.references import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
-from tertium.metrics.heads.options import RECIPES, HeadConfig, HeadOptions
+from tertium.metrics.heads.options import OURS, RECIPES, HeadConfig, HeadOptions
 from tertium.models.checkpoint import Checkpoint, read_declared
 from tertium.models.options import Recipe
 from tertium.models.trained import Lesson
@@ -37,6 +37,12 @@ CITATION = """\
     author = "Mathur, Nitika and Baldwin, Timothy and Cohn, Trevor",
     booktitle = "Proceedings of ACL", year = "2019", pages = "2799--2808"
 }"""
+# Over minilm the published 300 units make ESIM cost more than half of what the encoder does.
+SMALLER = replace(
+    OURS,
+    options=replace(OURS.options, comparison_epochs=3),
+    settings={**OURS.settings, "hidden": 256},
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,7 +80,7 @@ class PairHead(ComparingMetric):
         """Scores of hypotheses against one column of texts for each side."""
         import torch
 
-        from tertium.metrics.heads.inference import representations, scores
+        from tertium.metrics.heads.networks import representations, scores
 
         network, encoder = loaded_network(self), self.encoder
 
@@ -107,7 +113,7 @@ class PairHead(ComparingMetric):
         judgements, else strict tau of comparisons); without `dev`, the last. In a folder the best
         epoch so far always lies there, and the same call goes on after an interruption.
         """
-        from tertium.metrics.heads.stages import train_head
+        from tertium.metrics.heads.training import train_head
 
         return train_head(cls.name, lesson)
 
@@ -122,6 +128,48 @@ def loaded_network(metric: PairHead) -> PairNetwork:
 
 @lru_cache(maxsize=4)
 def _network(digest: str, device: str, metric: PairHead) -> PairNetwork:
-    from tertium.metrics.heads.stages import restore_network
+    from tertium.metrics.heads.training import restore_network
 
     return restore_network(metric.checkpoint, metric.encoder, metric.where).to(device)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BiLSTM(PairHead):
+    """A BiLSTM over each side, max and mean pooled; the two vectors matched and regressed on.
+
+        v = [mean h; max h]    y = w' ReLU(W' [t; r; t*r; t-r] + b) + b'
+
+    The sides meet only as pooled vectors: the quickest of the three, and with absolute differences
+    (as shipped) close to `esim`, which lets tokens meet and reads the meeting again.
+    """
+
+    name: ClassVar[str] = "bilstm"
+    title: ClassVar[str] = "BiLSTM"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BiLSTMAttention(PairHead):
+    """Each side re-expressed by softmax attention over the other, pooled, matched, regressed on.
+
+        h~_t = softmax(h_t h_r') h_r    v = [mean h~; max h~]    y as in `bilstm`
+
+    Tokens of the two sides meet, as they do not in `bilstm`; `esim` reads their meeting again.
+    """
+
+    name: ClassVar[str] = "bilstm-attention"
+    title: ClassVar[str] = "BiLSTM+attention"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ESIM(PairHead):
+    """Enhanced sequential inference: attention, then a second BiLSTM over what was attended.
+
+        m = ReLU(F [h; h~; h*h~; h-h~])    p = [mean, max of BiLSTM(m) for r and t]
+        y = w' ReLU(W' p + b) + b'
+
+    The strongest of the three where there is much to learn from.
+    """
+
+    name: ClassVar[str] = "esim"
+    title: ClassVar[str] = "ESIM"
+    recipes: ClassVar[Mapping[str, Recipe]] = {**RECIPES, "ours": SMALLER}

@@ -11,7 +11,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import UnknownNameError
-from tertium.metrics.base.components import brevity_penalty, exact_exp
+from tertium.metrics.base.featurizer import brevity_penalty, exact_exp
 from tertium.metrics.lexical.sacre import SacreMetric, load_sacre_bleu, sacre_signature
 from tertium.registry import Range
 from tertium.segment import Segment

@@ -16,17 +16,14 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.errors import MissingResourceError, UsageError
 from tertium.linguistics.paraphrase import ParaphraseTable, load_paraphrases
-from tertium.linguistics.wordnet import DETACHMENTS, WordNet, load_wordnet
-from tertium.linguistics.wordnet_index import POS
+from tertium.linguistics.wordnet import DETACHMENTS, POS, WordNet, load_wordnet
 from tertium.metrics.base.metric import Metric
 from tertium.registry import Range
 from tertium.segment import Segment
 from tertium.text import bounds
-from tertium.text.function_words import function_words
 from tertium.text.languages import CODES
 from tertium.text.meteor_alignment import CROWDED, STAGES, MeteorAlignment, align
-from tertium.text.meteor_tokens import meteor_tokens
-from tertium.text.stems import has_stemmer, stemmer
+from tertium.text.meteor_words import function_words, has_stemmer, meteor_tokens, stemmer
 
 ALIASES = {"cz": "cs", "se": "sv"}  # the codes of METEOR 1.5
 LANGUAGES = frozenset({*CODES, *ALIASES, "other"})

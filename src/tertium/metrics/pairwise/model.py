@@ -16,12 +16,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from tertium.errors import ModelError
-from tertium.metrics.base.information import Information
+from tertium.metrics.base.featurizer import Information
 from tertium.metrics.pairwise.network import PairwiseNetwork, Weights
 from tertium.metrics.pairwise.training import Scaler
 from tertium.metrics.pairwise.vectors import Projection, VectorName
-from tertium.models.arrays import Like, check_arrays
-from tertium.models.checkpoint import CONFIG, WEIGHTS, Checkpoint, read_declared
+from tertium.models.checkpoint import CONFIG, WEIGHTS, Checkpoint, Like, check_arrays, read_declared
 from tertium.models.trained import SETTINGS, EqualByWeights
 from tertium.schema import NOT_NEGATIVE, POSITIVE, construct
 

@@ -18,9 +18,7 @@ import numpy as np
 from tertium.arrays import FloatArray, IntArray
 from tertium.encoders.encoder import OPAQUE, load_encoder
 from tertium.errors import DataError, ModelError, UsageError
-from tertium.metrics.base.components import tokens
-from tertium.metrics.base.featurizer import single
-from tertium.metrics.base.information import Information
+from tertium.metrics.base.featurizer import Information, single, tokens
 from tertium.metrics.base.ranker import Ranker
 from tertium.metrics.pairwise.columns import Columns, encoder_behind, learned_model
 from tertium.metrics.pairwise.model import PairwiseModel, as_checkpoint, restore_model

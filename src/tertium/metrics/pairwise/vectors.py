@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.cache.rows import rows_by_key
+from tertium.cache.arrays import rows_by_key
 from tertium.encoders.encoder import load_encoder
 from tertium.encoders.grid import products
 from tertium.encoders.stream import stream
@@ -96,7 +96,7 @@ def sentence_vectors(encoder: str, texts: Sequence[str]) -> Array:
 
 
 def _syntax_vectors(texts: Sequence[str]) -> Array:
-    from tertium.linguistics.tensors import parser_name, syntax_vectors
+    from tertium.linguistics.parse import parser_name, syntax_vectors
 
     return rows_by_key(
         f"{SYNTAX} {parser_name()}",

@@ -15,8 +15,7 @@ from tertium.errors import UsageError
 from tertium.metrics.base.references import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
 from tertium.metrics.regression import kernel as svr
-from tertium.models.arrays import Like, check_arrays
-from tertium.models.checkpoint import Checkpoint, halve, read_declared
+from tertium.models.checkpoint import Checkpoint, Like, check_arrays, halve, read_declared
 from tertium.models.examples import check_targets
 from tertium.models.options import NEEDS, Against, Options, Recipe, check_against
 from tertium.models.trained import Lesson

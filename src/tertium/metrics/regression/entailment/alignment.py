@@ -6,8 +6,7 @@ from itertools import pairwise
 
 from tertium.linguistics.alignment import FUNCTION_WEIGHT, NOTHING, SAME_EDGE, THRESHOLD
 from tertium.linguistics.graph import ROOT
-from tertium.metrics.regression.entailment.feature import Quality
-from tertium.metrics.regression.entailment.pair import Pair
+from tertium.metrics.regression.entailment.feature import Pair, Quality
 
 _WEIGHTS = {"root": 2.0, "subject": 1.5, "object": 1.5, "predicate": 1.5}
 _NAME_WEIGHT = 1.5

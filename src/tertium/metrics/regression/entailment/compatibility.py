@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tertium.linguistics.alignment import NOTHING
 from tertium.linguistics.lexicons import NEGATIONS, QUANTIFIER_ORDER
-from tertium.linguistics.meaning import Marks
-from tertium.metrics.regression.entailment.feature import Feature
-from tertium.metrics.regression.entailment.pair import Match, Pair
+from tertium.linguistics.sentence import Marks
+from tertium.metrics.regression.entailment.feature import Feature, Match, Pair
 
 _WEAK = frozenset({"possible", "probable", "hypothetical"})
 _FIRM = frozenset({"actual", "certain"})

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from tertium.linguistics.alignment import NOTHING
 from tertium.linguistics.graph import ROOT, Node
 from tertium.linguistics.lexicons import NEGATIONS
-from tertium.metrics.regression.entailment.feature import Feature
-from tertium.metrics.regression.entailment.pair import Match, Pair
+from tertium.metrics.regression.entailment.feature import Feature, Match, Pair
 
 TIMES = frozenset({"DATE", "TIME"})
 PLACES = frozenset({"GPE", "LOC", "FAC"})

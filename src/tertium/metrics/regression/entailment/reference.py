@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 from tertium.linguistics.graph import Node
 from tertium.linguistics.lexicons import PRONOUNS
-from tertium.metrics.regression.entailment.feature import Feature
+from tertium.metrics.regression.entailment.feature import Feature, Match, Pair
 from tertium.metrics.regression.entailment.insertions import PLACES, additions
-from tertium.metrics.regression.entailment.pair import Match, Pair
 
 PEOPLE = frozenset({"PERSON"})
 ORGANISATIONS = frozenset({"ORG", "NORP", "PRODUCT", "EVENT", "WORK_OF_ART", "LAW"})

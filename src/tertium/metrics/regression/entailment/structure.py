@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from tertium.linguistics.alignment import NOTHING
 from tertium.linguistics.graph import ROOT, Graph
-from tertium.metrics.regression.entailment.feature import Feature, Quality
-from tertium.metrics.regression.entailment.pair import Match, Pair
+from tertium.metrics.regression.entailment.feature import Feature, Match, Pair, Quality
 
 POOR = 0.6
 _CLAUSES = frozenset({"clause", "relative clause", "adverbial clause"})
