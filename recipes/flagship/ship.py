@@ -22,8 +22,8 @@ from safetensors.torch import load_file, save_file
 
 from recipes.flagship.corpus import to_english
 from recipes.flagship.train import LAYERS
+from tertium.cache.files import hash_of
 from tertium.data.collection import Collection
-from tertium.encoders.weights import hash_of
 from tertium.metrics.flagship.assessment import EnglishAssessment
 from tertium.metrics.flagship.base import TertiumBase, settings_of
 from tertium.metrics.flagship.packaged import ENCODER, packaged

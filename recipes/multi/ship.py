@@ -28,9 +28,9 @@ from recipes.flagship.ship import UNCALIBRATED, calibration, percentiles, write
 from recipes.multi.e5 import BLOCK, BLOCK_BYTES
 from recipes.multi.network import COMPARED, SCALES
 from recipes.multi.pack import read_rows
+from tertium.cache.files import hash_of
 from tertium.data.collection import Collection
 from tertium.encoders.cards import CARDS
-from tertium.encoders.weights import hash_of
 from tertium.metrics.flagship.compact import quantise
 from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
 from tertium.metrics.flagship.packaged import ENCODER

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from tertium.cache import files as kept_files
+from tertium.cache.files import file_hash
 from tertium.encoders import EncoderName, load_encoder
 from tertium.encoders import cards as cards_module
 from tertium.encoders import weights as weights_module
 from tertium.encoders.cards import CARDS, Card
-from tertium.encoders.weights import file_hash, find, in_hub_cache, locate
+from tertium.encoders.weights import find, in_hub_cache, locate
 from tertium.errors import MissingResourceError, ModelError, UnknownNameError, UsageError
 
 CONTENT = b"weights of a small model"
@@ -183,7 +185,7 @@ def test_a_hash_is_remembered_until_the_file_changes(
 ) -> None:
     file = put(places["models"] / "small") / "model.safetensors"
     first = file_hash(file)
-    monkeypatch.setattr(weights_module, "hash_of", lambda _: "f" * 64)
+    monkeypatch.setattr(kept_files, "hash_of", lambda _: "f" * 64)
     assert file_hash(file) == first
     file.write_bytes(CONTENT + b"!")
     assert file_hash(file) == "f" * 64

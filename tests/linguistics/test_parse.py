@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from tertium.errors import DataError
-from tertium.linguistics.analysis import Analysis, Token, pack, unpack
+from tertium.linguistics.analysis import Analysis, AnalysisStore, Token, pack, unpack
 from tertium.linguistics.graph import build_graph
 from tertium.linguistics.parse import Parser, clean, is_cut, load_parser, may_be_english
 from tertium.linguistics.sentence import interpret
-from tertium.linguistics.store import AnalysisStore
 from tertium.runtime import runtime
 from tertium.text.bounds import PARSED_CHARACTERS, PARSED_WORDS
 

@@ -1,4 +1,4 @@
-"""The SQLite file behind the cache, and one text's vectors as a row that knows whether it is whole.
+"""The SQLite files of the cache, and one text's vectors as a row that knows whether it is whole.
 
     header (version, dtype, flags, rows, columns, bytes of pieces, digest)  pieces  vectors  crc32
 
@@ -9,12 +9,15 @@ what the row is for (fingerprint and text), the checksum of everything before it
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import logging
+import os
 import sqlite3
 import struct
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -45,6 +48,9 @@ WIDTHS = {FP32: 4, BF16: 2, FP16: 2}
 TRUNCATED = 1
 SENTENCE = 2
 ALIGNMENT = 8
+KEYS = 500  # in one query
+
+_log = logging.getLogger(__name__)
 
 
 def connect(path: Path, *, patience: float = PATIENCE) -> sqlite3.Connection:
@@ -103,6 +109,66 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     rest = iter(items)
     while some := list(islice(rest, size)):
         yield some
+
+
+class ByteStore:
+    """Bytes by text, in one table of a file: a convenience, without which work is done again.
+
+    Where the file cannot be opened, read or written, nothing is found and nothing fails. Of more
+    than `most` rows the oldest go first.
+    """
+
+    def __init__(self, path: Path, table: str, most: int) -> None:
+        self.path, self._table, self._most = path, table, most
+        self._connection: sqlite3.Connection | None = None
+        self._process = 0
+
+    def get(self, texts: Iterable[str]) -> dict[str, bytes]:
+        """What is kept of these texts."""
+        keys = {_text_key(text): text for text in texts}
+        found: dict[str, bytes] = {}
+        with self._forgiving():
+            database = self._open()
+            for batch in batches(keys, KEYS):
+                marks = ",".join("?" * len(batch))
+                query = f"SELECT key, value FROM {self._table} WHERE key IN ({marks})"
+                found |= {keys[key]: value for key, value in database.execute(query, batch)}
+        return found
+
+    def put(self, rows: Mapping[str, bytes]) -> None:
+        """Keep the bytes of these texts."""
+        keyed = [(_text_key(text), value) for text, value in rows.items()]
+        with self._forgiving(), self._open() as database:
+            database.executemany(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?)", keyed)
+            newest = f"(SELECT max(rowid) FROM {self._table})"
+            database.execute(f"DELETE FROM {self._table} WHERE rowid <= {newest} - ?", [self._most])
+
+    @contextlib.contextmanager
+    def _forgiving(self) -> Iterator[None]:
+        """What goes wrong with the file inside the block is logged and forgotten."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            _log.info("%s is not used (%s)", self.path, error)
+
+    def _open(self) -> sqlite3.Connection:
+        """The connection of this process; a forked one does not inherit its parent's."""
+        if self._connection is None or self._process != os.getpid():
+            self._connection, self._process = self._connect(), os.getpid()
+        return self._connection
+
+    def _connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=OFF")
+        columns = "(key BLOB PRIMARY KEY, value BLOB)"
+        database.execute(f"CREATE TABLE IF NOT EXISTS {self._table} {columns}")
+        return database
+
+
+def _text_key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).digest()[:16]
 
 
 def _make(database: sqlite3.Connection, patience: float) -> None:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.cache.files import file_hash
 from tertium.cache.kinds import hub_folder
-from tertium.encoders.weights import file_hash
 from tertium.errors import MissingResourceError, ModelError
 from tertium.extras import explain_missing
 from tertium.metrics.base.metric import REFERENCES, SOURCE, SegmentMetric

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tertium.encoders.weights import file_hash
+from tertium.cache.files import file_hash
 from tertium.errors import ModelError, UsageError
 from tertium.schema import POSITIVE, Rule, load_json, read_json, read_value
 

@@ -15,24 +15,23 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
-import logging
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import IO, ClassVar, TextIO
+from typing import ClassVar, TextIO
 
 import numpy as np
 
 from tertium.arrays import Float32Array, IntArray
-from tertium.atomic import replace_content
+from tertium.cache.files import file_hash, keep_file
 from tertium.cache.kinds import WORD_VECTORS
 from tertium.encoders.embeddings import Embeddings, offsets_of
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.weights import file_hash, locate
-from tertium.errors import DataError, MissingResourceError, UsageError, WriteError
+from tertium.encoders.weights import locate
+from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.extras import explain_missing
 from tertium.text.bounds import ENCODED_PIECES
 
@@ -40,7 +39,6 @@ _WORD = re.compile(
     r"(?:[^\W\d_]\.){2,}|n't(?!\w)|'(?:s|re|ve|ll|d|m)(?!\w)|\d+(?:[.,:]\d+)*|[^\W\d_]+?(?=n't(?!\w))"
     r"|[^\W\d_]+(?:[-.][^\W\d_]+)*|[^\W_]+|\S"
 )
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -242,7 +240,7 @@ def _words(path: Path, key: str) -> list[str]:
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return index.read_text(encoding="utf-8").split("\n")
     words = _parquet_words(path)
-    _keep(index, lambda stream: stream.write("\n".join(words).encode()))
+    keep_file(index, lambda stream: stream.write("\n".join(words).encode()))
     return words
 
 
@@ -262,19 +260,10 @@ def _read_indexed(path: Path, key: str) -> tuple[Float32Array, list[str]]:
         if len(kept) == len(words):
             return kept, words
     matrix, words = read_text(path)
-    _keep(matrix_path, lambda stream: np.save(stream, matrix))
-    _keep(words_path, lambda stream: stream.write("\n".join(words).encode()))
+    keep_file(matrix_path, lambda stream: np.save(stream, matrix))
+    keep_file(words_path, lambda stream: stream.write("\n".join(words).encode()))
     return matrix, words
 
 
 def _index(key: str, suffix: str) -> Path:
     return WORD_VECTORS.path(f"{key[:32]}.{suffix}")
-
-
-def _keep(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """A folder that cannot be written to costs time, never an error."""
-    try:
-        with replace_content(path, make_folder=True, durable=False) as stream:
-            write(stream)
-    except WriteError as error:
-        log.debug("no index of word vectors is kept: %s", error)

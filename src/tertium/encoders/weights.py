@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tertium.atomic import write_text
-from tertium.cache.kinds import HASHES, hub_folder, models_folder
+from tertium.cache.files import file_hash
+from tertium.cache.kinds import hub_folder, models_folder
 from tertium.encoders.cards import CARDS, Card
 from tertium.encoders.encoder import EncoderName
-from tertium.errors import MissingResourceError, ModelError, WriteError
+from tertium.errors import MissingResourceError, ModelError
 from tertium.extras import EXTRA_OF, install_command
 from tertium.schema import read, read_json
 
@@ -202,42 +201,6 @@ def weight_files(folder: Path, card: Card | None = None) -> list[Path]:
             "save_pretrained on a machine that trusts the file) and point to the new folder"
         )
     raise ModelError(f"{folder} holds no model.safetensors: not a folder with weights")
-
-
-def file_hash(file: Path) -> str:
-    """The sha256 of a file; remembered by path, size and time of change in the cache folder."""
-    status = file.stat()
-    key = f"{file.resolve()}|{status.st_size}|{status.st_mtime_ns}"
-    memo = HASHES.path("hashes")
-    known = _read_memo(memo)
-    if key not in known:
-        known[key] = hash_of(file)
-        _write_memo(memo, known)
-    return known[key]
-
-
-def hash_of(file: Path) -> str:
-    """The sha256 of a file, read now."""
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _read_memo(memo: Path) -> dict[str, str]:
-    try:
-        known = json.loads(memo.read_text())
-    except (OSError, ValueError, RecursionError):  # the last where it is nested deeply
-        return {}
-    if not isinstance(known, dict):
-        return {}
-    return {k: v for k, v in known.items() if isinstance(v, str) and len(v) == 64}
-
-
-def _write_memo(memo: Path, known: dict[str, str]) -> None:
-    """Replace the memo; a folder that cannot be written costs only the next hashing."""
-    try:
-        write_text(memo, json.dumps(known), make_folder=True, durable=False)
-    except WriteError as error:
-        log.debug("hashes are not remembered: %s", error)
 
 
 def _advice(name: EncoderName, card: Card | None) -> str:

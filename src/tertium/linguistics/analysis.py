@@ -6,11 +6,20 @@ equal, which is how it is kept on disk.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from tertium.cache.database import ByteStore
+from tertium.cache.kinds import ANALYSES
 from tertium.errors import DataError
+
+LAYOUT = 1  # raise it when analyses change without the parser changing
+MOST_ROWS = 400_000  # about 300 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,28 @@ def unpack(text: str, row: str) -> Analysis:
     except (ValueError, TypeError, IndexError) as error:
         raise DataError(f"a stored analysis cannot be read ({error})") from None
     return Analysis(text, tokens, entities, quantities, multiwords, cut)
+
+
+class AnalysisStore:
+    """The analyses of one parser, so that a text is parsed once in the life of a cache folder."""
+
+    def __init__(self, parser: str, folder: Path | None = None) -> None:
+        own = ANALYSES.path(f"{LAYOUT}-{parser}")
+        path = folder / own.name if folder else own
+        self._rows = ByteStore(path, ANALYSES.name, MOST_ROWS)
+
+    def get(self, texts: Iterable[str]) -> dict[str, Analysis]:
+        """The analyses it holds of these texts."""
+        found: dict[str, Analysis] = {}
+        for text, row in self._rows.get(texts).items():
+            with contextlib.suppress(DataError, zlib.error, UnicodeDecodeError):
+                found[text] = unpack(text, zlib.decompress(row).decode())
+        return found
+
+    def put(self, analyses: Iterable[Analysis]) -> None:
+        """Keep analyses."""
+        packed = {a.text: pack(a).encode("utf-8", errors="replace") for a in analyses}
+        self._rows.put({text: zlib.compress(row, 1) for text, row in packed.items()})
 
 
 def _spans(rows: list[list[Any]]) -> tuple[TokenRun, ...]:

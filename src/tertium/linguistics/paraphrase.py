@@ -22,7 +22,7 @@ from typing import NamedTuple, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.cache.arrays import Arrays, cached_arrays
+from tertium.cache.files import Arrays, cached_arrays
 from tertium.errors import DataError, MissingResourceError
 from tertium.text.meteor_alignment import PARAPHRASE, Match
 

@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from tertium.errors import MissingResourceError
 from tertium.extras import install_command
-from tertium.linguistics.analysis import Analysis, Token, TokenRun
+from tertium.linguistics.analysis import Analysis, AnalysisStore, Token, TokenRun
 from tertium.linguistics.lexicons import FIXED_EXPRESSIONS
 from tertium.linguistics.numbers import Quantity, find_quantities
-from tertium.linguistics.store import AnalysisStore
 from tertium.linguistics.wordnet import load_wordnet
 from tertium.progress import task
 from tertium.runtime import current_runtime

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.atomic import replace_content, write_text
+from tertium.cache.files import hash_of
 from tertium.data.formats import null_missing
-from tertium.encoders.weights import hash_of
 from tertium.errors import DataError, ModelError
 from tertium.schema import Sha256, read, read_json
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.cache.arrays import rows_by_key
+from tertium.cache.files import rows_by_key
 from tertium.data.collection import Collection
 from tertium.errors import DataError, ModelError, NeedsError, UsageError
 from tertium.metrics.base.featurizer import single

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.encoders.weights import WeightFolder, hash_of
+from tertium.cache.files import hash_of
+from tertium.encoders.weights import WeightFolder
 from tertium.errors import ModelError
 from tertium.models.checkpoint import CONFIG, WEIGHTS, check_finite, read_arrays, read_config
 from tertium.models.trained import find_shipped

@@ -22,7 +22,7 @@ from functools import partial
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
-from tertium.cache.arrays import rows_by_key
+from tertium.cache.files import rows_by_key
 from tertium.encoders.encoder import Encoder, load_encoder
 from tertium.encoders.grid import products
 from tertium.encoders.stream import Chunk, pairwise

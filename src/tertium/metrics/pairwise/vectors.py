@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.cache.arrays import rows_by_key
+from tertium.cache.files import rows_by_key
 from tertium.encoders.encoder import load_encoder
 from tertium.encoders.grid import products
 from tertium.encoders.stream import stream

@@ -1,25 +1,28 @@
-"""Arrays that are costly to make are made once and kept in the user's cache folder.
+"""What is costly to make is made once and kept as a file of the user's cache folder.
 
 A resource (a dictionary, a paraphrase table) is read into named numpy arrays; they are written as
 one npz whose name carries the fingerprint of the files they came from, so a changed source makes a
 new index. A folder that cannot be written to costs time, never an error; a damaged index is made
 anew. Nothing is pickled. Rows about texts (`rows_by_key`) are one npz for each name, which must say
-all that decides the numbers: hashes of the keys and their rows.
+all that decides the numbers: hashes of the keys and their rows. Hashes of files are remembered by
+path, size and time of change.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tertium.atomic import replace_content
-from tertium.cache.kinds import INDEXES, ROWS
+from tertium.cache.kinds import HASHES, INDEXES, ROWS
 from tertium.errors import WriteError
 from tertium.runtime import current_runtime
 
@@ -73,11 +76,44 @@ def read_arrays(path: Path) -> Arrays | None:
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
     """Keep arrays where that is possible."""
+    keep_file(path, lambda stream: np.savez(stream, **arrays))  # type: ignore[arg-type]
+
+
+def keep_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Keep what `write` writes; a folder that cannot be written to costs time, never an error."""
     try:
         with replace_content(path, make_folder=True, durable=False) as stream:
-            np.savez(stream, **arrays)  # type: ignore[arg-type]
+            write(stream)
     except WriteError as error:
         _log.info("%s is not kept: %s", path.name, error)
+
+
+def file_hash(file: Path) -> str:
+    """The sha256 of a file, remembered until it changes."""
+    status = file.stat()
+    key = f"{file.resolve()}|{status.st_size}|{status.st_mtime_ns}"
+    memo = HASHES.path("hashes")
+    known = _read_memo(memo)
+    if key not in known:
+        known[key] = hash_of(file)
+        keep_file(memo, lambda stream: stream.write(json.dumps(known).encode()))
+    return known[key]
+
+
+def hash_of(file: Path) -> str:
+    """The sha256 of a file, read now."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _read_memo(memo: Path) -> dict[str, str]:
+    try:
+        known = json.loads(memo.read_text())
+    except (OSError, ValueError, RecursionError):  # the last where it is nested deeply
+        return {}
+    if not isinstance(known, dict):
+        return {}
+    return {k: v for k, v in known.items() if isinstance(v, str) and len(v) == 64}
 
 
 def rows_by_key(name: str, keys: Sequence[Key], width: int, compute: Compute) -> Rows:
