@@ -10,7 +10,7 @@ hypotheses of every system); it is exact (`grid`), so that none of them changes 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -142,20 +142,45 @@ def greedy_links(chunk: Chunk, place: int, directions: Sequence[Direction]) -> l
     return best_partners(products(left, right), directions)
 
 
+class Partners(NamedTuple):
+    """Which piece of the other side is most similar to each piece, and how similar, both ways."""
+
+    of_left: IntArray
+    precision: FloatArray
+    of_right: IntArray
+    recall: FloatArray
+
+
+def find_partners(cosines: FloatArray) -> Partners:
+    """The greedy matching of two texts that both have pieces, from cosines (left, right).
+
+    >>> find_partners(np.array([[0.5, 1.0], [0.9, 0.1]])).of_left
+    array([1, 0])
+    """
+    left, right = cosines.argmax(axis=1), cosines.argmax(axis=0)
+    precision = cosines[np.arange(len(left)), left]
+    return Partners(left, precision, right, cosines[right, np.arange(len(right))])
+
+
 def best_partners(cosines: FloatArray, directions: Sequence[Direction]) -> list[Link]:
     """The best partner of each piece by cosines (hypothesis pieces, other pieces)."""
-    links: list[Link] = []
-    if "precision" in directions:
-        links += [
-            _link(i, int(j), cosines, 1 / len(cosines), "precision")
-            for i, j in enumerate(cosines.argmax(axis=1))
-        ]
-    if "recall" in directions:
-        links += [
-            _link(int(i), j, cosines, 1 / cosines.shape[1], "recall")
-            for j, i in enumerate(cosines.argmax(axis=0))
-        ]
-    return links
+    found = find_partners(cosines)
+    ways: dict[Direction, list[tuple[int, int]]] = {
+        "precision": list(enumerate(found.of_left.tolist())),
+        "recall": [(i, j) for j, i in enumerate(found.of_right.tolist())],
+    }
+    return [
+        Link(
+            hypothesis=i,
+            other=j,
+            similarity=float(cosines[i, j]),
+            weight=1 / len(ways[direction]),
+            direction=direction,
+        )
+        for direction in ways
+        if direction in directions
+        for i, j in ways[direction]
+    ]
 
 
 def compare_pieces(
@@ -181,8 +206,3 @@ def compare_pieces(
         links=tuple(links),
         cosines=cosines,
     )
-
-
-def _link(i: int, j: int, cosines: FloatArray, weight: float, direction: Direction) -> Link:
-    similarity = float(cosines[i, j])
-    return Link(hypothesis=i, other=j, similarity=similarity, weight=weight, direction=direction)

@@ -34,7 +34,7 @@ from tertium.metrics.base.featurizer import (
     reference_of,
     tokens,
 )
-from tertium.metrics.base.matching import cosine
+from tertium.metrics.base.matching import cosine, find_partners
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.pairwise.vectors import sentence_vectors
 from tertium.runtime import runtime
@@ -278,14 +278,12 @@ def matches(hypothesis: Float32Array, reference: Float32Array) -> list[float]:
     """
     if not len(hypothesis) or not len(reference):
         return [0.0] * len(COLUMNS)
-    similar = products(hypothesis, reference)  # (hypothesis tokens, reference tokens)
-    chosen = similar.argmax(axis=0)
-    recall, precision = similar[chosen, np.arange(len(reference))], similar.max(axis=1)
+    partners = find_partners(products(hypothesis, reference))
     places = (np.arange(len(reference)) + 1) / len(reference)
-    apart = np.abs((chosen + 1) / len(hypothesis) - places).mean()
+    apart = np.abs((partners.of_right + 1) / len(hypothesis) - places).mean()
     described = [
         value
-        for found in (recall, precision)
+        for found in (partners.recall, partners.precision)
         for value in (found.mean(), found.std(), found.min(), (found > GOOD).mean())
     ]
     return [*map(float, described), float(apart)]

@@ -27,7 +27,7 @@ from tertium.metrics.base.featurizer import (
     Part,
     reference_of,
 )
-from tertium.metrics.base.matching import cosine, unit
+from tertium.metrics.base.matching import cosine, find_partners, unit
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.featurizer import DIRECTIONS, EntailmentFeatures
@@ -83,8 +83,8 @@ def greedy_match(hypothesis: Float32Array, reference: Float32Array) -> tuple[flo
     """
     if not len(hypothesis) or not len(reference):
         return 0.0, 0.0, 0.0
-    similar = products(unit(hypothesis), unit(reference))  # (hypothesis tokens, reference tokens)
-    recall, precision = float(similar.max(axis=0).mean()), float(similar.max(axis=1).mean())
+    found = find_partners(products(unit(hypothesis), unit(reference)))
+    recall, precision = float(found.recall.mean()), float(found.precision.mean())
     both = recall + precision
     return recall, precision, 2 * recall * precision / both if both > 0 else 0.0
 
