@@ -19,8 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from tertium.arrays import BoolArray, IntArray
-from tertium.encoders.apart import take_apart
-from tertium.encoders.precision import DTYPES, arithmetic, check_precision, lower_precision
+from tertium.encoders.apart import DTYPES, arithmetic, check_precision, lower_precision, take_apart
 from tertium.encoders.settings import Pooling
 from tertium.encoders.weights import Tensors
 from tertium.errors import ModelError, UsageError

@@ -19,8 +19,8 @@ from tertium.cache.database import Part
 from tertium.cache.memory import recall, remember
 from tertium.encoders.encoder import OPAQUE
 from tertium.errors import NeedsError
+from tertium.metrics.base.matching import Over, comparisons, over_references
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.metrics.base.references import Over, comparisons, over_references
 from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged, packaged
 from tertium.models.trained import EqualByWeights
 from tertium.runtime import Precision

@@ -119,8 +119,8 @@ class RowJudge:
 
     @cached_property
     def _network(self) -> JointNetwork:
+        from tertium.encoders.apart import check_precision, lower_precision, pack_products
         from tertium.encoders.network import choose_device
-        from tertium.encoders.precision import check_precision, lower_precision, pack_products
         from tertium.metrics.flagship.joint import JointNetwork
         from tertium.models.loading import load_into
 

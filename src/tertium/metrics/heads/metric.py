@@ -16,7 +16,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder, pairwise
-from tertium.metrics.base.references import compared_columns, over_references
+from tertium.metrics.base.matching import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
 from tertium.metrics.heads.options import OURS, RECIPES, HeadConfig, HeadOptions
 from tertium.models.checkpoint import Checkpoint, read_declared
