@@ -26,7 +26,7 @@ from tertium.cache.files import hash_of
 from tertium.data.collection import Collection
 from tertium.metrics.flagship.assessment import EnglishAssessment
 from tertium.metrics.flagship.base import TertiumBase, settings_of
-from tertium.metrics.flagship.packaged import ENCODER, packaged
+from tertium.metrics.flagship.packaged import ENCODER, load_packaged
 from tertium.metrics.flagship.small import TertiumSmall
 from tertium.metrics.flagship.surface import NAMES
 from tertium.models.trained import shipped_models
@@ -100,7 +100,7 @@ def student_settings(encoder: Path, folder: Path) -> dict[str, Any]:
 
 def write(folder: Path, config: dict[str, Any]) -> None:
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", "utf-8")
-    packaged.cache_clear()
+    load_packaged.cache_clear()
 
 
 def judged_scores(data: Collection, metric: EnglishAssessment) -> tuple[FloatArray, FloatArray]:

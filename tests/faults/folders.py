@@ -76,7 +76,7 @@ def use(folder: Path) -> float:
         metric = TertiumBase(folder=str(folder))
         score, model = metric.calibrate(np.array([0.1])), metric.model  # settings before weights
         model.encoder_tensors()
-        load_into(lambda: CrossHead(768, dropout=0.0), model.restored("head."), folder)
+        load_into(lambda: CrossHead(768, dropout=0.0), model.restore_tensors("head."), folder)
         return float(score[0])
     return load_metric(str(folder)).score([SEGMENT]).system
 

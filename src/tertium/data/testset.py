@@ -110,16 +110,16 @@ class TestSet:
     def subset(self, rows: Sequence[int]) -> TestSet:
         """The same systems on some of the segments."""
 
-        def chosen(values: Sequence[Any]) -> tuple[Any, ...]:
+        def choose(values: Sequence[Any]) -> tuple[Any, ...]:
             return tuple(values[n] for n in rows) if values else ()
 
         return replace(
             self,
-            systems={name: chosen(outputs) for name, outputs in self.systems.items()},
-            references=chosen(self.references),
-            sources=chosen(self.sources),
-            documents=chosen(self.documents),
-            columns={name: chosen(labels) for name, labels in self.columns.items()},
+            systems={name: choose(outputs) for name, outputs in self.systems.items()},
+            references=choose(self.references),
+            sources=choose(self.sources),
+            documents=choose(self.documents),
+            columns={name: choose(labels) for name, labels in self.columns.items()},
         )
 
     @classmethod

@@ -53,7 +53,7 @@ def test_the_network_reads_as_the_recipe_does(metric: TertiumMulti) -> None:
     from recipes.multi.network import Multi
 
     model = metric.model
-    weights = model.restored("network.")
+    weights = model.restore_tensors("network.")
     words = load_words(metric)
     network = Multi(len(words), apart=model.settings(MultiSettings).shape.apart, dropout=0.0)
     for kind in ("weight", "bias"):
@@ -234,7 +234,9 @@ def test_a_model_without_tags_marks_nothing(
     shutil.copytree(shipped_models() / MODEL, folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "spans": None}))
-    monkeypatch.setattr("tertium.metrics.flagship.assessment.packaged", lambda _: Packaged(folder))
+    monkeypatch.setattr(
+        "tertium.metrics.flagship.assessment.load_packaged", lambda _: Packaged(folder)
+    )
     assert not metric.gives_spans
     with pytest.raises(UsageError, match="marks no errors: its weights have no tags"):
         metric.mark([Segment(GOOD, SOURCE)])

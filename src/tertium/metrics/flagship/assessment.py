@@ -21,7 +21,7 @@ from tertium.encoders.encoder import OPAQUE
 from tertium.errors import NeedsError
 from tertium.metrics.base.matching import Over, comparisons, over_references
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged, packaged
+from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged, load_packaged
 from tertium.models.trained import EqualByWeights
 from tertium.runtime import Precision
 from tertium.segment import Segment
@@ -51,7 +51,7 @@ class Assessment(EqualByWeights, SegmentMetric):
     @property
     def model(self) -> Packaged:
         """What ships under the metric's name."""
-        return packaged(self.name)
+        return load_packaged(self.name)
 
     @property
     def weights_hash(self) -> str:

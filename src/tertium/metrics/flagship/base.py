@@ -27,7 +27,12 @@ from tertium.extras import require
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.assessment import EnglishAssessment
-from tertium.metrics.flagship.packaged import ENCODER_PREFIX, AssessmentSettings, Packaged, packaged
+from tertium.metrics.flagship.packaged import (
+    ENCODER_PREFIX,
+    AssessmentSettings,
+    Packaged,
+    load_packaged,
+)
 from tertium.runtime import Precision, current_runtime
 from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.segment import Segment
@@ -77,7 +82,7 @@ class TertiumBase(EnglishAssessment):
 
     @property
     def model(self) -> Packaged:
-        return Packaged(Path(self.folder)) if self.folder else packaged(MODEL)
+        return Packaged(Path(self.folder)) if self.folder else load_packaged(MODEL)
 
     @property
     def settings(self) -> BaseSettings:
@@ -166,7 +171,7 @@ class PairJudge:
         from tertium.metrics.flagship.late import CrossHead
         from tertium.models.loading import load_into
 
-        weights = self._model.restored(HEAD_PREFIX)
+        weights = self._model.restore_tensors(HEAD_PREFIX)
         head = load_into(
             lambda: CrossHead(self._settings.hidden, dropout=0.0), weights, self._model.folder
         )

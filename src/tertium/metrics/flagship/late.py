@@ -63,8 +63,8 @@ class LateInteraction(nn.Module):
         similar = similarities(hypothesis, reference)  # (layers, pairs, h tokens, r tokens)
         features = [
             greedy_matches(similar, hypothesis.mask, reference.mask),
-            self._aligned(last_h, last_r, similar[-1], hypothesis.mask, reference.mask),
-            self._aligned(
+            self._align(last_h, last_r, similar[-1], hypothesis.mask, reference.mask),
+            self._align(
                 last_r, last_h, similar[-1].transpose(1, 2), reference.mask, hypothesis.mask
             ),
             *_products(mean_pool(last_h, hypothesis.mask), mean_pool(last_r, reference.mask)),
@@ -73,7 +73,7 @@ class LateInteraction(nn.Module):
         scores: Tensor = self.head(self.norm(torch.cat([f.float() for f in features], dim=-1)))
         return scores.squeeze(-1)
 
-    def _aligned(
+    def _align(
         self, own: Tensor, other: Tensor, similar: Tensor, own_mask: Tensor, other_mask: Tensor
     ) -> Tensor:
         """Each token beside its softly aligned partner, compared and pooled, (pairs, 2 hidden)."""

@@ -171,7 +171,7 @@ class Packaged:
             found |= {name: torch.from_numpy(array) for name, array in arrays.items()}
         return found
 
-    def restored(self, prefix: str) -> dict[str, Tensor]:
+    def restore_tensors(self, prefix: str) -> dict[str, Tensor]:
         """The weights under a prefix in single precision, by what follows it."""
         from tertium.metrics.flagship.compact import restore
 
@@ -183,7 +183,7 @@ class Packaged:
 
     def encoder_tensors(self) -> dict[str, Tensor]:
         """The encoder's weights, restored when a network is made of them."""
-        return self.restored(ENCODER_PREFIX)
+        return self.restore_tensors(ENCODER_PREFIX)
 
     def encoder_weights(self, files: Mapping[str, str]) -> WeightFolder:
         """The encoder inside: a folder of settings, checked by hash, and weights in memory."""
@@ -217,6 +217,6 @@ def _check_lengths(left: tuple[float, ...], right: tuple[float, ...]) -> None:
 
 
 @lru_cache(maxsize=4)
-def packaged(name: str) -> Packaged:
+def load_packaged(name: str) -> Packaged:
     """The model of a name that ships with tertium."""
     return Packaged(find_shipped(name))

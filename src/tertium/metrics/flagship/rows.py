@@ -127,7 +127,7 @@ class RowJudge:
         device = choose_device(self._device)
         check_precision(self._precision, device)
         table = {n: w for n, w in self._model.weights.items() if n.startswith(WORDS)}
-        tensors = {**self._model.restored(NETWORK), **table}
+        tensors = {**self._model.restore_tensors(NETWORK), **table}
         shape = dataclasses.asdict(self._settings.shape)
         network = load_into(lambda: JointNetwork(**shape), tensors, self._model.folder)
         lower_precision(network.layers, self._precision, device)  # the head needs more than 8 bits

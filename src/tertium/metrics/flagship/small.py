@@ -127,7 +127,7 @@ def _network(model: Packaged) -> LateInteraction:
     from tertium.models.loading import load_into
 
     shape = dataclasses.asdict(model.settings(SmallSettings).head)
-    return load_into(lambda: LateInteraction(**shape), model.restored("head."), model.folder)
+    return load_into(lambda: LateInteraction(**shape), model.restore_tensors("head."), model.folder)
 
 
 def judge_chunk(

@@ -41,7 +41,7 @@ class Explained:
 
 def explanation(explained: Explanation) -> Markup:
     """Whatever a metric or ranker said, as HTML."""
-    parts = [_marked(explained.marked)] if explained.marked is not None else []
+    parts = [_marked_text(explained.marked)] if explained.marked is not None else []
     parts += [_comparison(part) for part in explained.comparisons]
     if explained.reasons is not None:
         parts.append(_reasons(explained, explained.reasons))
@@ -50,7 +50,7 @@ def explanation(explained: Explanation) -> Markup:
     return join(parts)
 
 
-def _marked(marked: MarkedText) -> Markup:
+def _marked_text(marked: MarkedText) -> Markup:
     """The texts with the errors that the metric marks."""
     texts = [marked_paragraph(marked.hypothesis, marked.spans)]
     if any(span.side == "source" for span in marked.spans) and marked.source is not None:
