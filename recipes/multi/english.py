@@ -1,4 +1,4 @@
-"""Scores of tertium-small or tertium-base on outputs into English, by many processes, part by part.
+"""Scores of tertium-small on outputs into English, by many processes, part by part.
 
 python -m recipes.multi.english --parts parts/ --run run/ --processes 10
 """
@@ -18,33 +18,30 @@ from numpy.typing import NDArray
 from recipes.multi.store import ARCHIVE, read_lines, read_outputs
 
 PART = 2000
-Job = tuple[str, str, int, list[str], list[str]]  # metric, folder, first row, texts
+Job = tuple[str, int, list[str], list[str]]
 
 
 def score_part(job: Job) -> None:
-    from tertium import load_metric
-    from tertium.metrics.flagship.assessment import EnglishAssessment
+    from tertium.metrics.flagship.small import TertiumSmall
 
-    name, folder, begin, hypotheses, references = job
-    metric = load_metric(name)
-    assert isinstance(metric, EnglishAssessment), name
-    scores = metric.judge(hypotheses, references).astype(np.float32)
+    folder, begin, hypotheses, references = job
+    scores = TertiumSmall().judge(hypotheses, references).astype(np.float32)
     partial = Path(folder) / f"partial-{begin:08d}.npy"
     np.save(partial, scores)
     partial.rename(Path(folder) / f"part-{begin:08d}.npy")
 
 
-def ranking_jobs(metric: str, parts: Path, run: Path, most: int) -> list[Job]:
+def ranking_jobs(parts: Path, run: Path, most: int) -> list[Job]:
     with np.load(parts / "rankings/rows.npz") as stored:
         rows = np.unique(stored["comparisons"][:, :2])
         hypothesis, reference = stored["hypothesis"], stored["reference"]
     rows = np.random.default_rng(3).permutation(rows)[:most]
     lines = read_lines(parts / "rankings/texts.xz")
     texts = [(lines[hypothesis[row]], lines[reference[row]]) for row in rows]
-    return _jobs(metric, run / "english-rankings", rows, texts)
+    return _jobs(run / "english-rankings", rows, texts)
 
 
-def output_jobs(metric: str, parts: Path, run: Path, most: int) -> list[Job]:
+def output_jobs(parts: Path, run: Path, most: int) -> list[Job]:
     """The rows that `train teach` takes too: its sample is drawn with the same seed."""
     from recipes.multi.examples import Outputs
 
@@ -59,19 +56,15 @@ def output_jobs(metric: str, parts: Path, run: Path, most: int) -> list[Job]:
     for line, system in rows.tolist():
         own, _, target = outputs.systems[system]
         texts.append((blocks[names[own]][line], blocks[names[target]][line]))
-    return _jobs(metric, run / "english-outputs", rows, texts)
+    return _jobs(run / "english-outputs", rows, texts)
 
 
-def _jobs(
-    metric: str, folder: Path, rows: NDArray[np.int64], texts: Sequence[tuple[str, str]]
-) -> list[Job]:
+def _jobs(folder: Path, rows: NDArray[np.int64], texts: Sequence[tuple[str, str]]) -> list[Job]:
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / "rows.npy", rows)
-    starts = range(0, len(texts), PART)
-    parts = [texts[n : n + PART] for n in starts]
     return [
-        (metric, str(folder), n, [h for h, _ in part], [r for _, r in part])
-        for n, part in zip(starts, parts, strict=True)
+        (str(folder), n, [h for h, _ in texts[n : n + PART]], [r for _, r in texts[n : n + PART]])
+        for n in range(0, len(texts), PART)
     ]
 
 
@@ -79,7 +72,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parts", type=Path, required=True)
     parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--metric", default="tertium-small")
     parser.add_argument("--processes", type=int, default=10)
     parser.add_argument("--rows", type=int, nargs=2, default=[150_000, 120_000])
     given = parser.parse_args()
@@ -90,7 +82,7 @@ def main() -> None:
             if make is output_jobs:
                 while not (given.parts / "outputs/READY").exists():
                     time.sleep(1)
-            jobs = make(given.metric, given.parts, given.run, most)
+            jobs = make(given.parts, given.run, most)
             for done, _ in enumerate(pool.imap_unordered(score_part, jobs), 1):
                 if done % 10 == 0 or done == len(jobs):
                     spent = round(time.monotonic() - begin)

@@ -20,7 +20,6 @@ from recipes.multi.network import SCALES, Multi, send_batch
 from tertium.metrics.flagship.compact import restore as restore_rows
 
 WARM_UP = 0.06  # of the time
-BETWEEN = 10  # steps between two that enter the mean: neighbours hardly differ
 FROZEN = "words.weight"
 
 
@@ -58,27 +57,6 @@ class Optimiser:
         self.inner.step()
         with torch.no_grad():
             torch._foreach_copy_(tuple(self.live), tuple(self.masters))
-
-
-class Mean:
-    """The mean of the weights at some steps of an optimiser."""
-
-    def __init__(self, optimiser: Optimiser) -> None:
-        self.optimiser, self.count = optimiser, 0
-        self.sums: list[Tensor] = []
-
-    def add(self) -> None:
-        masters = self.optimiser.masters
-        if self.count == 0:
-            self.sums = [torch.zeros_like(master) for master in masters]
-        torch._foreach_add_(self.sums, masters)
-        self.count += 1
-
-    @torch.no_grad()
-    def take(self) -> None:
-        """Puts the mean, if there is one, into the network."""
-        for live, total in zip(self.optimiser.live, self.sums, strict=False):
-            live.copy_(total / self.count)
 
 
 def _work(sources: Sequence[tuple[float, Source]], budget: int, seed: int, queue: Any) -> None:
@@ -122,15 +100,10 @@ def fit(
     workers: int,
     log: Path,
     steps: int | None = None,
-    tail: float = 0.0,
 ) -> None:
-    """Trains for `seconds` of the clock (or `steps`), the rate falling to nothing at the end.
-
-    What is left are the weights of the last step, or their mean over the last `tail` of the time.
-    """
+    """Trains for `seconds` of the clock (or `steps`), the rate falling to nothing at the end."""
     network.train()
     optimiser = Optimiser(network, rate)
-    mean = Mean(optimiser)
     supply = batches(sources, budget, seed, workers)
     batch, begin, pieces = next(supply), time.monotonic(), 0
     sums: dict[str, Tensor] = {}
@@ -148,8 +121,6 @@ def fit(
         parts = total_loss(said, told, weights)
         parts["all"].backward()
         optimiser.step(min(share / WARM_UP, 1) * (1 - share))
-        if share >= 1 - tail and number % BETWEEN == 0:
-            mean.add()
         for name, value in parts.items():
             sums[name] = sums.get(name, torch.zeros((), device=device)) + value.detach()
         pieces += len(batch["layout"]["ids"])
@@ -160,7 +131,6 @@ def fit(
         batch = next(supply)
     _tell(log, number, 1.0, pieces / (time.monotonic() - begin), sums)
     supply.close()  # type: ignore[attr-defined]
-    mean.take()
 
 
 def _tell(log: Path, step: int, share: float, speed: float, sums: dict[str, Tensor]) -> None:

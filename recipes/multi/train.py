@@ -4,8 +4,7 @@ seed      comparisons, judgements, a short stage that favours old sets (one proc
 soup      the mean of the seeds' weights
 teach     scores of the seeds, and of tertium-small for English, on outputs nobody judged
 student   distils these into the mean's weights, judgements and damage mixed in
-start     takes a model that ships apart, so that `teach`, `refine` and `tags` can go on from it
-refine    goes on from such weights at a low rate, taught by themselves and the English teacher
+start     takes a model that ships apart, so that `tags` can go on from it
 tags      a tagger of wrong pieces on top of given weights, which stay as they are
 report    agreement on all held-out sets, spans, paragraphs, damage
 export    weights in files small enough to send
@@ -170,7 +169,6 @@ def run_stage(
         workers=given.workers,
         log=given.run / f"{name}.log",
         steps=given.steps,
-        tail=given.tail,
     )
     fit.save(network, given.run / f"{name}.safetensors")
 
@@ -300,8 +298,8 @@ def blend_english(
     return len(mine)
 
 
-def taught_sources(given: argparse.Namespace) -> tuple[Source, Source]:
-    """What the teachers say of outputs nobody judged, and of those that were compared."""
+def train_student(given: argparse.Namespace) -> None:
+    network = build(given, given.apart, given.weights[0])
     outputs = Outputs(given.parts / "outputs")
     ranked = Store.open(given.parts / "rankings")
     taught = {}
@@ -313,37 +311,20 @@ def taught_sources(given: argparse.Namespace) -> tuple[Source, Source]:
         print(name, len(rows), "rows,", found, "with the English teacher", flush=True)
         taught[name] = (rows, scores)
     lines, used = taught["outputs"][0], taught["rankings"][0]
-    return (
-        Taught(lambda n: outputs.texts(*map(int, lines[n])), taught["outputs"][1]),
-        Taught(
-            lambda n: row_texts(ranked, int(used[n])),
-            taught["rankings"][1],
-            shares=(0.3, 0.35, 0.35),
+    sources: list[tuple[float, Source]] = [
+        (0.30, Taught(lambda n: outputs.texts(*map(int, lines[n])), taught["outputs"][1])),
+        (
+            0.22,
+            Taught(
+                lambda n: row_texts(ranked, int(used[n])),
+                taught["rankings"][1],
+                shares=(0.3, 0.35, 0.35),
+            ),
         ),
-    )
-
-
-def train_student(given: argparse.Namespace) -> None:
-    network = build(given, given.apart, given.weights[0])
-    unjudged, compared = taught_sources(given)
-    judged = [(0.48 * share, source) for share, source in sources_of(given, OLD)]
-    sources = [(0.30, unjudged), (0.22, compared), *judged]
+        *((0.48 * share, source) for share, source in sources_of(given, OLD)),
+    ]
     name = f"student{given.seed}"
     run_stage(given, network, name, sources, given.seconds[0], given.rates[0], Weights())
-    quick_look(given, network, name, 300)
-
-
-def refine(given: argparse.Namespace) -> None:
-    """Goes on from weights that ship; tags teach nothing here, for their head starts at random."""
-    network = build(given, given.apart, given.weights[0])
-    fit.save(network, given.run / "start.safetensors")  # so that both can be blended
-    unjudged, compared = taught_sources(given)
-    judged = [(given.judged * share, source) for share, source in sources_of(given, BALANCED)]
-    rest = 1 - given.judged
-    sources = [(0.55 * rest, unjudged), (0.45 * rest, compared), *judged]
-    name = f"refined{given.seed}"
-    weights = Weights(tags=0.0)
-    run_stage(given, network, name, sources, given.seconds[0], given.rates[0], weights)
     quick_look(given, network, name, 300)
 
 
@@ -409,8 +390,6 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=TEACHERS_ROWS)
     parser.add_argument("--most", type=int, help="rows of a set in a report")
     parser.add_argument("--english", type=float, default=0.5, help="share of the English teacher")
-    parser.add_argument("--judged", type=float, default=0.5, help="share of judgements in refine")
-    parser.add_argument("--tail", type=float, default=0.0, help="share of the time averaged over")
     parser.add_argument("--test", action="store_true")
     parser.add_argument("--budget", type=int, default=49_152, help="pieces of a batch")
     parser.add_argument("--workers", type=int, default=3)
@@ -426,7 +405,6 @@ STAGES = {
     "teach": teach,
     "student": train_student,
     "start": make_start,
-    "refine": refine,
     "tags": train_tags,
     "report": report,
     "export": export,
