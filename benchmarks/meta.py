@@ -9,9 +9,10 @@ memory that the fast form allocates:
                 from one count to another, as mt-metrics-eval's tau optimisation does
     PERM-BOTH   7,500 points, 1,000 swaps; the rival draws and correlates one swap at a time
     table       30 metrics x 14 language pairs of 560 judgements, intervals and tests of all pairs
-    protocol    WMT24's: 30 metrics x 9 language pairs, 12 systems each, with all tests; the rival
-                tests one pair of metrics as mt-metrics-eval does, a permutation test of all systems
-                for each of two mixtures a draw, without its early stop
+    protocol    WMT24's: 30 metrics x 9 language pairs, 12 systems each, with all tests; the rivals
+                do as mt-metrics-eval's `pce` and `tau_optimization` do, on some draws and
+                segments: a permutation test of all systems for each of two mixtures of two metrics,
+                without its early stop, and objects for pairs as above
 """
 
 from __future__ import annotations
@@ -227,10 +228,15 @@ def bench_protocol(segments: int, metrics: int = 30, pairs: int = 9, draws: int 
         spa_by_flips(sets[0].human, np.where(keep, y, x), flips)
     one = (time.process_time() - begin) / draws
     rival = one * 1000 * metrics * (metrics - 1) / 2 * pairs
+    some = slice(0, 200)
+    begin = time.process_time()
+    calibrate_by_objects(sets[0].human[:, some], sets[0].scores[0][:, some])
+    objects = (time.process_time() - begin) * segments / 200 * metrics * pairs
     print(
         f"protocol   {metrics} metrics x {pairs} pairs x 12 systems x {segments:,} segments: "
         f"{taken:5.1f} s, {used:5.1f} s of processor time; SPA's tests by flips, from {draws} "
-        f"draws: {rival / 3600:.1f} hours of processor time"
+        f"draws: {rival / 3600:.1f} hours of processor time; acc_eq* by objects, from one metric "
+        f"on 200 segments: {objects / 60:.1f} minutes"
     )
 
 

@@ -211,5 +211,5 @@ def test_a_report_shows_the_challenge(tmp_path: Path) -> None:
     pairs = write(tmp_path / "d.json", json.dumps(rows))
     html = tertium.report(testset, ["chrf"], challenges=[pairs], explain=0, resamples=20).html()
     assert "Challenge set" in html
-    assert "chrF puts 100 % of pairs right" in html
+    assert "in the mean over 2 groups, chrF puts 100 % right" in html
     assert "minor_id1_word" in html

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -108,6 +109,16 @@ def soft_accuracy_contest(
     return Contest(observed, draws)
 
 
+class _System:
+    """One system's standardised scores (metrics, segments) with their sums, (metrics,)."""
+
+    def __init__(self, scores: Float32Array) -> None:
+        self.scores: FloatArray = scores.astype(np.float64)
+        self.sums: FloatArray = self.scores.sum(axis=1)
+        self.squares: FloatArray = (self.scores * self.scores).sum(axis=1)
+        self.powers = np.concatenate([scores, scores * scores])  # (2 x metrics, segments)
+
+
 @dataclass(frozen=True, eq=False)
 class _SystemPair:
     """Two systems on the segments that both have: what mixtures of metrics are made of.
@@ -125,16 +136,16 @@ class _SystemPair:
     variance: FloatArray
 
     @classmethod
-    def of(cls, i: int, j: int, both: BoolArray, human: FloatArray, z: FloatArray) -> _SystemPair:
-        asked = human[i, both] - human[j, both]
-        p = _tail(np.array([asked.sum()], np.float32), np.array([asked @ asked], np.float32))
-        x, y = (z[:, s] if both.all() else z[:, s, both] for s in (i, j))
-        squares = np.einsum("ms,ms->m", x, x) + np.einsum("ms,ms->m", y, y)
-        cross = x @ y.T
+    def of(
+        cls, i: int, j: int, both: BoolArray, people: FloatArray, x: _System, y: _System
+    ) -> Self:
+        """Systems x and y, the i-th and j-th, whose scores people's differences are about."""
+        p = _tail(np.array([people.sum()], np.float32), np.array([people @ people], np.float32))
+        squares, cross = x.squares + y.squares, x.scores @ y.scores.T
         own = np.diagonal(cross)
         product = 0.25 * (own[:, None] + own + cross + cross.T)  # mean over mixtures
         variance = 0.5 * (squares[:, None] + squares) - 2.0 * product
-        return cls(i, j, both, p, (x - y).sum(axis=1), squares - 2.0 * own, variance)
+        return cls(i, j, both, p, x.sums - y.sums, squares - 2.0 * own, variance)
 
     def p_values(self, swapped: Float32Array, squares: Float32Array) -> Float32Array:
         """P-values of "i is better than j" of all mixtures, (metrics, metrics, draws)."""
@@ -151,11 +162,24 @@ class _Mixtures:
 
     def __init__(self, human: FloatArray, scores: FloatArray, present: BoolArray) -> None:
         self.z = np.where(present, _standardise(scores, present), 0.0).astype(np.float32)
-        shared = [(i, j, present[i] & present[j]) for i, j in combinations(range(len(human)), 2)]
-        wide = self.z.astype(np.float64)
-        self.pairs = [_SystemPair.of(i, j, b, human, wide) for i, j, b in shared if b.any()]
+        self._systems: dict[tuple[int, bytes], _System] = {}
+        self.pairs = []
+        for i, j in combinations(range(len(human)), 2):
+            both = present[i] & present[j]
+            if both.any():
+                x, y = self._system(i, both), self._system(j, both)
+                people = human[i, both] - human[j, both]
+                self.pairs.append(_SystemPair.of(i, j, both, people, x, y))
         if not self.pairs:
             raise DataError("no two systems have a segment that people and all metrics scored")
+
+    def _system(self, place: int, mask: BoolArray) -> _System:
+        """A system on some segments; where nothing is missing, one serves all pairs."""
+        key = place, np.packbits(mask).tobytes()
+        if key not in self._systems:
+            own = self.z[:, place] if mask.all() else self.z[:, place, mask]
+            self._systems[key] = _System(own)
+        return self._systems[key]
 
     def errors(self, samples: int, rng: np.random.Generator) -> Float32Array:
         """Mean |p_human - p| of mixtures that start from metric i and take from j, by draw."""
@@ -179,10 +203,9 @@ class _Mixtures:
         for pair in self.pairs:
             mask = np.packbits(pair.both).tobytes()
             for system in (pair.i, pair.j):
-                if (system, mask) not in kept:  # where nothing is missing, one serves all pairs
-                    z = self.z[:, system, pair.both]
+                if (system, mask) not in kept:
                     lots = swaps[system] if pair.both.all() else swaps[system][:, pair.both]
-                    kept[system, mask] = np.concatenate([z, z * z]) @ lots.T
+                    kept[system, mask] = self._systems[system, mask].powers @ lots.T
             a, b = kept[pair.i, mask], kept[pair.j, mask]  # (2 x metrics, draws)
             gap = pair.p_values(a[:metrics] - b[:metrics], a[metrics:] + b[metrics:])
             gap -= pair.p

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -125,9 +126,15 @@ def _by_group(
     if by == "none":
         return pool(human, scores)
     if by == "item":
-        return replicates.of_values(group_values(lay_out(human, scores, "item")))
+        return _late(lambda: replicates.of_values(group_values(lay_out(human, scores, "item"))))
     rows = range(len(human))
     return replicates.mean_replicate([pool(human[r : r + 1], scores[:, r : r + 1]) for r in rows])
+
+
+def _late(make: Callable[[], Replicate]) -> Replicate:
+    """A replicate that is made when it is asked for: without samples nobody does."""
+    made = cache(make)
+    return lambda weights: made()(weights)
 
 
 def _accuracy(human: FloatArray, scores: FloatArray, by: Grouping, *, calibrated: bool) -> Measured:

@@ -107,10 +107,10 @@ def count_groups(
     counts = np.zeros((metrics, groups, 6))
     for i, j in pair_blocks(n, groups):
         people = layout.human.T[i] - layout.human.T[j]  # (block, groups)
-        asked, human = np.abs(people) >= threshold, order(people)
+        unasked, human = ~(np.abs(people) >= threshold), order(people)
         for metric, scores in enumerate(layout.metrics):
             codes = code_orders(human, order(scores.T[i] - scores.T[j], float(epsilons[metric])))
-            codes[~asked] = MISSING + 1
+            codes[unasked] = MISSING + 1
             for outcome in range(6):
                 counts[metric, :, outcome] += (codes == outcome).sum(axis=0)
     return counts

@@ -81,29 +81,33 @@ def p_value_gaps(
     used = (~np.isnan(human)).any(axis=0)
     people, stack = human[:, used], metrics[:, :, used]
     signs: FloatArray = rng.choice([-1.0, 1.0], size=(permutations, people.shape[1]))
-    complete = used.any() and not np.isnan(people).any()
-    asked = pair_p_values(people, signs) if complete else None
     gaps = np.empty((len(stack), len(people) * (len(people) - 1) // 2))
-    for number, scores in enumerate(stack):
-        if asked is not None and not np.isnan(scores).any():
-            gaps[number] = np.abs(asked - pair_p_values(scores, signs))
-        else:
-            gaps[number] = _gaps_with_holes(people, scores, signs)
+    whole = ~np.isnan(stack).any(axis=(1, 2)) & used.any() & (not np.isnan(people).any())
+    for number in np.flatnonzero(~whole):
+        gaps[number] = _gaps_with_holes(people, stack[number], signs)
+    if whole.any():
+        asked, *given = pair_p_values(np.concatenate([people[None], stack[whole]]), signs)
+        gaps[whole] = np.abs(asked - np.array(given))
     return gaps
 
 
 def pair_p_values(scores: FloatArray, signs: FloatArray) -> FloatArray:
-    """One-sided p-values of "i is better than j", i < j, of complete scores (systems, segments).
+    """One-sided p-values of "i is better than j", i < j, of complete scores, (..., pairs).
 
-    A flipped sum of differences is the difference of flipped sums, so systems are flipped once.
+    A flipped sum of differences is the difference of flipped sums, so systems (..., systems,
+    segments) are flipped once, all in one product.
     """
-    left, right = np.triu_indices(len(scores), k=1)
-    totals, sizes = scores.sum(axis=1), np.abs(scores).sum(axis=1)
-    slack = 1e-10 * (sizes[left] + sizes[right])  # so that equal sums compare equal
-    flipped = scores @ signs.T  # (systems, permutations)
-    bound = totals[left] - totals[right] - slack
-    pairs_of = zip(left, right, bound, strict=True)
-    return np.array([np.mean(flipped[i] - flipped[j] >= least) for i, j, least in pairs_of])
+    left, right = np.triu_indices(scores.shape[-2], k=1)
+    totals, sizes = scores.sum(axis=-1), np.abs(scores).sum(axis=-1)
+    slack = 1e-10 * (sizes[..., left] + sizes[..., right])  # so that equal sums compare equal
+    flat = scores.reshape(-1, scores.shape[-1])
+    flipped = (flat @ signs.T).reshape(*scores.shape[:-1], -1)  # (..., systems, permutations)
+    bound = totals[..., left] - totals[..., right] - slack
+    found = [
+        np.mean(flipped[..., i, :] - flipped[..., j, :] >= bound[..., n, None], axis=-1)
+        for n, (i, j) in enumerate(zip(left, right, strict=True))
+    ]
+    return np.stack(found, axis=-1) if found else np.zeros((*scores.shape[:-2], 0))
 
 
 def _gaps_with_holes(human: FloatArray, scores: FloatArray, signs: FloatArray) -> FloatArray:

@@ -18,13 +18,16 @@ def challenge_contents(study: ChallengeStudy) -> Markup:
 
 
 def _reading(study: ChallengeStudy) -> str:
-    """Each metric's mean, and where it is weakest."""
+    """Each metric's mean over groups, and where it is weakest."""
     said = []
     for m, name in enumerate(study.names):
         worst = int(study.accuracy[m].argmin())
         share = 100 * study.accuracy[m, worst]
         said.append(
-            f"{name} puts {100 * study.mean[m]:.0f} % of pairs right, "
+            f"{name} puts {100 * study.mean[m]:.0f} % right, "
             f"{share:.0f} % where it is weakest ({study.groups[worst]})"
         )
-    return f"Of a better and a worse translation, {'; '.join(said)}. A coin gets 50 %."
+    return (
+        "Of pairs of a better and a worse translation, in the mean over "
+        f"{len(study.groups)} groups, {'; '.join(said)}. A coin gets 50 %."
+    )
