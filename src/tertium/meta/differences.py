@@ -127,7 +127,8 @@ def fit_scales(
 ) -> list[DifferenceScale]:
     """Scales of every metric, for each language direction that has pairs enough and for all.
 
-    A judged set is named by its language pair; that of another name counts among all alone.
+    A judged set is named by its language pair; that of another name counts among all alone. Where
+    all sets are of one direction, nothing is said of others.
     """
     if not sets:
         raise DataError("there is nothing to fit: no judged set was given")
@@ -139,6 +140,8 @@ def fit_scales(
                 found.setdefault((metric, direction), []).append(pairs)
     scales = []
     for (metric, direction), parts in sorted(found.items()):
+        if direction == "all" and _is_one(metric, len(parts), found):
+            continue
         sizes, agree = (np.concatenate(column) for column in zip(*parts, strict=True))
         if len(sizes) < FEWEST:
             continue
@@ -150,3 +153,8 @@ def fit_scales(
     if not scales:
         raise DataError(f"fewer than {FEWEST} pairs of systems: too few to say what they mean")
     return scales
+
+
+def _is_one(metric: str, count: int, found: Mapping[tuple[str, str], Sequence[Any]]) -> bool:
+    """Whether all sets of a metric are of one language direction."""
+    return any(len(found.get((metric, d), ())) == count for d in (INTO_ENGLISH, OTHERS))

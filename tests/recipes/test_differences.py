@@ -1,0 +1,53 @@
+"""What scales of differences may be fitted on: nothing learned from, nothing reported."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from recipes.differences import FILE, fit, judged_set
+
+from tertium.evaluation.differences import find_scale
+
+SCORED = json.loads(FILE.read_text(encoding="utf-8"))["scored"]
+
+
+@pytest.mark.parametrize("metric", sorted(SCORED))
+def test_no_scale_rests_on_what_is_reported_or_was_learned(metric: str) -> None:
+    sets = SCORED[metric]["sets"]
+    assert not [name for name in sets if name.startswith("wmt17") and name.endswith("-en")]
+    if not metric.startswith("tertium-"):
+        assert not [name for name in sets if name.startswith("wmt18")]
+    if metric == "tertium-multi":
+        assert not [name for name in sets if name.startswith("train/")]
+    if metric in ("tertium-small", "tertium-base"):
+        assert not {"train/mqm/news21 zh-en", "dev/mqm/ted21 zh-en"} & set(sets)
+        assert all(name.endswith("-en") for name in sets)
+
+
+def test_of_a_metric_of_english_nothing_is_said_elsewhere() -> None:
+    assert find_scale("tertium-small", "into English") is not None
+    assert find_scale("tertium-small", "not into English") is None
+
+
+def test_lines_become_scales_and_others_stay(tmp_path, monkeypatch) -> None:
+    people = {f"s{n}": float(n) for n in range(8)}
+    line = {
+        "set": "dev/da/wmt22 uk-en",
+        "metric": "chrf",
+        "learned": [],
+        "segments": 3,
+        "people": people,
+        "scores": {name: 2 * score for name, score in people.items()},
+    }
+    assert judged_set(line).metrics == ("chrf",)
+    file = tmp_path / "scales.json"
+    old = {"metric": "bleu", "direction": "all", "bins": [], "learned": []}
+    file.write_text(json.dumps({"scored": {}, "scales": [old, {**old, "metric": "chrf"}]}))
+    monkeypatch.setattr("recipes.differences.FILE", file)
+    fit([line])
+    kept = json.loads(file.read_text())
+    assert [s["metric"] for s in kept["scales"]] == ["bleu", "chrf"]
+    assert kept["scales"][1]["direction"] == "into English"
+    assert sum(b["pairs"] for b in kept["scales"][1]["bins"]) == 28
+    assert kept["scored"]["chrf"] == {"segments": 3, "sets": ["dev/da/wmt22 uk-en"]}
