@@ -197,6 +197,17 @@ def test_rows_that_do_not_fit_are_put_aside(shards: Any, tmp_path: Path) -> None
     assert (summary.kept, sum(summary.bad.values())) == (1001, 2)
 
 
+def test_a_bad_row_among_the_first_spoils_no_other(tmp_path: Path) -> None:
+    bad: list[dict[str, Any]] = [{"mt": ["x" * 9000], "ref": "b"}, {"mt": "a", "ref": ["b", "c"]}]
+    file = write_jsonl(tmp_path / "rows.jsonl", [*bad, {"mt": "a", "ref": "a"}])
+    summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
+    assert (summary.kept, dict(summary.bad)) == (2, {"expected text": 1})
+    [line] = (tmp_path / "out" / "_bad" / "rows.jsonl").read_text().splitlines()
+    assert len(line) < 600
+    with pytest.raises(UsageError, match="is a file, and shards are written into a folder"):
+        tertium.score_corpus(file, "chrf", file)
+
+
 def test_a_table_with_ragged_rows_and_bytes_that_are_not_utf8(tmp_path: Path) -> None:
     file = write_bytes(tmp_path / "rows.tsv", b"mt\tref\na\ta\na\n\xff\tb\nb\tb\n")
     summary = tertium.score_corpus(file, "chrf", tmp_path / "out")

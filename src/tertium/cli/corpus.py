@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import TYPE_CHECKING
 
 from tertium.cli.bars import bars
@@ -136,7 +137,8 @@ def summary_table(summary: CorpusSummary, output: str) -> Table:
     rows: list[list[Cell | str]] = []
     for spec, tally in summary.metrics.items():
         places = load_metric(spec).decimals
-        values = [tally.mean, tally.low, *tally.deciles(), tally.high]
+        low, high = (tally.low, tally.high) if tally.count else (math.nan, math.nan)
+        values = [tally.mean, low, *tally.deciles(), high]
         rows.append([spec, *(number(value, places) for value in values)])
     header = ["metric", "mean", "lowest", *(f"{tenth}0 %" for tenth in range(1, 10)), "highest"]
     return Table(header, rows, notes=_notes(summary, output))

@@ -17,7 +17,14 @@ from typing import IO, Any
 
 from tertium.corpus.blocks import Block, RecordBlock, TableBlock, is_text_name
 from tertium.corpus.places import SourceFile, is_remote, open_content, open_file
-from tertium.data.formats import BYTE_ORDER_MARKS, check_record, check_text, parse_json
+from tertium.data.formats import (
+    BYTE_ORDER_MARKS,
+    HYPOTHESIS_NAMES,
+    SOURCE_NAMES,
+    check_record,
+    check_text,
+    parse_json,
+)
 from tertium.errors import DataError, TertiumError, UsageError
 
 BLOCK = 4096  # rows at once: enough to share work on repeated texts, little enough for any memory
@@ -25,7 +32,10 @@ LONGEST_LINE = 1 << 24  # bytes of a line that are read at once; a longer one is
 MOST_CUTS = 16  # of a packed file, since each part unpacks all that is before it
 SAMPLED_FILES, SAMPLED_ROWS = 16, 1000
 JSON_TEXT = {b"tertium": b"json"}  # how a schema marks a column of objects, kept as JSON text
-TEXTS = (str, list, type(None))  # what a text, or several, may be in JSON
+REASON = 400  # characters of what is said of a bad row
+SINGLE = frozenset({*SOURCE_NAMES, *HYPOTHESIS_NAMES})  # of which a row has one
+TEXT = (str, type(None))  # what a text may be in JSON
+TEXTS = (*TEXT, list)  # and what several may be
 HERE = "this row"  # what stands for the place in errors of the readers that all commands share
 _PLACE = re.compile(
     rf"^({HERE}|the (hypothesis|source|references) of a segment)(: reference \d+)?: "
@@ -181,14 +191,15 @@ def _fit(rows: list[tuple[int, dict[str, Any]]], schema: Any) -> tuple[Any, list
     packed = [field.name for field in schema if field.metadata == JSON_TEXT]
     texts = [name for name in schema.names if is_text_name(name)]
     lists = [name for name in texts if pa.types.is_list(schema.field(name).type)]
+    kinds = {name: TEXT if name in SINGLE else TEXTS for name in texts}
     fitting, bad = [], []
     for number, row in rows:
         if other := next((key for key in row if key not in names), None):
             why = f"the key {other!r} is not among those of the first rows; write JSONL to keep it"
             bad.append(BadRow(number, why))
             continue
-        if wrong := next((k for k in texts if not isinstance(row.get(k, ""), TEXTS)), None):
-            bad.append(BadRow(number, f"expected text, got {row[wrong]!r}"))
+        if wrong := next((k for k in texts if not isinstance(row.get(k, ""), kinds[k])), None):
+            bad.append(BadRow(number, shorten(f"expected text, got {row[wrong]!r}")))
             continue
         changed = {k: json.dumps(row[k], ensure_ascii=False) for k in packed if k in row}
         changed |= {k: [row[k]] for k in lists if isinstance(row.get(k), str)}
@@ -210,7 +221,8 @@ def _fit(rows: list[tuple[int, dict[str, Any]]], schema: Any) -> tuple[Any, list
 def infer_schema(records: Sequence[Mapping[str, Any]]) -> Any:
     """Columns for JSONL by some of its rows; objects and values of several kinds are JSON texts.
 
-    Texts that are compared stay texts; where some references are lists, all are.
+    Texts that are compared stay texts, whatever a bad row says; where some references are lists,
+    all are.
     """
     import pyarrow as pa
 
@@ -225,7 +237,7 @@ def _infer_field(name: str, values: list[Any]) -> Any:
     import pyarrow as pa
 
     if is_text_name(name):
-        several = any(isinstance(value, list) for value in values)
+        several = name not in SINGLE and any(isinstance(value, list) for value in values)
         return pa.field(name, pa.list_(pa.string()) if several else pa.string())
     try:
         kind = pa.array(values).type
@@ -350,8 +362,13 @@ def _reason_or(read: Callable[[], dict[str, Any]]) -> dict[str, Any] | str:
 
 
 def explain_row(error: TertiumError) -> str:
-    """What an error says of a row, without the words that stand for its place."""
-    return _PLACE.sub("", str(error))
+    """What an error says of a row, without the words that stand for its place, and in short."""
+    return shorten(_PLACE.sub("", str(error)))
+
+
+def shorten(reason: str) -> str:
+    """A reason without the middle of a long value that it quotes."""
+    return reason if len(reason) <= REASON else f"{reason[: REASON - 40]} ... {reason[-35:]}"
 
 
 def _header(file: SourceFile, fields: Sequence[str] | None) -> list[str]:

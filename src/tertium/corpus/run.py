@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from tertium.corpus.engines import Team
@@ -169,6 +170,8 @@ def _check_apart(output: str, files: Sequence[SourceFile]) -> None:
     """Refuse to write where the corpus is read: the next run would read its own shards."""
     if is_remote(output):
         return
+    if Path(output).is_file():
+        raise UsageError(f"{output} is a file, and shards are written into a folder: give another")
     place = os.path.realpath(output)
     for file in files:
         if not is_remote(file.path) and os.path.realpath(file.path).startswith(place + os.sep):
