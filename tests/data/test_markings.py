@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from tertium.data.evidence import read_evidence
-from tertium.data.judgements import read_judgements
-from tertium.data.markings import markings_from, record_of
 from tertium.data.people import ScoredTranslations
 from tertium.data.ratings import average, standardise
+from tertium.data.rows import markings_from, read_judgements
 from tertium.errors import DataError, LengthError
 from tertium.segment import Segment
 from tertium.spans import Markings, Span, Unplaced
@@ -43,7 +42,7 @@ def test_the_same_errors_are_read_from_every_layout() -> None:
     assert read({"esa_spans": esa}) == expected
     assert read({"errors": json.dumps(esa)}) == expected
     assert read(columns) == expected
-    assert read(record_of(expected.spans)) == expected
+    assert read({"spans": [span.as_dict() for span in expected.spans]}) == expected
 
 
 def test_errors_without_a_place_and_on_the_source() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tertium.data.mqm import read_mqm
+from tertium.data.campaigns import read_mqm
 from tertium.data.ratings import average
 from tertium.errors import DataError
 

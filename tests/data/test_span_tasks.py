@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.data.esa import is_submission, read_esa
+from tertium.data.campaigns import is_submission, read_esa
 from tertium.data.evidence import read_evidence
 from tertium.errors import DataError
 from tertium.spans import Span, Unplaced

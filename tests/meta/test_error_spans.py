@@ -11,13 +11,12 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from tertium.errors import LengthError, UnknownNameError
+from tertium.errors import LengthError
 from tertium.meta.error_spans import (
     by_category,
     by_severity,
     count_characters,
     count_characters_once,
-    find_count,
     macro,
     match_spans,
     micro,
@@ -182,5 +181,3 @@ def test_what_does_not_fit_together_is_refused() -> None:
         count_characters([[], []], [[]], [3])
     with pytest.raises(LengthError, match="1, 2 and 1"):
         match_spans([[]], [[], []], [3])
-    with pytest.raises(UnknownNameError, match="unknown count of spans 'character'"):
-        find_count("character")

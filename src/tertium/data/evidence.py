@@ -23,11 +23,17 @@ from pathlib import Path
 
 import numpy as np
 
+from tertium.data.campaigns import (
+    is_appraise,
+    is_esa,
+    is_submission,
+    read_appraise,
+    read_esa,
+    read_mqm,
+)
 from tertium.data.collection import Collection, read_texts
-from tertium.data.esa import is_appraise, is_esa, is_submission, read_appraise, read_esa
 from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
-from tertium.data.judgements import JudgementSet, read_judgements
-from tertium.data.mqm import read_mqm
+from tertium.data.judgements import JudgementSet
 from tertium.data.mtme import EvalSet, eval_sets, read_score_file
 from tertium.data.people import ComparedTranslations, Evidence, ScoredTranslations, ScoreTable
 from tertium.data.preferences import (
@@ -39,6 +45,7 @@ from tertium.data.preferences import (
 )
 from tertium.data.qe import qe_stems, read_qe
 from tertium.data.ratings import average
+from tertium.data.rows import read_judgements
 from tertium.data.testset import TestSet
 from tertium.data.wmt import MetricsTask, is_metrics_task
 from tertium.data.wmt_rankings import read_rankings

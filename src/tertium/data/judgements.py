@@ -1,4 +1,4 @@
-"""Human scores of single translations: a set of judgements, and the reader of a user's own file.
+"""Human scores of single translations, as a set of judgements (`data.rows` reads them from files).
 
 A set never forgets what it did not use: `left_out` counts every row that was read and dropped, by
 reason. Rows of one (system, item) are kept apart here and averaged only where a matrix is made.
@@ -9,50 +9,21 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from tertium.arrays import FloatArray, divide
-from tertium.data.formats import (
-    DOCUMENT_NAMES,
-    HYPOTHESIS_NAMES,
-    SYSTEM_NAMES,
-    PathLike,
-    labels_in,
-    read_records,
-    segment_from_record,
-)
-from tertium.data.markings import has_markings, markings_from
-from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Judgement, Segment, place_segments
-from tertium.spans import ESA_WEIGHTS, MQM_WEIGHTS, count_overlaps
 
 logger = logging.getLogger(__name__)
 
-ITEM_NAMES = ("item", "segment", "seg_id", "segment_id", "segmentid", "line_id", "sid", "id")
-SCORE_NAMES = ("score", "human", "rating", "raw", "z", "z_mean", "da")
-ANNOTATOR_NAMES = ("annotator", "rater", "judge", "user", "worker", "workerid", "judgeid")
-LP_NAMES = ("lp", "langpair", "language_pair")
-NO_LABELS = (*ITEM_NAMES, *SCORE_NAMES, *ANNOTATOR_NAMES, *LP_NAMES)
 
-LARGEST = 1e100  # of a score: statistics square differences, which must stay finite
-NOT_JUDGED = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
-DUPLICATE = "duplicate row"
-NO_SCORE = "no score"
 NO_REFERENCE = "no reference"
-NO_SEGMENT = "no matching segment"
-UNKNOWN_SYSTEM = "unknown system"
-
-_WEIGHTS = {**ESA_WEIGHTS, **MQM_WEIGHTS}  # of files that have spans and no score
-
-FindSegment = Callable[[str, str], Segment | str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,131 +164,26 @@ class SystemScores:
         return np.array([self.scores.get(system, math.nan) for system in systems])
 
 
-def read_judgements(
-    path: PathLike,
-    *,
-    testset: TestSet | None = None,
-    name: str = "",
-    lp: str = "",
-    fields: Sequence[str] | None = None,
-    score: str | None = None,
-    repeats: bool = False,
-) -> JudgementSet:
-    """Read one's own judgements: a CSV, TSV or JSONL file with a row for each.
+def _number_repeats(items: Sequence[str]) -> tuple[str, ...]:
+    """Distinct labels for items that may repeat: the second `x` becomes `x#2`."""
+    seen: Counter[str] = Counter()
+    labels = []
+    for item in items:
+        seen[item] += 1
+        labels.append(item if seen[item] == 1 else f"{item}#{seen[item]}")
+    return tuple(labels)
 
-    Columns go by any of their aliases, the first that is there: the score (or the one `score`
-    names); item, system, annotator, language pair; the texts, unless `testset` holds them, whose
-    segments then are items 1, 2, ... Rows without a score, rows equal to an earlier one (unless
-    `repeats` says that they are separate ratings), and rows that name no segment or system of the
-    test set are left out and counted. A score that is not a number is an error. Marked errors
-    (`spans` and what `data.markings` knows) are kept, and are the score where there is no other.
+
+def reasons(left_out: Mapping[str, int]) -> str:
+    """What was left out and why, for the end of an error.
+
+    >>> reasons({"no score": 2})
+    ' (2 left out; no score: 2)'
     """
-    find = find_in(testset) if testset is not None else None
-    names = (score,) if score else SCORE_NAMES
-    collector = Collector(find=find, score_names=names, repeats=repeats)
-    for number, record in read_records(path, fields):
-        lowered = {str(key).lower(): value for key, value in record.items()}
-        collector.add(lowered, f"{path}, line {number}")
-    return collector.finish(name or Path(path).name.split(".")[0], lp)
-
-
-class Collector:
-    """Gathers judgements row by row and counts what it leaves out."""
-
-    def __init__(
-        self,
-        *,
-        find: FindSegment | None = None,
-        score_names: Sequence[str] = SCORE_NAMES,
-        repeats: bool = False,
-    ) -> None:
-        self.find, self.score_names, self.repeats = find, tuple(score_names), repeats
-        self.kept: list[Judgement] = []
-        self.left_out: Counter[str] = Counter()
-        self.overlaps = 0
-        self._seen: set[Judgement] = set()
-        self._labels: list[tuple[Judgement, Mapping[str, str]]] = []
-
-    def add(self, record: Mapping[str, Any], where: str) -> None:
-        """Take one row whose keys are lower case."""
-        marked = has_markings(record)
-        if not marked and not any(name in record for name in self.score_names):
-            wanted, found = ", ".join(self.score_names), ", ".join(record)
-            raise DataError(f"{where}: no score (looked for {wanted}; found {found})")
-        score = read_score(first(record, self.score_names), where)
-        if math.isnan(score) and not marked:
-            self.left_out[NO_SCORE] += 1
-            return
-        item, system = text_of(record, ITEM_NAMES), text_of(record, SYSTEM_NAMES)
-        segment = self._segment(record, item, system, where)
-        if isinstance(segment, str):
-            self.left_out[segment] += 1
-            return
-        markings = markings_from(record, segment, where)
-        if markings is not None:
-            self.overlaps += count_overlaps(markings.spans)
-            score = markings.score(_WEIGHTS) if math.isnan(score) else score
-        annotator, lp = text_of(record, ANNOTATOR_NAMES), text_of(record, LP_NAMES)
-        document = text_of(record, DOCUMENT_NAMES)
-        judgement = Judgement(segment, score, item, system, annotator, lp, document, markings)
-        self._label(record, judgement)
-        self.keep(judgement)
-
-    def _label(self, record: Mapping[str, Any], judgement: Judgement) -> None:
-        labels = labels_in(record, NO_LABELS)
-        if judgement.document:
-            labels = labels | {"document": judgement.document}
-        self._labels.append((judgement, labels))
-
-    def _columns(self, renamed: Sequence[Judgement]) -> dict[str, dict[tuple[str, str], str]]:
-        """What columns say of each item; one that says two things of one item is left out."""
-        names = {_home(j): (r.lp, r.item) for j, r in zip(self.kept, renamed, strict=True)}
-        columns: dict[str, dict[tuple[str, str], str]] = {}
-        ambiguous = set()
-        for judgement, labels in self._labels:
-            item = names[_home(judgement)]
-            for name, value in labels.items():
-                if columns.setdefault(name, {}).setdefault(item, value) != value:
-                    ambiguous.add(name)
-        return {name: own for name, own in columns.items() if name not in ambiguous}
-
-    def keep(self, judgement: Judgement) -> None:
-        """Take one judgement; an equal one is counted, not taken again."""
-        if judgement in self._seen and not self.repeats:
-            self.left_out[DUPLICATE] += 1
-            return
-        self._seen.add(judgement)
-        self.kept.append(judgement)
-
-    def finish(self, name: str, lp: str = "") -> JudgementSet:
-        """The set; a language pair that all rows share is its own."""
-        pairs = {j.lp for j in self.kept}
-        lp = lp or (pairs.pop() if len(pairs) == 1 else "")
-        if self.overlaps:
-            where = f"{name} {lp}".rstrip()
-            logger.warning("%s: %d spans overlap another of their rater", where, self.overlaps)
-        renamed = name_items(self.kept)
-        return JudgementSet(
-            name=name,
-            lp=lp,
-            judgements=tuple(place_judgements(renamed)),
-            left_out=dict(self.left_out),
-            columns=self._columns(renamed),
-        )
-
-    def _segment(
-        self, record: Mapping[str, Any], item: str, system: str, where: str
-    ) -> Segment | str:
-        if self.find is not None:
-            return self.find(item, system)
-        if any(record.get(alias) is not None for alias in HYPOTHESIS_NAMES):
-            return segment_from_record(record, where)
-        if not (item and system):
-            raise DataError(
-                f"{where}: neither a translation ({', '.join(HYPOTHESIS_NAMES)}) nor both an item "
-                f"and a system to look one up; found {', '.join(record)}"
-            )
-        return Segment("")
+    if not left_out:
+        return ""
+    counts = ", ".join(f"{reason}: {count}" for reason, count in left_out.items())
+    return f" ({sum(left_out.values())} left out; {counts})"
 
 
 def name_items(judgements: Sequence[Judgement]) -> list[Judgement]:
@@ -359,84 +225,3 @@ def place_judgements(judgements: Sequence[Judgement]) -> list[Judgement]:
         for j in judgements
         for placed in [contexts.get((j.lp, j.system, j.item))]
     ]
-
-
-def _home(judgement: Judgement) -> tuple[str, str, str, str | None]:
-    """What tells items apart before they are named anew."""
-    return judgement.lp, judgement.item, judgement.document, judgement.segment.source
-
-
-def find_in(testset: TestSet) -> FindSegment:
-    """Look up segments of a test set by item (its line number, from 1) and system.
-
-    For `a+b` the text of a is taken: both gave the same. What cannot be found is named by reason.
-    """
-    segments = {system: testset.segments(system) for system in testset.systems}
-
-    def find(item: str, system: str) -> Segment | str:
-        for part in (system, *system.split("+")):
-            if part in segments:
-                number = int(item) if item.isdecimal() else 0
-                known = 1 <= number <= len(testset)
-                return segments[part][number - 1] if known else NO_SEGMENT
-        return UNKNOWN_SYSTEM
-
-    return find
-
-
-def read_score(value: Any, where: str) -> float:
-    """A score as a number; NaN where it is absent or marked so (`None`, `nan`, `NA`, empty).
-
-    >>> read_score("72.5", "line 2"), read_score("None", "line 3")
-    (72.5, nan)
-    """
-    if value is None or (isinstance(value, str) and value.strip().lower() in NOT_JUDGED):
-        return math.nan
-    try:
-        score = float(value)
-    except (TypeError, ValueError):
-        raise DataError(f"{where}: the score {value!r} is not a number") from None
-    except OverflowError:  # a whole number of more than 308 digits
-        score = math.inf
-    if math.isinf(score):
-        raise DataError(f"{where}: the score {str(value)[:40]!r} is not finite")
-    if abs(score) > LARGEST:
-        raise DataError(f"{where}: the score {value!r} is too large; expected at most {LARGEST:g}")
-    return score
-
-
-def first(record: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """The value under the first of several aliases that has one."""
-    return next((record[name] for name in names if record.get(name) is not None), None)
-
-
-def text_of(record: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The same as text, empty where there is none.
-
-    >>> text_of({"segment": 12}, ITEM_NAMES), text_of({}, ITEM_NAMES)
-    ('12', '')
-    """
-    value = first(record, names)
-    return "" if value is None else str(value).strip()
-
-
-def _number_repeats(items: Sequence[str]) -> tuple[str, ...]:
-    """Distinct labels for items that may repeat: the second `x` becomes `x#2`."""
-    seen: Counter[str] = Counter()
-    labels = []
-    for item in items:
-        seen[item] += 1
-        labels.append(item if seen[item] == 1 else f"{item}#{seen[item]}")
-    return tuple(labels)
-
-
-def reasons(left_out: Mapping[str, int]) -> str:
-    """What was left out and why, for the end of an error.
-
-    >>> reasons({"no score": 2})
-    ' (2 left out; no score: 2)'
-    """
-    if not left_out:
-        return ""
-    counts = ", ".join(f"{reason}: {count}" for reason, count in left_out.items())
-    return f" ({sum(left_out.values())} left out; {counts})"

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import FloatArray, divide
-from tertium.errors import LengthError, UnknownNameError
+from tertium.errors import LengthError
 from tertium.spans import Markings, Side, Span
 
 HALF = 0.5  # what the right place earns under the wrong severity
@@ -224,10 +224,3 @@ def _check(human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[in
     if not len(human) == len(metric) == len(lengths):
         sizes = f"{len(human)}, {len(metric)} and {len(lengths)}"
         raise LengthError(f"markings of people, of a metric and lengths of texts: {sizes}")
-
-
-def find_count(name: str) -> Count:
-    """A way to count by its name."""
-    if name not in COUNTS:
-        raise UnknownNameError("count of spans", name, COUNTS)
-    return COUNTS[name]
