@@ -7,9 +7,9 @@ ways, and on WMT11 itself. METEOR is the one without paraphrases, which needs no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared
 from tertium.data.preferences import RankingSet
+from tertium.encoders.encoder import load_encoder
 from tertium.metrics import load_metric
 from tertium.metrics.base.featurizer import Information, tokens
 from tertium.metrics.pairwise.columns import Columns
@@ -227,6 +228,7 @@ def material_of(collection: Collection) -> Material:
     taught = {r.segments[n].references[0]: None for r in sets["train"] for n in (*r.left, *r.right)}
     hypotheses = [s.hypothesis for s in segments]
     references = [s.references[0] for s in segments]
+    glove = {"glove": lambda texts: sentence_vectors("glove", texts), **COMPOSED}
     project = Projection.fit(sentence_vectors("syntax", list(taught)), SYNTAX_WIDTH)
     information = Information.of(map(tokens, taught))
     names = (*FOUR, "ter")
@@ -235,12 +237,12 @@ def material_of(collection: Collection) -> Material:
     columns[OWN_NIST] = _own_nist(segments, groups)
     return Material(
         vectors={
-            "glove": sentence_vectors("glove", hypotheses),
             "syntax25": project(sentence_vectors("syntax", hypotheses)),
+            **{name: compose(hypotheses) for name, compose in glove.items()},
         },
         anchors={
-            "glove": sentence_vectors("glove", references),
             "syntax25": project(sentence_vectors("syntax", references)),
+            **{name: compose(references) for name, compose in glove.items()},
         },
         columns=columns,
         pairs=pairs,
@@ -261,3 +263,19 @@ def _own_nist(segments: Sequence[Segment], groups: Sequence[IntArray]) -> Float3
     for rows in groups:
         column[rows, 0] = load_metric("nist").score([segments[n] for n in rows]).segments
     return column
+
+
+def _means(texts: Sequence[str], *, total: bool) -> Float32Array:
+    """GloVe vectors of a text's words, unknown ones zero: their mean, or their sum, (n, 50)."""
+    encoder: Any = load_encoder("glove")
+    known = np.array([len(words) for words in encoder.pieces(texts)], dtype=np.float32)
+    unknown = np.array([encoder.count_unknown([text]) for text in texts], dtype=np.float32)
+    factor = known if total else known / np.maximum(known + unknown, 1)
+    result: Float32Array = encoder.encode(texts, tokens=False).sentences * factor[:, None]
+    return result
+
+
+COMPOSED: Mapping[str, Callable[[Sequence[str]], Float32Array]] = {
+    "glove, zeros": partial(_means, total=False),
+    "glove, sum": partial(_means, total=True),
+}
