@@ -64,6 +64,12 @@ SHIPPED_ESIM = Departure(
     says="one seed with 256 units, which learned from comparisons and from nine tenths of both "
     "WMT15 and WMT16, the epoch chosen on the last tenth",
 )
+SINGLE_SEED = Departure(
+    key="single-seed",
+    title="a single seed of ESIM",
+    says="the row is one network (seed 1), where others are means of three; the paper does not say "
+    "how many it has",
+)
 
 # Guzmán, Joty, Màrquez, Nakov 2015
 BOTH_ORDERS = Departure(

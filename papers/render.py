@@ -59,12 +59,19 @@ def notes(outcome: Outcome) -> list[str]:
 
 
 def _tested(outcome: Outcome) -> list[str]:
-    """What bold stands for, and between which rows."""
-    rows = [r.row.label for r in outcome.rows if any(f.best is not None for f in r.figures)]
-    said = "bold: not significantly outperformed (Williams' test, one-sided, p < .05) by any of"
-    seeded = any(f.seeds > 1 and f.best is not None for r in outcome.rows for f in r.figures)
+    """What bold stands for, between which rows and, if not in all, in which columns."""
+    rows = [r for r in outcome.rows if any(f.best is not None for f in r.figures)]
+    if not rows:
+        return []
+    columns = outcome.table.experiment.columns
+    found = {c for r in rows for c, f in zip(columns, r.figures, strict=True) if f.best is not None}
+    where = (
+        "" if len(found) == len(columns) else f" in {', '.join(c for c in columns if c in found)}"
+    )
+    seeded = any(f.seeds > 1 for r in rows for f in r.figures)
     first = "; of a row of several seeds the first was tested" if seeded else ""
-    return [f"{said}: {'; '.join(rows)}{first}"] if rows else []
+    said = "not significantly outperformed (Williams' test, one-sided, p < .05) by any of"
+    return [f"bold{where}: {said}: {'; '.join(r.row.label for r in rows)}{first}"]
 
 
 def _spread(row: MeasuredRow, outcome: Outcome) -> list[str]:
