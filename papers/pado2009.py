@@ -260,14 +260,15 @@ COMPARED: Sequence[tuple[type[Regression], type[Regression]]] = (
 def _table(
     number: str, title: str, experiment: Experiment, rows: Sequence[Row], **more: Any
 ) -> PaperTable:
-    """A table of the paper; `departures` are those of the regressions unless it names more."""
+    """A table of the paper; of the departures of regressions it has those that concern a row."""
+    concerned = (d for d in REGRESSIONS if any(d.concerns(row) for row in rows))
     return PaperTable(
         paper="pado2009",
         number=number,
         title=title,
         experiment=experiment,
         rows=rows,
-        departures=(*REGRESSIONS, *more.pop("departures", ())),
+        departures=(*concerned, *more.pop("departures", ())),
         **more,
     )
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from papers import PAPERS, tables_of
@@ -21,7 +22,7 @@ from papers.ledger import Ledger
 from papers.pictures import known_mean, write_agreement, write_picture
 from papers.render import RECOMPUTED, as_table
 from papers.render import notes as notes_of
-from papers.table import Departure, MeasuredRow, Outcome
+from papers.table import MeasuredRow, Outcome
 from tertium.atomic import write_text
 from tertium.reporting.tables.table import Cell, Table, escape_markdown, number, render
 
@@ -38,6 +39,7 @@ one; they chose tertium-multi. A dash is where a metric learned from the set or 
 languages. Networks that learned, and all over e5, were measured on a GPU.
 `tertium reproduce modern --rows METRIC --again -o docs/results.md` measures one metric anew.
 """
+LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡ"  # of departures within a table
 SHORT = {"wmt17-metrics-task": "systems 17", "wmt18-metrics-task": "systems 18"}
 
 INTRODUCTION = f"""\
@@ -106,12 +108,26 @@ def section(outcome: Outcome, picture: str) -> str:
     lines = [f"### {escape_markdown(title)}\n"]
     if picture:
         lines.append(f"![{escape_markdown(outcome.table.title)}](pictures/{picture})\n")
-    lines.append(render(Table(table.header, table.rows, left=table.left), "md"))
-    links = [f"[{escape_markdown(d.title)}](#{d.key})" for d in outcome.table.departures]
-    lines += [f"Departures: {', '.join(links)}.\n"] if links else []
+    lines += _with_departures(Table(table.header, table.rows, left=table.left), outcome)
     notes = [f"- {escape_markdown(note)}" for note in notes_of(outcome)]
     lines += ["<details><summary>what stands behind it</summary>\n", *notes, "\n</details>\n"]
     return "\n".join(lines)
+
+
+def _with_departures(table: Table, outcome: Outcome) -> list[str]:
+    """A table whose rows link the departures that concern them, and what the letters stand for."""
+    departures = dict(zip(LETTERS, outcome.table.departures, strict=False))
+    letters = {
+        row.row.label: "".join(k for k, d in departures.items() if d.concerns(row.row))
+        for row in outcome.rows
+    }
+    rows = [[f"{row[0]} {letters.get(str(row[0]), '')}".strip(), *row[1:]] for row in table.rows]
+    shown = render(replace(table, rows=rows), "md")
+    listed = []
+    for letter, departure in departures.items():
+        shown = shown.replace(letter, f"[{letter}](#{departure.key})")
+        listed.append(f"{letter} [{escape_markdown(departure.title)}](#{departure.key})")
+    return [shown, f"Departures: {', '.join(listed)}.\n"] if listed else [shown]
 
 
 def drop_published(table: Table) -> Table:
@@ -161,11 +177,11 @@ def _lacking(row: MeasuredRow, outcome: Outcome) -> list[str]:
 
 def _departures(outcomes: Sequence[Outcome]) -> str:
     """Every departure once, under the first paper whose tables name it."""
-    lines, listed = ["## Departures\n"], set[Departure]()
+    lines, listed = ["## Departures\n"], set[str]()
     for paper, title in _papers():
         mine = [d for o in outcomes if o.table.paper == paper for d in o.table.departures]
-        new = [departure for departure in dict.fromkeys(mine) if departure not in listed]
-        listed.update(new)
+        new = [d for d in {d.key: d for d in mine}.values() if d.key not in listed]
+        listed.update(d.key for d in new)
         if new:
             lines += [f"### Departures from {escape_markdown(title.partition(':')[0])}\n"]
             lines += [

@@ -8,6 +8,7 @@ for each row and column; a model that cannot be built or run leaves its reason i
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -59,11 +60,19 @@ class Experiment(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Departure:
-    """One thing that is done otherwise than a paper describes it; `key` is what links point to."""
+    """One thing that is done otherwise than a paper describes it; `key` is what links point to.
+
+    `rows` is a pattern of the labels it concerns; empty are all that are measured.
+    """
 
     key: str
     title: str
     says: str
+    rows: str = ""
+
+    def concerns(self, row: Row) -> bool:
+        """Whether a row is measured, and is one of those."""
+        return row.model is not None and bool(re.search(self.rows, row.label))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,3 +135,11 @@ def test_systems_of_wmt17(
 ) -> None:
     (row,) = measured(collection, "mathur2019", number, label)
     np.testing.assert_allclose(row.measured, row.row.published, atol=tolerance)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_departure_concerns_a_row(paper: str) -> None:
+    for table in tables_of(paper):
+        for departure in table.departures:
+            where = (table.number, departure.key)
+            assert any(departure.concerns(row) for row in table.rows), where
