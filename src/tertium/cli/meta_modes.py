@@ -54,7 +54,7 @@ def chosen_mode(args: argparse.Namespace) -> Mode | None:
     for mode in asked:
         for name, flag in {**AGREEMENT, **mode.refused}.items():
             if getattr(args, name) not in (None, False, [], "auto"):
-                raise UsageError(f"{flag} does not go with {mode.option}, which settles it")
+                raise UsageError(f"{flag} does not go with {mode.option}")
     return asked[0] if asked else None
 
 

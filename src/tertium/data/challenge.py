@@ -74,7 +74,8 @@ class ChallengeSet:
 
     def __post_init__(self) -> None:
         if not self.contrasts:
-            raise DataError(f"{self.name}: no pair of translations")
+            why = "; ".join(f"{reason}: {count}" for reason, count in self.left_out.items())
+            raise DataError(f"{self.name}: no pair of translations" + (f" ({why})" if why else ""))
 
     def __len__(self) -> int:
         return len(self.contrasts)
