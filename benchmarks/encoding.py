@@ -350,7 +350,9 @@ def operations(encoder: Transformer, lengths: np.ndarray) -> float:
 
 def time_by_group(encoder: Transformer, texts: Any) -> dict[str, float]:
     """The share of time in kinds of operations, by torch's profiler."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+    everywhere = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+    cpu = [torch.profiler.ProfilerActivity.CPU]  # passes run on threads of their own
+    with torch.profiler.profile(activities=cpu, experimental_config=everywhere) as profile:
         encoder.encode(texts, sentences=False)
     spent: dict[str, float] = dict.fromkeys([*GROUPS, "other"], 0.0)
     for event in profile.key_averages():

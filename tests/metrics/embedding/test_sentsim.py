@@ -77,6 +77,18 @@ def test_weights_and_plain_combination() -> None:
         SentSim(sentence_weight=0.0, token_weight=0.0)
 
 
+def test_weights_are_the_published_ones_but_where_others_are_stored() -> None:
+    assert SentSim().weights("minilm@3", "reference") == (0.5, 0.5)
+    assert SentSim().weights("use@3", "source") == (0.5, 0.5)
+    assert SentSim().weights("e5@8", "source") == (0.2, 0.8)
+    assert SentSim(normalise="corpus").weights("e5@8", "source") == (0.5, 0.5)
+    assert SentSim(token_weight=0.3).weights("e5@8", "source") == (0.2, 0.3)
+    segment = [Segment("a b", "a c", ("a c",))]
+    assert "weights" not in SentSim(encoder="toy").score(segment).signature
+    both = SentSim(encoder="toy", against="both", sentence_weight=0.4).score(segment)
+    assert "|weights:0.4+0.5/0.4+0.5|" in both.signature
+
+
 def test_fixed_bounds_are_monotone_in_both_parts() -> None:
     metric = SentSim(encoder="minilm@4")
     raw = np.array([[0.1, 0.5], [0.2, 0.5], [0.2, 0.6]])
@@ -106,6 +118,7 @@ def test_without_references_the_source_is_read_by_a_multilingual_encoder() -> No
     scores = SentSim().score([good, bad])
     assert scores.segments[0] > scores.segments[1]
     assert "|against:source|model:e5@" in scores.signature
+    assert "|weights:0.2+0.8|" in scores.signature
     named = SentSim(encoder="use").score([good, bad])
     assert named.segments[0] > named.segments[1]
     assert "|against:source|model:use@" in named.signature
