@@ -33,8 +33,8 @@ QE = ("ne-en", "en-de", "et-en", "en-zh", "ro-en", "si-en", "ru-en")
 NO_ROBERTA = "published with RoBERTa {}, measured with {}"
 NO_XLMR = "published with XLM-R base, measured with {}"
 REMEDIES = (
-    f"{NO_XLMR.format('e5')}, whose layers have a quarter of its parameters; what each remedy was worth "
-    "stands in encoders.md, under means of languages"
+    f"{NO_XLMR.format('e5')}, whose layers have a quarter of its parameters; what each remedy was "
+    "worth stands in encoders.md, under means of languages"
 )
 
 Figures = tuple[float, ...]
