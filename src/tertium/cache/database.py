@@ -31,8 +31,8 @@ T = TypeVar("T")
 
 APPLICATION = 0x74726D31  # "trm1", by which SQLite's header tells our files from others
 MAGIC = b"SQLite format 3\0"
-PAGE = 16384
-PATIENCE = 5.0
+PAGE = 16384  # a row is some ten thousand bytes of vectors: small pages would chain
+PATIENCE = 5.0  # seconds that a process waits for another one's lock
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS spaces (space INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL)",

@@ -41,7 +41,7 @@ class Memory:
 
 # Sentence vectors are small; apart, they are not pushed out by token vectors.
 _tokens, _sentences = Memory(), Memory()
-SENTENCES_SHARE = 0.25
+SENTENCES_SHARE = 0.25  # of what token vectors may take, and beside them
 
 
 def recall(fingerprint: str, texts: Sequence[str]) -> dict[str, Part]:

@@ -52,7 +52,7 @@ READ_AT_ONCE = 500  # keys in one query
 WRITTEN_AT_ONCE = 256
 FREED_AT_ONCE = 2048  # pages that are given back to the disk; few, so that nobody waits long
 STALE = 3600.0  # seconds; to note a use that another of the last hour follows is a needless write
-WRITER_PATIENCE = 10.0
+WRITER_PATIENCE = 10.0  # seconds; it writes on a thread of its own, which nobody waits for
 # What a damaged file makes sqlite3 raise: its own errors, and Python's for texts and types that
 # cannot be.
 FAULTS = (sqlite3.Error, OSError, ValueError, TypeError, OverflowError, MemoryError)

@@ -45,7 +45,7 @@ from tertium.runtime import current_runtime
 log = logging.getLogger(__name__)
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-PACKED_ROWS = 1024
+PACKED_ROWS = 1024  # what the layout is tuned for; any number of rows can be multiplied
 BLOCK_ROWS = 128  # pieces of a product: enough for a processor's matrix units, few enough for cache
 SIZES = (32, 64, 128, 256)  # rows of a product: what is left of 256 goes into a smaller one
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tertium.errors import ModelError
 
-MOST_SPECIALS = 4
+MOST_SPECIALS = 4  # tokens that a model puts around and between texts, at most
 PLAIN_CLASS = "PreTrainedTokenizerFast"
 UNKNOWN_PIECES = frozenset({"[UNK]", "<unk>"})
 _PLAIN_WORD = re.compile(r"(?<!\w)[A-Za-z0-9]{1,99}(?!\w)")  # WordPiece reads words up to 100

@@ -27,7 +27,7 @@ POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len")
 # These families number positions from one past the padding token's number.
 SHIFTED = ("roberta", "mpnet", "camembert", "longformer", "esm", "data2vec-text")
 DECIDING = ("*.json", "*.txt", "*.model", "*/config.json", "*/model.safetensors")
-DEFAULT_LENGTH = 512
+DEFAULT_LENGTH = 512  # pieces, where neither model nor tokenizer says: as BERT has it
 MOST = 1 << 20  # layers or numbers of a state; what asks for more is damaged
 MODES = {
     "pooling_mode_cls_token": "cls",

@@ -30,7 +30,7 @@ from tertium.progress import task
 from tertium.runtime import MEGABYTE, current_runtime
 
 CHUNK_BYTES = 96 * MEGABYTE
-CHUNK_TEXTS = 8192
+CHUNK_TEXTS = 8192  # at most: texts cost something beside their bytes
 Held = dict[tuple[str, int], Part]
 Need = tuple[Encoder, str]  # an encoder and the part, "tokens" or "sentences", wanted of it
 

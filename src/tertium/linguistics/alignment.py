@@ -32,8 +32,8 @@ from tertium.linguistics.similarity import (
 )
 
 NOTHING = -1
-THRESHOLD = 0.4
-FUNCTION_WEIGHT = 0.4
+THRESHOLD = 0.4  # a partner less alike is worse than none
+FUNCTION_WEIGHT = 0.4  # of a word of grammar, where a word of content counts 1
 DRIFT = 0.04  # what a change of relative position from one end to the other costs
 WIDEST = 12
 ALIKE, CLOSE = 0.95, 0.75  # a node with an equal goes to no one who is not even close

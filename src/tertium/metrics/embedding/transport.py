@@ -31,7 +31,7 @@ from tertium.runtime import cores
 
 T = TypeVar("T")
 
-SIMPLEX_ROUNDS = 1_000_000
+SIMPLEX_ROUNDS = 1_000_000  # far more than any two texts need; reaching it is an error
 OPTIMAL = 1  # the status of a plan that cannot be improved
 SINKHORN_ROUNDS = 10_000
 SHARE = 64  # comparisons whose distances are computed together

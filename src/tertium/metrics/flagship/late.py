@@ -2,7 +2,7 @@
 
 Puts four ideas of the field together on one encoder: greedy matching at several layers (BERTR),
 soft alignment with a comparison of each token and its partner (ESIM), products and differences of
-sentence vectors (RUSE), and what the encoder cannot see (`features.surface`). Since each text is
+sentence vectors (RUSE), and what the encoder cannot see (`surface`). Since each text is
 encoded without the other, its vectors can be computed once and kept.
 
 `CrossHead` judges two texts read together instead, by the mean of all states. Each token sees the

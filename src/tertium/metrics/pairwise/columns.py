@@ -53,7 +53,7 @@ BLEU_PARTS = (
     "ratio",
     "penalty",
 )
-NIST_ORDER = 5
+NIST_ORDER = 5  # of the published score (Doddington 2002)
 
 Compute = Callable[[Sequence[Segment]], FloatArray]
 GOOD = 0.7  # a cosine from which on a match counts as good

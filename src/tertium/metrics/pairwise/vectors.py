@@ -27,7 +27,7 @@ from tertium.errors import UsageError
 Array = NDArray[np.float32]
 
 SYNTAX = "syntax"
-SYNTAX_WIDTH = 96
+SYNTAX_WIDTH = 96  # of the token vectors of spaCy's small English pipeline
 SOURCE = "source/"
 _REDUCED = re.compile(r"(.+)~(\d+)")
 

@@ -25,9 +25,9 @@ from tertium.errors import DataError, LengthError
 from tertium.models.choice import pearson
 
 STRENGTHS: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-FOLDS = 5
+FOLDS = 5  # of judgements whose groups are too few to leave one out
 PATIENCE = 3  # rounds of pivoting by blocks without progress
-ROUNDS = 10_000
+ROUNDS = 10_000  # pivoting ends long before; without a bound, rounding could make it cycle
 TINY = 1e-12  # a weight this far below zero is rounding, not a wrong sign
 FARTHEST = 6.0  # standard deviations a feature may count from its mean
 

@@ -13,7 +13,7 @@ from tertium.linguistics.alignment import NOTHING
 from tertium.linguistics.graph import ROOT, Graph
 from tertium.metrics.regression.entailment.feature import Feature, Match, Pair, Quality
 
-POOR = 0.6
+POOR = 0.6  # of a similarity: below it partners are relatives at best
 _CLAUSES = frozenset({"clause", "relative clause", "adverbial clause"})
 _FINITE = frozenset({"VBD", "VBZ", "VBP", "MD"})
 
