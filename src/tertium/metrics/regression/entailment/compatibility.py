@@ -43,10 +43,6 @@ def _of_roots(find: Callable[[Pair], list[Match]], both: bool) -> Callable[[Pair
     ]
 
 
-def _modality_differs(h: Marks, p: Marks) -> bool:
-    return h.modality != p.modality and {h.modality, p.modality} != {"actual", "certain"}
-
-
 def _stronger_or_weaker(h: Marks, p: Marks) -> bool:
     pair = {h.modality, p.modality}
     return bool(pair & {"possible", "probable"}) and bool(pair & {"necessary", "certain"})
@@ -58,23 +54,6 @@ def _attitude_differs(h: Marks, p: Marks) -> bool:
     )
 
 
-def _implicative_differs(h: Marks, p: Marks) -> bool:
-    return (h.attitude == "negative") != (p.attitude == "negative")
-
-
-def _tense_differs(h: Marks, p: Marks) -> bool:
-    return h.tense != p.tense and bool(h.tense) and bool(p.tense)
-
-
-def _aspect_differs(h: Marks, p: Marks) -> bool:
-    return (h.perfect, h.progressive) != (p.perfect, p.progressive)
-
-
-def _polarity_differs(pair: Pair) -> list[Match]:
-    h, p = pair.h_marks, pair.p_marks
-    return [(i, j) for i, j in pair.predicates if h[i].negated != p[j].negated]
-
-
 def _negations(pair: Pair) -> list[Match]:
     """The negation words one side has more of."""
     own = [n.index for n in pair.h if n.lemma in NEGATIONS]
@@ -82,19 +61,14 @@ def _negations(pair: Pair) -> list[Match]:
     return [(i, NOTHING) for i in own[len(other) :]]
 
 
-def _sound_changes(pair: Pair) -> list[Match]:
+def _changes(pair: Pair, sound: bool) -> list[Match]:
     """A more general word where generalising is sound, a more special one under negation."""
-    return [(i, j) for i, j in pair.matches_by("hypernym", "hyponym") if _is_sound(pair, i)]
-
-
-def _unsound_changes(pair: Pair) -> list[Match]:
-    return [(i, j) for i, j in pair.matches_by("hypernym", "hyponym") if not _is_sound(pair, i)]
-
-
-def _is_sound(pair: Pair, i: int) -> bool:
     # relation of the hypothesis word to the premise word: hyponym says that the premise's is below
-    general = pair.relations[i] == "hyponym"
-    return general != pair.h_marks[i].downward
+    return [
+        (i, j)
+        for i, j in pair.matches_by("hypernym", "hyponym")
+        if sound == ((pair.relations[i] == "hyponym") != pair.h_marks[i].downward)
+    ]
 
 
 def _is_weaker(h: Marks, p: Marks) -> bool:
@@ -127,8 +101,11 @@ def _degree_differs(pair: Pair) -> list[Match]:
     return [(i, j) for i, j in pair.contents if h[i].degree != p[j].degree]
 
 
-_modality = _predicates(_modality_differs)
-_tense = _predicates(_tense_differs)
+_modality = _predicates(
+    lambda h, p: h.modality != p.modality and {h.modality, p.modality} != {"actual", "certain"}
+)
+_polarity = _predicates(lambda h, p: h.negated != p.negated)
+_tense = _predicates(lambda h, p: h.tense != p.tense and bool(h.tense) and bool(p.tense))
 
 FEATURES = (
     Feature(
@@ -187,7 +164,7 @@ FEATURES = (
     ),
     Feature(
         "factivity.implicative",
-        _predicates(_implicative_differs),
+        _predicates(lambda h, p: (h.attitude == "negative") != (p.attitude == "negative")),
         "{words} happens on one side and fails to on the other",
     ),
     Feature(
@@ -198,24 +175,24 @@ FEATURES = (
     ),
     Feature(
         "polarity.root",
-        _of_roots(_polarity_differs, True),
+        _of_roots(_polarity, True),
         "main clauses differ in polarity: one of {hypothesis} and {reference} is negated",
     ),
     Feature(
         "polarity.other",
-        _of_roots(_polarity_differs, False),
+        _of_roots(_polarity, False),
         "one of {hypothesis} and {reference} is negated",
     ),
     Feature("polarity.negations", _negations, "the hypothesis {adds} the negation {words}"),
     Feature(
         "polarity.licensed",
-        _sound_changes,
+        lambda pair: _changes(pair, True),
         "{words} follows from {premise} in its context",
         good=True,
     ),
     Feature(
         "polarity.unlicensed",
-        _unsound_changes,
+        lambda pair: _changes(pair, False),
         "{words} does not follow from {premise} in its context",
     ),
     Feature(
@@ -276,7 +253,11 @@ FEATURES = (
     Feature("lexical.kind", _other_kind, "{hypothesis} is another part of speech than {reference}"),
     Feature("tense.root", _of_roots(_tense, True), "main clauses differ in tense: {hypothesis}"),
     Feature("tense.other", _of_roots(_tense, False), "{hypothesis} differs in tense"),
-    Feature("tense.aspect", _predicates(_aspect_differs), "{hypothesis} differs in aspect"),
+    Feature(
+        "tense.aspect",
+        _predicates(lambda h, p: (h.perfect, h.progressive) != (p.perfect, p.progressive)),
+        "{hypothesis} differs in aspect",
+    ),
     Feature(
         "number.differs",
         _nominals(lambda h, p: h.number != p.number and bool(h.number) and bool(p.number)),
