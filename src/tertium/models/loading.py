@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from tertium.errors import ModelError
 from tertium.models.checkpoint import check_names
 
 Module = TypeVar("Module", bound=nn.Module)
+
+
+class Uninitialised(TorchFunctionMode):
+    """Networks made inside have no first numbers, which loaded ones would replace.
+
+    Drawing them takes time, and on a network without memory torch loads its compiler for it.
+    """
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", "") == nn.init.__name__:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
 
 
 def load_into(make: Callable[[], Module], tensors: Mapping[str, Tensor], where: object) -> Module:
@@ -21,12 +41,13 @@ def load_into(make: Callable[[], Module], tensors: Mapping[str, Tensor], where: 
     refused by the shapes of the weights before anything is reserved for it.
     """
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), Uninitialised():
             shapes = make().state_dict()
     except (TypeError, ValueError, OverflowError, RuntimeError):  # sizes beyond 64 bits
         raise ModelError(f"the config.json of {where} asks for an impossible network") from None
     check_tensors(tensors, shapes, where)
-    network = make()
+    with Uninitialised():
+        network = make()
     network.load_state_dict(dict(tensors))
     return network.eval().requires_grad_(False)
 
