@@ -9,7 +9,7 @@ INSTALL := $(PIP) install --no-compile -c constraints.txt
 # It must keep what it compiled, or each of some hundred processes compiles all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 # A process a core, at most four: each holds the models. One thread each, or they fight for the cores.
-WORKERS := --numprocesses auto --maxprocesses 4 --dist worksteal
+WORKERS := --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 EXAMPLE := -s examples/source.de.txt -t examples/system-good.en.txt examples/system-fair.en.txt \
 	examples/system-poor.en.txt -r examples/reference-a.en.txt examples/reference-b.en.txt \

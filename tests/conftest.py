@@ -6,6 +6,7 @@ import functools
 import importlib
 import operator
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,54 @@ from hypothesis import HealthCheck, settings
 from tests.tiny_models import minilm, tiny_model  # noqa: F401 (fixtures)
 
 from tertium.data.testset import TestSet
+from tertium.registry import ALIASES, METRICS, RANKERS
 from tertium.segment import Segment
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+SHARED = {"running_browser": "browser", "ray_cluster": "ray"}
+# what takes longest begins first, so that no process has it left at the end
+SLOWEST = (
+    "tertium-multi",
+    "tertium-base",
+    "kills",
+    "browser",
+    "ray",
+    "mt-rte-r",
+    "esim",
+    "bilstm",
+    "tertium-small",
+    "e5",
+)
+
+# On a GPU neighbours may change last bits: laws are tried on the CPU, unless one names a GPU.
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 # No test measures time: on a busy machine a drawn example may take any.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share something slow run in one process, the slowest of them first."""
+    groups = {item: group_of(item) for item in items}
+    for item, group in groups.items():
+        item.add_marker(pytest.mark.xdist_group(group))
+    ranks = {name: rank for rank, name in enumerate(SLOWEST)}
+    items.sort(key=lambda item: ranks.get(groups[item], len(ranks)))
+
+
+def group_of(item: pytest.Item) -> str:
+    """A browser, a cluster, or what a metric loads and remembers; else what its module makes."""
+    if own := item.get_closest_marker("xdist_group"):
+        return str(own.args[0])
+    for fixture in getattr(item, "fixturenames", ()):
+        if fixture in SHARED:
+            return SHARED[fixture]
+    name = re.search(r"\[([\w+-]+)", item.nodeid)
+    if name and (name[1] in SLOWEST or name[1] in {*METRICS, *ALIASES, *RANKERS}):
+        return name[1]
+    return item.nodeid if "test_pages" in item.nodeid else item.nodeid.partition("::")[0]
 
 
 @pytest.fixture(autouse=True)

@@ -114,8 +114,8 @@ SHAPES: Mapping[str, Callable[[Draw, np.random.Generator], TestSet]] = {
 
 
 def whole_gallery() -> TestSet:
-    """Every text against itself and the one after it, and a plain one against it."""
-    plain, after = TEXTS["plain"][0], [*ALL[1:], ALL[0]]
+    """Every text against itself and a short one, and a plain one against it."""
+    plain, after = TEXTS["plain"][0], [SHORT[(n + 1) % len(SHORT)] for n in range(len(ALL))]
     rows = [(pair, other) for text, other in zip(ALL, after, strict=True)
             for pair in ((text, text), (text, other), (plain, text))]  # fmt: skip
     pairs, sources = zip(*rows, strict=True)

@@ -31,7 +31,7 @@ VARIANTS = [
 RANKER_VARIANTS = [
     str(shipped_models() / name) for name in ("pairwise-minilm", "pairwise-published")
 ]
-TAKEN = 4  # segments of each system of the example
+TAKEN = 2  # segments of each system of the example
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from tests.faults.kills import Job, texts
 from tertium.corpus.run import score_corpus
 from tertium.errors import TertiumError
 
-ROWS = 2400
-PART_ROWS = 40
+ROWS = 900
+PART_ROWS = 20
 
 
 @functools.cache

@@ -28,6 +28,7 @@ def quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+@pytest.mark.xdist_group("kills")
 def test_nine_kills_and_each_harm_of_a_cache(tmp_path: Path) -> None:
     """In a process of its own: children are forked from one that has no threads."""
     program = (
