@@ -114,8 +114,11 @@ class Recurrent(nn.Module):
             # One text alone is only scored, never learned from: torch's own code is faster there.
             if texts.values.device.type == "cpu" and len(texts.values) > 1:
                 states = packed._replace(data=self._on_cpu(packed))
-            else:
+            elif texts.values.device.type == "cpu":
                 states, _ = self.lstm(packed)
+            else:  # cuDNN would round factors to 10 bits, and neighbours then move a score
+                with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+                    states, _ = self.lstm(packed)
         padded, _ = nn.utils.rnn.pad_packed_sequence(states, batch_first=True, total_length=width)
         return Sequences(padded, texts.lengths)
 
