@@ -206,7 +206,7 @@ def room(cpus: float, gpus: float) -> int:
     """How many actors the cluster has room for."""
     import ray
 
-    there: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    there: dict[str, float] = ray.cluster_resources()
     wanted = {"CPU": cpus, "GPU": gpus}
     found = int(min(there.get(kind, 0) / need for kind, need in wanted.items() if need))
     if not found:
