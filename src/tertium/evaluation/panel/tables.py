@@ -128,34 +128,35 @@ def _in_order(people: FloatArray, scores: FloatArray) -> float:
 
 
 def ask_domains(case: Case) -> Doubt:
-    """Pearson's r domain by domain; by document or length where no domain is known."""
-    for column in ("domain", "document", "length"):
-        try:
-            slicing = slice_items(case.people, case.judged.items, column)
-        except TertiumError:
-            continue
-        if 1 < len(slicing.names) <= MOST_SLICES or column == "length":
-            break
-    else:
-        raise NotAsked("no domain, document or text is known")
-    rows, found = [], []
-    for name in slicing.names:
-        human = np.where(slicing.mask(name), case.human, np.nan)
-        if (~np.isnan(human)).sum() >= FEWEST_JUDGED:
-            rows.append(name)
-            found.append(case.agreement(case.tables, "pearson", by="none", human=human))
-    if not rows:
-        raise NotAsked(f"no {column} has {FEWEST_JUDGED} judged translations")
+    """Pearson's r domain by domain; by document or length where domains say too little."""
+    column, parts = _slices(case)
+    found = [
+        case.agreement(case.tables, "pearson", by="none", human=human) for human in parts.values()
+    ]
     return Doubt(
         name="domains",
         question=f"Does it agree with people in every {column}?",
-        rows=tuple(rows),
+        rows=tuple(parts),
         series=case.names,
         values=np.stack([own.values for own in found]),
         draws=np.stack([own.replicates for own in found], axis=1),
         label="Pearson r with people",
         rule=0.0,
     )
+
+
+def _slices(case: Case) -> tuple[str, dict[str, FloatArray]]:
+    """The first column with several slices of enough judgements, and people's scores in each."""
+    for column in ("domain", "document", "length"):
+        try:
+            slicing = slice_items(case.people, case.judged.items, column)
+        except TertiumError:
+            continue
+        parts = {name: np.where(slicing.mask(name), case.human, np.nan) for name in slicing.names}
+        enough = {n: h for n, h in parts.items() if (~np.isnan(h)).sum() >= FEWEST_JUDGED}
+        if len(enough) > 1 and len(parts) <= MOST_SLICES:
+            return column, enough
+    raise NotAsked(f"no two domains, documents or lengths have {FEWEST_JUDGED} judged translations")
 
 
 def ask_interference(case: Case) -> Doubt:
