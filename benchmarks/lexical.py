@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU as SacreBLEU
@@ -11,7 +12,7 @@ from sacrebleu.metrics.ter import TER as SacreTER
 from sacrebleu.significance import PairedTest
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import measure
+from benchmarks.measure import Measured, measure
 from tertium.evaluation.comparison import compare, compare_evaluation
 from tertium.evaluation.scoring import score
 
@@ -47,7 +48,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{len(systems)} systems x {len(testset)} segments: {' '.join(args.metrics)}")
     ours = measure(lambda: score(testset, args.metrics))
     theirs = measure(peer_scores)
-    report("scoring", ours.seconds, theirs.seconds, ours.megabytes, theirs.megabytes)
+    report("scoring", ours, theirs)
     for name in args.metrics:
         mine = [s.system for s in ours.value.of_metric(name)]
         print(f"  {name}: {'equal' if mine == theirs.value[name] else 'DIFFERENT'} scores")
@@ -55,9 +56,13 @@ def main(arguments: list[str] | None = None) -> None:
     tested = measure(lambda: compare_evaluation(ours.value, resamples=args.resamples))
     whole = measure(lambda: compare(testset, args.metrics, resamples=args.resamples))
     peer = measure(peer_test)
-    only = peer.seconds - theirs.seconds
-    report("paired bootstrap, whole", whole.seconds, peer.seconds, whole.megabytes, peer.megabytes)
-    report("paired bootstrap alone", tested.seconds, only, tested.megabytes, peer.megabytes)
+    only = replace(
+        peer,
+        seconds=peer.seconds - theirs.seconds,
+        processor=peer.processor - theirs.processor,
+    )
+    report("paired bootstrap, whole", whole, peer)
+    report("paired bootstrap alone", tested, only)
     _, expected = peer.value
     for name in args.metrics:
         gaps = [
@@ -68,11 +73,13 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"  {name}: p-values differ by at most {max(gaps):.4f}")
 
 
-def report(what: str, ours: float, theirs: float, memory: float, peer_memory: float) -> None:
-    """One line: seconds of both, their ratio, memory of both."""
+def report(what: str, ours: Measured[Any], theirs: Measured[Any]) -> None:
+    """One line: seconds of both and of their processors, ratios, memory of both."""
     print(
-        f"{what}: tertium {ours:.2f} s, sacrebleu {theirs:.2f} s, ratio {theirs / ours:.1f}; "
-        f"memory {memory:.0f} MB against {peer_memory:.0f} MB"
+        f"{what}: tertium {ours.seconds:.2f} s, sacrebleu {theirs.seconds:.2f} s, "
+        f"ratio {theirs.seconds / ours.seconds:.1f}; of processors {ours.processor:.2f} s and "
+        f"{theirs.processor:.2f} s, ratio {theirs.processor / ours.processor:.1f}; "
+        f"memory {ours.megabytes:.0f} MB against {theirs.megabytes:.0f} MB"
     )
 
 

@@ -28,6 +28,7 @@ from tertium.data.formats import (
 from tertium.errors import DataError, TertiumError, UsageError
 
 BLOCK = 4096  # rows at once: enough to share work on repeated texts, little enough for any memory
+NETWORK_BLOCK = 512  # under a network, which holds the states of all pieces of a block at once
 LONGEST_LINE = 1 << 24  # bytes of a line that are read at once; a longer one is a bad row
 MOST_CUTS = 16  # of a packed file, since each part unpacks all that is before it
 SAMPLED_FILES, SAMPLED_ROWS = 16, 1000

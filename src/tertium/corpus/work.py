@@ -13,7 +13,15 @@ import numpy as np
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import BAD, RunLedger
 from tertium.corpus.places import join, write_content
-from tertium.corpus.reading import BadRow, CorpusPart, Reading, read_blocks, schema_of
+from tertium.corpus.reading import (
+    BLOCK,
+    NETWORK_BLOCK,
+    BadRow,
+    CorpusPart,
+    Reading,
+    read_blocks,
+    schema_of,
+)
 from tertium.corpus.scoring import WARNINGS, score_segments, take_segments
 from tertium.corpus.tally import Tally, name_reason
 from tertium.corpus.writing import extend_schema, find_unwritable, writer_of
@@ -94,7 +102,8 @@ class PartWorker:
             aside = _Aside(part, join(job.output, f"{BAD}/{part.name}.jsonl"), stack, job.strict)
             stream = stack.enter_context(write_content(shard))
             writer = stack.enter_context(writer_type(stream, schema))
-            for reading in read_blocks(part, job.fields, _input_schema(job)):
+            size = NETWORK_BLOCK if any(job.learned) else BLOCK
+            for reading in read_blocks(part, job.fields, _input_schema(job), size):
                 self._score_block(reading, writer.write, aside, tally)
                 advance(len(reading.block) + len(reading.bad))
         RunLedger(job.output).finish(part.name, tally)

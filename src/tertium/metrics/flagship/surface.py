@@ -102,7 +102,7 @@ def surface_features(hypotheses: Sequence[str], references: Sequence[str]) -> Fl
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(NAMES))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=2_048)  # 20 KB each; the pairs of a reference come one after the other
 def analyse(text: str) -> Surface:
     """Take a text apart."""
     tokens = _TOKEN.findall(text)
