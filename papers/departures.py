@@ -95,7 +95,7 @@ SYNTAX_VECTORS = Departure(
     title="another parser's vectors",
     says="SYNTAX25 is of the Stanford parser's recursive network; ours are the token vectors of "
     "spaCy's parser, averaged and reduced to 25 directions on the training references",
-    rows="SYNTAX25|layer|Log|Kendall|combined|ships",
+    rows="SYNTAX25|layer|Log|Kendall|combined|ships|pairwise",
 )
 RANKER_RATE = Departure(
     key="ranker-rate",
@@ -117,14 +117,14 @@ NIST_INFORMATION = Departure(
     title="NIST's information",
     says="as an input of a network, NIST weighs n-grams by the references it was trained on, not "
     "by those of the test set, so that a segment does not depend on its neighbours",
-    rows="4METRICS|the same|layer|Log|Kendall|combined",
+    rows="4METRICS|the same|layer|Log|Kendall|combined|pairwise",
 )
 GUZMAN_METEOR = Departure(
     key="meteor-1.3",
     title="METEOR's version",
     says="the paper cites METEOR 1.3; ours is METEOR 1.5 with its parameters for ranking "
     "(alpha .85, beta .2, gamma .6, delta .75)",
-    rows="METEOR|4METRICS|the same|layer|Log|Kendall|combined",
+    rows="METEOR|4METRICS|the same|layer|Log|Kendall|combined|pairwise",
 )
 WMT13_PAIRS = Departure(
     key="wmt13-pairs",
