@@ -97,6 +97,12 @@ def test_wmt17_against_the_source(human_data: Path) -> None:
     assert found == pytest.approx(SOURCES, abs=0.003)
 
 
+def test_a_language_that_only_e5_knows(human_data: Path) -> None:
+    """Measured on a GPU: docs/results/song2021-3.json."""
+    found = agreement(human_data, "sss:against=source,lp=lv-en", "da/wmt17", ("lv-en",))
+    assert found == pytest.approx(0.400, abs=0.003)
+
+
 @pytest.mark.parametrize("name", ["bilstm", "bilstm-attention", "esim"])
 def test_a_shipped_head_reaches_what_its_training_told(human_data: Path, name: str) -> None:
     told = read_config(shipped_models() / name)["training"]["pearson"]
