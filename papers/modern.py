@@ -147,7 +147,11 @@ class WithoutReference:
 
 VIEWS = tuple(f"tertium-multi:against={view}" for view in ("both", "reference", "source"))
 OVER_E5 = tuple(f"{name}:encoder=e5" for name in EMBEDDING)
-AGAINST_SOURCE = tuple(f"{name}:against=source,encoder=e5" for name in EMBEDDING)
+# SentSim with the weights of its paper, which were its defaults when it was measured.
+PUBLISHED_WEIGHTS = {"sentsim": ",sentence_weight=0.5,token_weight=0.5"}
+AGAINST_SOURCE = tuple(
+    f"{name}:against=source,encoder=e5{PUBLISHED_WEIGHTS.get(name, '')}" for name in EMBEDDING
+)
 NEURAL = (*VIEWS, *OVER_E5, *AGAINST_SOURCE)  # of any language
 MULTILINGUAL = ("bleu", "chrf", "chrf++", "ter", "nist", *NEURAL)
 
