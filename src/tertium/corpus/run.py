@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,12 +22,13 @@ from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.scoring import load_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.progress import task
-from tertium.runtime import current_runtime, runtime
+from tertium.runtime import MEGABYTE, Runtime, current_runtime, runtime
 from tertium.version import __version__
 
 Engine = Literal["local", "ray"]
 PART_ROWS = 100_000
 LONGEST = 100_000
+HELD_VECTORS = 32 * MEGABYTE
 
 
 @dataclass(frozen=True)
@@ -212,13 +213,19 @@ def _make_job(
         learned=tuple(metric.learned for metric in metrics),
         example=example,
         shards=shards,
-        runtime=current_runtime(),
+        runtime=_thrifty(current_runtime(), metrics),
         keep=keep,
         fields=fields,
         schema=schema,
         longest=longest,
         strict=strict,
     )
+
+
+def _thrifty(settings: Runtime, metrics: Sequence[Metric]) -> Runtime:
+    """Settings that hold few vectors in memory: most texts come once, and one metric asks once."""
+    held = min(settings.memory, HELD_VECTORS)
+    return replace(settings, memory=held) if len(metrics) == 1 else settings
 
 
 def _describe(job: CorpusJob, metrics: Sequence[Metric]) -> dict[str, Any]:
