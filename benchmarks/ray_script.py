@@ -42,7 +42,8 @@ def main(name: str, file: str, output: str) -> None:
     ray.init(address=None, log_to_driver=False)
     scorer = SacreChrF if name == "sacrebleu" else BertScore
     rows = ray.data.read_json(file, lines=True, override_num_blocks=16)
-    scored = rows.map_batches(scorer, batch_size=1024, concurrency=2)
+    # half a processor each, so that on two there is room for who reads
+    scored = rows.map_batches(scorer, batch_size=1024, concurrency=2, num_cpus=0.5)
     scored.write_parquet(output)
 
 
