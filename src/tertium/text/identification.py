@@ -106,8 +106,9 @@ def is_mixed(text: str) -> bool:
     of two lines in two languages one behind the other 81 %.
 
     >>> is_mixed(
-    ...     "The train to Hamburg does not leave before seven o'clock in the evening, "
-    ...     "denn die Strecke ist seit heute Morgen wegen eines Sturms gesperrt."
+    ...     "The train to Hamburg does not leave before seven o'clock in the evening, and nobody "
+    ...     "knows why that is so, denn die Strecke ist seit heute Morgen wegen eines Sturms "
+    ...     "gesperrt, und niemand weiß, wann sie wieder frei sein wird."
     ... )
     True
     """
