@@ -27,7 +27,8 @@ import tertium
 from tertium.cli import main
 from tertium.corpus import work
 from tertium.corpus.blocks import TableBlock
-from tertium.corpus.reading import BadRow, Reading
+from tertium.corpus.columns import BadRow
+from tertium.corpus.reading import Reading
 from tertium.corpus.scoring import take_segments
 from tertium.corpus.tally import MetricTally
 from tertium.errors import DataError, TertiumError, UnknownNameError, UsageError

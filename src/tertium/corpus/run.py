@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from tertium.corpus.columns import infer_schema
 from tertium.corpus.engines import Team
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import RunLedger, describe_inputs
 from tertium.corpus.places import SourceFile, find_files, is_remote
-from tertium.corpus.reading import CorpusPart, infer_schema, plan_parts, sample_records, schema_of
+from tertium.corpus.reading import CorpusPart, plan_parts, sample_records, schema_of
 from tertium.corpus.scoring import WARNINGS, check_metrics, find_example, score_segments
 from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.work import CorpusJob, check_columns

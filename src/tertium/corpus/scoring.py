@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray
-from tertium.corpus.reading import HERE, BadRow, Reading, explain_row
+from tertium.corpus.columns import BadRow
+from tertium.corpus.reading import HERE, Reading, explain_row
 from tertium.data.formats import segment_from_record
 from tertium.errors import DataError, NeedsError, TertiumError, UsageError
 from tertium.evaluation.scoring import foresee

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from tertium.corpus.columns import BadRow
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import BAD, RunLedger
 from tertium.corpus.places import join, write_content
 from tertium.corpus.reading import (
     BLOCK,
     NETWORK_BLOCK,
-    BadRow,
     CorpusPart,
     Reading,
     read_blocks,

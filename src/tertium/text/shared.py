@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from tertium.arrays import IntArray
 from tertium.text.ngrams import ABSENT
 
-CHUNK = (
-    1 << 15
-)  # symbols at once: their numbers stay in the processor's cache, where sorts are fast
+CHUNK = 1 << 15  # symbols at once: their numbers stay in the processor's cache: fast sorts
 KEY = 64  # bits
 SYMBOL = 32  # bits of a symbol as it is given
 FIRST = 2  # the lowest number of a symbol inside of a key: those below stand for the end of a text
