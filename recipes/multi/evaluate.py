@@ -14,10 +14,8 @@ from recipes.multi.damage import Damager
 from recipes.multi.examples import (
     HELD_LINES,
     VIEWS,
-    Judgements,
+    Documents,
     Outputs,
-    Shares,
-    join_rows,
     material_of,
     row_texts,
 )
@@ -92,8 +90,8 @@ def hide(texts: Texts, view: str) -> Texts | None:
 
 
 def overall(said: Said) -> Floats:
-    """One number a row: the mean of the scales."""
-    return np.asarray(said.scores.mean(1))
+    """One number a row: the scale of direct assessment."""
+    return np.asarray(said.scores[:, 0])
 
 
 def pearson(a: Floats, b: Floats) -> float:
@@ -154,8 +152,8 @@ def measure_sets(
 def measure_paragraphs(
     say: Judge, store: Store, part: str, most: int = 1500
 ) -> dict[str, dict[str, float]]:
-    """Joined neighbours of documents: set -> view -> r of the mean scale."""
-    source = Judgements(store, Shares({}))
+    """Joined neighbours of documents: set -> view -> r of the scale of direct assessment."""
+    documents = Documents(store)
     result: dict[str, dict[str, float]] = {}
     for number, name in enumerate(store.names):
         rows = [r for r in set_rows(store, number, None) if store.columns["document"][r] >= 0]
@@ -163,16 +161,16 @@ def measure_paragraphs(
             continue
         done: set[int] = set()
         joined = []
-        for row in sorted(rows, key=lambda r: source.rank[r]):
+        for row in sorted(rows, key=lambda r: documents.rank[r]):
             if row not in done:
-                group = source.neighbours(int(row), 10)
+                group = documents.neighbours(int(row), 10)
                 done.update(group)
                 if len(group) > 2:
-                    joined.append(join_rows([source.example(r) for r in group]))
+                    joined.append(documents.join(group))
         joined = joined[:most]
-        human = np.array([np.nanmean(e.targets) for e in joined])
+        human = np.array([score for _, score in joined])
         for view in VIEWS:
-            seen = [hide(e.texts, view) for e in joined]
+            seen = [hide(texts, view) for texts, _ in joined]
             there = [n for n, texts in enumerate(seen) if texts is not None]
             if len(there) >= 50:
                 said = say([seen[n] for n in there])  # type: ignore[misc]
@@ -301,12 +299,14 @@ def error_chance(logits: NDArray[np.float32]) -> Floats:
     return np.stack(chances, 1).astype(float)
 
 
-def summarise(figures: dict[str, dict[str, dict[str, float]]]) -> dict[str, float]:
+def summarise(
+    figures: dict[str, dict[str, dict[str, float]]], scale: str = "da"
+) -> dict[str, float]:
     """The mean over sets for each kind of set and view: what chooses."""
     groups: dict[str, list[float]] = {}
     for name, views in figures.items():
         group = name.split("/")[0].split(":")[1]
         for view, scales in views.items():
-            groups.setdefault(f"{group} {view}", []).append(scales["mean"])
+            groups.setdefault(f"{group} {view}", []).append(scales[scale])
     means = {name: float(np.nanmean(values)) for name, values in groups.items()}
-    return {**means, "mean": float(np.mean(list(means.values())))}
+    return {**means, "mean": float(np.nanmean(list(means.values())))}

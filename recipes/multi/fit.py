@@ -1,9 +1,8 @@
-"""One stage of training under a clock: batches from worker processes, bfloat16, linear decay."""
+"""One stage of training under a clock: bfloat16 on single-precision masters, linear decay."""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,9 +13,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from recipes.multi.examples import Source, stream
+from recipes.multi.deck import Pool, Source, batch_tables, lay_out_table, tell
 from recipes.multi.losses import Weights, total_loss
-from recipes.multi.network import SCALES, Multi, send_batch
+from recipes.multi.network import SCALES, Batch, Multi
 from tertium.metrics.flagship.compact import restore as restore_rows
 
 WARM_UP = 0.06  # of the time
@@ -48,10 +47,19 @@ class Optimiser:
     def step(self, share: float) -> None:
         for group in self.inner.param_groups:
             group["lr"] = self.rate * share * group["factor"]
+        reached, wide, grads = [], [], []
         for master, live in zip(self.masters, self.live, strict=True):
-            master.grad = None if live.grad is None else live.grad.float()
+            if live.grad is None:  # what a batch does not reach stays as it is
+                master.grad = None
+                continue
+            if master.grad is None:
+                master.grad = torch.empty_like(master)
+            reached.append(master)
+            wide.append(master.grad)
+            grads.append(live.grad)
             live.grad = None
-        norm = nn.utils.clip_grad_norm_([m for m in self.masters if m.grad is not None], 1.0)
+        torch._foreach_copy_(wide, grads)
+        norm = nn.utils.clip_grad_norm_(reached, 1.0)
         if self.masters[0].is_cuda:  # the fused step leaves out a batch that overflowed
             self.inner.found_inf = (~norm.isfinite()).float()  # type: ignore[attr-defined]
         self.inner.step()
@@ -59,78 +67,51 @@ class Optimiser:
             torch._foreach_copy_(tuple(self.live), tuple(self.masters))
 
 
-def _work(sources: Sequence[tuple[float, Source]], budget: int, seed: int, queue: Any) -> None:
-    torch.set_num_threads(1)
-    for batch in stream(sources, budget, np.random.default_rng(seed)):
-        queue.put(batch)
-
-
-def batches(
-    sources: Sequence[tuple[float, Source]], budget: int, seed: int, workers: int
-) -> Iterator[dict[str, Any]]:
-    """The stream of batches, made by other processes."""
-    if workers == 0:
-        yield from stream(sources, budget, np.random.default_rng(seed))
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue(maxsize=4 * workers)
-    started = [
-        context.Process(target=_work, args=(sources, budget, 1000 * seed + n, queue), daemon=True)
-        for n in range(workers)
-    ]
-    for process in started:
-        process.start()
-    try:
-        while True:
-            yield queue.get()
-    finally:
-        for process in started:
-            process.terminate()
+def deal(
+    sources: Sequence[Source], pool: Pool, budget: int, seed: int
+) -> Iterator[tuple[Batch, dict[str, Tensor]]]:
+    """The stream of batches with what the losses want."""
+    for table in batch_tables(sources, pool.lengths, budget, np.random.default_rng(seed)):
+        batch = lay_out_table(table, pool)
+        yield batch, tell(table, batch.widest[0], pool.device)
 
 
 def fit(
     network: Multi,
-    sources: Sequence[tuple[float, Source]],
+    sources: Sequence[Source],
+    pool: Pool,
     *,
     seconds: float,
     rate: float,
     weights: Weights,
-    device: str,
     seed: int,
     budget: int,
-    workers: int,
     log: Path,
     steps: int | None = None,
 ) -> None:
     """Trains for `seconds` of the clock (or `steps`), the rate falling to nothing at the end."""
     network.train()
     optimiser = Optimiser(network, rate)
-    supply = batches(sources, budget, seed, workers)
-    batch, begin, pieces = next(supply), time.monotonic(), 0
+    supply = deal(sources, pool, budget, seed)
+    batch, told = next(supply)
+    begin, pieces, number = time.monotonic(), 0, 0
     sums: dict[str, Tensor] = {}
-    number = 0
     while True:
         share = (time.monotonic() - begin) / seconds if steps is None else number / steps
         if share >= 1:
             break
-        said = network(send_batch(batch["layout"], device))
-        told = {
-            key: torch.from_numpy(value).to(device, non_blocking=True)
-            for key, value in batch.items()
-            if key != "layout"
-        }
-        parts = total_loss(said, told, weights)
+        parts = total_loss(network(batch), told, weights)
         parts["all"].backward()
         optimiser.step(min(share / WARM_UP, 1) * (1 - share))
         for name, value in parts.items():
-            sums[name] = sums.get(name, torch.zeros((), device=device)) + value.detach()
-        pieces += len(batch["layout"]["ids"])
+            sums[name] = sums.get(name, torch.zeros((), device=pool.device)) + value.detach()
+        pieces += batch.size
         number += 1
         if number % 100 == 0 or number == 10:
             _tell(log, number, share, pieces / (time.monotonic() - begin), sums)
             sums = {}
-        batch = next(supply)
+        batch, told = next(supply)
     _tell(log, number, 1.0, pieces / (time.monotonic() - begin), sums)
-    supply.close()  # type: ignore[attr-defined]
 
 
 def _tell(log: Path, step: int, share: float, speed: float, sums: dict[str, Tensor]) -> None:

@@ -1,15 +1,14 @@
 """Trains tertium-multi from packed parts, one command a stage, each under a clock.
 
-seed      comparisons, judgements, a short stage that favours old sets (one process a seed)
-soup      the mean of the seeds' weights
-teach     scores of the seeds, and of tertium-small for English, on outputs nobody judged
-student   distils these into the mean's weights, judgements and damage mixed in
-start     takes a model that ships apart, so that `tags` can go on from it
+seed      comparisons, then judgements with damage (one process a seed)
+teach     scores of the seeds on outputs nobody judged, on compared and on judged ones
+student   distils these, and tertium-base for English, into a seed, judgements and damage mixed in
+start     takes a model that ships apart, so that it can teach, or `tags` can go on from it
 tags      a tagger of wrong pieces on top of given weights, which stay as they are
 report    agreement on all held-out sets, spans, paragraphs, damage
 export    weights in files small enough to send
 
-python -m recipes.multi.train seed --parts parts/ --run run/ --seed 1 --seconds 120 240 60
+python -m recipes.multi.train seed --parts parts/ --run run/ --seed 1 --seconds 140 320
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +26,15 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
-from recipes.multi import evaluate, fit
+from recipes.multi import evaluate, fit, tables
 from recipes.multi.damage import Damager
+from recipes.multi.deck import Floats, Ints, Pool, Source, in_view, judge_rows, rows_table
 from recipes.multi.e5 import BLOCK_BYTES, Pieces, load_weights
-from recipes.multi.examples import (
-    Comparisons,
-    Damages,
-    Judgements,
-    Outputs,
-    Shares,
-    Source,
-    Taught,
-    row_texts,
-)
+from recipes.multi.examples import Outputs, Shares
 from recipes.multi.losses import Weights
 from recipes.multi.network import Multi, Ragged, Texts, attend_padded, attend_ragged, load_encoder
 from recipes.multi.store import Store
+from recipes.multi.tables import Parts
 from tertium.metrics.flagship.rows import NETWORK, WORDS
 
 BROAD = Shares(
@@ -62,26 +54,9 @@ BROAD = Shares(
         "wmt24": 0.9,
     }
 )
-OLD = Shares(
-    {
-        "wmt16/": 25,
-        "mlqe": 4,
-        "qe20": 3,
-        "qe23": 0.7,
-        "news20": 0.6,
-        "news21": 0.6,
-        "bio21": 0.4,
-        "indic": 0.6,
-        "wmt21wiki": 0.3,
-        "wmt20": 0.3,
-        "wmt21": 0.3,
-        "wmt22": 0.3,
-        "wmt24": 0.6,
-    }
-)
 BALANCED = Shares(
     {
-        "wmt16/": 12,
+        "wmt16/": 8,
         "mlqe": 2.2,
         "qe20": 2,
         "qe23": 0.8,
@@ -95,8 +70,10 @@ BALANCED = Shares(
         "wmt24": 1.2,
     }
 )
-TEACHERS_ROWS = 260_000
-WAIT, HIDDEN, TAGGER = 600, 384, "tagger."
+HIDDEN, TAGGER = 384, "tagger."
+HUMAN = 0.6  # of the target of a judged row that teachers scored too
+JOINED = 40_000  # paragraphs of taught outputs
+LEAST_ENGLISH = 1000
 
 
 def build(given: argparse.Namespace, apart: int, weights: Path | None = None) -> Multi:
@@ -140,19 +117,12 @@ def ragged_works(device: str) -> bool:
     return close
 
 
-def wait_for(folder: Path) -> Path:
-    for _ in range(WAIT):
-        if (folder / "READY").exists():
-            return folder
-        time.sleep(1)
-    raise TimeoutError(f"{folder} was not prepared")
-
-
 def run_stage(
     given: argparse.Namespace,
     network: Multi,
     name: str,
-    sources: Sequence[tuple[float, Source]],
+    sources: list[Source],
+    pool: Pool,
     seconds: float,
     rate: float,
     weights: Weights,
@@ -160,13 +130,12 @@ def run_stage(
     fit.fit(
         network,
         sources,
+        pool,
         seconds=seconds,
         rate=rate,
         weights=weights,
-        device=given.device,
         seed=given.seed,
         budget=given.budget,
-        workers=given.workers,
         log=given.run / f"{name}.log",
         steps=given.steps,
     )
@@ -175,40 +144,44 @@ def run_stage(
 
 def quick_look(given: argparse.Namespace, network: Multi, name: str, most: int) -> dict[str, float]:
     """Correlations on a sample of what chooses."""
-    store = Store.open(wait_for(given.parts / "held-out"))
+    store = Store.open(tables.wait_for(given.parts / "held-out/READY").parent)
     figures = evaluate.measure_sets(
         lambda texts: evaluate.judge(network, texts, given.device), store, "dev:", most
     )
     summary = evaluate.summarise(figures)
     fit.note(given.run / f"{name}.log", {k: round(v, 4) for k, v in summary.items()})
+    (given.run / f"{name}.json").write_text(json.dumps(summary))
     return summary
 
 
-def sources_of(given: argparse.Namespace, shares: Shares) -> list[tuple[float, Source]]:
-    """Judgements, comparisons and damage, by their shares of units."""
-    judged = Judgements(Store.open(wait_for(given.parts / "judgements")), shares)
-    ranked = Comparisons(Store.open(given.parts / "rankings"))
-    outputs = Outputs(wait_for(given.parts / "outputs"))
-    damager = Damager(Pieces(given.parts / "encoder" / "tokenizer.json").names)
-    return [(0.8, judged), (0.02, ranked), (0.18, Damages(outputs, damager))]
+def judged_sources(parts: Parts, shares: Shares, taught: Floats | None = None) -> list[Source]:
+    """Judgements, paragraphs, comparisons and damage, by their shares of units.
+
+    What teachers said of the same rows takes part in the targets where it is given.
+    """
+    store, base = parts.judgements
+    targets = tables.human_targets(store)
+    if taught is not None:
+        mixed = HUMAN * targets + (1 - HUMAN) * taught
+        targets = np.where(np.isnan(targets), taught, mixed)
+    groups = tables.Groups.load(parts.derived("groups.npz"))
+    return [
+        tables.judgements(store, base, targets, shares, 0.74),
+        tables.paragraphs(parts.pool, store, base, targets, shares, 0.05, groups),
+        replace(parts.comparisons, share=0.04),
+        tables.damages(parts.pool, parts.outputs, parts.derived("damage.npz"), 0.17),
+    ]
 
 
 def train_seed(given: argparse.Namespace) -> None:
-    network = build(given, given.apart)
-    name = f"seed{given.seed}"
-    first, second, third = given.seconds
-    ranked = Comparisons(Store.open(wait_for(given.parts / "rankings")))
-    run_stage(given, network, f"{name}-1", [(1.0, ranked)], first, given.rates[0], Weights())
-    summary = quick_look(given, network, f"{name}-1", 300)
-    if second:
-        broad = sources_of(given, BROAD)
-        run_stage(given, network, f"{name}-2", broad, second, given.rates[1], Weights())
-        summary = quick_look(given, network, f"{name}-2", 300)
-    if third:
-        old = sources_of(given, OLD)
-        run_stage(given, network, f"{name}-3", old, third, given.rates[2], Weights())
-        summary = quick_look(given, network, f"{name}-3", 300)
-    (given.run / f"{name}.json").write_text(json.dumps({"apart": given.apart, **summary}))
+    network, name = build(given, given.apart), f"seed{given.seed}"
+    parts = Parts(given.parts, given.device)
+    compared = [parts.comparisons]
+    first, second = given.seconds
+    run_stage(given, network, f"{name}-1", compared, parts.pool, first, given.rates[0], Weights())
+    sources = judged_sources(parts, (BROAD, BALANCED)[given.seed % 2])
+    run_stage(given, network, name, sources, parts.pool, second, given.rates[1], Weights())
+    quick_look(given, network, name, 300)
 
 
 def make_start(given: argparse.Namespace) -> None:
@@ -234,104 +207,102 @@ def train_tags(given: argparse.Namespace) -> None:
     for module in network.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
-    (_, judged), _, (_, damaged) = sources_of(given, BALANCED)
+    parts = Parts(given.parts, given.device)
+    judged, joined, _, damaged = judged_sources(parts, BALANCED)
+    joined.share = 0.03
     weights = Weights(score=0.0, pairs=0.0, margin=0.0, tags=1.0, spread=0.0, clean=0.0)
-    sources = [(0.86, judged), (0.14, damaged)]
-    run_stage(given, network, "tags", sources, given.seconds[0], given.rates[0], weights)
+    sources = [judged, joined, damaged]
+    run_stage(
+        given, network, "tags", sources, parts.pool, given.seconds[0], given.rates[0], weights
+    )
     tagger = {n: v.float().cpu() for n, v in network.state_dict().items() if n.startswith(TAGGER)}
     save_file({n: v.contiguous() for n, v in tagger.items()}, given.run / "tagger.safetensors")
 
 
-def make_soup(given: argparse.Namespace) -> None:
-    fit.average(given.weights, given.run / "soup.safetensors")
-    network = build(given, given.apart, given.run / "soup.safetensors")
-    quick_look(given, network, "soup", 300)
+def teaching_rows(parts: Parts, rows: int) -> dict[str, Ints]:
+    """The rows that teachers score, (rows, 3) texts by kind."""
+    ranked, _ = parts.rankings
+    return {
+        "rankings": tables.store_texts(*parts.rankings, tables.compared_rows(ranked)),
+        "outputs": parts.outputs.texts(*parts.outputs.sample(rows)),
+        "judgements": tables.store_texts(*parts.judgements),
+    }
 
 
 def teach(given: argparse.Namespace) -> None:
-    """Writes each teacher's scores, the mean of the two views that have a reference."""
-    outputs = Outputs(wait_for(given.parts / "outputs"))
-    ranked = Store.open(given.parts / "rankings")
-    sample = outputs.sample(given.rows, np.random.default_rng(5))
-    used = np.unique(ranked.columns["comparisons"][:, :2])
-    used = np.random.default_rng(5).permutation(used)[: given.rows // 2]
-    jobs: dict[str, list[Texts]] = {
-        "outputs": [outputs.texts(int(line), int(system)) for line, system in sample],
-        "rankings": [row_texts(ranked, int(row)) for row in used],
-    }
-    np.save(given.run / f"outputs-rows-{given.seed}.npy", sample)
-    np.save(given.run / f"rankings-rows-{given.seed}.npy", used)
+    """Writes each teacher's scores, the mean of the two views that have a reference.
+
+    Judged rows, many of which have none, are seen as they are.
+    """
+    parts = Parts(given.parts, given.device)
+    rows = teaching_rows(parts, given.rows)
     for weights in given.weights:
         network = build(given, given.apart, weights)
-        for name, texts in jobs.items():
-            said = [
-                evaluate.judge(network, [evaluate.hide(t, view) for t in texts], given.device)  # type: ignore[misc]
-                for view in ("reference", "both")
-            ]
-            scores = (said[0].scores + said[1].scores) / 2
-            np.save(given.run / f"{name}-scores-{weights.stem}.npy", scores.astype(np.float32))
+        for name, texts in rows.items():
+            views = ("as it is",) if name == "judgements" else ("reference", "both")
+            said = [judge_rows(network, parts.pool, in_view(texts, view)) for view in views]
+            np.save(given.run / f"taught-{name}-{weights.stem}.npy", np.mean(said, 0))
         print("taught by", weights, flush=True)
 
 
-def blend_english(
-    scores: NDArray[np.float32], rows: NDArray[np.int64], folder: Path, share: float
-) -> int:
-    """Mixes tertium-small's scores into the DA scale where there are any; returns how many."""
-    if not (folder / "rows.npy").exists():
-        return 0
-    known_rows = np.load(folder / "rows.npy")
-    parts = sorted(folder.glob("part-*.npy"))
-    place = {tuple(np.atleast_1d(row).tolist()): n for n, row in enumerate(rows)}
-    mine, theirs = [], []
-    for path in parts:
-        begin = int(path.stem.split("-")[1])
-        for row, value in zip(known_rows[begin:], np.load(path), strict=False):
-            number = place.get(tuple(np.atleast_1d(row).tolist()))
-            if number is not None and np.isfinite(value):
-                mine.append(number)
-                theirs.append(value)
-    if len(mine) < 1000:
-        return 0
-    known, own = np.array(theirs), scores[mine, 0]
-    fitted = (known - known.mean()) / known.std() * own.std() + own.mean()
-    scores[mine, 0] = (1 - share) * own + share * fitted
-    return len(mine)
+def teachers_mean(given: argparse.Namespace, name: str) -> Floats:
+    """What all teachers say of rows, (rows, scales), tertium-base mixed in where it spoke.
+
+    A model that ships has one scale, that of direct assessment: it teaches no other.
+    """
+    told = {path.stem: np.load(path) for path in sorted(given.run.glob(f"taught-{name}-*.npy"))}
+    fresh = [scores for stem, scores in told.items() if not stem.endswith("-weights")]
+    mean = np.mean(fresh or list(told.values()), 0)
+    mean[:, 0] = np.mean([scores[:, 0] for scores in told.values()], 0)
+    found, path = 0, given.run / f"english-{name}.npy"
+    if path.exists():
+        known = np.load(path)
+        there = np.isfinite(known)
+        found = int(there.sum())
+        if found > LEAST_ENGLISH:
+            own, theirs = mean[there, 0], known[there]
+            fitted = (theirs - theirs.mean()) / theirs.std() * own.std() + own.mean()
+            mean[there, 0] = (1 - given.english) * own + given.english * fitted
+    print(name, len(mean), "rows,", len(told), "teachers,", found, "in English", flush=True)
+    return np.asarray(mean, np.float32)
+
+
+def taught_sources(given: argparse.Namespace, parts: Parts) -> list[Source]:
+    """Rows with the scores of teachers, in any view."""
+    rows, rng = teaching_rows(parts, given.rows), np.random.default_rng(given.seed)
+    lines, _ = parts.outputs.sample(given.rows)
+    said, compared = teachers_mean(given, "outputs"), teachers_mean(given, "rankings")
+    texts = rows["outputs"]
+    third = parts.outputs.third_sources(texts, lines, rng)
+    joined, joined_said = tables.output_paragraphs(parts.pool, texts, said, JOINED, rng)
+    return [
+        Source(rows_table(texts, said), 0.20, (0.45, 0.3, 0.25)),
+        Source(rows_table(third, said), 0.07, (0.6, 0.0, 0.4)),
+        Source(rows_table(joined, joined_said, weights=1.5), 0.02, (0.45, 0.3, 0.25)),
+        Source(rows_table(rows["rankings"], compared), 0.18, (0.3, 0.35, 0.35)),
+    ]
 
 
 def train_student(given: argparse.Namespace) -> None:
     network = build(given, given.apart, given.weights[0])
-    outputs = Outputs(given.parts / "outputs")
-    ranked = Store.open(given.parts / "rankings")
-    taught = {}
-    for name in ("outputs", "rankings"):
-        rows = np.load(next(given.run.glob(f"{name}-rows-*.npy")))
-        each = [np.load(path) for path in sorted(given.run.glob(f"{name}-scores-*.npy"))]
-        scores = np.asarray(np.mean(each, 0), np.float32)
-        found = blend_english(scores, rows, given.run / f"english-{name}", given.english)
-        print(name, len(rows), "rows,", found, "with the English teacher", flush=True)
-        taught[name] = (rows, scores)
-    lines, used = taught["outputs"][0], taught["rankings"][0]
-    sources: list[tuple[float, Source]] = [
-        (0.30, Taught(lambda n: outputs.texts(*map(int, lines[n])), taught["outputs"][1])),
-        (
-            0.22,
-            Taught(
-                lambda n: row_texts(ranked, int(used[n])),
-                taught["rankings"][1],
-                shares=(0.3, 0.35, 0.35),
-            ),
-        ),
-        *((0.48 * share, source) for share, source in sources_of(given, OLD)),
-    ]
+    parts = Parts(given.parts, given.device)
+    taught = taught_sources(given, parts)
+    said = teachers_mean(given, "judgements")
+    judged = judged_sources(parts, BALANCED, said)
+    for source in judged:
+        source.share *= 0.53
     name = f"student{given.seed}"
-    run_stage(given, network, name, sources, given.seconds[0], given.rates[0], Weights())
+    sources = [*taught, *judged]
+    run_stage(
+        given, network, name, sources, parts.pool, given.seconds[0], given.rates[0], Weights()
+    )
     quick_look(given, network, name, 300)
 
 
 def report(given: argparse.Namespace) -> None:
     """All figures of one file of weights, on what chooses and (with --test) on what tests."""
-    store = Store.open(wait_for(given.parts / "held-out"))
-    outputs = Outputs(wait_for(given.parts / "outputs"))
+    store = Store.open(tables.wait_for(given.parts / "held-out/READY").parent)
+    outputs = Outputs(tables.wait_for(given.parts / "outputs/READY").parent)
     damager = Damager(Pieces(given.parts / "encoder" / "tokenizer.json").names)
     for weights in given.weights:
         network = build(given, given.apart, weights)
@@ -339,7 +310,10 @@ def report(given: argparse.Namespace) -> None:
         def say(texts: Sequence[Texts], *, tags: bool = False, of: Multi = network) -> Any:
             return evaluate.judge(of, texts, given.device, with_tags=tags)
 
-        figures: dict[str, Any] = {"dev": evaluate.measure_sets(say, store, "dev:", given.most)}
+        said: dict[str, NDArray[np.float32]] = {}
+        dev = evaluate.measure_sets(say, store, "dev:", given.most, said)
+        np.savez_compressed(given.run / f"said-{weights.stem}.npz", allow_pickle=False, **said)
+        figures: dict[str, Any] = {"dev": dev}
         figures["summary"] = evaluate.summarise(figures["dev"])
         print(weights.stem, json.dumps(figures["summary"]), flush=True)
         if given.test:
@@ -383,16 +357,15 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--apart", type=int, default=0)
-    parser.add_argument("--seconds", type=float, nargs="+", default=[120, 240, 60])
-    parser.add_argument("--rates", type=float, nargs="+", default=[2e-4, 1.2e-4, 5e-5])
+    parser.add_argument("--apart", type=int, default=4)
+    parser.add_argument("--seconds", type=float, nargs="+", default=[140, 320])
+    parser.add_argument("--rates", type=float, nargs="+", default=[2e-4, 1.2e-4])
     parser.add_argument("--steps", type=int, help="steps a stage instead of seconds")
-    parser.add_argument("--rows", type=int, default=TEACHERS_ROWS)
+    parser.add_argument("--rows", type=int, default=tables.TAUGHT)
     parser.add_argument("--most", type=int, help="rows of a set in a report")
-    parser.add_argument("--english", type=float, default=0.5, help="share of the English teacher")
+    parser.add_argument("--english", type=float, default=0.6, help="share of the English teacher")
     parser.add_argument("--test", action="store_true")
-    parser.add_argument("--budget", type=int, default=49_152, help="pieces of a batch")
-    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--budget", type=int, default=65_536, help="pieces of a batch")
     parser.add_argument("--device", default="cuda")
     given = parser.parse_args()
     given.run.mkdir(parents=True, exist_ok=True)
@@ -401,7 +374,6 @@ def main() -> None:
 
 STAGES = {
     "seed": train_seed,
-    "soup": make_soup,
     "teach": teach,
     "student": train_student,
     "start": make_start,

@@ -1,0 +1,131 @@
+"""Batches of tertium-multi that are drawn by indexing: what a loop over rows would have made."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from recipes.multi import deck, tables  # noqa: E402
+from recipes.multi.network import Texts, lay_out, send_batch  # noqa: E402
+from recipes.multi.store import Store  # noqa: E402
+
+RNG = np.random.default_rng(1)
+
+
+def some_texts(count: int) -> tuple[np.ndarray, np.ndarray]:
+    sizes = RNG.integers(0, 9, count)
+    return RNG.integers(4, 90, sizes.sum()).astype(np.int32), sizes
+
+
+def a_table(pool: deck.Pool, units: int = 12) -> deck.Table:
+    """Units of one to three rows with pairs, margins and marks at random."""
+    sizes = RNG.integers(1, 4, units)
+    rows = int(sizes.sum())
+    texts = RNG.integers(0, pool.count, (rows, 3))
+    texts[RNG.random(rows) < 0.3, 1] = -1
+    held = RNG.integers(0, 3, rows)
+    begin = RNG.integers(0, 4, held.sum())
+    marks = np.stack([begin, begin + 2, RNG.integers(1, 4, len(begin))], 1)
+    rest = np.stack([RNG.integers(0, 7, len(begin)), RNG.random(len(begin))], 1)
+    table = deck.rows_table(
+        texts,
+        RNG.normal(size=(rows, 3)).astype(np.float32),
+        marks=np.hstack([marks, rest]).astype(np.float32),
+        mark_starts=np.concatenate([[0], np.cumsum(held)]),
+    )
+    table.row_starts = np.concatenate([[0], np.cumsum(sizes)])
+    table.pairs = np.tile(np.array([0, 1, 0.5, 2], np.float32), (int((sizes > 1).sum()), 1))
+    table.pair_starts = np.concatenate([[0], np.cumsum(sizes > 1)])
+    table.margin_starts = np.zeros(units + 1, np.int64)
+    return table
+
+
+def texts_of(table: deck.Table, pieces: np.ndarray, pool: deck.Pool) -> list[Texts]:
+    starts = np.concatenate([[0], np.cumsum(pool.whole)])
+    return [
+        tuple(None if n < 0 else pieces[starts[n] : starts[n + 1]] for n in row)
+        for row in table.texts
+    ]
+
+
+def test_a_layout_made_on_the_device_is_that_of_the_texts_themselves() -> None:
+    pool = deck.Pool("cpu")
+    pieces, sizes = some_texts(40)
+    pool.add(pieces, sizes)
+    table = a_table(pool).take(np.array([3, 0, 3, 7, 11]))
+    found = deck.lay_out_table(table, pool)
+    wanted = send_batch(lay_out(texts_of(table, pieces, pool)), "cpu")
+    for name in ("ids", "positions", "roles", "rank"):
+        assert torch.equal(getattr(found, name), getattr(wanted, name)), name
+    for name in ("texts", "rows"):
+        own, other = getattr(found, name), getattr(wanted, name)
+        assert own.longest == other.longest
+        for part in ("starts", "owner", "place"):
+            assert torch.equal(getattr(own, part), getattr(other, part)), (name, part)
+    for name in ("text_starts", "text_sizes", "with_role"):
+        for role in range(3):
+            assert torch.equal(getattr(found, name)[role], getattr(wanted, name)[role])
+    assert (found.widest, found.count) == (wanted.widest, wanted.count)
+
+
+def test_targets_of_a_batch_are_those_of_its_rows() -> None:
+    pool = deck.Pool("cpu")
+    pool.add(*some_texts(40))
+    whole = a_table(pool)
+    units = np.array([5, 2, 2, 9])
+    table = whole.take(units)
+    told = deck.tell(table, 7, "cpu")
+    rows = [r for u in units for r in range(whole.row_starts[u], whole.row_starts[u + 1])]
+    assert told["targets"].numpy() == pytest.approx(whole.targets[rows])
+    shares = np.zeros((len(rows), 7, 3))
+    for n, row in enumerate(rows):
+        for mark in whole.marks[whole.mark_starts[row] : whole.mark_starts[row + 1]]:
+            start, end, severity = mark[:3].astype(int)
+            shares[n, 1 + start : 1 + end, severity - 1] += mark[4]
+    assert told["shares"].numpy() == pytest.approx(shares.clip(0, 1), abs=1e-6)
+    first, pairs = 0, []
+    for unit in units:
+        size = whole.row_starts[unit + 1] - whole.row_starts[unit]
+        pairs += [[first, first + 1, 0.5, 2]] if size > 1 else []
+        first += size
+    assert told["pairs"].tolist() == pairs
+
+
+def test_batches_hold_whole_units_of_about_the_budget() -> None:
+    pool = deck.Pool("cpu")
+    pool.add(*some_texts(40))
+    source = deck.Source(a_table(pool), 1.0, (0.4, 0.3, 0.3))
+    batches = deck.batch_tables([source], pool.lengths, 300, np.random.default_rng(1))
+    for _, table in zip(range(20), batches, strict=False):
+        assert 150 < table.costs(pool.lengths).sum() < 450
+        assert (np.diff(table.row_starts) > 0).all()
+        assert ((table.texts[:, 1] >= 0) | (table.texts[:, 2] >= 0)).all()
+
+
+def test_texts_are_joined_in_order() -> None:
+    pool = deck.Pool("cpu")
+    pool.add(np.arange(10, dtype=np.int32), np.array([2, 3, 0, 5]))
+    first = pool.join(np.array([3, 0, 2, 1]), np.array([2, 2]))
+    assert pool.whole[first:].tolist() == [7, 3]
+    assert pool.pieces[-10:].tolist() == [5, 6, 7, 8, 9, 0, 1, 2, 3, 4]
+
+
+def test_votes_become_pairs_of_a_segment() -> None:
+    """Judges say 1 > 0 twice and 0 > 1 once; row 2 lost to 0; rows 3 and 4 are another segment."""
+    columns = {
+        "hypothesis": np.arange(5),
+        "source": np.array([5, 5, 5, 6, 6]),
+        "reference": np.array([7, 7, 7, 8, 8]),
+        "comparisons": np.array(
+            [[0, 1, 0, -1], [1, 0, 0, 1], [0, 1, 0, 1], [2, 0, 0, -1], [4, 3, 0, 1]]
+        ),
+    }
+    store = Store(np.zeros(9, np.int32), np.arange(10), columns, ["set"])
+    table = tables.comparisons(store, 100).table
+    assert table.row_starts.tolist() == [0, 3, 5]
+    assert table.texts[:, 0].tolist() == [100, 101, 102, 103, 104]
+    assert table.pairs[:, :2].tolist() == [[0, 1], [0, 2], [0, 1]]
+    assert table.pairs[:, 2].tolist() == pytest.approx([1 / 3, 1, 0])
+    assert table.pairs[:, 3].tolist() == pytest.approx([3**0.5, 1, 1])
