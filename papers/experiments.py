@@ -19,8 +19,7 @@ from tertium.data.judgements import JudgementSet, SystemScores
 from tertium.data.preferences import RankingSet
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
-from tertium.meta.agreement import Agreement
-from tertium.meta.correlation import pearson
+from tertium.meta.correlation import Agreement, pearson
 from tertium.meta.pairwise import kendall_strict
 from tertium.metrics import Metric
 from tertium.scores import Scores

@@ -21,8 +21,7 @@ from papers.table import Figure, PaperTable, Row
 from tertium.data.collection import Collection
 from tertium.data.formats import read_records, segment_from_record
 from tertium.errors import UnknownNameError
-from tertium.meta.agreement import Agreement
-from tertium.meta.correlation import pearson
+from tertium.meta.correlation import Agreement, pearson
 from tertium.meta.pairwise import acc_eq_calibrated
 from tertium.meta.systems import soft_pairwise_accuracy
 from tertium.metrics import Metric

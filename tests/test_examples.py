@@ -8,8 +8,8 @@ import pytest
 
 import tertium
 from tertium.data.formats import read_lines, read_table
+from tertium.data.judgements import read_judgements
 from tertium.data.preferences import read_preferences
-from tertium.data.rows import read_judgements
 from tertium.data.testset import TestSet
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

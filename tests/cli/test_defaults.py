@@ -10,8 +10,8 @@ import pytest
 import tertium
 from tertium.cli import main
 from tertium.data.testset import TestSet
-from tertium.evaluation import defaults
-from tertium.evaluation.defaults import best_metric
+from tertium.evaluation import scoring
+from tertium.evaluation.scoring import best_metric
 
 pytest.importorskip("torch")
 ENGLISH = ("The cat is sitting on the mat.", "It has rained for three days in the north.") * 5
@@ -30,7 +30,7 @@ def test_the_best_metric_that_serves_is_chosen(monkeypatch: pytest.MonkeyPatch) 
     assert best_metric(made(sources=GERMAN)) == "tertium-multi"
     assert best_metric(made()) == "chrf"  # whose refusal says what is missing
     with monkeypatch.context() as without_weights:
-        without_weights.setattr(defaults, "are_installed", lambda: False)
+        without_weights.setattr(scoring, "are_installed", lambda: False)
         assert best_metric(made(ENGLISH)) == best_metric(made(GERMAN)) == "chrf"
         assert best_metric(made(sources=GERMAN)) == "sss"
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.evidence import pair_in, read_evidence
-from tertium.data.people import ComparedTranslations, ScoredTranslations, ScoreTable
+from tertium.data.evidence import (
+    ComparedTranslations,
+    ScoredTranslations,
+    ScoreTable,
+    pair_in,
+    read_evidence,
+)
 from tertium.errors import DataError, UnknownNameError, UsageError
 
 

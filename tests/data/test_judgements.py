@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.judgements import JudgementSet, SystemScores
-from tertium.data.rows import read_judgements
+from tertium.data.judgements import JudgementSet, SystemScores, read_judgements
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError
 from tertium.segment import Judgement, Segment

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from tertium.data.evidence import read_evidence
-from tertium.data.people import ScoredTranslations
+from tertium.data.evidence import ScoredTranslations, read_evidence
+from tertium.data.judgements import markings_from, read_judgements
 from tertium.data.ratings import average, standardise
-from tertium.data.rows import markings_from, read_judgements
 from tertium.errors import DataError, LengthError
 from tertium.segment import Segment
 from tertium.spans import Markings, Span, Unplaced

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tertium.cli import main
+from tertium.data.evidence import ScoredTranslations
 from tertium.data.judgements import JudgementSet
-from tertium.data.people import ScoredTranslations
 from tertium.errors import DataError
-from tertium.evaluation.ceiling import ONE_RATER, hold_out_rater, relative_to_people
+from tertium.evaluation.agreement import ONE_RATER, hold_out_rater, relative_to_people
 from tertium.segment import Judgement, Segment
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import tertium
-from tertium.evaluation import differences
-from tertium.evaluation.differences import find_scale, shipped_scales
+from tertium.evaluation import comparison
+from tertium.evaluation.comparison import find_scale, shipped_scales
 from tertium.meta.differences import DifferenceBin, DifferenceScale
 from tertium.reporting.page.reports import evaluation_report
 from tertium.reporting.tables.evaluations import (
@@ -79,8 +79,8 @@ def test_no_difference_means_nothing(compared):
 def test_a_metric_that_learned_anew_is_not_explained(monkeypatch):
     bins = (DifferenceBin(0.0, 1.0, 30, 0.7),)
     old = DifferenceScale(metric="chrf", direction="all", bins=bins, learned=("other@1",))
-    monkeypatch.setattr(differences, "shipped_scales", lambda: (old,))
+    monkeypatch.setattr(comparison, "shipped_scales", lambda: (old,))
     assert find_scale("chrf", "into English") is None
-    monkeypatch.setattr(differences, "shipped_scales", lambda: (replace(old, learned=()),))
+    monkeypatch.setattr(comparison, "shipped_scales", lambda: (replace(old, learned=()),))
     assert find_scale("chrf", "into English") is not None
     assert find_scale("bleu", "into English") is None

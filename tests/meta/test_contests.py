@@ -10,12 +10,12 @@ from tests.meta import slow_loops
 
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq_calibrated
-from tertium.meta.agreement import lay_out
 from tertium.meta.contests import (
     accuracy_contest,
     average_contest,
     soft_accuracy_contest,
 )
+from tertium.meta.correlation import lay_out
 from tertium.meta.significance import pair_test
 
 

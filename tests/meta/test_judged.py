@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from tertium.data.preferences import PairJudgement, gather
 from tertium.errors import DataError, LengthError, UnknownNameError
-from tertium.meta.judged import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, JudgedSet
+from tertium.meta.tasks import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, JudgedSet
 from tertium.scores import ScoreMatrix
 
 PEOPLE = ScoreMatrix(

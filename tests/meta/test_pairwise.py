@@ -19,7 +19,7 @@ from tertium.meta import (
     kendall_strict,
     kendall_wmt13,
     kendall_wmt14,
-    pairs,
+    pairwise,
 )
 
 few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
@@ -141,9 +141,9 @@ def test_acc_eq_counts_pairs_and_groups():
 
 @pytest.mark.parametrize("block", [1, 7, 64, 10_000])
 def test_blocks_hold_every_pair_once(block, monkeypatch):
-    monkeypatch.setattr(pairs, "BLOCK", block)
+    monkeypatch.setattr(pairwise, "BLOCK", block)
     for n in range(20):
-        found = [(i, j) for a, b in pairs.pair_blocks(n) for i, j in zip(a, b, strict=True)]
+        found = [(i, j) for a, b in pairwise.pair_blocks(n) for i, j in zip(a, b, strict=True)]
         assert found == [(i, j) for i in range(n) for j in range(i + 1, n)]
 
 
@@ -151,7 +151,7 @@ def test_blocks_do_not_change_a_value(monkeypatch):
     rng = np.random.default_rng(3)
     human, metric = rng.integers(0, 5, (2, 4, 15)).astype(float)
     whole = [acc_eq_calibrated(human, metric, by=by) for by in ("none", "item", "system")]
-    monkeypatch.setattr(pairs, "BLOCK", 16)
+    monkeypatch.setattr(pairwise, "BLOCK", 16)
     for by, expected in zip(("none", "item", "system"), whole, strict=True):
         result = acc_eq_calibrated(human, metric, by=by)
         assert (float(result), result.epsilon) == (float(expected), expected.epsilon)

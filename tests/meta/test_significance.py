@@ -11,7 +11,7 @@ from scipy import stats
 
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson
-from tertium.meta.agreement import lay_out
+from tertium.meta.correlation import lay_out
 from tertium.meta.significance import (
     bootstrap_p_values,
     clusters,

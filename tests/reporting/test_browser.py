@@ -16,8 +16,7 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.scoring import score
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.judged import JudgedSet
-from tertium.meta.tasks import Task
+from tertium.meta.tasks import JudgedSet, Task
 from tertium.reporting.page.reports import agreement_report, evaluation_report
 
 TAB, ENTER = 9, 13

@@ -13,7 +13,7 @@ import tertium
 from tertium.cli import main
 from tertium.data.evidence import read_evidence
 from tertium.errors import DataError
-from tertium.evaluation.marking import mark_systems
+from tertium.evaluation.explaining import mark_systems
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.registry import METRICS
 from tertium.reporting.marks import mark_text, marked_section, read_marks

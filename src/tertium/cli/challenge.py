@@ -62,7 +62,7 @@ def _share(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     from tertium.data.challenge import join_challenges, read_challenge
     from tertium.evaluation.challenge import challenge
-    from tertium.evaluation.defaults import best_metric
+    from tertium.evaluation.scoring import best_metric
     from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 
     check_outputs(args)

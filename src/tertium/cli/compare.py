@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation import comparison
-    from tertium.evaluation.defaults import usual_metrics
+    from tertium.evaluation.scoring import usual_metrics
     from tertium.reporting.tables import evaluations
 
     check_outputs(args)

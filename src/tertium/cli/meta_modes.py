@@ -78,7 +78,7 @@ def _metrics(args: argparse.Namespace) -> Any:
 
 
 def _show_protocol(args: argparse.Namespace) -> Shown:
-    from tertium.evaluation.protocols import rank_metrics
+    from tertium.evaluation.agreement import rank_metrics
     from tertium.reporting.tables.protocols import protocol_table
 
     tests = {"samples": args.samples, "alpha": args.alpha, "seed": args.seed}
@@ -87,7 +87,7 @@ def _show_protocol(args: argparse.Namespace) -> Shown:
 
 
 def _show_thresholds(args: argparse.Namespace) -> Shown:
-    from tertium.evaluation.thresholds import fit_differences
+    from tertium.evaluation.agreement import fit_differences
     from tertium.reporting.tables.differences import difference_table
 
     scales = fit_differences(args.human, **sources(args))

@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.evaluation.defaults import usual_metrics
+    from tertium.evaluation.scoring import usual_metrics
     from tertium.reporting.page.making import report
 
     check_outputs(args)

@@ -35,7 +35,7 @@ from tertium.frames import write_frame
 
 if TYPE_CHECKING:
     from tertium.evaluation.comparison import Comparison
-    from tertium.evaluation.marking import MarkedTranslations
+    from tertium.evaluation.explaining import MarkedTranslations
     from tertium.evaluation.scoring import Evaluation
     from tertium.evaluation.slices import Slices
     from tertium.metrics.base.metric import Metric
@@ -134,8 +134,8 @@ def run(args: argparse.Namespace) -> int:
         from tertium.cli import compare
 
         return compare.run(args)
-    from tertium.evaluation import defaults, scoring
-    from tertium.evaluation.marking import mark_systems
+    from tertium.evaluation import scoring
+    from tertium.evaluation.explaining import mark_systems
     from tertium.reporting.tables import evaluations
 
     if args.by and (args.score_only or args.sentence_level or args.document_level):
@@ -146,7 +146,7 @@ def run(args: argparse.Namespace) -> int:
     testset = read_inputs(args)
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
-    metrics = named_metrics(args, [defaults.best_metric(testset)])
+    metrics = named_metrics(args, [scoring.best_metric(testset)])
     check_span_file(args.spans, metrics)
     with bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)
@@ -239,7 +239,7 @@ def check_span_file(path: str | None, metrics: Sequence[Metric]) -> None:
 
 def write_spans(path: str, marked: Sequence[MarkedTranslations]) -> None:
     """Write what metrics marked; the first column says which, where there are several."""
-    from tertium.evaluation.marking import COLUMNS
+    from tertium.evaluation.explaining import COLUMNS
 
     if Path(path).suffix == ".jsonl":
         write_jsonl(path, (record for entry in marked for record in entry.records()))

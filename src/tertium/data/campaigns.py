@@ -29,8 +29,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tertium.data.formats import DOCUMENT_NAMES, PathLike, read_jsonl, read_lines, read_table
-from tertium.data.judgements import JudgementSet, name_items, place_judgements
-from tertium.data.rows import ANNOTATOR_NAMES, NO_ERROR, Collector, read_severity, text_of
+from tertium.data.judgements import (
+    ANNOTATOR_NAMES,
+    NO_ERROR,
+    Collector,
+    JudgementSet,
+    name_items,
+    place_judgements,
+    read_severity,
+    text_of,
+)
 from tertium.errors import DataError
 from tertium.segment import Judgement, Segment
 from tertium.spans import (

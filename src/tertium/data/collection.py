@@ -22,10 +22,9 @@ from typing import Literal
 
 from tertium.data.archive import bare_name, is_tar
 from tertium.data.formats import PathLike, read_jsonl, read_records, read_table
-from tertium.data.judgements import JudgementSet, SystemScores
+from tertium.data.judgements import JudgementSet, SystemScores, read_judgements, read_score
 from tertium.data.mtme import eval_sets
 from tertium.data.preferences import ItemTexts, RankingSet, read_preferences
-from tertium.data.rows import read_judgements, read_score
 from tertium.data.wmt import MetricsTask, is_metrics_task
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.segment import check_texts

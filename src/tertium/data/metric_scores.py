@@ -24,8 +24,8 @@ from tertium.data.formats import (
     read_records,
     read_text,
 )
+from tertium.data.judgements import ITEM_NAMES, LP_NAMES, read_score, text_of
 from tertium.data.mtme import metric_name, read_score_file
-from tertium.data.rows import ITEM_NAMES, LP_NAMES, read_score, text_of
 from tertium.data.wmt import matrix_of, read_submission
 from tertium.errors import DataError
 from tertium.scores import ScoreMatrix

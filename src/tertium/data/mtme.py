@@ -20,8 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from tertium.data.formats import PathLike, parse_json, read_lines
-from tertium.data.judgements import JudgementSet, SystemScores
-from tertium.data.rows import markings_from, read_score
+from tertium.data.judgements import JudgementSet, SystemScores, markings_from, read_score
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.scores import ScoreMatrix

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.formats import PathLike, read_records, references_from, source_from
-from tertium.data.judgements import reasons
-from tertium.data.rows import ANNOTATOR_NAMES, ITEM_NAMES, NO_SEGMENT, UNKNOWN_SYSTEM
+from tertium.data.judgements import ANNOTATOR_NAMES, ITEM_NAMES, NO_SEGMENT, UNKNOWN_SYSTEM, reasons
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError
 from tertium.scores import ScoreMatrix

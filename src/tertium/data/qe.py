@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tertium.data.formats import PathLike, read_lines
-from tertium.data.judgements import JudgementSet
-from tertium.data.rows import read_score
+from tertium.data.judgements import JudgementSet, read_score
 from tertium.data.testset import check_parallel
 from tertium.errors import DataError, TertiumError, UnknownNameError
 from tertium.segment import Judgement, Segment

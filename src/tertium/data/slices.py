@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import BoolArray
-from tertium.data.people import Evidence
+from tertium.data.evidence import Evidence
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UnknownNameError
 from tertium.text.identification import identify

@@ -21,8 +21,15 @@ import numpy as np
 
 from tertium.data.archive import Folder, bare_name, is_tar
 from tertium.data.formats import PathLike, read_lines
-from tertium.data.judgements import JudgementSet, SystemScores
-from tertium.data.rows import DUPLICATE, NO_SCORE, Collector, find_in, read_score
+from tertium.data.judgements import (
+    DUPLICATE,
+    NO_SCORE,
+    Collector,
+    JudgementSet,
+    SystemScores,
+    find_in,
+    read_score,
+)
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UnknownNameError
 from tertium.scores import ScoreMatrix

@@ -14,8 +14,8 @@ from itertools import combinations
 from pathlib import Path
 
 from tertium.data.formats import PathLike, read_table
+from tertium.data.judgements import ANNOTATOR_NAMES, text_of
 from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather, texts_of
-from tertium.data.rows import ANNOTATOR_NAMES, text_of
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
 

@@ -1,12 +1,14 @@
 """How well metrics agree with people: judgements of any kind beside scores of any origin.
 
 Metrics come with their scores in files, or score the judged translations now; `meta` then sees
-matrices only.
-"""
+matrices only. People may stand beside them: a metric cannot be asked to agree with people better
+than they agree with each other, so one rater, or a second campaign, can be a row of the table like
+a metric's; its name begins with `people`."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,22 +17,92 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.data.evidence import read_evidence
+from tertium.data.evidence import Evidence, ScoredTranslations, ScoreTable, read_evidence
 from tertium.data.formats import PathLike
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
-from tertium.data.people import Evidence, ScoreTable
 from tertium.display import Displayed
 from tertium.errors import DataError, UnknownNameError, UsageError
-from tertium.evaluation.ceiling import RATER, hold_out_rater, second_campaign
 from tertium.evaluation.scoring import foresee, load_metrics, score_systems
 from tertium.evaluation.slices import slice_agreement
+from tertium.meta.differences import DifferenceScale, fit_scales
 from tertium.meta.evaluation import MetaEvaluation, Results
-from tertium.meta.judged import JudgedSet
-from tertium.meta.tasks import STATISTICS, tasks_for
+from tertium.meta.protocol import PROTOCOLS, ProtocolResults, follow_protocol
+from tertium.meta.tasks import STATISTICS, JudgedSet, tasks_for
 from tertium.metrics.base.metric import Metric
 from tertium.progress import track
+from tertium.randomness import generator
 from tertium.scores import ScoreMatrix, Scores
-from tertium.segment import Segment
+from tertium.segment import Judgement, Segment
+
+RATER = "rater"  # what is given instead of files
+PEOPLE = "people"
+ONE_RATER = "translation of one rater, who cannot be held out"
+
+
+def hold_out_rater(
+    people: Evidence, level: str, *, seed: int = 12345
+) -> tuple[Evidence, ScoreMatrix]:
+    """The judgements less one rater of each translation, drawn by lot, and what those raters said.
+
+    Translations with one rating leave nothing to compare; they are left out and counted.
+    """
+    if not isinstance(people, ScoredTranslations):
+        raise UsageError(
+            f"{people.title}: a rater can be held out where people scored translations"
+        )
+    cells: dict[tuple[str, str], list[Judgement]] = {}
+    for judgement in people.judgements.judgements:
+        cells.setdefault((judgement.system, judgement.item), []).append(judgement)
+    rng = generator(seed)
+    held: list[Judgement] = []
+    kept: list[Judgement] = []
+    for ratings in cells.values():
+        place = int(rng.integers(len(ratings)))
+        if len({rating.annotator for rating in ratings}) > 1:
+            held.append(ratings[place])
+            kept += ratings[:place] + ratings[place + 1 :]
+    if not held:
+        raise DataError(
+            f"{people.title}: no translation has ratings of two annotators, so none is held out; "
+            "give a second campaign, --ceiling FILE"
+        )
+    alone = len(cells) - len(held)
+    left_out = Counter(people.left_out) + Counter({ONE_RATER: alone} if alone else {})
+    rest = replace(people.judgements, judgements=tuple(kept), left_out=dict(left_out))
+    others = replace(people.judgements, judgements=tuple(held)).matrix(
+        split_joint=level == "system"
+    )
+    row = replace(others, name=f"{PEOPLE}: held-out rater")
+    return replace(people, judgements=rest, left_out=dict(left_out)), row
+
+
+def second_campaign(
+    people: Mapping[str, Evidence], others: Mapping[str, Evidence], level: str
+) -> dict[str, ScoreMatrix]:
+    """What a second campaign said of the sets of a first, by the name of the set."""
+    by_lp = {entry.lp: entry for entry in others.values()}
+    rows = {}
+    for name, entry in people.items():
+        other = others.get(name) or by_lp.get(entry.lp)
+        if other is None and len(people) == len(others) == 1:
+            other = next(iter(others.values()))
+        if other is None:
+            raise DataError(f"{name}: --ceiling has no judgements of this language pair")
+        matrix = other.matrix(level)
+        if matrix is None:
+            raise UsageError(f"{other.title}: a ceiling needs human scores of segments")
+        rows[name] = replace(matrix, name=f"{PEOPLE}: {other.name}")
+    return rows
+
+
+def relative_to_people(metrics: tuple[str, ...], values: np.ndarray) -> dict[str, float]:
+    """Each metric's figure as a share of the best that people reached; none without people."""
+    known = dict(zip(metrics, values.tolist(), strict=True))
+    people = [v for m, v in known.items() if m.startswith(PEOPLE) and v == v]
+    if not people or max(people) <= 0:
+        return {}
+    return {m: v / max(people) for m, v in known.items() if not m.startswith(PEOPLE)}
+
 
 Sources = PathLike | Sequence[PathLike]
 
@@ -381,3 +453,52 @@ def _align(name: str, people: Evidence, scores: _SetScores, level: str) -> Judge
         human_systems=people.system_scores() or None,
         system_scores=scores.systems,
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MetricRanking:
+    """A protocol's results, and the judged sets and judgements behind them."""
+
+    results: ProtocolResults
+    sets: tuple[JudgedSet, ...]
+    people: Mapping[str, Evidence]
+
+    @property
+    def left_out(self) -> dict[str, dict[str, int]]:
+        """By set and reason, how many judgements were not used."""
+        return {name: dict(e.left_out) for name, e in self.people.items() if e.left_out}
+
+    def records(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        return {**self.results.records(), "judgements_left_out": self.left_out}
+
+
+def rank_metrics(
+    human: Sources,
+    metrics: str | Metric | Sequence[str | Metric] = (),
+    *,
+    protocol: str = "wmt24",
+    samples: int = 1000,
+    alpha: float = 0.05,
+    seed: int = 12345,
+    **sources: Any,
+) -> MetricRanking:
+    """Rank metrics as a shared task did: soft pairwise accuracy and acc_eq*, averaged and tested.
+
+    `human`, `metrics` and `sources` (scores, lps, exclude, gold, data, standardise, lower_better)
+    are those of `meta_evaluate`; `protocol` is a name of `tertium.meta.protocol.PROTOCOLS`.
+    """
+    if protocol not in PROTOCOLS:
+        raise UnknownNameError("protocol", protocol, PROTOCOLS)
+    gathered = gather(human, metrics, **sources)
+    results = follow_protocol(gathered.sets, protocol, samples=samples, alpha=alpha, seed=seed)
+    return MetricRanking(results=results, sets=gathered.sets, people=gathered.people)
+
+
+def fit_differences(
+    human: Sources, metrics: str | Metric | Sequence[str | Metric] = (), **sources: Any
+) -> list[DifferenceScale]:
+    """Scales of metrics on judged systems; arguments as of `meta_evaluate`."""
+    gathered = gather(human, metrics, level="system", **sources)
+    learned = {metric.spec: metric.learned for metric in gathered.metrics}
+    return fit_scales(gathered.sets, learned)

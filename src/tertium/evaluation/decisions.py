@@ -17,7 +17,7 @@ from tertium.meta.decisions import (
     residuals,
     risk_coverage,
 )
-from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import JudgedSet
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
 

@@ -1,15 +1,25 @@
-"""Explain a score, or which of several translations wins."""
+"""Explain a score, or which of several translations wins; mark errors where a metric can."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
 
+from tertium.data.evidence import Evidence
+from tertium.data.formats import record_from_segment
+from tertium.data.testset import TestSet
+from tertium.display import Displayed
 from tertium.errors import UsageError
+from tertium.evaluation.scoring import Evaluation
 from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.base.ranker import ByScore, Ranker, load_ranker
 from tertium.segment import Segment
+from tertium.spans import Span, check_places, score_spans
 
 
 def explain(
@@ -54,3 +64,119 @@ def _ranker(given: str | Metric | Ranker) -> Ranker:
     if isinstance(given, Metric):
         return ByScore(metric=given.spec)
     return load_ranker(given) if isinstance(given, str) else given
+
+
+# the gravest first; categories do not matter to which translations are shown first
+WEIGHTS = {"critical": 10.0, "major": 5.0, "minor": 1.0, "bad": 1.0, "neutral": 0.0}
+COLUMNS = ("system", "segment", "side", "start", "end", "severity", "category", "chance", "text")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkedTranslation:
+    """One translation, its number in the test set from 1, its score and its errors."""
+
+    system: str
+    number: int
+    segment: Segment
+    score: float
+    spans: tuple[Span, ...]
+
+    @property
+    def weight(self) -> float:
+        """What the errors weigh together."""
+        return -score_spans(self.spans, weights=WEIGHTS)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MarkedTranslations(Displayed):
+    """What one metric marked of every translation, system by system."""
+
+    metric: str
+    label: str
+    translations: tuple[MarkedTranslation, ...]
+
+    def counts(self) -> dict[str, int]:
+        """How many errors of each severity there are, the gravest first."""
+        found: Counter[str] = Counter(
+            span.severity for entry in self.translations for span in entry.spans
+        )
+        return {severity: found[severity] for severity in WEIGHTS if found[severity]}
+
+    def worst(self, count: int) -> list[MarkedTranslation]:
+        """The translations whose errors weigh most; of equal weight, the first."""
+        marked = [entry for entry in self.translations if entry.spans]
+        return sorted(marked, key=lambda entry: -entry.weight)[:count]
+
+    def records(self) -> list[dict[str, Any]]:
+        """A record for each translation, which every reader of judgements takes."""
+        return [
+            {
+                "metric": self.metric,
+                "system": entry.system,
+                "segment": entry.number,
+                **record_from_segment(entry.segment),
+                "score": entry.score,
+                "spans": [span.as_dict() for span in entry.spans],
+            }
+            for entry in self.translations
+        ]
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """A row of `COLUMNS` for each error."""
+        for entry in self.translations:
+            for span in entry.spans:
+                text = entry.segment.hypothesis
+                marked = span.of(text if span.side == "hypothesis" else entry.segment.source or "")
+                chance = "" if span.chance is None else span.chance
+                place = (span.side, span.start, span.end, span.severity, span.category, chance)
+                yield (entry.system, entry.number, *place, marked)
+
+
+def mark_systems(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[MarkedTranslations]:
+    """What each metric marks of what it scored, of those that say where a translation is wrong."""
+    return [_marked_by(evaluation, metric) for metric in metrics if metric.gives_spans]
+
+
+def _marked_by(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
+    testset, scores = evaluation.testset, evaluation.scores
+    segments = [segment for system in testset.systems for segment in testset.segments(system)]
+    places = product(testset.systems, range(1, len(testset) + 1))
+    translations = tuple(
+        MarkedTranslation(
+            system=system,
+            number=number,
+            segment=segment,
+            score=float(scores[system][metric.spec].segments[number - 1]),
+            spans=spans,
+        )
+        for (system, number), segment, spans in zip(
+            places, segments, metric.mark(segments), strict=True
+        )
+    )
+    return MarkedTranslations(metric=metric.spec, label=metric.label, translations=translations)
+
+
+def marked_by_people(testset: TestSet, people: Evidence) -> list[MarkedTranslations]:
+    """What people marked in translations of a test set, whose segments are items 1, 2, ...
+
+    One entry, or none where they marked nothing.
+    """
+    marks, matrix = people.markings(), people.segment_scores()
+    row = {name: n for n, name in enumerate(matrix.systems)}
+    column = {item: n for n, item in enumerate(matrix.items)}
+    found = []
+    for system in testset.systems:
+        for number, segment in enumerate(testset.segments(system), start=1):
+            key = (system, str(number))
+            if key in marks and system in row and key[1] in column:
+                spans, where = marks[key].spans, f"{people.title}, item {number} of {system!r}"
+                check_places(spans, segment.hypothesis, "hypothesis", where)
+                check_places(spans, segment.source or "", "source", where)
+                score = float(matrix.values[row[system], column[key[1]]])
+                found.append(
+                    MarkedTranslation(
+                        system=system, number=number, segment=segment, score=score, spans=spans
+                    )
+                )
+    marked = MarkedTranslations(metric="people", label="People", translations=tuple(found))
+    return [marked] if found else []

@@ -17,18 +17,20 @@ import numpy as np
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.errors import TertiumError, UnknownNameError, UsageError
-from tertium.evaluation.defaults import best_metric
 from tertium.evaluation.resampling import Interval, bootstrap, interval
-from tertium.extras import explain_missing
+from tertium.extras import explain_missing, is_installed
 from tertium.frames import make_frame
 from tertium.metrics.base.metric import Metric, load_metric
+from tertium.models.trained import are_installed
 from tertium.scores import Scores
 from tertium.segment import Segment
+from tertium.text.english import looks_english
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from tertium.encoders import Encoder
+
 
 Value = TypeVar("Value")
 
@@ -225,3 +227,24 @@ def with_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) ->
     return Evaluation(
         evaluation.testset, evaluation.systems, evaluation.metrics, evaluation.scores, bounds
     )
+
+
+COMPANIONS = ("bleu", "chrf")  # what comparisons and reports show beside the best metric
+
+
+def best_metric(testset: TestSet) -> str:
+    """The metric that agrees best with people on such a test set, of those that can run here."""
+    if not is_installed("torch", "transformers"):
+        return "chrf"
+    first = [texts[0] for texts in testset.references if texts]
+    if not are_installed():
+        return "chrf" if first or not testset.sources else "sss"
+    if first and looks_english(first):
+        return "tertium-small"
+    return "tertium-multi" if first or testset.sources else "chrf"
+
+
+def usual_metrics(testset: TestSet) -> list[str]:
+    """The best metric beside those that readers of a comparison know."""
+    companions = COMPANIONS if testset.references else ()
+    return list(dict.fromkeys([*companions, best_metric(testset)]))

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.data.people import Evidence
+from tertium.data.evidence import Evidence
 from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.evaluation.comparison import Comparison, Test, compare_evaluation
 from tertium.evaluation.scoring import ByMetric, Evaluation
 from tertium.meta.evaluation import MetaEvaluation, Results, TaskResult
-from tertium.meta.judged import JudgedSet
 from tertium.meta.significance import clusters, holm
-from tertium.meta.tasks import Task
+from tertium.meta.tasks import JudgedSet, Task
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

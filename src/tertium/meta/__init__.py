@@ -1,20 +1,19 @@
 """How well does a metric agree with people? Matrices in, numbers out; no metric is known here."""
 
-from tertium.meta.agreement import Agreement, Grouping
-from tertium.meta.correlation import kendall_b, pearson, spearman
+from tertium.meta.correlation import Agreement, Grouping, pearson, spearman
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.judged import JudgedSet
 from tertium.meta.pairwise import (
     acc_eq,
     acc_eq_calibrated,
     consistency,
     darr,
+    kendall_b,
     kendall_strict,
     kendall_wmt13,
     kendall_wmt14,
 )
 from tertium.meta.systems import soft_pairwise_accuracy, system_accuracy, tie_aware_spearman
-from tertium.meta.tasks import Task, tasks_for
+from tertium.meta.tasks import JudgedSet, Task, tasks_for
 
 __all__ = [
     "Agreement",

@@ -1,19 +1,139 @@
-"""Pearson, Spearman and Kendall's tau-b between people and many metrics at once.
+"""What a statistic reads (`Layout`) and returns (`Agreement`), and Pearson's and Spearman's.
 
-Pairs with a missing value on either side are dropped and counted; a constant vector has no
-correlation (NaN), is dropped from averages over groups, and is counted too.
-"""
+People's judgements are (systems, segments) or a plain vector, NaN where nobody judged; metrics are
+the same shape with any leading axes, so that one call compares many metrics. Pairs with a missing
+value on either side are dropped and counted; a constant vector has no correlation (NaN), is dropped
+from averages over groups, and is counted too. `by` is the grouping, a choice orthogonal to the
+statistic:
+
+    none      all cells are one long vector
+    item      one vector per segment (its systems); the statistic is averaged over segments
+    system    one vector per system (its segments); the statistic is averaged over systems"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import BoolArray, FloatArray, divide
-from tertium.meta import pairs
-from tertium.meta.agreement import Agreement, Grouping, Layout, average_groups, lay_out
+from tertium.arrays import BoolArray, FloatArray, IntArray, divide
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 
-SMALL_GROUP = 64  # up to here all pairs at once beat one merge sort for each group
+Grouping = Literal["none", "item", "system"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Agreement:
+    """How far metrics agree with people, and on how much of the evidence.
+
+    `value` has the leading axes of the metrics and is NaN where the statistic is undefined (fewer
+    than two points, a constant vector). `judged` counts what people said (cells, or comparisons for
+    pairwise statistics), `used` what entered the value; the rest, `left_out`, had no metric score.
+    Of `groups` vectors that people judged, `undefined` gave no value and are not in the average.
+    `epsilon` is the metric difference that counted as a tie, where a statistic chooses one.
+    """
+
+    value: FloatArray
+    judged: int
+    used: IntArray
+    groups: int = 1
+    undefined: IntArray
+    epsilon: FloatArray | None = None
+
+    @property
+    def left_out(self) -> IntArray:
+        """What people judged and the metric did not score, (...)."""
+        return self.judged - self.used
+
+    def __float__(self) -> float:
+        if self.value.size != 1:
+            raise UsageError(f"{self.value.size} metrics give {self.value.size} values: use .value")
+        return float(self.value.reshape(-1)[0])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Layout:
+    """Both sides as groups of points: human (groups, points), metrics (metrics, groups, points)."""
+
+    human: FloatArray
+    metrics: FloatArray
+    shape: tuple[int, ...]  # the leading axes of the metrics, as they were given
+
+    @property
+    def present(self) -> BoolArray:
+        """Where both sides have a value, (metrics, groups, points)."""
+        return ~np.isnan(self.metrics) & ~np.isnan(self.human)
+
+    @property
+    def judged(self) -> int:
+        return int((~np.isnan(self.human)).sum())
+
+
+def lay_out(human: ArrayLike, metrics: ArrayLike, by: Grouping = "none") -> Layout:
+    """Check the shapes and arrange both sides by group.
+
+    >>> lay_out([[1, 2, 3], [4, 5, 6]], [[1, 2, 3], [4, 5, 6]], by="item").human.shape
+    (3, 2)
+    """
+    people = finite(human, "human scores")
+    scores = finite(metrics, "metric scores")
+    if by not in get_args(Grouping):
+        raise UnknownNameError("grouping", str(by), get_args(Grouping))
+    if people.ndim not in (1, 2):
+        raise DataError(f"human scores are (points,) or (systems, segments), not {people.shape}")
+    if scores.shape[scores.ndim - people.ndim :] != people.shape or scores.ndim < people.ndim:
+        raise LengthError(f"metric scores {scores.shape} do not end in the human {people.shape}")
+    if by != "none" and people.ndim == 1:
+        raise UsageError(f"grouping by {by} needs matrices (systems, segments), got a vector")
+    shape = scores.shape[: scores.ndim - people.ndim]
+    stack = scores.reshape((int(np.prod(shape)), *people.shape))
+    if by == "item":
+        return Layout(human=people.T, metrics=stack.transpose(0, 2, 1), shape=shape)
+    if by == "system":
+        return Layout(human=people, metrics=stack, shape=shape)
+    pooled = stack.reshape(len(stack), 1, people.size)
+    return Layout(human=people.reshape(1, -1), metrics=pooled, shape=shape)
+
+
+def finite(values: ArrayLike, what: str) -> FloatArray:
+    """As an array of floats; NaN is a missing value, an infinite one is refused."""
+    array = np.asarray(values, dtype=np.float64)
+    if np.isinf(array).any():
+        count = int(np.isinf(array).sum())
+        raise DataError(f"{what} hold {count} infinite values: mend them, or write NaN for missing")
+    return array
+
+
+def pool_agreement(
+    value: FloatArray, shape: tuple[int, ...], *, judged: int, used: FloatArray, groups: int = 1
+) -> Agreement:
+    """The agreement of one value a metric, given flat, in the leading axes of the metrics."""
+    return Agreement(
+        value=value.reshape(shape),
+        judged=judged,
+        used=used.astype(np.int64).reshape(shape),
+        groups=groups,
+        undefined=np.isnan(value).astype(np.int64).reshape(shape),
+    )
+
+
+def average_groups(layout: Layout, values: FloatArray) -> Agreement:
+    """The mean of group values (metrics, groups) over the groups where each is defined."""
+    asked = (~np.isnan(layout.human)).any(axis=-1)  # (groups,)
+    values = values[:, asked]
+    defined = ~np.isnan(values)
+    counts = defined.sum(axis=1)
+    totals = np.where(defined, values, 0.0).sum(axis=1)
+    mean = divide(totals, counts)
+    return Agreement(
+        value=mean.reshape(layout.shape),
+        judged=layout.judged,
+        used=layout.present.sum(axis=(1, 2)).reshape(layout.shape),
+        groups=int(asked.sum()),
+        undefined=(asked.sum() - counts).reshape(layout.shape),
+    )
 
 
 def pearson(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") -> Agreement:
@@ -42,20 +162,6 @@ def spearman(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") -> 
     return average_groups(layout, spearman_values(layout))
 
 
-def kendall_b(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") -> Agreement:
-    """Kendall's tau-b: concordant less discordant pairs of points, corrected for ties.
-
-        tau_b = (C - D) / sqrt((C + D + T_h)(C + D + T_m))
-
-    T_h and T_m count pairs tied by people only and by the metric only.
-
-    >>> float(kendall_b([1, 2, 3, 4], [1, 3, 2, 4])).__round__(6)
-    0.666667
-    """
-    layout = lay_out(human, metrics, by)
-    return average_groups(layout, kendall_b_values(layout))
-
-
 def pearson_values(layout: Layout) -> FloatArray:
     """Pearson's r of each group, (metrics, groups)."""
     return correlate(layout.human, layout.metrics, layout.present)
@@ -67,22 +173,6 @@ def spearman_values(layout: Layout) -> FloatArray:
     people = np.where(present, layout.human, np.nan)
     scores = np.where(present, layout.metrics, np.nan)
     return correlate(ranks(people), ranks(scores), present)
-
-
-def kendall_b_values(layout: Layout) -> FloatArray:
-    """Kendall's tau-b of each group, (metrics, groups)."""
-    if layout.human.shape[1] <= SMALL_GROUP:
-        return pairs.tau_b(pairs.count_groups(layout))
-    from scipy.stats import kendalltau
-
-    present = layout.present
-    values = np.full(present.shape[:2], np.nan)
-    for metric, group in zip(*np.nonzero(present.sum(axis=-1) > 1), strict=True):
-        keep = present[metric, group]
-        x, y = layout.human[group, keep], layout.metrics[metric, group, keep]
-        if x.min() < x.max() and y.min() < y.max():
-            values[metric, group] = kendalltau(x, y).statistic
-    return values
 
 
 def correlate(x: FloatArray, y: FloatArray, present: BoolArray) -> FloatArray:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from tertium.arrays import FloatArray, IntArray, divide
 from tertium.errors import DataError, LengthError
-from tertium.meta.agreement import finite
+from tertium.meta.correlation import finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def acceptance_curve(human: ArrayLike, metric: ArrayLike, bar: float) -> Accepta
     >>> curve.thresholds.tolist(), curve.precision.round(2).tolist(), curve.recall.tolist()
     ([0.9, 0.6, 0.5, 0.1], [1.0, 0.5, 0.67, 0.5], [0.5, 0.5, 1.0, 1.0])
     """
-    people, scores = _paired(human, metric)
+    people, scores = _common_values(human, metric)
     good = people >= bar
     if not good.any() or good.all():
         what = "all" if good.all() else "none"
@@ -168,7 +168,7 @@ def risk_coverage(errors: ArrayLike, uncertainty: ArrayLike) -> RiskCurve:
     >>> curve.risk.tolist(), curve.skill
     ([0.0, 0.5, 1.0], 1.0)
     """
-    sizes, doubts = _paired(np.abs(finite(errors, "errors")), uncertainty)
+    sizes, doubts = _common_values(np.abs(finite(errors, "errors")), uncertainty)
     _, group = np.unique(doubts, return_inverse=True)
     shared = (np.bincount(group, sizes) / np.bincount(group))[group]
     kept = np.arange(1, len(sizes) + 1)
@@ -203,7 +203,7 @@ def calibrate_errors(
     >>> calibration.expected.tolist(), calibration.observed.tolist(), calibration.gap
     ([1.0, 2.0], [1.0, 3.0], 0.5)
     """
-    made, told = _paired(errors, uncertainty)
+    made, told = _common_values(errors, uncertainty)
     parts = [p for p in np.array_split(np.argsort(told, kind="stable"), bins) if len(p)]
     return ErrorCalibration(
         expected=np.array([np.sqrt((told[p] ** 2).mean()) for p in parts]),
@@ -241,7 +241,7 @@ def decide(human: FloatArray, metric: FloatArray, bar: float) -> Mapping[str, fl
     }
 
 
-def _paired(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _common_values(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Both as vectors, where both have a value."""
     a, b = finite(first, "human scores").ravel(), finite(second, "metric scores").ravel()
     if a.shape != b.shape:

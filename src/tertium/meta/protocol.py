@@ -19,17 +19,15 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import UnknownNameError, UsageError
-from tertium.meta.agreement import lay_out
 from tertium.meta.contests import (
     Contest,
     accuracy_contest,
     average_contest,
     soft_accuracy_contest,
 )
-from tertium.meta.evaluation import Figures, MetaEvaluation, TaskResult, figures_of
-from tertium.meta.judged import JudgedSet
-from tertium.meta.measures import judged_columns
-from tertium.meta.tasks import Task
+from tertium.meta.correlation import lay_out
+from tertium.meta.evaluation import Figures, MetaEvaluation, TaskResult, figures_of, judged_columns
+from tertium.meta.tasks import JudgedSet, Task
 from tertium.progress import track
 from tertium.randomness import generator
 
@@ -193,14 +191,14 @@ def _sum_up(
         metrics=metrics,
         tasks=tuple(
             TaskResult(
-                **vars(_ranked(metrics, result.values, contest, alpha)),
+                **vars(_rank(metrics, result.values, contest, alpha)),
                 task=result.task,
                 agreement=result.agreement,
             )
             for result, contest in done
         ),
         weights=weights,
-        average=_ranked(metrics, values, together, alpha),
+        average=_rank(metrics, values, together, alpha),
         samples=samples,
         seed=seed,
     )
@@ -215,7 +213,7 @@ def _contest(result: TaskResult, judged: JudgedSet, samples: int, seed: int) -> 
     return accuracy_contest(lay_out(human, scores, "item"), epsilon, samples=samples, rng=rng)
 
 
-def _ranked(
+def _rank(
     metrics: tuple[str, ...], values: FloatArray, contest: Contest | None, alpha: float
 ) -> Figures:
     p = np.full((len(values), len(values)), np.nan) if contest is None else contest.p_values

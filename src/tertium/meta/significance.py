@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, FloatArray
 from tertium.errors import DataError, UsageError
-from tertium.meta import pairs
-from tertium.meta.agreement import Agreement, Layout, finite, lay_out
-from tertium.meta.correlation import correlate
+from tertium.meta import pairwise
+from tertium.meta.correlation import Agreement, Layout, correlate, finite, lay_out
 
 Statistic = Callable[[FloatArray, FloatArray], Agreement]
 BLOCK = 1 << 22  # numbers in memory at a time
@@ -281,15 +280,15 @@ def count_wins(layout: Layout, epsilon: ArrayLike = 0.0) -> tuple[FloatArray, Fl
     size = (~np.isnan(layout.human)).sum(axis=-1)
     sizes, kind = np.unique(size * (size - 1) // 2, return_inverse=True)
     wins = np.zeros((len(sizes), metrics, metrics))
-    for i, j in pairs.pair_blocks(n, groups * metrics):
-        people = pairs.order(layout.human.T[i] - layout.human.T[j])  # (block, groups)
+    for i, j in pairwise.pair_blocks(n, groups * metrics):
+        people = pairwise.order(layout.human.T[i] - layout.human.T[j])  # (block, groups)
         orders = np.stack(
             [
-                pairs.order(scores.T[i] - scores.T[j], float(epsilon))
+                pairwise.order(scores.T[i] - scores.T[j], float(epsilon))
                 for scores, epsilon in zip(layout.metrics, epsilons, strict=True)
             ]
         )  # (metrics, block, groups)
-        known = (people != pairs.UNKNOWN) & (orders != pairs.UNKNOWN)
+        known = (people != pairwise.UNKNOWN) & (orders != pairwise.UNKNOWN)
         right, wrong = (orders == people) & known, (orders != people) & known
         for k in range(len(sizes)):
             sides = (side if len(sizes) == 1 else side[..., kind == k] for side in (right, wrong))

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 
 from tertium.arrays import FloatArray, divide
 from tertium.errors import DataError, LengthError, UsageError
-from tertium.meta import pairs
-from tertium.meta.agreement import Agreement, finite, lay_out, pool_agreement
-from tertium.meta.correlation import spearman
+from tertium.meta import pairwise
+from tertium.meta.correlation import Agreement, finite, lay_out, pool_agreement, spearman
 
 BLOCK = 1 << 22  # numbers in memory at a time
 
@@ -37,11 +36,14 @@ def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) ->
     layouts = [lay_out(h, m) for h, m in zip(human, metrics, strict=True)]
     if len({layout.shape for layout in layouts}) != 1:
         raise LengthError(f"metrics differ between test sets: {[lay.shape for lay in layouts]}")
-    parts = np.stack([pairs.count_groups(layout)[:, 0] for layout in layouts])
+    parts = np.stack([pairwise.count_groups(layout)[:, 0] for layout in layouts])
     counts = parts.sum(axis=0)  # (metrics, 6)
-    absent = (parts[..., : pairs.MISSING].sum(axis=-1) == 0) & (parts.sum(axis=-1) > 0)
-    value = np.where(absent.any(axis=0), np.nan, pairs.accuracy(counts))
-    judged, used = int(counts.sum(axis=-1).max(initial=0)), counts[:, : pairs.MISSING].sum(axis=-1)
+    absent = (parts[..., : pairwise.MISSING].sum(axis=-1) == 0) & (parts.sum(axis=-1) > 0)
+    value = np.where(absent.any(axis=0), np.nan, pairwise.accuracy(counts))
+    judged, used = (
+        int(counts.sum(axis=-1).max(initial=0)),
+        counts[:, : pairwise.MISSING].sum(axis=-1),
+    )
     return pool_agreement(value, layouts[0].shape, judged=judged, used=used, groups=len(layouts))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
-from tertium.evaluation.marking import MarkedTranslation, MarkedTranslations
+from tertium.evaluation.explaining import MarkedTranslation, MarkedTranslations
 from tertium.reporting.markup import Markup, element, escape, join
 from tertium.spans import Side, Span, pieces_of
 

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, divide
-from tertium.data.people import Evidence, Texts
+from tertium.data.evidence import Evidence, Texts
 from tertium.errors import DataError
 from tertium.meta.evaluation import MetaEvaluation, TaskResult
-from tertium.meta.judged import JudgedSet, mean_known
 from tertium.meta.significance import interval
-from tertium.meta.tasks import Task
+from tertium.meta.tasks import JudgedSet, Task, mean_known
 from tertium.metrics.base.metric import Metric
 from tertium.randomness import generator
 from tertium.segment import Segment

@@ -14,7 +14,7 @@ from tertium.evaluation.panel.case import (
     NotAsked,
     weighted_means,
 )
-from tertium.meta.judged import mean_known
+from tertium.meta.tasks import mean_known
 from tertium.randomness import generator
 
 SHUFFLES = 5  # of a metric's scores, whose mean is the level of chance

@@ -72,7 +72,7 @@ def ask_bad_outputs(case: Case) -> Doubt:
     """Where outputs that are no translation stand among the real ones."""
     cells = case.sample()
     segments = [segment for _, segment in cells]
-    others = [_unrelated(case, n, cells) for n in range(len(cells))]
+    others = [_another_translation(case, n, cells) for n in range(len(cells))]
     target = identify(" ".join(segment.hypothesis for segment in segments[:20]))
     source = identify(" ".join(segment.source or "" for segment in segments[:20]))
     outputs = {"empty": [""] * len(cells), "fluent but unrelated": others}
@@ -101,7 +101,7 @@ def ask_bad_outputs(case: Case) -> Doubt:
     )
 
 
-def _unrelated(case: Case, n: int, cells: list[tuple[tuple[str, str], Segment]]) -> str:
+def _another_translation(case: Case, n: int, cells: list[tuple[tuple[str, str], Segment]]) -> str:
     """The translation of another item, the next in the sample."""
     (_, item), own = cells[n]
     for step in range(1, len(cells)):

@@ -12,7 +12,7 @@ import numpy as np
 
 from tertium.atomic import check_writable
 from tertium.errors import DataError, UsageError
-from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import JudgedSet
 from tertium.reporting.charts.clouds import Axis, cloud_chart, describe
 from tertium.reporting.charts.standalone import Captioned, write_picture
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.evaluation.scoring import Evaluation
-from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import JudgedSet
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 

@@ -17,12 +17,15 @@ from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.challenge import ChallengeStudy, challenge
 from tertium.evaluation.comparison import Comparison, Test, with_tests
-from tertium.evaluation.defaults import usual_metrics
-from tertium.evaluation.explaining import add_marks
-from tertium.evaluation.marking import MarkedTranslations, mark_systems, marked_by_people
+from tertium.evaluation.explaining import (
+    MarkedTranslations,
+    add_marks,
+    mark_systems,
+    marked_by_people,
+)
 from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
-from tertium.evaluation.scoring import Evaluation, load_metrics, score
+from tertium.evaluation.scoring import Evaluation, load_metrics, score, usual_metrics
 from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.curves import Curve, read_curves
 from tertium.metrics.base.metric import Metric

@@ -11,8 +11,7 @@ from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.curves import Curve
 from tertium.meta.evaluation import MetaEvaluation, Results
-from tertium.meta.judged import JudgedSet
-from tertium.meta.tasks import Task
+from tertium.meta.tasks import JudgedSet, Task
 from tertium.reporting.page.explained import Explained
 from tertium.reporting.page.grid import (
     About,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.evaluation.ceiling import relative_to_people
+from tertium.evaluation.agreement import relative_to_people
 from tertium.meta.evaluation import Figures, Results, TaskResult
 from tertium.meta.tasks import Task
 from tertium.reporting.tables.table import Cell, Table, number

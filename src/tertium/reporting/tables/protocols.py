@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tertium.evaluation.ceiling import relative_to_people
+from tertium.evaluation.agreement import relative_to_people
 from tertium.meta.evaluation import Figures
 from tertium.meta.protocol import ProtocolResults
 from tertium.reporting.tables.agreements import people_notes
