@@ -30,8 +30,7 @@ import torch
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measured, measure
 from tertium.arrays import IntArray
-from tertium.cache.memory import forget
-from tertium.cache.store import open_store
+from tertium.cache.store import forget, open_store
 from tertium.data.testset import TestSet
 from tertium.encoders import load_encoder
 from tertium.encoders.apart import cpu_has_bf16, lower_precision

@@ -26,7 +26,7 @@ from papers.experiments import (
 )
 from papers.table import Figure
 from tertium.arrays import FloatArray
-from tertium.cache.kinds import TRAINED
+from tertium.cache.files import TRAINED
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import RankingSet

@@ -18,6 +18,7 @@ import numpy as np
 from papers.experiments import orient
 from papers.overview import EMBEDDING, rows_for
 from papers.table import Figure, PaperTable, Row
+from tertium.arrays import generator
 from tertium.data.collection import Collection
 from tertium.data.formats import read_records, segment_from_record
 from tertium.errors import UnknownNameError
@@ -25,7 +26,6 @@ from tertium.meta.correlation import Agreement, pearson
 from tertium.meta.pairwise import acc_eq_calibrated
 from tertium.meta.systems import soft_pairwise_accuracy
 from tertium.metrics import Metric
-from tertium.randomness import generator
 from tertium.segment import Judgement
 
 FOLDER = "modern/dev"

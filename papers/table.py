@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 from tertium.data.collection import Collection
 from tertium.errors import LengthError, MissingResourceError, UnknownNameError, UsageError
 from tertium.metrics import load_metric
-from tertium.progress import task
+from tertium.runtime import task
 
 MakeModel = Callable[[Collection, str], Any]
 Model = str | MakeModel

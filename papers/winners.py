@@ -16,7 +16,7 @@ from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
 from tertium.errors import MissingResourceError
 from tertium.meta.significance import williams
-from tertium.progress import task
+from tertium.runtime import task
 
 LEVEL = 0.05
 

@@ -28,6 +28,7 @@ import numpy as np
 from papers.modern import HUMAN, SEED, read_sample
 from papers.overview import training_sets
 
+from tertium.arrays import generator
 from tertium.atomic import write_text
 from tertium.data.collection import Collection
 from tertium.data.formats import read_records
@@ -35,7 +36,6 @@ from tertium.data.wmt import MetricsTask
 from tertium.meta.differences import DifferenceScale, fit_scales
 from tertium.meta.tasks import JudgedSet
 from tertium.metrics import Metric, load_metric
-from tertium.randomness import generator
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tertium.atomic import replace_content, write_text
 from tertium.errors import DataError, UnknownNameError
-from tertium.extras import explain_missing, require
+from tertium.registry import explain_missing, require
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -1,24 +1,24 @@
-"""How to compute, apart from what: device, batches, threads, memory and the cache.
+"""How to compute, apart from what: device, batches, threads, memory, the cache; who hears how far.
 
 None of these but the device changes a score by a bit on a CPU (`apart`, `grid`), nor beyond
 floating-point noise (1e-5 on unit vectors) on a GPU, so they are no field of a metric and in no
-signature: they are a context of the process.
+signature: they are a context of the process. So is who listens to progress: library code opens a
+`task` and advances it, and never prints; the command line installs a listener that draws bars.
 
 >>> with runtime(device="cpu", cache=False):
 ...     current_runtime().cache
 False
 >>> current_runtime().cache
-True
-"""
+True"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from tertium.errors import UsageError
 
@@ -82,3 +82,40 @@ def runtime(**changes: Any) -> Iterator[Runtime]:
         yield _current.get()
     finally:
         _current.reset(token)
+
+
+T = TypeVar("T")
+
+Advance = Callable[[int], None]
+Listener = Callable[[str, int | None], AbstractContextManager[Advance]]
+
+_listener: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
+
+
+def task(description: str, total: int | None = None) -> AbstractContextManager[Advance]:
+    """Announce work of `total` steps; call what it yields with the number of steps done.
+
+    >>> with task("counting", total=3) as advance:
+    ...     for _ in range(3):
+    ...         advance(1)
+    """
+    listener = _listener.get()
+    return listener(description, total) if listener else nullcontext(lambda steps: None)
+
+
+def track(items: Sequence[T], description: str) -> Iterator[T]:
+    """Iterate over a sequence, advancing a task by one for each item."""
+    with task(description, total=len(items)) as advance:
+        for item in items:
+            yield item
+            advance(1)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Let a listener hear of all work done inside the `with` block."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)

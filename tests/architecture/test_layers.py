@@ -16,10 +16,8 @@ CORE = {
     "atomic",
     "display",
     "errors",
-    "extras",
     "frames",
-    "progress",
-    "randomness",
+    "registry",
     "runtime",
     "schema",
     "scores",
@@ -27,29 +25,26 @@ CORE = {
     "spans",
     "version",
 }
-BELOW_ENCODERS = CORE | {"registry", "cache", "text", "data"}
+BELOW_ENCODERS = CORE | {"cache", "text", "data"}
 BELOW_METRICS = BELOW_ENCODERS | {"encoders", "linguistics", "models"}
 FAMILIES = {"lexical", "embedding", "heads", "regression", "pairwise", "flagship"}
 # A room may import itself and the rooms named here.
 ALLOWED: dict[str, set[str]] = {
-    "arrays": set(),
     "errors": set(),
     "version": set(),
-    "progress": set(),
     "display": set(),
+    "arrays": {"errors"},
     "atomic": {"errors"},
-    "extras": {"errors"},
-    "frames": {"errors", "atomic", "extras"},
-    "randomness": {"errors"},
+    "registry": {"errors"},
+    "frames": {"errors", "atomic", "registry"},
     "schema": {"errors"},
     "runtime": {"errors"},
     "segment": {"errors", "spans"},
     "scores": {"arrays", "errors", "display", "frames"},
     "spans": {"errors"},
-    "registry": {"errors", "extras"},
     "cache": CORE,
-    "text": CORE | {"registry"},
-    "data": CORE | {"registry", "text"},
+    "text": CORE,
+    "data": CORE | {"text"},
     "encoders": BELOW_ENCODERS,
     "linguistics": BELOW_ENCODERS | {"encoders"},
     "models": BELOW_ENCODERS | {"encoders"},

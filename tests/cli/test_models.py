@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tertium.cache.database import Part
-from tertium.cache.kinds import KINDS
+from tertium.cache.files import KINDS
 from tertium.cache.store import FILE, Store
 from tertium.cli import main
 

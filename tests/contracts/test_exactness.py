@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tertium.cache import memory
+from tertium.cache import store
 from tertium.data.testset import TestSet
 from tertium.errors import MissingResourceError
 from tertium.metrics.base.metric import load_metric
@@ -44,7 +44,7 @@ def texts(example: TestSet) -> list[Segment]:
 
 def cold(spec: str, segments: list[Segment], **choices: object) -> np.ndarray:
     """Scores computed anew, under these choices of a run."""
-    memory.forget()
+    store.forget()
     with runtime(cache=False, memory=0, **choices):
         return load_metric(spec).score(segments).segments
 
@@ -74,7 +74,7 @@ def test_nothing_but_two_texts_decides_a_preference(spec: str, texts: list[Segme
     left, right = texts[:TAKEN], texts[TAKEN : 2 * TAKEN]
 
     def prefer(rows: Sequence[int], **choices: object) -> np.ndarray:
-        memory.forget()
+        store.forget()
         with runtime(cache=False, memory=0, **choices):
             return load_ranker(spec).prefer([left[n] for n in rows], [right[n] for n in rows])
 

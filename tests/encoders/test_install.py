@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from tests.encoders.packed_file import packed_bytes
 
-from tertium.cache.kinds import models_folder
+from tertium.cache.files import models_folder
 from tertium.encoders import EncoderName
 from tertium.encoders import install as install_module
 from tertium.encoders import weights as weights_module

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from tertium.cli.late import LateParser
 from tertium.errors import TertiumError
-from tertium.extras import explain_missing
+from tertium.registry import explain_missing
 from tertium.version import __version__
 
 COMMANDS = (

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from tertium.progress import Advance, listening
+from tertium.runtime import Advance, listening
 
 
 def bars(quiet: bool) -> AbstractContextManager[None]:

@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Sequence
 
-from tertium.cache.kinds import KINDS, VECTORS, cache_folder, drop_oldest, survey
+from tertium.cache.files import KINDS, VECTORS, cache_folder, drop_oldest, survey
 from tertium.cache.store import EXPECTED_SIZE, FILE, Store, read_size, size_limit
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.encoders.cards import CARDS

@@ -10,8 +10,8 @@ from tertium.cli.bars import bars
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.data.collection import VARIABLE, Collection
 from tertium.errors import DataError
-from tertium.progress import track
 from tertium.reporting.tables.table import Cell, Table, number
+from tertium.runtime import track
 
 HELP = "list human judgements, or describe one set"
 DESCRIPTION = "List the sets of human judgements in a folder, or describe one."

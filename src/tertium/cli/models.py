@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tertium.cache.kinds import hub_folder, models_folder
+from tertium.cache.files import hub_folder, models_folder
 from tertium.cli.bars import bars
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.encoders.cards import CARDS, Resource
@@ -17,8 +17,8 @@ from tertium.encoders.encoder import ENCODERS
 from tertium.encoders.install import install
 from tertium.encoders.weights import find, in_hub_cache
 from tertium.errors import MissingResourceError, UnknownNameError, UsageError
-from tertium.extras import package_of
 from tertium.linguistics.wordnet import WORDNET, find_wordnet
+from tertium.registry import package_of
 from tertium.reporting.tables.table import Table
 
 RESOURCES: Mapping[str, Resource] = {**CARDS, WORDNET.name: WORDNET}

@@ -30,8 +30,8 @@ from tertium.cli.output import (
 from tertium.cli.runtime import add_runtime, runtime_of
 from tertium.data.formats import write_jsonl, write_table
 from tertium.errors import UsageError
-from tertium.extras import require
 from tertium.frames import write_frame
+from tertium.registry import require
 
 if TYPE_CHECKING:
     from tertium.evaluation.comparison import Comparison

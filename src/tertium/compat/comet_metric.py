@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.cache.files import file_hash
-from tertium.cache.kinds import hub_folder
+from tertium.cache.files import file_hash, hub_folder
 from tertium.errors import MissingResourceError, ModelError
-from tertium.extras import explain_missing
 from tertium.metrics.base.metric import REFERENCES, SOURCE, SegmentMetric
+from tertium.registry import explain_missing
 from tertium.runtime import Precision, current_runtime
 from tertium.schema import read
 from tertium.segment import Segment

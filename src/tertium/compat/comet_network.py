@@ -21,7 +21,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tertium import progress
 from tertium.arrays import FloatArray, IntArray
 from tertium.encoders.apart import each_on_one_thread
 from tertium.encoders.body import plan_batches
@@ -30,7 +29,7 @@ from tertium.encoders.pieces import Tokenizer
 from tertium.encoders.settings import read_settings
 from tertium.errors import ModelError
 from tertium.models.loading import check_tensors, load_into
-from tertium.runtime import Precision, current_runtime
+from tertium.runtime import Precision, current_runtime, task
 from tertium.schema import read_json, read_value
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ class Estimator:
         )
         found: dict[Row, Tensor] = {}
         work = partial(self._pool_batch, rows)
-        with progress.task("encoding", total=len(rows)) as advance:
+        with task("encoding", total=len(rows)) as advance:
             for part in (each_on_one_thread if kind == "cpu" else map)(work, batches):
                 found.update(part)
                 advance(len(part))

@@ -24,9 +24,8 @@ from typing import Any
 from tertium.corpus.reading import CorpusPart
 from tertium.corpus.work import CorpusJob, Outcome, PartWorker
 from tertium.errors import TertiumError, UnknownNameError, UsageError
-from tertium.extras import require
-from tertium.progress import Advance
-from tertium.runtime import cores, runtime
+from tertium.registry import require
+from tertium.runtime import Advance, cores, runtime
 
 ENGINES = ("local", "ray")
 POLL = 0.2  # seconds between looks at how far processes are

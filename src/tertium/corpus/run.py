@@ -22,8 +22,7 @@ from tertium.corpus.writing import ShardFormat, writer_of
 from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.scoring import load_metrics
 from tertium.metrics.base.metric import Metric
-from tertium.progress import task
-from tertium.runtime import MEGABYTE, Runtime, current_runtime, runtime
+from tertium.runtime import MEGABYTE, Runtime, current_runtime, runtime, task
 from tertium.version import __version__
 
 Engine = Literal["local", "ray"]

@@ -18,8 +18,8 @@ from tertium.corpus.reading import HERE, Reading, explain_row
 from tertium.data.formats import segment_from_record
 from tertium.errors import DataError, NeedsError, TertiumError, UsageError
 from tertium.evaluation.scoring import foresee
-from tertium.extras import explain_missing
 from tertium.metrics.base.metric import Metric
+from tertium.registry import explain_missing
 from tertium.segment import Segment
 
 WARNINGS = ".warnings"  # behind the name of a metric: the column of its warnings

@@ -27,8 +27,7 @@ from tertium.corpus.tally import Tally, name_reason
 from tertium.corpus.writing import extend_schema, find_unwritable, writer_of
 from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError
 from tertium.metrics.base.metric import Metric, load_metric
-from tertium.progress import Advance, listening
-from tertium.runtime import Runtime, runtime
+from tertium.runtime import Advance, Runtime, listening, runtime
 from tertium.segment import Segment
 
 

@@ -22,6 +22,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from tertium.arrays import generator
 from tertium.data.formats import (
     PathLike,
     check_record,
@@ -31,7 +32,6 @@ from tertium.data.formats import (
 )
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UnknownNameError
-from tertium.randomness import generator
 from tertium.segment import Segment
 from tertium.text.damage import KINDS, MEANING, Original, damage
 

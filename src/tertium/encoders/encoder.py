@@ -21,8 +21,7 @@ from typing import Protocol, Self, runtime_checkable
 
 from tertium.encoders.embeddings import Embeddings
 from tertium.errors import UsageError
-from tertium.extras import Names, explain_missing
-from tertium.registry import resolve
+from tertium.registry import Names, explain_missing, resolve
 from tertium.runtime import Long, Precision, current_runtime
 
 ENCODERS = Names(

@@ -26,12 +26,11 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from tertium.atomic import replace_content, write_text
-from tertium.cache.files import file_hash, hash_of
-from tertium.cache.kinds import models_folder
+from tertium.cache.files import file_hash, hash_of, models_folder
 from tertium.encoders.cards import Card, Resource
 from tertium.encoders.weights import PROVENANCE
 from tertium.errors import MissingResourceError, ModelError, WriteError
-from tertium.progress import task
+from tertium.runtime import task
 
 KEPT = (".json", ".txt", ".model", ".safetensors", ".npz", ".npy", ".parquet")
 BLOCK = 1 << 20

@@ -26,13 +26,12 @@ from typing import ClassVar, TextIO
 import numpy as np
 
 from tertium.arrays import Float32Array, IntArray
-from tertium.cache.files import file_hash, keep_file
-from tertium.cache.kinds import WORD_VECTORS
+from tertium.cache.files import WORD_VECTORS, file_hash, keep_file
 from tertium.encoders.embeddings import Embeddings, offsets_of
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.weights import locate
 from tertium.errors import DataError, MissingResourceError, UsageError
-from tertium.extras import explain_missing
+from tertium.registry import explain_missing
 from tertium.text.bounds import ENCODED_PIECES
 
 _WORD = re.compile(

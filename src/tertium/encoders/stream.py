@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.cache.database import Part
-from tertium.cache.memory import find_texts, recall, remember
+from tertium.cache.store import find_texts, recall, remember
 from tertium.encoders.embeddings import Embeddings, from_parts
 from tertium.encoders.encoder import Encoder, Sharing
 from tertium.errors import LengthError
-from tertium.progress import task
-from tertium.runtime import MEGABYTE, current_runtime
+from tertium.runtime import MEGABYTE, current_runtime, task
 
 CHUNK_BYTES = 96 * MEGABYTE
 CHUNK_TEXTS = 8192  # at most: texts cost something beside their bytes

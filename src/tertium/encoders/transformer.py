@@ -17,7 +17,7 @@ from tertium.encoders.encoder import EncoderName
 from tertium.encoders.pieces import UNKNOWN_PIECES, surely_fits, surely_known
 from tertium.encoders.settings import ModelSettings, parse_layers, read_settings
 from tertium.encoders.weights import WeightFolder, locate, missing_extras
-from tertium.extras import require
+from tertium.registry import require
 from tertium.runtime import Long, Precision
 from tertium.text.bounds import ENCODED_PIECES
 

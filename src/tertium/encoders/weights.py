@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tertium.cache.files import file_hash
-from tertium.cache.kinds import hub_folder, models_folder
+from tertium.cache.files import file_hash, hub_folder, models_folder
 from tertium.encoders.cards import CARDS, Card
 from tertium.encoders.encoder import EncoderName
 from tertium.errors import MissingResourceError, ModelError
-from tertium.extras import EXTRA_OF, install_command
+from tertium.registry import EXTRA_OF, install_command
 from tertium.schema import read, read_json
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, generator
 from tertium.data.evidence import Evidence, ScoredTranslations, ScoreTable, read_evidence
 from tertium.data.formats import PathLike
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
@@ -29,8 +29,7 @@ from tertium.meta.evaluation import MetaEvaluation, Results
 from tertium.meta.protocol import PROTOCOLS, ProtocolResults, follow_protocol
 from tertium.meta.tasks import STATISTICS, JudgedSet, tasks_for
 from tertium.metrics.base.metric import Metric
-from tertium.progress import track
-from tertium.randomness import generator
+from tertium.runtime import track
 from tertium.scores import ScoreMatrix, Scores
 from tertium.segment import Judgement, Segment
 

@@ -19,7 +19,7 @@ from tertium.display import Displayed
 from tertium.evaluation.scoring import foresee, load_metrics
 from tertium.meta.significance import wilson
 from tertium.metrics.base.metric import Metric
-from tertium.progress import track
+from tertium.runtime import track
 
 By = Literal["phenomenon", "language"]
 

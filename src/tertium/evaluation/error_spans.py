@@ -32,7 +32,7 @@ from tertium.meta.error_spans import (
     split_raters,
 )
 from tertium.metrics.base.metric import Metric
-from tertium.progress import track
+from tertium.runtime import track
 from tertium.scores import Scores
 from tertium.segment import Segment
 

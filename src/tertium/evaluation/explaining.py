@@ -14,10 +14,10 @@ from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.errors import UsageError
 from tertium.evaluation.scoring import Evaluation
-from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.base.ranker import ByScore, Ranker, load_ranker
+from tertium.registry import explain_missing
 from tertium.segment import Segment
 from tertium.spans import Span, check_places, score_spans
 

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, generator
 from tertium.errors import LengthError, UsageError
-from tertium.progress import task
-from tertium.randomness import generator
+from tertium.runtime import task
 from tertium.scores import Scores
 
 BLOCK_BYTES = 32_000_000  # of weights at a time, so that memory does not grow with resamples

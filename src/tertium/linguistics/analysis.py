@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tertium.cache.database import ByteStore
-from tertium.cache.kinds import ANALYSES
+from tertium.cache.files import ANALYSES
 from tertium.errors import DataError
 
 LAYOUT = 1  # raise it when analyses change without the parser changing

@@ -19,13 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.errors import MissingResourceError
-from tertium.extras import install_command
 from tertium.linguistics.analysis import Analysis, AnalysisStore, Token, TokenRun
 from tertium.linguistics.lexicons import FIXED_EXPRESSIONS
 from tertium.linguistics.numbers import Quantity, find_quantities
 from tertium.linguistics.wordnet import load_wordnet
-from tertium.progress import task
-from tertium.runtime import current_runtime
+from tertium.registry import install_command
+from tertium.runtime import current_runtime, task
 from tertium.text.bounds import parsed_length
 from tertium.text.english import SMALL_WORDS
 

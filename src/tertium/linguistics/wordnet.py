@@ -30,8 +30,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.cache.files import Arrays, cached_arrays
-from tertium.cache.kinds import models_folder
+from tertium.cache.files import Arrays, cached_arrays, models_folder
 from tertium.encoders.cards import Resource
 from tertium.errors import DataError, MissingResourceError, UnknownNameError
 

@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tertium.arrays import generator
 from tertium.data.formats import PathLike, parse_json, read_text
 from tertium.errors import DataError, UsageError
-from tertium.progress import track
-from tertium.randomness import generator
+from tertium.runtime import track
 
 T = TypeVar("T")
 Scorer = TypeVar("Scorer")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray
+from tertium.arrays import BoolArray, FloatArray, generator
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.meta import pairwise, replicates, significance, systems
 from tertium.meta.correlation import (
@@ -39,8 +39,7 @@ from tertium.meta.pairwise import (
 from tertium.meta.replicates import Replicate, bootstrap
 from tertium.meta.significance import bootstrap_p_values, clusters, interval
 from tertium.meta.tasks import JudgedSet, Task
-from tertium.progress import track
-from tertium.randomness import generator
+from tertium.runtime import track
 from tertium.scores import Reduce
 
 TestFunction = Callable[[int, np.random.Generator], FloatArray]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, generator
 from tertium.errors import UnknownNameError, UsageError
 from tertium.meta.contests import (
     Contest,
@@ -28,8 +28,7 @@ from tertium.meta.contests import (
 from tertium.meta.correlation import lay_out
 from tertium.meta.evaluation import Figures, MetaEvaluation, TaskResult, figures_of, judged_columns
 from tertium.meta.tasks import JudgedSet, Task
-from tertium.progress import track
-from tertium.randomness import generator
+from tertium.runtime import track
 
 WORKERS = 4  # tasks at a time; each draws from a generator of its own
 

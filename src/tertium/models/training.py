@@ -28,11 +28,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tertium import progress
 from tertium.atomic import write_text
 from tertium.errors import DataError, UsageError
 from tertium.models.checkpoint import read_arrays, write_arrays
 from tertium.models.options import Epoch, PairLoss, TrainingOptions
+from tertium.runtime import task
 
 log = logging.getLogger(__name__)
 Batch = TypeVar("Batch")
@@ -106,7 +106,7 @@ def _one_epoch(
     losses: list[Tensor] = []
     number = len(run.epochs) + 1
     known = list(batches)
-    with progress.task(f"{run.stage}, epoch {number}", total=len(known)) as advance:
+    with task(f"{run.stage}, epoch {number}", total=len(known)) as advance:
         for step, batch in enumerate(known):
             done = (number - 1 + step / len(known)) / options.epochs
             for group in optimiser.param_groups:

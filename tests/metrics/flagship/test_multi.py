@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tertium.cache import memory
+from tertium.cache import store
 from tertium.errors import ModelError, NeedsError, UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.flagship.multi import MODEL, VIEWS, TertiumMulti, rows_of
@@ -98,12 +98,12 @@ def test_neighbours_threads_and_blocks_change_no_bit(
     ]
     alone = []
     for row in rows:
-        memory.forget()
+        store.forget()
         with runtime(cache=False, memory=0, threads=1):
             alone.append(metric.raw_scores([row])[0])
     monkeypatch.setattr("tertium.metrics.flagship.rows.PIECES_AT_ONCE", 90)
     monkeypatch.setattr("tertium.metrics.flagship.rows.PIECES_A_PASS", 200)
-    memory.forget()
+    store.forget()
     with runtime(cache=False, memory=0, threads=2):
         together = metric.raw_scores(rows[::-1])[::-1]
     assert (together == np.array(alone)).all()
@@ -198,7 +198,7 @@ def test_errors_are_marked_from_the_pass_that_scores(
         Segment("", SOURCE),
         Segment("Der 🚆 fährt nicht", SOURCE),
     ]
-    memory.forget()
+    store.forget()
     with runtime(cache=False):
         scores = metric.score(segments)
         monkeypatch.setattr(RowJudge, "__call__", lambda *_: pytest.fail("a second pass"))

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, divide
+from tertium.arrays import BoolArray, FloatArray, divide, generator
 from tertium.data.evidence import Evidence, Texts
 from tertium.errors import DataError
 from tertium.meta.evaluation import MetaEvaluation, TaskResult
 from tertium.meta.significance import interval
 from tertium.meta.tasks import JudgedSet, Task, mean_known
 from tertium.metrics.base.metric import Metric
-from tertium.randomness import generator
 from tertium.segment import Segment
 
 SAMPLE = 200  # translations that are changed and scored again, of one set

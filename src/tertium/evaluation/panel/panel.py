@@ -30,7 +30,7 @@ from tertium.evaluation.panel.texts import (
     ask_order,
     ask_references,
 )
-from tertium.progress import track
+from tertium.runtime import track
 
 DOUBTS: Mapping[str, Callable[[Case], Doubt]] = {
     "sentinels": ask_sentinels,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, generator
 from tertium.data.slices import slice_items
 from tertium.errors import TertiumError
 from tertium.evaluation.panel.case import (
@@ -15,7 +15,6 @@ from tertium.evaluation.panel.case import (
     weighted_means,
 )
 from tertium.meta.tasks import mean_known
-from tertium.randomness import generator
 
 SHUFFLES = 5  # of a metric's scores, whose mean is the level of chance
 FEWEST_SYSTEMS = 4

@@ -16,7 +16,6 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError
-from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.peers import PeerCalls
 from tertium.registry import (
@@ -25,6 +24,7 @@ from tertium.registry import (
     RANKERS,
     build,
     check_ranges,
+    explain_missing,
     print_spec,
     resolve,
     split_spec,

@@ -26,7 +26,6 @@ from tertium.errors import (
     UnknownNameError,
     UsageError,
 )
-from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation, Votes
 from tertium.metrics.base.metric import (
     REFERENCES,
@@ -43,6 +42,7 @@ from tertium.registry import (
     RANKERS,
     build,
     check_ranges,
+    explain_missing,
     print_spec,
     resolve,
     split_spec,

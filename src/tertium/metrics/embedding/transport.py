@@ -25,8 +25,8 @@ from tertium.encoders.grid import on_grid
 from tertium.encoders.grid import squares as exact_squares
 from tertium.encoders.stream import Chunk
 from tertium.errors import TertiumError
-from tertium.extras import explain_missing
 from tertium.metrics.base.matching import spans
+from tertium.registry import explain_missing
 from tertium.runtime import cores
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
 from tertium.cache.database import Part
-from tertium.cache.memory import recall, remember
+from tertium.cache.store import recall, remember
 from tertium.encoders.encoder import OPAQUE
 from tertium.errors import NeedsError
 from tertium.metrics.base.matching import Over, comparisons, over_references

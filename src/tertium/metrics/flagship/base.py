@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
-from tertium import progress
 from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders.body import plan_batches
 from tertium.encoders.encoder import EncoderName
@@ -23,7 +22,6 @@ from tertium.encoders.pieces import UNKNOWN_PIECES, Tokenizer, surely_fits, sure
 from tertium.encoders.settings import read_settings
 from tertium.encoders.weights import locate
 from tertium.errors import ModelError
-from tertium.extras import require
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.assessment import EnglishAssessment
@@ -33,7 +31,8 @@ from tertium.metrics.flagship.packaged import (
     Packaged,
     load_packaged,
 )
-from tertium.runtime import Precision, current_runtime
+from tertium.registry import require
+from tertium.runtime import Precision, current_runtime, task
 from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.segment import Segment
 
@@ -98,7 +97,7 @@ class TertiumBase(EnglishAssessment):
 
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
         result = np.zeros(len(hypotheses))
-        with progress.task("judging pairs", total=len(result)) as advance:
+        with task("judging pairs", total=len(result)) as advance:
             for places, scores in self._judge.scores(hypotheses, references):
                 result[places] = scores
                 advance(len(places))

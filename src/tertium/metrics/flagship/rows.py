@@ -23,15 +23,14 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import numpy as np
 
-from tertium import progress
 from tertium.arrays import Float32Array
 from tertium.encoders.pieces import UNKNOWN_PIECES, Places, Tokenizer, surely_fits, surely_known
-from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.packaged import HumanScale, Packaged, PackagedSettings
 from tertium.metrics.flagship.tagging import TAGS, WayThresholds, find_errors
-from tertium.runtime import Precision, current_runtime
+from tertium.registry import require
+from tertium.runtime import Precision, current_runtime, task
 from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.text.bounds import JUDGED_PIECES
 
@@ -159,7 +158,7 @@ class RowJudge:
         (pieces, FINDINGS) of the hypothesis where the model tags errors."""
         windows = self._windows(rows)
         said: list[list[Float32Array]] = [[] for _ in rows]
-        with progress.task("judging translations", total=len(rows)) as advance:
+        with task("judging translations", total=len(rows)) as advance:
             for block in _blocks(rows, windows):
                 read = self._run([window for n in block for window in windows[n]])
                 for n in block:

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tertium import progress
 from tertium.arrays import IntArray
 from tertium.atomic import replace_content
 from tertium.encoders.embeddings import offsets_of
@@ -27,6 +26,7 @@ from tertium.encoders.stream import stream
 from tertium.encoders.transformer import Transformer
 from tertium.errors import UsageError, WriteError
 from tertium.metrics.heads.sequences import Sequences
+from tertium.runtime import task
 
 
 class States(Protocol):
@@ -57,7 +57,7 @@ class DiskStates:
         try:
             with (
                 replace_content(file, durable=False) as out,
-                progress.task("encoding", total=len(texts)) as advance,
+                task("encoding", total=len(texts)) as advance,
             ):
                 for part in stream(encoder, texts, sentences=False):
                     out.write(part.vectors.astype(np.float16).tobytes())

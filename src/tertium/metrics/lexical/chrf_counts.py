@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
-from tertium.progress import task
+from tertium.runtime import task
 from tertium.segment import Segment
 from tertium.text.ngrams import ABSENT
 from tertium.text.shared import count_shared

@@ -16,7 +16,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.errors import MissingResourceError
 from tertium.metrics.base.metric import Metric
-from tertium.progress import task
+from tertium.runtime import task
 from tertium.segment import Segment
 
 TOKENISER_PACKAGES: Mapping[str, str] = {

@@ -12,7 +12,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import sacre_signature
-from tertium.progress import track
+from tertium.runtime import track
 from tertium.segment import Segment
 from tertium.text.edits import count_edits
 

@@ -27,8 +27,8 @@ from tertium.metrics.pairwise.network import (
     inputs_of,
 )
 from tertium.models.options import Options
-from tertium.progress import task
 from tertium.registry import Range
+from tertium.runtime import task
 
 Scaling = Literal["minmax", "standard"]
 BLOCK = 2048  # pairs whose inputs are gathered at a time

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium import progress
 from tertium.arrays import FloatArray, IntArray
 from tertium.encoders.grid import on_grid
 from tertium.errors import DataError, UsageError
-from tertium.extras import explain_missing
+from tertium.registry import explain_missing
+from tertium.runtime import task
 
 VALUES = (0.01, 0.1, 1.0, 10.0)
 ROWS = 512  # of a distance matrix that are predicted from at once
@@ -116,7 +116,7 @@ def search(
     scores: dict[Setting, list[float]] = {setting: [] for setting in grid}
     with (
         ThreadPoolExecutor(threads) as pool,
-        progress.task("searching", total=len(tasks)) as advance,
+        task("searching", total=len(tasks)) as advance,
     ):
         found = pool.map(lambda t: _fold(distances, targets, grid, t[0], parts[t[1]]), tasks)
         for values in found:

@@ -38,8 +38,7 @@ from tertium.models.checkpoint import WEIGHTS, Checkpoint, Like, check_arrays, r
 from tertium.models.examples import JudgedSets, check_targets
 from tertium.models.options import Options, Recipe
 from tertium.models.trained import SETTINGS, Lesson
-from tertium.progress import task
-from tertium.runtime import cores
+from tertium.runtime import cores, task
 from tertium.segment import Judgement, Segment
 
 BLOCK = 4096  # segments whose features are held at once

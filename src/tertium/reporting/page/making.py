@@ -30,7 +30,6 @@ from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.curves import Curve, read_curves
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
-from tertium.progress import track
 from tertium.reporting.marks import marked_section
 from tertium.reporting.page.challenges import challenge_contents
 from tertium.reporting.page.doubts import doubts_contents
@@ -45,6 +44,7 @@ from tertium.reporting.page.reports import (
     rename_metrics,
 )
 from tertium.reporting.page.slices import agreement_slices_contents, slices_contents
+from tertium.runtime import track
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 
