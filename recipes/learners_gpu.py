@@ -36,23 +36,22 @@ from tertium.data.leaks import drop_shared
 from tertium.data.preferences import RankingSet
 from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import load_encoder
-from tertium.metrics.heads.networks import NETWORKS, NetworkShape, PairNetwork
-from tertium.metrics.heads.options import OURS, PUBLISHED, Difference, HeadConfig
-from tertium.metrics.heads.sequences import Sequences
-from tertium.metrics.heads.states import LiveStates
-from tertium.metrics.heads.training import HeadTraining, agreement_on_scores, all_scores
+from tertium.metrics.heads.metric import OURS, PUBLISHED, Difference, HeadConfig
+from tertium.metrics.heads.networks import NETWORKS, NetworkShape, PairNetwork, Sequences
+from tertium.metrics.heads.training import HeadTraining, LiveStates, agreement_on_scores, all_scores
 from tertium.models.checkpoint import Checkpoint, halve, write_checkpoint
-from tertium.models.choice import average_pearson, strict_tau
 from tertium.models.examples import (
     Compared,
     Pairs,
     Scored,
     TextTable,
+    average_pearson,
     compared_pairs,
     scored_pairs,
     sides_of,
+    strict_tau,
 )
-from tertium.models.options import Epoch, TrainingOptions
+from tertium.models.trained import Epoch, TrainingOptions
 from tertium.segment import Judgement, Segment
 
 ON_SCORES, AFTER_COMPARISONS = (OURS.options.on_scores(after) for after in (False, True))

@@ -30,11 +30,10 @@ from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.flagship.base import TertiumBase
 from tertium.metrics.flagship.late import CrossHead
-from tertium.metrics.heads.metric import ESIM
-from tertium.metrics.heads.options import HeadOptions
+from tertium.metrics.heads.metric import ESIM, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
-from tertium.models.loading import load_into
 from tertium.models.trained import load_checkpoint, shipped_models
+from tertium.models.training import load_into
 from tertium.segment import Judgement, Segment
 
 SEGMENT = Segment("a cat sat on the mat", None, ("the cat sat on a mat",))

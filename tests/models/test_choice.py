@@ -7,8 +7,7 @@ import pytest
 
 from tertium.data.preferences import ItemTexts, PairJudgement, gather
 from tertium.meta import kendall_strict, pearson
-from tertium.models.choice import average_pearson, strict_tau
-from tertium.models.examples import TextTable, compared_pairs, sides_of
+from tertium.models.examples import TextTable, average_pearson, compared_pairs, sides_of, strict_tau
 
 
 def test_average_pearson_equals_the_meta_evaluations() -> None:

@@ -12,7 +12,7 @@ from torch import nn
 
 from tertium.errors import DataError, ModelError, UsageError
 from tertium.metrics.pairwise.training import PairwiseOptions
-from tertium.models.options import Epoch, TrainingOptions
+from tertium.models.trained import Epoch, TrainingOptions
 from tertium.models.training import fit
 
 X = torch.linspace(-1, 1, 24)[:, None]

@@ -14,8 +14,7 @@ from tertium.errors import TertiumError, UsageError
 from tertium.registry import read_value
 
 if TYPE_CHECKING:
-    from tertium.models.options import Epoch, Option
-    from tertium.models.trained import Trained
+    from tertium.models.trained import Epoch, Option, Trained
 
 HELP = "train a metric on human judgements"
 DESCRIPTION = "Train a metric on human judgements and write it to a folder."

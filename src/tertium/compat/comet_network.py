@@ -28,7 +28,7 @@ from tertium.encoders.network import Network, choose_device
 from tertium.encoders.pieces import Tokenizer
 from tertium.encoders.settings import read_settings
 from tertium.errors import ModelError
-from tertium.models.loading import check_tensors, load_into
+from tertium.models.training import check_tensors, load_into
 from tertium.runtime import Precision, current_runtime, task
 from tertium.schema import read_json, read_value
 

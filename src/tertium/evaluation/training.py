@@ -17,8 +17,7 @@ from tertium.data.preferences import RankingSet
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.models.checkpoint import CONFIG
 from tertium.models.examples import TrainingData, training_sets, without_leaks
-from tertium.models.options import Epoch, Option, describe_options
-from tertium.models.trained import Trained
+from tertium.models.trained import Epoch, Option, Trained, describe_options
 from tertium.registry import METRICS, RANKERS, read_fields, resolve_scorer, split_spec
 
 Sources = TrainingData | PathLike | Iterable[PathLike]

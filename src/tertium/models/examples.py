@@ -2,7 +2,9 @@
 
 A text, a pair of texts and a comparison are each numbered once: 500,000 comparisons of WMT rankings
 are about 140,000 pairs over 160,000 texts. A batch of comparisons is a batch of items: each
-pair of an item is scored once and takes part in all comparisons of that item.
+pair of an item is scored once and takes part in all comparisons of that item. How well held-out
+people are agreed with, by which an epoch is chosen, is Pearson's r averaged over language pairs for
+scores, the strict tau for comparisons.
 """
 
 from __future__ import annotations
@@ -380,3 +382,35 @@ def check_needs(
                     f"{number + 1} of {one.name} {one.lp}".rstrip()
                     + f" has no {' and no '.join(m.removeprefix('a ') for m in missing)}"
                 )
+
+
+def pearson(x: FloatArray, y: FloatArray) -> float:
+    """Pearson's r of two columns; 0 where one is constant."""
+    x, y = x - x.mean(), y - y.mean()
+    size = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / size if size > 0 else 0.0
+
+
+def average_pearson(scores: FloatArray, human: FloatArray, groups: Sequence[str]) -> float:
+    """The mean of Pearson's r over groups; a group with constant scores counts as 0.
+
+    >>> average_pearson(np.array([1.0, 2, 1, 2]), np.array([1.0, 2, 2, 1]), ["a", "a", "b", "b"])
+    0.0
+    """
+    names = np.asarray(groups)
+    values = [pearson(scores[names == g], human[names == g]) for g in dict.fromkeys(groups)]
+    return float(np.mean(values))
+
+
+def strict_tau(
+    scores: FloatArray, better: IntArray, worse: IntArray, weights: FloatArray | None = None
+) -> float:
+    """(concordant - discordant - ties) / all, over comparisons without human ties.
+
+    `weights` (comparisons,) says how often each was made.
+
+    >>> strict_tau(np.array([1.0, 2.0, 2.0]), np.array([1, 1]), np.array([0, 2]))
+    0.0
+    """
+    margins = scores[better] - scores[worse]
+    return float(np.average(np.where(margins > 0, 1.0, -1.0), weights=weights))

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from tertium.metrics.heads.networks import NETWORKS, LayerMix, NetworkShape, PairNetwork
-from tertium.metrics.heads.sequences import (
+from tertium.metrics.heads.networks import (
+    NETWORKS,
+    LayerMix,
+    NetworkShape,
+    PairNetwork,
     Recurrent,
     SequenceDropout,
     Sequences,

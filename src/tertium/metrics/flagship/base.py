@@ -168,7 +168,7 @@ class PairJudge:
     @cached_property
     def _head(self) -> CrossHead:
         from tertium.metrics.flagship.late import CrossHead
-        from tertium.models.loading import load_into
+        from tertium.models.training import load_into
 
         weights = self._model.restore_tensors(HEAD_PREFIX)
         head = load_into(
@@ -179,7 +179,7 @@ class PairJudge:
     def _tune(self, encoder: Any) -> None:
         """Put the difference onto the public weights."""
         from tertium.metrics.flagship.compact import apply_difference
-        from tertium.models.loading import check_tensors
+        from tertium.models.training import check_tensors
 
         changes = {
             name.removeprefix(ENCODER_PREFIX): value

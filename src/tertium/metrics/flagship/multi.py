@@ -23,7 +23,7 @@ from tertium.metrics.flagship.assessment import Assessment
 from tertium.metrics.flagship.packaged import HumanScale
 from tertium.metrics.flagship.rows import MultiSettings, Row, RowJudge, load_judge
 from tertium.metrics.flagship.tagging import FINDINGS, Way, mark_errors
-from tertium.models.options import NEEDS
+from tertium.models.trained import NEEDS
 from tertium.runtime import current_runtime
 from tertium.segment import Segment
 from tertium.spans import Span

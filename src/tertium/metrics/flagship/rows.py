@@ -121,7 +121,7 @@ class RowJudge:
         from tertium.encoders.apart import check_precision, lower_precision, pack_products
         from tertium.encoders.network import choose_device
         from tertium.metrics.flagship.joint import JointNetwork
-        from tertium.models.loading import load_into
+        from tertium.models.training import load_into
 
         device = choose_device(self._device)
         check_precision(self._precision, device)

@@ -124,7 +124,7 @@ def _encoder(model: Packaged, precision: Precision, device: str) -> Encoder:
 def _network(model: Packaged) -> LateInteraction:
     """The head of a packaged model."""
     from tertium.metrics.flagship.late import LateInteraction
-    from tertium.models.loading import load_into
+    from tertium.models.training import load_into
 
     shape = dataclasses.asdict(model.settings(SmallSettings).head)
     return load_into(lambda: LateInteraction(**shape), model.restore_tensors("head."), model.folder)

@@ -1,7 +1,10 @@
 """Trains a pair network over frozen states, from human scores, from comparisons, or from both.
 
 Stands between the loop, which knows no data, and the networks, which know no numbers of texts:
-numbers texts, prepares states, runs stages, keeps the best.
+numbers texts, prepares states, runs stages, keeps the best. `DiskStates` computes every text once,
+keeps half-precision numbers in a file and maps it, so that epochs run at the speed of the head in
+bounded memory; `LiveStates` runs the encoder for every batch, which a GPU does faster than a disk
+can read.
 """
 
 from __future__ import annotations
@@ -12,22 +15,32 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from tertium.arrays import FloatArray, IntArray
+from tertium.atomic import replace_content
+from tertium.encoders.embeddings import offsets_of
 from tertium.encoders.encoder import Encoder, load_encoder
-from tertium.encoders.network import choose_device
+from tertium.encoders.network import Network, choose_device
+from tertium.encoders.pieces import Tokenizer
+from tertium.encoders.stream import stream
 from tertium.encoders.transformer import Transformer
-from tertium.metrics.heads.networks import NETWORKS, NetworkShape, PairNetwork
-from tertium.metrics.heads.options import HeadConfig, HeadOptions
-from tertium.metrics.heads.states import DiskStates, LiveStates, States
+from tertium.errors import UsageError, WriteError
+from tertium.metrics.heads.metric import HeadConfig, HeadOptions
+from tertium.metrics.heads.networks import (
+    NETWORKS,
+    NetworkShape,
+    PairNetwork,
+    Sequences,
+    split_layers,
+)
 from tertium.models.checkpoint import Checkpoint, halve, read_declared, write_checkpoint
-from tertium.models.choice import average_pearson, strict_tau
 from tertium.models.examples import (
     Compared,
     ComparedBatch,
@@ -35,6 +48,7 @@ from tertium.models.examples import (
     Pairs,
     Scored,
     TextTable,
+    average_pearson,
     compared_pairs,
     comparisons_of,
     has_comparisons,
@@ -43,20 +57,129 @@ from tertium.models.examples import (
     plan,
     scored_pairs,
     sides_of,
+    strict_tau,
 )
-from tertium.models.loading import load_into
-from tertium.models.options import Epoch, PairLoss, TrainingOptions
-from tertium.models.trained import Lesson
+from tertium.models.trained import Epoch, Lesson, PairLoss, TrainingOptions
 from tertium.models.training import (
     Run,
     fit,
+    load_into,
     pairwise_loss,
     read_log,
     read_snapshot,
     squared_error,
     write_log,
 )
-from tertium.runtime import current_runtime
+from tertium.runtime import current_runtime, task
+
+
+class States(Protocol):
+    """States of texts by their numbers."""
+
+    @property
+    def lengths(self) -> IntArray:
+        """The number of tokens of each text, (texts,)."""
+        ...
+
+    def __call__(self, texts: IntArray) -> Sequences:
+        """The states of some texts, (texts, tokens, layers, d)."""
+        ...
+
+
+class DiskStates:
+    """States of all texts in one file of half-precision numbers, (total tokens, layers x d).
+
+    `file` is made anew; 160,000 texts of 28 tokens are 24 GB for minilm's seven layers, of which
+    the operating system keeps in memory what fits.
+    """
+
+    def __init__(
+        self, encoder: Encoder, texts: Sequence[str], file: Path, *, device: str = "cpu"
+    ) -> None:
+        self.device, self.layers = device, encoder.layers
+        lengths: list[int] = []
+        try:
+            with (
+                replace_content(file, durable=False) as out,
+                task("encoding", total=len(texts)) as advance,
+            ):
+                for part in stream(encoder, texts, sentences=False):
+                    out.write(part.vectors.astype(np.float16).tobytes())
+                    lengths += part.lengths.tolist()
+                    advance(len(part))
+        except WriteError as error:
+            size = _estimate(encoder, texts) / 1e9
+            raise WriteError(
+                f"{error}: about {size:.1f} GB are needed there for the encoder's states; set "
+                "TMPDIR to a folder with room"
+            ) from None
+        self._offsets = offsets_of(lengths)
+        shape = (int(self._offsets[-1]), encoder.dim)
+        self._flat = (
+            np.memmap(file, dtype=np.float16, mode="r", shape=shape)
+            if shape[0]
+            else np.zeros(shape, np.float16)
+        )
+
+    @property
+    def lengths(self) -> IntArray:
+        return np.diff(self._offsets)
+
+    def __call__(self, texts: IntArray) -> Sequences:
+        lengths = self.lengths[texts]
+        width = max(1, int(lengths.max(initial=0)))
+        padded = np.zeros((len(texts), width, self._flat.shape[1]), dtype=np.float16)
+        for row, text in enumerate(texts):
+            padded[row, : lengths[row]] = self._flat[self._offsets[text] : self._offsets[text + 1]]
+        values = torch.from_numpy(padded).to(self.device).float()
+        return Sequences(split_layers(values, self.layers), torch.from_numpy(lengths))
+
+
+class LiveStates:
+    """States computed by a forward pass of the encoder for each batch.
+
+    Texts are tokenised at once; the network is loaded with the first batch, so that processes
+    forked in between share the tokens and have a GPU of their own.
+    """
+
+    def __init__(
+        self,
+        encoder: Transformer,
+        texts: Sequence[str],
+        *,
+        device: str = "auto",
+        precision: str = "fp32",
+    ) -> None:
+        if encoder.layer != "all":
+            raise UsageError(f"encoder {encoder.name}: a learned mix needs all layers (@all)")
+        self._device = device
+        tokenizer = Tokenizer(encoder.weights.folder, lower=encoder.settings.pooling.lower)
+        room = encoder.max_length - tokenizer.specials
+        self._before, self._after = tokenizer.prefix, tokenizer.suffix
+        self._ids = [pieces.first(room).ids for pieces in tokenizer(texts)]
+        self._folder, self._precision = encoder.weights.folder, precision
+        self.lengths = np.array([len(ids) for ids in self._ids], dtype=np.int64)
+
+    @cached_property
+    def device(self) -> str:
+        return choose_device(self._device)
+
+    @cached_property
+    def _network(self) -> Network:
+        return Network(self._folder, device=self.device, precision=self._precision)
+
+    def __call__(self, texts: IntArray) -> Sequences:
+        rows = [(*self._before, *self._ids[text], *self._after) for text in texts]
+        layers, _ = self._network(rows, range(self._network.depth + 1), None)
+        lengths = torch.from_numpy(self.lengths[texts])
+        shift, width = len(self._before), max(1, int(lengths.max()))
+        states = torch.stack([layer[:, shift : shift + width] for layer in layers], dim=2)
+        return Sequences(states, lengths)
+
+
+def _estimate(encoder: Encoder, texts: Sequence[str]) -> int:
+    return 2 * encoder.dim * sum(len(text) // 4 + 2 for text in texts)
+
 
 EVALUATED = 256  # pairs of one batch when nothing is learned
 SNAPSHOT, LOG = "training.safetensors", "log.tsv"

@@ -38,8 +38,7 @@ from tertium.metrics.pairwise.vectors import (
     sentence_vectors,
 )
 from tertium.models.checkpoint import Checkpoint
-from tertium.models.options import Recipe
-from tertium.models.trained import Lesson, Trained
+from tertium.models.trained import Lesson, Recipe, Trained
 from tertium.registry import Range
 from tertium.segment import Preference, Segment
 

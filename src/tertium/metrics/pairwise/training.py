@@ -26,7 +26,7 @@ from tertium.metrics.pairwise.network import (
     gradient_of,
     inputs_of,
 )
-from tertium.models.options import Options
+from tertium.models.trained import Options
 from tertium.registry import Range
 from tertium.runtime import task
 

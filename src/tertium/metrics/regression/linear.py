@@ -22,7 +22,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import DataError, LengthError
-from tertium.models.choice import pearson
+from tertium.models.examples import pearson
 
 STRENGTHS: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 FOLDS = 5  # of judgements whose groups are too few to leave one out

@@ -36,8 +36,7 @@ from tertium.metrics.regression.linear import (
 )
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, Like, check_arrays, read_declared
 from tertium.models.examples import JudgedSets, check_targets
-from tertium.models.options import Options, Recipe
-from tertium.models.trained import SETTINGS, Lesson
+from tertium.models.trained import SETTINGS, Lesson, Options, Recipe
 from tertium.runtime import cores, task
 from tertium.segment import Judgement, Segment
 

@@ -17,8 +17,7 @@ from tertium.metrics.base.trainable import ComparingMetric
 from tertium.metrics.regression import kernel as svr
 from tertium.models.checkpoint import Checkpoint, Like, check_arrays, halve, read_declared
 from tertium.models.examples import check_targets
-from tertium.models.options import NEEDS, Against, Options, Recipe, check_against
-from tertium.models.trained import Lesson
+from tertium.models.trained import NEEDS, Against, Lesson, Options, Recipe, check_against
 from tertium.registry import Range
 from tertium.runtime import cores
 from tertium.schema import NOT_NEGATIVE, POSITIVE
