@@ -38,6 +38,7 @@ from tertium.segment import Segment
 
 OWN_NIST = "nist, own references"
 FOUR = ("bleu", "nist", "ter:normalized=true", "meteor")
+PARAPHRASES = "meteor:paraphrases=pycocoevalcap"
 SYNTAX_WIDTH = 25
 Part = Literal["train", "dev", "test"]
 
@@ -66,6 +67,7 @@ class Material:
     anchors: Mapping[str, Float32Array]  # of its reference
     columns: Mapping[str, Float32Array]
     pairs: Mapping[Part, Sequence[Pairs]]
+    items: IntArray  # which reference each translation is one of, (n,)
 
     def rows(self, features: Sequence[str], vectors: Sequence[str]) -> Rows:
         """What a network of these inputs reads, unscaled."""
@@ -132,7 +134,8 @@ class AsListed(Comparisons):
 @lru_cache(maxsize=64)
 def outcome_of(collection: Collection, variation: Variation) -> Mapping[str, FloatArray]:
     """Train the five networks of a variation; the taus of each by column, (seeds,)."""
-    return measure_variation(material_of(collection), variation)
+    material = material_of(collection, paraphrases=PARAPHRASES in variation.features)
+    return measure_variation(material, variation)
 
 
 def measure_variation(material: Material, variation: Variation) -> Mapping[str, FloatArray]:
@@ -191,14 +194,28 @@ def _taus(
     networks: Sequence[PairwiseNetwork], rows: Rows, sets: Sequence[Pairs]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The mean tau over sets by both orders, by the order listed, and of all networks together."""
+    return taus_of([(*decide(networks, rows, pairs), pairs.verdicts) for pairs in sets])
+
+
+def decide(
+    networks: Sequence[PairwiseNetwork], rows: Rows, pairs: Pairs
+) -> tuple[Float32Array, Float32Array]:
+    """The chance of left by each network as pairs are listed, that of right turned, (n, pairs)."""
+    forth = np.stack([n.probabilities(inputs_of(rows, pairs.left, pairs.right)) for n in networks])
+    back = np.stack([n.probabilities(inputs_of(rows, pairs.right, pairs.left)) for n in networks])
+    return forth, back
+
+
+def taus_of(
+    sets: Sequence[tuple[Float32Array, Float32Array, FloatArray]],
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The same three of what `decide` gave for each set, with its verdicts; (networks,) each."""
     found = []
-    for left, right, verdicts in sets:
-        forth = np.stack([n.probabilities(inputs_of(rows, left, right)) for n in networks])
-        back = np.stack([n.probabilities(inputs_of(rows, right, left)) for n in networks])
+    for forth, back, verdicts in sets:
         both = [strict_tau(0.5 + (f - b) / 2, verdicts) for f, b in zip(forth, back, strict=True)]
         listed = [strict_tau(f, verdicts) for f in forth]
         together = strict_tau(0.5 + (forth - back).mean(axis=0) / 2, verdicts)
-        found.append([both, listed, [together] * len(networks)])
+        found.append([both, listed, [together] * len(forth)])
     means = np.mean(found, axis=0)
     return means[0], means[1], means[2]
 
@@ -213,8 +230,11 @@ def _join(sets: Sequence[Pairs]) -> Pairs:
 
 
 @lru_cache(maxsize=2)
-def material_of(collection: Collection) -> Material:
-    """Everything the variations read, of WMT11, WMT12 and the comparisons drawn from WMT13."""
+def material_of(collection: Collection, *, paraphrases: bool = False) -> Material:
+    """Everything the variations read, of WMT11, WMT12 and the comparisons drawn from WMT13.
+
+    METEOR's paraphrases come from another package, so that they are there only where asked for.
+    """
     dev = held_out_sets(collection, WMT13)
     train = [drop_shared(one, dev) for one in read_rankings(collection, "rankings/wmt11")]
     sets: Mapping[Part, Sequence[RankingSet]] = {
@@ -231,7 +251,7 @@ def material_of(collection: Collection) -> Material:
     glove = {"glove": lambda texts: sentence_vectors("glove", texts), **COMPOSED}
     project = Projection.fit(sentence_vectors("syntax", list(taught)), SYNTAX_WIDTH)
     information = Information.of(map(tokens, taught))
-    names = (*FOUR, "ter")
+    names = (*FOUR, "ter", *(PARAPHRASES,) * paraphrases)
     columns = {n: Columns((n,), information)(segments).astype(np.float32) for n in names}
     groups = [np.unique(np.concatenate([p.left, p.right])) for g in pairs.values() for p in g]
     columns[OWN_NIST] = _own_nist(segments, groups)
@@ -246,6 +266,7 @@ def material_of(collection: Collection) -> Material:
         },
         columns=columns,
         pairs=pairs,
+        items=np.unique(references, return_inverse=True)[1],
     )
 
 
@@ -275,7 +296,25 @@ def _means(texts: Sequence[str], *, total: bool) -> Float32Array:
     return result
 
 
+def _split_at_blanks(texts: Sequence[str], *, lower: bool) -> Float32Array:
+    """Means of GloVe vectors of what stands between blanks; what is not in the table is left out.
+
+    GloVe 6B is in lower case, and so is nothing with a mark at its end: a text that was neither
+    tokenised nor lowered loses its capitalised words and those before a comma.
+    """
+    encoder: Any = load_encoder("glove")
+    rows, matrix = encoder._table.rows, encoder._table.matrix
+    result = np.zeros((len(texts), encoder.dim), dtype=np.float32)
+    for place, text in enumerate(texts):
+        words = (text.lower() if lower else text).split()
+        if known := [rows[word] for word in words if word in rows]:
+            result[place] = matrix[known].mean(axis=0)
+    return result
+
+
 COMPOSED: Mapping[str, Callable[[Sequence[str]], Float32Array]] = {
     "glove, zeros": partial(_means, total=False),
     "glove, sum": partial(_means, total=True),
+    "glove, at blanks": partial(_split_at_blanks, lower=True),
+    "glove, as written": partial(_split_at_blanks, lower=False),
 }

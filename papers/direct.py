@@ -12,10 +12,9 @@ from functools import lru_cache
 import numpy as np
 
 from papers.experiments import read_rankings
-from papers.seeds import sample_comparisons
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
-from tertium.data.preferences import RankingSet
+from tertium.data.preferences import RankingSet, sample_comparisons
 from tertium.metrics.regression.metric import Regression
 from tertium.segment import Segment
 

@@ -12,13 +12,12 @@ from papers.experiments import Comparisons, over_seeds, read_judgements, read_ra
 from papers.table import Figure
 from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared, keep_shared
-from tertium.data.preferences import RankingSet
-from tertium.errors import UsageError
-from tertium.metrics.pairwise.ranker import Pairwise, PairwiseOptions
+from tertium.data.preferences import RankingSet, sample_comparisons
+from tertium.metrics.pairwise.ranker import DRAWN_BY, Pairwise, PairwiseOptions
 from tertium.segment import Preference
 
 SEEDS = (0, 1, 2, 3, 4)
-DEV_SIZE, DEV_SEED = 5000, 13
+DEV_SIZE = 5000
 WMT13, WMT15 = "rankings/wmt13", "rankings/wmt15"
 UNSEEN = {WMT15: "da/wmt15"}  # of these rankings, the segments that the metrics we ship never saw
 OPTIONS = PairwiseOptions(rate=0.1, epochs=200, patience=40)
@@ -85,24 +84,7 @@ def held_out_sets(collection: Collection, name: str) -> list[RankingSet]:
         sets = [keep_shared(rankings, judged).drop_ties() for rankings in ranked]
     else:
         sets = read_rankings(collection, name)
-    return sample_comparisons(sets, DEV_SIZE, np.random.default_rng(DEV_SEED))
-
-
-def sample_comparisons(
-    sets: Sequence[RankingSet], count: int, generator: np.random.Generator
-) -> list[RankingSet]:
-    """`count` comparisons drawn from all sets together; sets without any are not returned."""
-    ends = np.cumsum([len(rankings) for rankings in sets])
-    if not 0 < count <= ends[-1]:
-        raise UsageError(f"{count} comparisons cannot be drawn from {ends[-1]}")
-    chosen = np.sort(generator.choice(int(ends[-1]), count, replace=False))
-    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
-    starts = (0, *ends[:-1])
-    return [
-        rankings.select(rows - start)
-        for rankings, rows, start in zip(sets, parts, starts, strict=True)
-        if len(rows)
-    ]
+    return sample_comparisons(sets, DEV_SIZE, np.random.default_rng(DRAWN_BY))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from papers.bounds import best_weights, measure_folds
 from papers.causes import Material, Pairs, Variation, measure_variation
 from papers.direct import Direct
 from papers.learners import SeededSegments
@@ -189,6 +190,26 @@ def test_preferences_are_learned_from_what_differs(tmp_path: Path, monkeypatch: 
     assert learned.prefer(segments[:1], segments[:1])[0] == 0.5
 
 
+def made_material(noisy: float = 0.0) -> Material:
+    """400 translations whose first feature is what people go by, but for some noise of theirs."""
+    rng = np.random.default_rng(0)
+    quality, noise = rng.normal(size=(2, 400)).astype(np.float32)
+    quality[1] = quality[0]
+    noise[1] = noise[0]
+    left, right = rng.permutation(400), rng.permutation(400)
+    left[0], right[0] = 0, 1
+    seen = quality[left] - quality[right] + noisy * rng.normal(size=400)
+    pairs = Pairs(left, right, (seen > 0).astype(np.float64))
+    vectors = {"glove": np.ones((400, 2), np.float32)}
+    return Material(
+        vectors=vectors,
+        anchors=vectors,
+        columns={"good": quality[:, None], "idle": noise[:, None]},
+        pairs={"train": [pairs], "dev": [pairs], "test": [pairs, pairs]},
+        items=np.arange(400) % 40,
+    )
+
+
 @pytest.mark.parametrize(
     "change",
     [{}, {"doubled": True}, {"share": 0.5}, {"choice": "mixed"}, {"scaled_on": "all", "hidden": 0}],
@@ -196,20 +217,7 @@ def test_preferences_are_learned_from_what_differs(tmp_path: Path, monkeypatch: 
 )
 def test_a_variation_learns_whom_a_column_names(change: dict[str, Any]) -> None:
     """The first feature is the quality people go by; equal values of it tie by both orders."""
-    rng = np.random.default_rng(0)
-    quality, noise = rng.normal(size=(2, 400)).astype(np.float32)
-    quality[1] = quality[0]
-    noise[1] = noise[0]
-    left, right = rng.permutation(400), rng.permutation(400)
-    left[0], right[0] = 0, 1
-    pairs = Pairs(left, right, (quality[left] > quality[right]).astype(np.float64))
-    vectors = {"glove": np.ones((400, 2), np.float32)}
-    material = Material(
-        vectors=vectors,
-        anchors=vectors,
-        columns={"good": quality[:, None], "idle": noise[:, None]},
-        pairs={"train": [pairs], "dev": [pairs], "test": [pairs, pairs]},
-    )
+    material = made_material()
     variation = Variation(
         features=("good", "idle"),
         vectors=("glove",),
@@ -221,3 +229,48 @@ def test_a_variation_learns_whom_a_column_names(change: dict[str, Any]) -> None:
     assert found["WMT12"].min() > 80
     assert found["WMT12"].max() < 99.6  # of 400 comparisons the tie counts as wrong
     np.testing.assert_allclose(found["WMT12"], found["WMT11"])
+
+
+def test_folds_decide_what_they_did_not_learn_from() -> None:
+    """A column that tells the year apart by heart is worth nothing on other references."""
+    material = made_material()
+    options = PairwiseOptions(rate=0.3, epochs=4, patience=0)
+    plain = Variation(features=("good",), vectors=(), hidden=0, options=options)
+    assert measure_folds(material, plain)["WMT12"].min() > 80
+    rng = np.random.default_rng(1)
+    random = Pairs(*material.pairs["test"][0][:2], rng.integers(0, 2, 400).astype(np.float64))
+    heart = np.eye(400, dtype=np.float32)
+    learnt = replace(
+        material,
+        columns={"heart": heart},
+        pairs={"train": [random], "dev": [random], "test": [random]},
+    )
+    by_heart = Variation(
+        features=("heart",),
+        vectors=(),
+        hidden=0,
+        scaling="standard",
+        options=PairwiseOptions(rate=0.03, epochs=12, patience=0, decay=0.0),
+    )
+    assert measure_variation(learnt, by_heart)["WMT12"].mean() > 60
+    assert abs(measure_folds(learnt, by_heart)["WMT12"].mean()) < 30
+
+
+@pytest.mark.parametrize("one_order", [False, True])
+def test_the_best_weights_are_those_of_a_slow_search(one_order: bool) -> None:
+    """Every direction of two weights, in steps of half a degree, and every constant of a grid."""
+    material = made_material(noisy=1.0)
+    left, right, verdicts = material.pairs["test"][0]
+    values = np.hstack([*material.columns.values()]).astype(np.float64)
+    values /= values.std(axis=0)
+    rows = values[left] - values[right]
+    turns = np.radians(np.arange(0, 360, 0.5))
+    constants = np.linspace(-1, 1, 401) if one_order else np.zeros(1)
+    margins = rows @ np.stack([np.cos(turns), np.sin(turns)])  # (pairs, turns)
+    slow = max(
+        float(np.where(verdicts[:, None] > 0.5, margins > -c, margins < -c).mean(axis=0).max())
+        for c in constants
+    )
+    found = float(best_weights(material, ("good", "idle"), one_order, False)[0])
+    assert found >= 100 * (2 * slow - 1) - 1e-9
+    assert found <= 100 * (2 * slow - 1) + 2.5  # a finer place than the grid has

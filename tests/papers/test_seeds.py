@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from papers.seeds import sample_comparisons
 
 from tertium.data.collection import Collection
+from tertium.data.preferences import sample_comparisons
 from tertium.errors import UsageError
 
 

@@ -18,18 +18,33 @@ if TYPE_CHECKING:
 
 HELP = "train a metric on human judgements"
 DESCRIPTION = "Train a metric on human judgements and write it to a folder."
-EPILOG = """\
-examples:
-  tertium train esim --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/esim
-  tertium train bilstm-attention:encoder=mpnet --train mine.tsv --dev da/wmt15/*-en.jsonl.gz \\
-      --preferences rankings/wmt16/*-en.judgements.tsv.gz -o models/mine
-  tertium train esim --recipe published --train mine.tsv --dev dev.tsv -o models/published
-  tertium train svr:encoders=minilm+use --train da/wmt16/*-en.jsonl.gz -o models/svr
-  tertium train rte-r --train da/wmt15/*-en.jsonl.gz da/wmt16/*-en.jsonl.gz -o models/rte-r
-  tertium train pairwise --preferences rankings/wmt11/*-en.judgements.tsv.gz \\
-      --dev-preferences rankings/wmt13/*-en.judgements.tsv.gz -o models/ranker
-  tertium score -t ours.txt -r reference.txt -m models/esim
-
+HEADS = ("esim", "bilstm", "bilstm-attention")
+REGRESSIONS = ("rte-r", "bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r", "mt-rte-r")
+# Of each family, for the learner whose help is shown; of all, for the first of each.
+EXAMPLES = {
+    HEADS: """\
+  tertium train {0} --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/{0}
+  tertium train {0} --recipe published --train mine.tsv --dev dev.tsv -o models/published
+  tertium train {0}:encoder=mpnet --preferences rankings/wmt16/*-en.judgements.tsv.gz \\
+      --train mine.tsv --dev da/wmt15/*-en.jsonl.gz -o models/mine
+""",
+    ("svr",): """\
+  tertium train {0} --train da/wmt15/*-en.jsonl.gz da/wmt16/*-en.jsonl.gz -o models/{0}
+  tertium train {0}:encoders=minilm+use --train mine.tsv -o models/mine
+""",
+    REGRESSIONS: """\
+  tertium train {0} --train da/wmt15/*-en.jsonl.gz da/wmt16/*-en.jsonl.gz -o models/{0}
+  tertium train {0} --recipe published --train mine.tsv -o models/published
+""",
+    ("pairwise",): """\
+  tertium train {0} --preferences rankings/wmt1[16]/*-en.judgements.tsv.gz \\
+      --dev-preferences rankings/wmt15/*-en.judgements.tsv.gz -o models/ranker
+  tertium train {0} --recipe published --rate .3 --epochs 200 --patience 40 --kendall-rate .001 \\
+      --preferences rankings/wmt11/*-en.judgements.tsv.gz \\
+      --dev-preferences rankings/wmt13/*-en.judgements.tsv.gz -o models/published
+""",
+}
+REMARKS = """
 METRIC is a name with what to choose before training, as in a spec; `tertium train METRIC --help`
 shows what that metric reads, with its own defaults. Files of --train and --dev hold a row for each
 judged translation (JSONL, TSV or CSV), those of --preferences a row for each comparison, with the
@@ -37,25 +52,46 @@ texts in the row or in FILE.texts.jsonl beside FILE.judgements.tsv. Given both, 
 learned from first. What shares a reference with --dev or --held-out is not trained on. The same
 command goes on where an interrupted one stopped.
 """
-DATA = {
-    "--train": "judged translations to learn from",
-    "--preferences": "comparisons to learn from",
-    "--dev": "judged translations that choose the best epoch",
-    "--dev-preferences": "comparisons that choose the best epoch",
-    "--held-out": "judged translations whose references must not be trained on (test sets)",
+DATA = {  # what each holds, and which learners read it
+    "--train": ("judged translations to learn from", "scores"),
+    "--preferences": ("comparisons to learn from", "comparisons"),
+    "--dev": ("judged translations to choose by, never trained on", "scores"),
+    "--dev-preferences": ("comparisons to choose by, never trained on", "comparisons"),
+    "--held-out": ("judged translations whose references must not be trained on (test sets)", ""),
 }
+
+
+def examples(name: str = "") -> str:
+    """Commands that train a learner, or the first of each family, and what to do with it."""
+    mine = {names: text.format(name) for names, text in EXAMPLES.items() if name in names}
+    shown = mine or {names: text.format(names[0]) for names, text in EXAMPLES.items()}
+    use = "  tertium rank -t ours.txt theirs.txt -r reference.txt -m models/ranker\n"
+    if name != "pairwise":
+        use = f"  tertium score -t ours.txt -r reference.txt -m models/{name or 'esim'}\n"
+    return "examples:\n" + "".join(shown.values()) + use
+
+
+EPILOG = examples() + REMARKS
 
 
 def add_arguments(parser: LateParser) -> None:
     parser.add_argument("metric", metavar="METRIC", help="what to train, as a spec")
-    data = parser.add_argument_group("data")
-    for option, says in DATA.items():
-        data.add_argument(option, nargs="+", action="extend", default=[], metavar="FILE", help=says)
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the trained metric")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no table")
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:N, mps or auto")
     parser.add_argument("--threads", type=int, metavar="N", help="CPU threads")
     parser.late = add_options
+
+
+def _add_data(parser: argparse.ArgumentParser, shown: Sequence[type[Trained]]) -> None:
+    """The files; help leaves out what the learner that is asked for would refuse."""
+    group = parser.add_argument_group("data")
+    for option, (says, teacher) in DATA.items():
+        read = not teacher or any(teacher in cls.teachers for cls in shown) or not shown
+        told = says if read else argparse.SUPPRESS
+        group.add_argument(
+            option, nargs="+", action="extend", default=[], metavar="FILE", help=told
+        )
 
 
 def add_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
@@ -67,6 +103,9 @@ def add_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> No
     except TertiumError:
         shown = []
     known = learners()
+    if shown:
+        parser.epilog = examples(shown[0].name) + REMARKS
+    _add_data(parser, shown)
     group = parser.add_argument_group("training", _explain_settings(shown))
     group.add_argument(
         "--recipe", default=RECIPE, metavar="NAME", help=_explain_recipes(shown or known)

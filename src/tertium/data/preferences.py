@@ -21,7 +21,7 @@ from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.formats import PathLike, read_records, references_from, source_from
 from tertium.data.judgements import ANNOTATOR_NAMES, ITEM_NAMES, NO_SEGMENT, UNKNOWN_SYSTEM, reasons
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError
+from tertium.errors import DataError, LengthError, UsageError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Preference, Segment
 
@@ -351,3 +351,20 @@ def _note_texts(
         if entry.outputs.get(system, text) != text:
             raise DataError(f"another text for system {system!r} of item {pair.item!r}")
     found[pair.item] = replace(entry, outputs={**entry.outputs, **sides})
+
+
+def sample_comparisons(
+    sets: Sequence[RankingSet], count: int, generator: np.random.Generator
+) -> list[RankingSet]:
+    """`count` comparisons drawn from all sets together; sets without any are not returned."""
+    ends = np.cumsum([len(rankings) for rankings in sets])
+    if not 0 < count <= ends[-1]:
+        raise UsageError(f"{count} comparisons cannot be drawn from {ends[-1]}")
+    chosen = np.sort(generator.choice(int(ends[-1]), count, replace=False))
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    starts = (0, *ends[:-1])
+    return [
+        rankings.select(rows - start)
+        for rankings, rows, start in zip(sets, parts, starts, strict=True)
+        if len(rows)
+    ]

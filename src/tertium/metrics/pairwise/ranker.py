@@ -15,7 +15,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import FloatArray, IntArray, generator
+from tertium.data.preferences import sample_comparisons
 from tertium.encoders.encoder import OPAQUE, load_encoder
 from tertium.errors import DataError, ModelError, UsageError
 from tertium.metrics.base.featurizer import Information, single, tokens
@@ -45,6 +46,7 @@ from tertium.segment import Preference, Segment
 __all__ = ["Pairwise", "PairwiseOptions"]
 
 _log = logging.getLogger(__name__)
+DRAWN_BY = 13  # the seed of comparisons to choose by: the same for every seed of a network
 COSTS: dict[str, tuple[Cost, ...]] = {
     "logistic": ("logistic",),
     "kendall": ("kendall",),
@@ -90,7 +92,7 @@ class Pairwise(Trained, Ranker):
         "published": Recipe(
             says="Guzman et al. (2015): syntax and word vectors with four metrics, one cost after "
             "the other",
-            options=PairwiseOptions(patience=0),
+            options=PairwiseOptions(patience=0, choose_on=5000),
             settings={
                 "vectors": ("syntax25", "glove"),
                 "features": ("4metrics",),
@@ -192,10 +194,11 @@ class Pairwise(Trained, Ranker):
                 f"{cls.name} chooses its epoch on held-out comparisons: give some with dev= or "
                 "--dev-preferences"
             )
-        data, dev = (
-            [p for one in sets.comparisons for p in one] for sets in (lesson.data, lesson.dev)
-        )
         options, note = lesson.options, lesson.note or lesson.data.sizes
+        held = lesson.dev.comparisons
+        if 0 < options.choose_on < sum(map(len, held)):
+            held = sample_comparisons(held, options.choose_on, generator(DRAWN_BY))
+        data, dev = ([p for one in sets for p in one] for sets in (lesson.data.comparisons, held))
         (learned,) = _learn(lesson.settings, data, dev, (options.seed,), options, note)
         return learned
 

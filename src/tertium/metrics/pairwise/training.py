@@ -9,7 +9,7 @@ one, and each is what it would be alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -51,6 +51,9 @@ class PairwiseOptions(Options):
     order: Annotated[
         Literal["given", "random"], "in which order a pair is shown, in each epoch"
     ] = "given"
+    choose_on: Annotated[int, Range(0), "comparisons drawn to choose by (0: all given)"] = field(
+        default=0, repr=False
+    )
     seed: Annotated[int, "of everything random"] = 0
 
     def rate_of(self, cost: Cost) -> float:
