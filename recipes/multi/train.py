@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -71,9 +72,11 @@ BALANCED = Shares(
     }
 )
 HIDDEN, TAGGER = 384, "tagger."
-HUMAN = 0.6  # of the target of a judged row that teachers scored too
+HUMAN = 0.6  # of what people said beyond the teachers is in the target of a judged row
+ELSEWHERE = 0.2  # ... and on the scales they did not judge on
 JOINED = 40_000  # paragraphs of taught outputs
 LEAST_ENGLISH = 1000
+LEAST = 20  # seconds
 
 
 def build(given: argparse.Namespace, apart: int, weights: Path | None = None) -> Multi:
@@ -131,7 +134,7 @@ def run_stage(
         network,
         sources,
         pool,
-        seconds=seconds,
+        seconds=seconds if given.until is None else max(given.until - time.time(), LEAST),
         rate=rate,
         weights=weights,
         seed=given.seed,
@@ -162,14 +165,16 @@ def judged_sources(parts: Parts, shares: Shares, taught: Floats | None = None) -
     store, base = parts.judgements
     targets = tables.human_targets(store)
     if taught is not None:
-        mixed = HUMAN * targets + (1 - HUMAN) * taught
-        targets = np.where(np.isnan(targets), taught, mixed)
+        surprise = (targets - taught).clip(-3, 3)  # of people, on the scale they judged on
+        elsewhere = np.nanmean(surprise, 1, keepdims=True)
+        told = np.where(np.isnan(targets), ELSEWHERE * elsewhere, HUMAN * surprise)
+        targets = (taught + told).astype(np.float32)
     groups = tables.Groups.load(parts.derived("groups.npz"))
     return [
-        tables.judgements(store, base, targets, shares, 0.74),
+        tables.judgements(store, base, targets, shares, 0.78),
         tables.paragraphs(parts.pool, store, base, targets, shares, 0.05, groups),
-        replace(parts.comparisons, share=0.04),
-        tables.damages(parts.pool, parts.outputs, parts.derived("damage.npz"), 0.17),
+        replace(parts.comparisons, share=0.05),
+        tables.damages(parts.pool, parts.outputs, parts.derived("damage.npz"), 0.12),
     ]
 
 
@@ -276,21 +281,24 @@ def taught_sources(given: argparse.Namespace, parts: Parts) -> list[Source]:
     third = parts.outputs.third_sources(texts, lines, rng)
     joined, joined_said = tables.output_paragraphs(parts.pool, texts, said, JOINED, rng)
     return [
-        Source(rows_table(texts, said), 0.20, (0.45, 0.3, 0.25)),
-        Source(rows_table(third, said), 0.07, (0.6, 0.0, 0.4)),
+        Source(rows_table(texts, said), 0.26, (0.45, 0.3, 0.25)),
+        Source(rows_table(third, said), 0.08, (0.6, 0.0, 0.4)),
         Source(rows_table(joined, joined_said, weights=1.5), 0.02, (0.45, 0.3, 0.25)),
-        Source(rows_table(rows["rankings"], compared), 0.18, (0.3, 0.35, 0.35)),
+        Source(rows_table(rows["rankings"], compared), 0.20, (0.3, 0.35, 0.35)),
     ]
 
 
 def train_student(given: argparse.Namespace) -> None:
     network = build(given, given.apart, given.weights[0])
     parts = Parts(given.parts, given.device)
+    _ = parts.comparisons, parts.judgements, parts.outputs  # while teachers still speak
+    if given.after:
+        tables.wait_for(given.after)
     taught = taught_sources(given, parts)
     said = teachers_mean(given, "judgements")
     judged = judged_sources(parts, BALANCED, said)
     for source in judged:
-        source.share *= 0.53
+        source.share *= 0.44
     name = f"student{given.seed}"
     sources = [*taught, *judged]
     run_stage(
@@ -360,6 +368,8 @@ def main() -> None:
     parser.add_argument("--apart", type=int, default=4)
     parser.add_argument("--seconds", type=float, nargs="+", default=[140, 320])
     parser.add_argument("--rates", type=float, nargs="+", default=[2e-4, 1.2e-4])
+    parser.add_argument("--until", type=float, help="when a stage ends (epoch) instead of seconds")
+    parser.add_argument("--after", type=Path, help="the student waits for this file")
     parser.add_argument("--steps", type=int, help="steps a stage instead of seconds")
     parser.add_argument("--rows", type=int, default=tables.TAUGHT)
     parser.add_argument("--most", type=int, help="rows of a set in a report")
