@@ -278,9 +278,9 @@ def pack_batch(table: Table, pool: Pool) -> tuple[Ints, dict[str, tuple[int, int
 
 def send(array: NDArray[Any], device: str) -> Tensor:
     tensor = torch.from_numpy(np.ascontiguousarray(array))
-    if device.startswith("cuda"):
+    if device.startswith("cuda") and len(array):
         return tensor.pin_memory().to(device, non_blocking=True)
-    return tensor
+    return tensor.to(device)
 
 
 def lay_out_table(table: Table, pool: Pool) -> Batch:
