@@ -239,7 +239,8 @@ def batch_tables(
         whole = np.add.reduceat(costs, pool.row_starts[:-1])[order]
         number = np.cumsum(whole) // budget
         # the last one may be small: its units would weigh too much
-        for n in rng.permutation(max(int(number[-1]), 1)):
+        there = np.unique(number)
+        for n in rng.permutation(there[: max(len(there) - 1, 1)]):
             yield pool.take(order[number == n])
 
 
