@@ -48,8 +48,9 @@ INTRODUCTION = f"""\
 How well metrics agree with people, measured here, beside what papers printed. This page is written
 by `tertium reproduce all -o docs/results.md` from the figures in [results/](results/); the same
 command goes on where it stopped; `tertium reproduce PAPER --table N -o docs/results.md` measures
-one table. Nothing on it is typed by hand. [What could not be reproduced](not-reproducible.md) is a
-page of its own.
+one table. Nothing on it is typed by hand. What became of every claim of the papers is told
+[one by one](claims.md), and [what could not be reproduced](not-reproducible.md) on a page of its
+own.
 
 Pearson's r is with human scores of segments (`da`, `mqm`, `qe`) or of systems; on `rankings` it is
 strict Kendall's tau x 100. "What stands behind it" names a table's data, the signatures of its

@@ -196,7 +196,7 @@ def test_help_shows_what_a_metric_reads_with_its_own_defaults(
     assert "--preferences FILE" not in regression
     assert "--train FILE" not in ranker
     assert "comparisons drawn to choose by (0: all given) (published: 5000, ours: 0)" in ranker
-    assert "tertium train pairwise --recipe published" in ranker
+    assert "tertium train pairwise:cost=logistic --recipe published" in ranker
     assert "tertium train rte-r --train da/wmt15" in regression
     assert "tertium train esim" not in ranker + regression + head
     assert "--epochs" not in regression.partition("examples:")[0]

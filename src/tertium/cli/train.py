@@ -37,9 +37,9 @@ EXAMPLES = {
   tertium train {0} --recipe published --train mine.tsv -o models/published
 """,
     ("pairwise",): """\
-  tertium train {0} --preferences rankings/wmt1[16]/*-en.judgements.tsv.gz \\
-      --dev-preferences rankings/wmt15/*-en.judgements.tsv.gz -o models/ranker
-  tertium train {0} --recipe published --rate .3 --epochs 200 --patience 40 --kendall-rate .001 \\
+  tertium train {0} --preferences rankings/wmt11/*-en.judgements.tsv.gz --choose-on 5000 \\
+      --dev-preferences rankings/wmt13/*-en.judgements.tsv.gz -o models/ranker
+  tertium train {0}:cost=logistic --recipe published --rate .3 --epochs 200 --patience 40 \\
       --preferences rankings/wmt11/*-en.judgements.tsv.gz \\
       --dev-preferences rankings/wmt13/*-en.judgements.tsv.gz -o models/published
 """,
