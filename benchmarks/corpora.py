@@ -5,11 +5,13 @@
     python -m benchmarks corpora ray --rows 200000
     python -m benchmarks corpora ray --metric bertscore:encoder=minilm --rows 2000
     python -m benchmarks corpora ray --metric tertium-small --gpus 0.5 --options "--device cuda"
+    python -m benchmarks corpora ray --metric tertium-small --rows 600 3600 --no-script
 
 Rows are the bundled example's with source, one reference and a number in all texts, so that none
 occurs twice. Each run is a process of its own; memory is the greatest sum over it and all that it
-started of what they hold alone or share (PSS), and seconds of processors are of all of these, too:
-they are what other work on a machine leaves alone.
+started of what they hold alone or share (PSS), also in each tenth of the time, and seconds of
+processors are of all of these, too: they are what other work on a machine leaves alone. With two
+numbers of rows on Ray, what lies between them is shown: a run under way, apart from its beginning.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--part-rows", type=int, default=100_000)
     parser.add_argument("--options", default="", help="more, of `tertium corpus` and `score`")
     parser.add_argument("--gpus", type=float, default=0, help="of each actor")
+    parser.add_argument("--engines", nargs="+", default=["local", "ray"])
     parser.add_argument("--no-script", action="store_true", help="without a script by hand")
     args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="tertium-bench-") as folder:
@@ -66,20 +69,44 @@ def compare_local(folder: Path, args: argparse.Namespace) -> None:
 
 def compare_ray(folder: Path, args: argparse.Namespace) -> None:
     """One and two workers of Ray, the local engine, and a script that a user would write."""
-    count = args.rows[0]
-    file = make_corpus(folder / "in.jsonl", count)
-    commands = {}
-    for engine, workers in product(("local", "ray"), (1, 2)):
-        made = corpus_command(file, args, folder / f"{engine}{workers}")
-        made += ["--engine", engine, "--workers", str(workers)]
-        made += ["--worker-gpus", str(args.gpus)] if engine == "ray" and args.gpus else []
-        commands[f"{engine}, {workers} of them"] = made
+    files = {count: make_corpus(folder / f"{count}.jsonl", count) for count in args.rows}
+    for engine, workers in product(args.engines, (1, 2)):
+        more = ["--engine", engine, "--workers", str(workers)]
+        more += ["--worker-gpus", str(args.gpus)] if engine == "ray" and args.gpus else []
+        compare_sizes(
+            f"{engine}, {workers} of them",
+            {
+                count: [*corpus_command(file, args, folder / f"{engine}{workers}-{count}"), *more]
+                for count, file in files.items()
+            },
+        )
     if not args.no_script:
         name = "sacrebleu" if args.metric == "chrf" else "bert-score"
-        script = [sys.executable, "-m", "benchmarks.ray_script", name, str(file)]
-        commands[f"ray.data and {name} by hand, 2 of them"] = [*script, str(folder / "other")]
-    for what, command in commands.items():
-        show(what, count, watch(command))
+        script = [sys.executable, "-m", "benchmarks.ray_script", name]
+        compare_sizes(
+            f"ray.data and {name} by hand, 2 of them",
+            {
+                count: [*script, str(file), str(folder / f"other-{count}")]
+                for count, file in files.items()
+            },
+        )
+
+
+def compare_sizes(what: str, commands: dict[int, list[str]]) -> None:
+    """A command on each number of rows, and what the rows beyond the fewest took."""
+    seen: dict[int, Watched] = {}
+    for count, command in sorted(commands.items()):
+        seen[count] = watch(command)
+        show(what, count, seen[count])
+    if len(seen) > 1:
+        few, many = min(seen), max(seen)
+        beyond, seconds = many - few, seen[many].seconds - seen[few].seconds
+        print(
+            f"{what}: {beyond:,} rows beyond {few:,} in {seconds:.1f} s, "
+            f"{beyond / seconds:,.1f} a second; {seen[few].seconds - few * seconds / beyond:.0f} s "
+            "before the first",
+            flush=True,
+        )
 
 
 def corpus_command(file: Path, args: argparse.Namespace, out: Path) -> list[str]:
@@ -124,11 +151,12 @@ class Watched:
     seconds: float
     work: float
     memory: int
+    tenths: tuple[int, ...]  # the greatest memory in each tenth of the time
 
 
 def watch(command: list[str]) -> Watched:
     """Run a command and look at it and all that it started four times a second."""
-    begun, peak, work = time.perf_counter(), 0, dict[int, float]()
+    begun, held, work = time.perf_counter(), list[int](), dict[int, float]()
     before = os.times()
     with (
         tempfile.TemporaryFile() as errors,
@@ -136,7 +164,7 @@ def watch(command: list[str]) -> Watched:
     ):
         while process.poll() is None:
             alive = family(process.pid)
-            peak = max(peak, sum(map(memory_of, alive)))
+            held.append(sum(map(memory_of, alive)))
             work |= {pid: work_of(pid) or work.get(pid, 0.0) for pid in alive}
             time.sleep(0.25)
         if process.returncode:
@@ -146,7 +174,9 @@ def watch(command: list[str]) -> Watched:
     waited = after.children_user + after.children_system
     waited -= before.children_user + before.children_system
     # what children of children did is known to who waited for them, and Ray waits for none
-    return Watched(time.perf_counter() - begun, max(waited, sum(work.values())), peak)
+    tenths = tuple(max(held[i * len(held) // 10 :][: len(held) // 10 + 1]) for i in range(10))
+    work_done = max(waited, sum(work.values()))
+    return Watched(time.perf_counter() - begun, work_done, max(held), tenths)
 
 
 def work_of(process: int) -> float:
@@ -184,7 +214,8 @@ def show(what: str, rows: int, found: Watched) -> None:
     print(
         f"{what}: {rows:,} rows in {found.seconds:.0f} s, {rows / found.seconds:,.0f} a second; "
         f"{found.work:.0f} s of processors, {rows / found.work:,.0f} rows for each; "
-        f"{found.memory / 1e6:.0f} MB; load {os.getloadavg()[0]:.0f}",
+        f"{found.memory / 1e6:.0f} MB ({' '.join(f'{m / 1e6:.0f}' for m in found.tenths)}); "
+        f"load {os.getloadavg()[0]:.0f}",
         flush=True,
     )
 

@@ -103,6 +103,19 @@ def test_texts_needed_again_are_held_even_without_other_memory(
     assert max(encoder.seen.values()) == 1
 
 
+def test_without_memory_and_disk_nothing_is_kept_and_results_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream_module, "CHUNK_BYTES", 4000)
+    left, right = many_systems()
+    with runtime(cache=False):
+        expected = pairwise(Counting(), left, right, overlap)
+    encoder = Counting()
+    with runtime(cache=False, memory=0):
+        assert np.array_equal(pairwise(encoder, left, right, overlap), expected)
+    assert encoder.seen["yes", True, False] > 1  # once a chunk
+
+
 def test_what_memory_lacks_the_disk_has(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
     left, right = many_systems()

@@ -20,6 +20,7 @@ from tertium.runtime import runtime
 torch = pytest.importorskip("torch")
 body = importlib.import_module("tertium.encoders.body")
 network = importlib.import_module("tertium.encoders.network")
+transformer = importlib.import_module("tertium.encoders.transformer")
 
 ARCHITECTURES = ["bert", "roberta", "mpnet", "distilbert", "albert", "t5", "xlm-roberta"]
 TEXTS = [
@@ -213,7 +214,9 @@ def test_duplicates_are_equal_to_the_last_bit(tiny_model: TinyModel) -> None:
     assert np.array_equal(found.sentences[0], found.sentences[2])
 
 
-def test_a_long_text_is_cut_and_counted(tiny_model: TinyModel) -> None:
+def test_a_long_text_is_cut_and_counted(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     encoder = load_encoder(f"dir/{tiny_model('bert')}@2")
     assert encoder.max_length == 20
     fits, long = " ".join(["cat"] * 18), " ".join(["cat"] * 19)
@@ -221,6 +224,11 @@ def test_a_long_text_is_cut_and_counted(tiny_model: TinyModel) -> None:
     assert found.truncated.tolist() == [False, True, False]
     assert found.lengths.tolist() == [18, 18, 2]
     assert encoder.count_truncated([fits, long, "a dog", long]) == 2
+    monkeypatch.setattr(transformer, "MOST_KNOWN", 3)
+    others = [f"{long} {n}" for n in range(9)]
+    assert [encoder.count_truncated([text, long]) for text in others] == [2] * 9
+    assert isinstance(encoder, Transformer)
+    assert len(encoder._known) <= 3  # a corpus has no end
 
 
 def test_windows_cover_a_long_text(tiny_model: TinyModel) -> None:

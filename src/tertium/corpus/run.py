@@ -23,12 +23,13 @@ from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.scoring import load_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.runtime import MEGABYTE, Runtime, current_runtime, runtime, task
+from tertium.segment import Segment
 from tertium.version import __version__
 
 Engine = Literal["local", "ray"]
 PART_ROWS = 100_000
 LONGEST = 100_000
-HELD_VECTORS = 32 * MEGABYTE
+HELD_VECTORS = 32 * MEGABYTE  # for a metric that asks of a text twice
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ def _make_job(
         learned=tuple(metric.learned for metric in metrics),
         example=example,
         shards=shards,
-        runtime=_thrifty(current_runtime(), metrics),
+        runtime=_thrifty(current_runtime(), metrics, example),
         keep=keep,
         fields=fields,
         schema=schema,
@@ -222,10 +223,12 @@ def _make_job(
     )
 
 
-def _thrifty(settings: Runtime, metrics: Sequence[Metric]) -> Runtime:
+def _thrifty(settings: Runtime, metrics: Sequence[Metric], example: Segment) -> Runtime:
     """Settings that hold few vectors in memory: most texts come once, and one metric asks once."""
-    held = min(settings.memory, HELD_VECTORS)
-    return replace(settings, memory=held) if len(metrics) == 1 else settings
+    if len(metrics) > 1:
+        return settings
+    held = HELD_VECTORS if len(metrics[0].asks([example])) > 1 else 0
+    return replace(settings, memory=min(settings.memory, held))
 
 
 def _describe(job: CorpusJob, metrics: Sequence[Metric]) -> dict[str, Any]:

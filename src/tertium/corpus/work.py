@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass
@@ -101,9 +103,11 @@ class PartWorker:
             aside = _Aside(part, join(job.output, f"{BAD}/{part.name}.jsonl"), stack, job.strict)
             stream = stack.enter_context(write_content(shard))
             writer = stack.enter_context(writer_type(stream, schema))
-            size = NETWORK_BLOCK if any(job.learned) else BLOCK
-            for reading in read_blocks(part, job.fields, _input_schema(job), size):
+            has_network = any(job.learned)
+            for reading in read_blocks(part, job.fields, _input_schema(job), block_size(job)):
                 self._score_block(reading, writer.write, aside, tally)
+                if has_network:
+                    give_back_memory()
                 advance(len(reading.block) + len(reading.bad))
         RunLedger(job.output).finish(part.name, tally)
         return tally
@@ -186,6 +190,28 @@ def check_columns(
     for name in names:
         if resolve_column(name, specs) not in known:
             raise UnknownNameError(f"column of {where} in --keep", name, known)
+
+
+def block_size(job: CorpusJob) -> int:
+    """How many rows are scored at once: on a CPU few under a network, on a GPU as many as ever."""
+    if not any(job.learned):
+        return BLOCK
+    if "torch" not in sys.modules:
+        return NETWORK_BLOCK
+    from tertium.encoders.network import choose_device
+
+    return NETWORK_BLOCK if choose_device(job.runtime.device) == "cpu" else BLOCK
+
+
+def give_back_memory() -> None:
+    """Let the system have freed pages, which the C library keeps where others lie around them.
+
+    Passes of a network make and drop arrays of a thousand sizes, and over a long corpus what is
+    free between them would grow without bound. Where the library has no such call, nothing is done.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def _input_schema(job: CorpusJob) -> Any:

@@ -8,11 +8,11 @@ text's vectors by a bit (`apart`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 # activations that stay in its cache are worth more than large products.
 BUDGETS = {"cpu": 1024, "gpu": 16384}
 OVERHEADS = {"cpu": 0, "gpu": 2048}  # 0: texts of another length never join a batch
+Batch = TypeVar("Batch", bound=Any)
+R = TypeVar("R")
 
 
 class Job(NamedTuple):
@@ -95,14 +97,31 @@ class Body:
         results.settle(jobs, self.settings.pooling.normalise)
         return results
 
+    def number(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of those pieces of texts that have vectors."""
+        return [ids[: self.most] for ids in self.tokenizer.number(texts)]
+
+    def states(self, texts: Sequence[Sequence[int]], layers: str) -> tuple[Tensor, Tensor]:
+        """States of texts, given as numbers of at most `room` pieces, left on the device.
+
+        (layers, texts, positions, d), with a mask (texts, positions) of the pieces among them,
+        which special tokens are not.
+        """
+        import torch
+
+        before, after = self.tokenizer.prefix, self.tokenizer.suffix
+        wanted = parse_layers(layers, self.settings.depth, str(self.folder))
+        states, _ = self.network([(*before, *ids, *after) for ids in texts], wanted, None)
+        ends = torch.tensor([len(before) + len(ids) for ids in texts])[:, None]
+        place = torch.arange(states[0].shape[1])[None]
+        mask = (place >= len(before)) & (place < ends)
+        return torch.stack(states), mask.to(states[0].device)
+
     def _run_all(self, results: PassResults, batches: Sequence[Sequence[Job]]) -> None:
-        if self.network.device != "cpu":
-            for batch in batches:
-                self._run_or_halve(results, batch)
-            return
         from tertium.encoders.apart import each_on_one_thread
 
-        for _ in each_on_one_thread(partial(self._run_or_halve, results), batches):
+        work = partial(run_or_halve, partial(self._run, results))
+        for _ in (each_on_one_thread if self.network.device == "cpu" else map)(work, batches):
             pass
 
     def _jobs(self, pieces: Sequence[Pieces], sentences: bool) -> list[Job]:
@@ -115,26 +134,18 @@ class Body:
         ]
 
     def _batches(self, jobs: Sequence[Job]) -> list[IntArray]:
+        return self.plan([len(job.ids) + self.tokenizer.specials for job in jobs])
+
+    def plan(self, sizes: Sequence[int]) -> list[IntArray]:
+        """Items of so many tokens, specials included, in the batches that suit the device."""
         runtime, network = current_runtime(), self.network
         kind = "cpu" if network.device == "cpu" else "gpu"
         return plan_batches(
-            [len(job.ids) + self.tokenizer.specials for job in jobs],
+            sizes,
             budget=runtime.token_budget or BUDGETS[kind],
             overhead=OVERHEADS[kind],
             limit=1 if network.alone else runtime.batch_size,
         )
-
-    def _run_or_halve(self, results: PassResults, jobs: Sequence[Job]) -> None:
-        """Run a batch; where the device has too little memory for it, its halves."""
-        try:
-            self._run(results, jobs)
-            return
-        except RuntimeError as error:
-            if type(error).__name__ != "OutOfMemoryError" or len(jobs) == 1:
-                raise
-        half = len(jobs) // 2
-        self._run_or_halve(results, jobs[:half])
-        self._run_or_halve(results, jobs[half:])
 
     def _run(self, results: PassResults, jobs: Sequence[Job]) -> None:
         before, after = self.tokenizer.prefix, self.tokenizer.suffix
@@ -241,6 +252,17 @@ class PassResults:
         if normalise:
             norms = np.sqrt(squares(self.sentences[many]))[:, None]
             self.sentences[many] /= norms.astype(np.float32)
+
+
+def run_or_halve(work: Callable[[Batch], R], batch: Batch) -> list[R]:
+    """The work on a batch; where the device has too little memory for it, on its halves."""
+    try:
+        return [work(batch)]
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError" or len(batch) == 1:
+            raise
+    half = len(batch) // 2
+    return run_or_halve(work, batch[:half]) + run_or_halve(work, batch[half:])
 
 
 def names_of(text: Pieces, around: tuple[int, int]) -> tuple[str, ...]:

@@ -63,9 +63,13 @@ class Tokenizer:
         return len(self.prefix) + len(self.suffix)
 
     def __call__(self, texts: Sequence[str]) -> list[Pieces]:
+        return [self._pieces(ids) for ids in self.number(texts)]
+
+    def number(self, texts: Sequence[str]) -> list[list[int]]:
+        """The model's numbers of the pieces of texts."""
         plain = [text.lower() for text in texts] if self._lower else list(texts)
         encodings = self._backend.encode_batch_fast(plain, add_special_tokens=False)
-        return [self._pieces(encoding.ids) for encoding in encodings]
+        return [encoding.ids for encoding in encodings]
 
     def places(self, texts: Sequence[str]) -> list[Places]:
         """Where each text's pieces stand in it, in code points; some include a blank before."""

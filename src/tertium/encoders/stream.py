@@ -226,6 +226,11 @@ def gather(
     sentences: bool,
 ) -> Iterator[Embeddings]:
     """The embeddings of each chunk's texts, encoding none twice while memory lasts."""
+    settings = current_runtime()
+    if not settings.cache and not settings.memory:  # nothing was kept, and nothing will be
+        for used in uses:
+            yield encoder.encode([texts[i] for i in used], tokens=tokens, sentences=sentences)
+        return
     last = np.full(len(texts), -1)
     for number, used in enumerate(uses):
         last[used] = number

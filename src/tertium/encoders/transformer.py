@@ -21,6 +21,8 @@ from tertium.registry import require
 from tertium.runtime import Long, Precision
 from tertium.text.bounds import ENCODED_PIECES
 
+MOST_KNOWN = 4096  # long texts of which it is remembered whether they are too long
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Transformer:
@@ -115,6 +117,9 @@ class Transformer:
         room = most - len(self.settings.prefix.encode())
         doubtful = [text for text in texts if not surely_fits(text, room)]
         unknown = [text for text in dict.fromkeys(doubtful) if text not in self._known]
+        if len(self._known) + len(unknown) > MOST_KNOWN:
+            self._known.clear()  # a corpus has no end
+            unknown = list(dict.fromkeys(doubtful))
         if unknown:
             self._known.update(zip(unknown, self.body.are_too_long(unknown), strict=True))
         return sum(self._known[text] for text in doubtful)

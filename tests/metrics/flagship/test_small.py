@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tertium.data.testset import TestSet
+from tertium.encoders import body
 from tertium.errors import ModelError, UsageError
 from tertium.metrics.flagship import small
 from tertium.metrics.flagship.packaged import Packaged
@@ -86,6 +87,31 @@ def test_several_references_are_reduced_by_best_or_mean() -> None:
     assert TertiumSmall().segment_scores([segment])[0] == pytest.approx(max(parts), abs=1e-5)
     mean = TertiumSmall(references="mean").segment_scores([segment])[0]
     assert mean == pytest.approx(np.mean(parts), abs=1e-5)
+
+
+def test_pairs_judged_together_have_the_scores_they_have_alone(
+    metric: TertiumSmall, example: TestSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a GPU does, here on a CPU: padded passes of many pairs, within rounding."""
+    monkeypatch.setitem(body.OVERHEADS, "cpu", 2048)  # lengths mix
+    references = [texts[0] for texts in example.references]
+    left = [
+        *example.systems["good"],
+        *example.systems["poor"],
+        "",
+        "a cat",
+        "",
+        "long words " * 500,
+    ]
+    right = [*references, *references, "a cat", "", "", "long words, " * 600]
+    with runtime(cache=False, memory=0, device="cpu"):
+        alone = metric.judge(left, right)
+        network = small._network(metric.model, "cpu")
+        for choices in ({"token_budget": 8192}, {"batch_size": 3}):
+            with runtime(**choices):
+                together = small.judge_together(network, metric.encoder, left, right)
+            assert np.abs(together - alone).max() < 1e-5
+    assert len({*alone}) > len(references)
 
 
 def test_other_languages_are_refused_with_advice() -> None:

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.metrics.flagship.surface import NAMES, longest_run, order_agreement, surface_features
+from tertium.metrics.flagship.surface import (
+    NAMES,
+    analyse,
+    longest_run,
+    order_agreement,
+    surface_features,
+)
 
 REFERENCE = "She paid 20 euros to Mr Smith, but he did not thank her."
 
@@ -52,6 +58,22 @@ def test_paraphrase_leaves_numbers_names_and_gender_alone() -> None:
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_any_two_texts_have_finite_features(a: str, b: str) -> None:
     assert np.isfinite(surface_features([a], [b])).all()
+
+
+@given(st.text(alphabet="aBcÄßǅ一1 .", max_size=12))
+def test_shares_of_letters_are_those_of_a_loop(text: str) -> None:
+    letters = [c for c in text if c.isalpha()] or [""]
+    found = analyse(text)
+    assert found.capitals == sum(c.isupper() for c in letters) / len(letters)
+    assert found.foreign == sum(not c.isascii() for c in letters) / len(letters)
+
+
+@given(st.lists(st.sampled_from("abcdefgh")), st.lists(st.sampled_from("abcdefgh")))
+def test_order_is_that_of_all_pairs_of_words(left: list[str], right: list[str]) -> None:
+    shared = [w for w in left if left.count(w) == right.count(w) == 1]
+    pairs = [(a, b) for n, a in enumerate(shared) for b in shared[n + 1 :]]
+    agreeing = sum(right.index(a) < right.index(b) for a, b in pairs)
+    assert order_agreement(left, right) == (agreeing / len(pairs) if pairs else 1.0)
 
 
 def test_no_pairs_are_no_rows() -> None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
-from tertium.encoders import Chunk, Encoder, chunks
+from tertium.encoders import Chunk, chunks
+from tertium.encoders.body import run_or_halve
 from tertium.encoders.encoder import EncoderName
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.matching import compare_pieces
@@ -27,6 +28,9 @@ from tertium.schema import POSITIVE, Sha256
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tertium.encoders.transformer import Transformer
     from tertium.metrics.flagship.late import LateInteraction, Tokens
 
 MODEL = "tertium-small"
@@ -71,7 +75,7 @@ class TertiumSmall(EnglishAssessment):
     title: ClassVar[str] = "tertium-small"
 
     @property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> Transformer:
         return _encoder(self.model, self.precision, current_runtime().device)
 
     @property
@@ -83,12 +87,17 @@ class TertiumSmall(EnglishAssessment):
         return self.encoder.max_length
 
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        network, result = _network(self.model), np.zeros(len(hypotheses))
-        for chunk in chunks(self.encoder, hypotheses, references):
+        from tertium.encoders.network import choose_device
+
+        device, encoder = choose_device(current_runtime().device), self.encoder
+        network, result = _network(self.model, device), np.zeros(len(hypotheses))
+        if device != "cpu":
+            return judge_together(network, encoder, hypotheses, references)
+        for chunk in chunks(encoder, hypotheses, references):
             surface = surface_features(
                 [hypotheses[n] for n in chunk.pairs], [references[n] for n in chunk.pairs]
             )
-            result[chunk.pairs] = judge_chunk(network, chunk, surface, self.encoder.layers)
+            result[chunk.pairs] = judge_chunk(network, chunk, surface, encoder.layers)
         return result
 
     def explain(self, segment: Segment) -> Explanation:
@@ -110,7 +119,7 @@ class TertiumSmall(EnglishAssessment):
 
 
 @lru_cache(maxsize=4)
-def _encoder(model: Packaged, precision: Precision, device: str) -> Encoder:
+def _encoder(model: Packaged, precision: Precision, device: str) -> Transformer:
     """The encoder inside a packaged model, side by side at the layers that its head reads."""
     from tertium.encoders.transformer import of_weights
 
@@ -121,13 +130,14 @@ def _encoder(model: Packaged, precision: Precision, device: str) -> Encoder:
 
 
 @lru_cache(maxsize=2)
-def _network(model: Packaged) -> LateInteraction:
-    """The head of a packaged model."""
+def _network(model: Packaged, device: str) -> LateInteraction:
+    """The head of a packaged model on a device."""
     from tertium.metrics.flagship.late import LateInteraction
     from tertium.models.training import load_into
 
     shape = dataclasses.asdict(model.settings(SmallSettings).head)
-    return load_into(lambda: LateInteraction(**shape), model.restore_tensors("head."), model.folder)
+    weights = model.restore_tensors("head.")
+    return load_into(lambda: LateInteraction(**shape), weights, model.folder).to(device)
 
 
 def judge_chunk(
@@ -156,6 +166,43 @@ def judge_chunk(
         for start in range(0, len(chunk), PAIRS_AT_ONCE)
     ]
     return np.concatenate([np.zeros(0), *each_on_one_thread(run, shares)])
+
+
+def judge_together(
+    network: LateInteraction,
+    encoder: Transformer,
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+) -> FloatArray:
+    """Raw scores of pairs, (m,), many in a pass, as a GPU wants them.
+
+    From pieces to scores everything stays on the device, and nothing waits for it before the end:
+    words are compared here while vectors are computed there.
+    """
+    import torch
+
+    from tertium.metrics.flagship.late import Tokens
+
+    body, device = encoder.body, network.temperature.device
+    texts = list(dict.fromkeys((*references, *hypotheses)))
+    numbers = dict(zip(texts, body.number(texts), strict=True))
+
+    def run(places: IntArray) -> Tensor:
+        left, right = [hypotheses[n] for n in places], [references[n] for n in places]
+        rows = {text: row for row, text in enumerate(dict.fromkeys((*right, *left)))}
+        tokens = Tokens(*body.states([numbers[text] for text in rows], encoder.layer))
+        surface = torch.tensor(surface_features(left, right)).float().to(device)
+        sides = [torch.tensor([rows[t] for t in side]).to(device) for side in (left, right)]
+        scores: Tensor = network(tokens.take(sides[0]), tokens.take(sides[1]), surface)
+        return scores
+
+    around, pairs = body.tokenizer.specials, zip(hypotheses, references, strict=True)
+    sizes = [2 * (max(len(numbers[a]), len(numbers[b])) + around) for a, b in pairs]
+    batches, result = body.plan(sizes), np.zeros(len(hypotheses))
+    with torch.inference_mode():
+        found = [scores for batch in batches for scores in run_or_halve(run, batch)]
+        result[np.concatenate(batches)] = torch.cat(found).cpu().numpy()
+    return result
 
 
 def _tokens(chunk: Chunk, texts: IntArray, layers: int) -> Tokens:

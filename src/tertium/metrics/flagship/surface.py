@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import re
+import string
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
@@ -68,6 +70,11 @@ _NUMBER_WORDS = frozenset(
 )
 
 
+_CAPITALS = string.ascii_uppercase.encode()
+_LETTERS = string.ascii_letters.encode()
+NUMBER, PUNCTUATION, CONTENT, MALE, FEMALE, NEGATION = (1 << n for n in range(6))
+
+
 class Surface(NamedTuple):
     """A text taken apart once, for all its comparisons."""
 
@@ -102,12 +109,17 @@ def surface_features(hypotheses: Sequence[str], references: Sequence[str]) -> Fl
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(NAMES))
 
 
-@lru_cache(maxsize=2_048)  # 20 KB each; the pairs of a reference come one after the other
+@lru_cache(maxsize=256)  # 20 KB each; the pairs of a reference come one after the other
 def analyse(text: str) -> Surface:
     """Take a text apart."""
     tokens = _TOKEN.findall(text)
-    words = tuple(token.lower() for token in tokens)
-    letters = [c for c in text if c.isalpha()]
+    words = tuple([token.lower() for token in tokens])
+    kinds = [_kind(word) for word in words]
+    capitals, foreign = _letter_shares(text)
+
+    def of(kind: int) -> list[str]:
+        return [word for word, its in zip(words, kinds, strict=True) if its & kind]
+
     return Surface(
         text=text,
         words=words,
@@ -115,16 +127,42 @@ def analyse(text: str) -> Surface:
         cased=Counter(tokens),
         bigrams=Counter(pairwise(words)),
         trigrams=Counter(zip(words, words[1:], words[2:], strict=False)),
-        numbers=Counter(w for w in words if w[0].isdigit() or w in _NUMBER_WORDS),
-        names=Counter(t for n, t in enumerate(tokens) if n and t[0].isupper()),
-        punctuation=Counter(w for w in words if not w[0].isalnum()),
-        content=Counter(w for w in words if w[0].isalnum() and w not in _COMMON),
-        gender=(sum(w in _MALE for w in words), sum(w in _FEMALE for w in words)),
-        negations=sum(w in _NEGATIONS or w.endswith(("n't", "n’t")) for w in words),
-        capitals=sum(c.isupper() for c in letters) / max(len(letters), 1),
+        numbers=Counter(of(NUMBER)),
+        names=Counter([token for token in tokens[1:] if token[0].isupper()]),
+        punctuation=Counter(of(PUNCTUATION)),
+        content=Counter(of(CONTENT)),
+        gender=(len(of(MALE)), len(of(FEMALE))),
+        negations=len(of(NEGATION)),
+        capitals=capitals,
         spaces=text.count(" ") / max(len(text), 1),
-        foreign=sum(ord(c) > 127 for c in letters) / max(len(letters), 1),
+        foreign=foreign,
     )
+
+
+@lru_cache(maxsize=1 << 14)  # most words of a language's texts are few
+def _kind(word: str) -> int:
+    """All that a word in small letters is, as a sum."""
+    is_word = word[0].isalnum()
+    return (
+        NUMBER * (word[0].isdigit() or word in _NUMBER_WORDS)
+        + PUNCTUATION * (not is_word)
+        + CONTENT * (is_word and word not in _COMMON)
+        + MALE * (word in _MALE)
+        + FEMALE * (word in _FEMALE)
+        + NEGATION * (word in _NEGATIONS or word.endswith(("n't", "n’t")))
+    )
+
+
+def _letter_shares(text: str) -> tuple[float, float]:
+    """Which parts of a text's letters are capitals, and outside of ASCII."""
+    if text.isascii():  # the same, counted in C
+        plain = text.encode()
+        letters = len(plain) - len(plain.translate(None, _LETTERS))
+        capitals = len(plain) - len(plain.translate(None, _CAPITALS))
+        return capitals / max(letters, 1), 0.0
+    found = [c for c in text if c.isalpha()]
+    capitals = sum([c.isupper() for c in found])
+    return capitals / max(len(found), 1), sum([c > "\x7f" for c in found]) / max(len(found), 1)
 
 
 def _compare(h: Surface, r: Surface) -> list[float]:
@@ -169,9 +207,10 @@ def longest_run(left: Sequence[str], right: Sequence[str]) -> int:
     for n, word in enumerate(right):
         places.setdefault(word, []).append(n)
     for word in left:
-        current = {n: previous.get(n - 1, 0) + 1 for n in places.get(word, ())}
-        best = max(best, max(current.values(), default=0))
-        previous = current
+        previous = {n: previous.get(n - 1, 0) + 1 for n in places.get(word, ())}
+        for run in previous.values():
+            if run > best:
+                best = run
     return best
 
 
@@ -195,16 +234,17 @@ def order_agreement(left: Sequence[str], right: Sequence[str]) -> float:
     place = {word: n for n, word in enumerate(right)}
     twice = {w for w, n in Counter(left).items() if n > 1}
     twice |= {w for w, n in Counter(right).items() if n > 1}
-    found = np.array([place[w] for w in left if w in place and w not in twice])
-    if len(found) < 2:
-        return 1.0
-    ordered = np.triu(found[None, :] > found[:, None], k=1).sum()
-    return float(ordered / (len(found) * (len(found) - 1) / 2))
+    before: list[int] = []  # places in the right text of the words passed so far, in order
+    ordered = 0
+    for word in left:
+        if word in place and word not in twice:
+            ordered += bisect_left(before, place[word])
+            insort(before, place[word])
+    return ordered / (len(before) * (len(before) - 1) / 2) if len(before) > 1 else 1.0
 
 
 def _overlap(a: Counter[Key], b: Counter[Key]) -> int:
-    small, large = (a, b) if len(a) <= len(b) else (b, a)
-    return sum(min(count, large[key]) for key, count in small.items() if key in large)
+    return sum([min(a[key], b[key]) for key in a.keys() & b.keys()])
 
 
 def _both(h: Counter[Key], r: Counter[Key]) -> tuple[float, float]:
@@ -222,5 +262,5 @@ def _log_ratio(a: int, b: int) -> float:
 
 def _repetition(s: Surface) -> float:
     total = s.bigrams.total()
-    adjacent = sum(a == b for a, b in pairwise(s.words))
+    adjacent = sum([a == b for a, b in pairwise(s.words)])
     return (1 - len(s.bigrams) / total if total else 0.0) + 0.5 * adjacent
