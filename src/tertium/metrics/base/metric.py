@@ -191,17 +191,18 @@ class Metric(PeerCalls, ABC):
         """Refuse segments that lack what the metric needs, naming the first."""
         if not segments:
             raise DataError(f"{self.name}: there is nothing to score (no segments)")
+        needs = self.needs  # which a trained metric reads from its settings
         for number, segment in enumerate(segments, start=1):
-            if "references" in self.needs and not segment.references:
+            if "references" in needs and not segment.references:
                 raise NeedsError(
                     f"{self.name} needs references, and segment {number} has none: "
                     f"{WAYS['references']}; or choose a metric that reads the source"
                 )
-            if "source" in self.needs and segment.source is None:
+            if "source" in needs and segment.source is None:
                 raise NeedsError(
                     f"{self.name} needs the source, and segment {number} has none: {WAYS['source']}"
                 )
-            if "context" in self.needs and segment.context is None:
+            if "context" in needs and segment.context is None:
                 raise NeedsError(
                     f"{self.name} needs the document, and segment {number} is of none: "
                     f"{WAYS['context']}"
