@@ -80,9 +80,18 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="module")
+class TrainedOnce(dict[str, Any]):
+    """What learned sixteen judgements, each trained when it is first asked for."""
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = TRAINERS[name](judged(16))
+        return self[name]
+
+
+@pytest.fixture(scope="session")
 def trained() -> dict[str, Any]:
-    return {name: train(judged(16)) for name, train in TRAINERS.items()}
+    """For all tests of a process: those of one metric may run with others of its name."""
+    return TrainedOnce()
 
 
 @pytest.fixture(params=sorted(TRAINERS))
