@@ -1,7 +1,8 @@
 """The table of laws on a fixed selection: every metric and ranker, the whole gallery, each shape.
 
 The laws that look at scores share one scoring of the whole gallery; each law that runs commands,
-encodes again or trains is tried on one small set, whose shape goes round. `make fuzz` tries more.
+encodes again or trains is tried on one small set, whose shape goes round; of what they show, the
+commands score each segment once. `make fuzz` tries more.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ import pytest
 from tests import gallery
 from tests.laws.findings import Finding, read_findings
 from tests.laws.table import LAWS, Law, hold_law, law_named
-from tests.laws.trial import Broken, Subject, Trial, missing_resource, subjects
+from tests.laws.trial import (
+    Broken,
+    Subject,
+    Trial,
+    commands_score_once,
+    missing_resource,
+    subjects,
+)
 
 from tertium.data.testset import TestSet
 
@@ -72,7 +80,8 @@ def test_operations_on_each_shape(subject: Subject, tmp_path: Path) -> None:
         shape = shapes[next(turn) % len(shapes)]
         if law.costly or law.systems > 1:
             chosen.append((law, trials[shape]))
-    hold_laws(chosen)
+    with commands_score_once():
+        hold_laws(chosen)
 
 
 @pytest.mark.parametrize("finding", FOUND, ids=[f"{f.law}, {f.spec}" for f in FOUND])

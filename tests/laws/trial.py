@@ -10,10 +10,12 @@ import contextlib
 import io
 import json
 from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
+from unittest import mock
 
 import numpy as np
 
@@ -181,10 +183,44 @@ def _refuse(constant: str) -> Any:
     raise Broken(f"JSON with {constant}")
 
 
+Rows = dict[tuple[str, Segment], FloatArray]
+_scored_by_commands: ContextVar[Rows | None] = ContextVar("scored by commands", default=None)
+
+
+@contextlib.contextmanager
+def commands_score_once() -> Iterator[None]:
+    """Let commands know what commands before them scored: what they show is looked at here.
+
+    What the library is asked for itself is scored anew, so that the two are held against each
+    other; a metric that looks beyond a segment always is.
+    """
+    token = _scored_by_commands.set({})
+    try:
+        yield
+    finally:
+        _scored_by_commands.reset(token)
+
+
+@contextlib.contextmanager
+def _recalling(rows: Rows | None) -> Iterator[None]:
+    score = Metric.distinct_statistics
+
+    def recall_or_score(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
+        if rows is None or metric.reads_corpus or metric.reads_context:
+            return score(metric, segments)
+        keys = [(metric.spec, segment) for segment in segments]
+        if new := [segment for _, segment in dict.fromkeys(k for k in keys if k not in rows)]:
+            rows.update(zip(((metric.spec, s) for s in new), score(metric, new), strict=True))
+        return np.stack([rows[key] for key in keys])
+
+    with mock.patch.object(Metric, "distinct_statistics", recall_or_score):
+        yield
+
+
 def run_command(argv: Sequence[str]) -> Printed:
     """Run a command in this process; a traceback comes out as it would for a user."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    out, err, rows = io.StringIO(), io.StringIO(), _scored_by_commands.get()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _recalling(rows):
         try:
             code = main([str(part) for part in argv])
         except SystemExit as stop:
