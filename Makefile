@@ -8,7 +8,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --no-compile -c constraints.txt
 # It must keep what it compiled, or each of some hundred processes compiles all of it again.
 unexport PYTHONDONTWRITEBYTECODE
-# A process a core, at most four: each holds the models. One thread each, or they fight for the cores.
+# A process a core, at most four. One thread each, or they fight for the cores. What is covered is
+# counted in processes that collect for themselves; forked ones share collection and models.
+FORKS := -p tests.forks --forks auto
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 EXAMPLE := -s examples/source.de.txt -t examples/system-good.en.txt examples/system-fair.en.txt \
@@ -31,7 +33,7 @@ test: $(VENV)/.dev
 	$(MAKE) --no-print-directory --keep-going --jobs 2 lint tests
 
 tests: $(VENV)/.dev
-	$(PYTEST) $(WORKERS) -m "not slow" $(PYTEST_ARGS)
+	$(PYTEST) $(FORKS) -m "not slow" $(PYTEST_ARGS)
 
 test-slow: $(VENV)/.dev
 	$(PYTEST) -m slow $(PYTEST_ARGS)

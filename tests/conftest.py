@@ -14,24 +14,29 @@ from hypothesis import HealthCheck, settings
 from tests.tiny_models import minilm, tiny_model  # noqa: F401 (fixtures)
 
 from tertium.data.testset import TestSet
-from tertium.registry import ALIASES, METRICS, RANKERS
+from tertium.registry import METRICS
 from tertium.segment import Segment
 
+MANY = 1000  # tests of a run that is worth loading models for
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SHARED = {"running_browser": "browser", "ray_cluster": "ray"}
 # what takes longest begins first, so that no process has it left at the end
 SLOWEST = (
-    "tertium-multi",
+    "mt-rte-r",
     "tertium-base",
+    "tertium-multi",
     "kills",
     "browser",
     "ray",
-    "mt-rte-r",
     "esim",
+    "svr",
     "bilstm",
     "tertium-small",
     "e5",
 )
+# regressions remember the features of a segment for each other: in one process each is found once
+REGRESSIONS = {name for name, place in METRICS.items() if ".regressions:" in place}
+RELATED = {*REGRESSIONS, "meteor", "mt-rte-r-embeddings"}
 
 # On a GPU neighbours may change last bits: laws are tried on the CPU, unless one names a GPU.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
@@ -52,16 +57,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def group_of(item: pytest.Item) -> str:
-    """A browser, a cluster, or what a metric loads and remembers; else what its module makes."""
+    """A browser, a cluster, or what laws of one metric load and remember; else what a module makes.
+
+    Tests of a module stay together, since what it makes (`scope="module"`) is then made once.
+    """
     if own := item.get_closest_marker("xdist_group"):
         return str(own.args[0])
     for fixture in getattr(item, "fixturenames", ()):
         if fixture in SHARED:
             return SHARED[fixture]
+    module = item.nodeid.partition("::")[0]
+    if "test_pages" in module:
+        return item.nodeid
     name = re.search(r"\[([\w+-]+)", item.nodeid)
-    if name and (name[1] in SLOWEST or name[1] in {*METRICS, *ALIASES, *RANKERS}):
-        return name[1]
-    return item.nodeid if "test_pages" in item.nodeid else item.nodeid.partition("::")[0]
+    if name and module.startswith(("tests/laws/", "tests/contracts/")):
+        return "mt-rte-r" if name[1] in RELATED else name[1]
+    return module
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_before_forks(session: pytest.Session) -> None:
+    """Load every model once for all processes, where most of the tests are going to run."""
+    if len(session.items) < MANY:
+        return
+    from tests.laws.trial import missing_resource, subjects
+
+    factory = session.config._tmp_path_factory  # type: ignore[attr-defined]
+    with pytest.MonkeyPatch.context() as patch:
+        use_private_cache(factory, patch)
+        for subject in subjects():
+            missing_resource(subject)
 
 
 @pytest.fixture(autouse=True)
@@ -69,9 +94,12 @@ def private_cache(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No test reads or writes the user's own embedding store."""
-    folder = tmp_path_factory.getbasetemp() / "tertium-cache"
-    monkeypatch.setenv("TERTIUM_CACHE", str(folder))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    use_private_cache(tmp_path_factory, monkeypatch)
+
+
+def use_private_cache(factory: pytest.TempPathFactory, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("TERTIUM_CACHE", str(factory.getbasetemp() / "tertium-cache"))
+    patch.setenv("HF_HUB_OFFLINE", "1")
 
 
 @pytest.fixture(scope="session", autouse=True)
