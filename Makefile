@@ -4,8 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LEAN := .venv-lean
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# Python compiles what it imports when it first does; compiling all that is installed takes longer.
-INSTALL := $(PIP) install --no-compile -c constraints.txt
+INSTALL := $(BIN)/python .ci/install.py -c constraints.txt
 # It must keep what it compiled, or each of some hundred processes compiles all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 # A process a core, at most four. One thread each, or they fight for the cores. What is covered is
@@ -76,7 +75,6 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tertium needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) --upgrade pip  # the one that comes with Python 3.11 resolves in twice the time
 
 $(VENV)/.demo: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing tertium with its models (a few minutes, once) ..."
