@@ -19,9 +19,8 @@ from tertium.linguistics.alignment import (
     drop_claimed,
     edge_score,
 )
-from tertium.linguistics.graph import ROOT
 from tertium.linguistics.parse import load_parser
-from tertium.linguistics.sentence import Sentence, build_sentence
+from tertium.linguistics.sentence import ROOT, Sentence, build_sentence
 from tertium.linguistics.similarity import flip, profile, relate
 
 SMALL = [

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.linguistics.numbers import find_quantities, same_quantity
-from tertium.linguistics.numerals import read_numeral
+from tertium.linguistics.numbers import find_quantities, read_numeral, same_quantity
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,19 @@ from pathlib import Path
 import pytest
 
 from tertium.errors import DataError
-from tertium.linguistics.analysis import Analysis, AnalysisStore, Token, pack, unpack
-from tertium.linguistics.graph import build_graph
-from tertium.linguistics.parse import Parser, clean, is_cut, load_parser, may_be_english
-from tertium.linguistics.sentence import interpret
+from tertium.linguistics.parse import (
+    Analysis,
+    AnalysisStore,
+    Parser,
+    Token,
+    clean,
+    is_cut,
+    load_parser,
+    may_be_english,
+    pack,
+    unpack,
+)
+from tertium.linguistics.sentence import build_graph, interpret
 from tertium.runtime import runtime
 from tertium.text.bounds import PARSED_CHARACTERS, PARSED_WORDS
 

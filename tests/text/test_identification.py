@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tertium.text.identification import FEWEST, identify, is_in_other_language, is_mixed
-from tertium.text.languages import CODES
-from tertium.text.scripts import main_script
+from tertium.text.languages import CODES, main_script
 
 SENTENCES: dict[str, list[str]] = json.loads(
     (Path(__file__).parents[1] / "golden" / "e5_sentences.json").read_text()

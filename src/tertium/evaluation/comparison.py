@@ -31,7 +31,7 @@ from tertium.evaluation.resampling import (
 from tertium.evaluation.scoring import ByMetric, Evaluation, score, usual_metrics, with_intervals
 from tertium.meta.differences import INTO_ENGLISH, OTHERS, DifferenceScale
 from tertium.metrics.base.metric import Metric, load_metric
-from tertium.text.english import looks_english
+from tertium.text.languages import looks_english
 
 FILE = "differences.json"
 

@@ -6,8 +6,9 @@ not in the vocabulary. Length: it has at most 15 words.
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,38 @@ from tertium.meta.disagreement import Disagreement, disagreement
 from tertium.metrics import Metric
 from tertium.scores import Scores
 from tertium.segment import Segment
-from tertium.text.overlap import overlap, unknown_words, words
+
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+
+
+def words(text: str) -> list[str]:
+    """Lower-cased words, punctuation left out.
+
+    >>> words("It's over, he said.")
+    ["it's", 'over', 'he', 'said']
+    """
+    return _WORD.findall(text.lower())
+
+
+def overlap(left: str, right: str) -> float:
+    """The F1 of shared words, each counted as often as both have it; 0 where either is empty.
+
+    >>> round(overlap("the cat sat", "the cat sat down"), 3)
+    0.857
+    """
+    a, b = Counter(words(left)), Counter(words(right))
+    total = sum(a.values()) + sum(b.values())
+    return 2 * sum((a & b).values()) / total if total else 0.0
+
+
+def unknown_words(text: str, vocabulary: Collection[str]) -> list[str]:
+    """The words of a text, numbers aside, that are not in a vocabulary.
+
+    >>> unknown_words("the Katze sat 12 times", {"the", "sat", "times"})
+    ['katze']
+    """
+    return [w for w in words(text) if w not in vocabulary and not w[0].isdigit()]
+
 
 LOW_OVERLAP, SHORT = 0.5, 15
 
@@ -51,7 +83,7 @@ def analyse(
     second: Metric,
     *,
     share: float = 0.2,
-    vocabulary: Container[str] | None = None,
+    vocabulary: Collection[str] | None = None,
 ) -> ErrorAnalysis:
     """Score judged sets by two metrics and see where they part.
 
@@ -83,7 +115,7 @@ def _upward(scores: Scores) -> FloatArray:
     return scores.segments if scores.higher_is_better else -scores.segments
 
 
-def traits_of(segments: Sequence[Segment], vocabulary: Container[str]) -> dict[str, BoolArray]:
+def traits_of(segments: Sequence[Segment], vocabulary: Collection[str]) -> dict[str, BoolArray]:
     """Which translations share few words with all references, have unknown words, are short."""
     low = np.array(
         [max(overlap(s.hypothesis, r) for r in s.references) < LOW_OVERLAP for s in segments]

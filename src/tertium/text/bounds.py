@@ -8,24 +8,8 @@ some 500 words lie below all of them.
 
 from __future__ import annotations
 
-import re
-from itertools import islice
-
 PARSED_CHARACTERS = 20_000
 PARSED_WORDS = 1_500  # words and marks; aligning two parses grows with the square of them
 ENCODED_PIECES = 2_048  # of encoders without a length of their own; all meet all of another text
 JUDGED_PIECES = 2_048  # of a text that a joint network reads, in windows
 PARAPHRASES = 1 << 16  # pairs of phrases that METEOR's search may choose from
-
-_WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
-
-
-def parsed_length(text: str) -> int:
-    """How many characters of a text are parsed.
-
-    >>> parsed_length("A short text."), parsed_length("no " * 2000)
-    (13, 4500)
-    """
-    page = text[:PARSED_CHARACTERS]
-    beyond = next(islice(_WORD_OR_MARK.finditer(page), PARSED_WORDS, None), None)
-    return len(page) if beyond is None else beyond.start()

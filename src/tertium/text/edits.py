@@ -7,7 +7,15 @@ under unit costs the number of edits is sacrebleu's on every input.
 
 It is fast because few shifts are measured: none can lower the distance below what the differing
 words alone require, nor gain more than the words it moves. Each is measured from the first word
-that moved.
+that moved, for distances are tables of which a part can be computed anew. `BitTable` holds a row of
+the distance matrix in two integers, one bit for each reference word (Myers 1999, as simplified by
+Hyyrö 2003), so that a row costs a dozen integer operations; it knows unit costs only. `BeamTable`
+does the same within TER's beam around the diagonal. `CostTable` fills the matrix cell by cell,
+under any costs and within the beam.
+
+Row i is the hypothesis up to word i, column j the reference up to word j. A path from (0, 0) to the
+end is a string of operations that turn the hypothesis into the reference; where several are equally
+cheap, it is read from the end backwards and prefers a match or substitution, then a deletion.
 """
 
 from __future__ import annotations
@@ -17,20 +25,279 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tertium.errors import UsageError
-from tertium.text.distance import (
-    DELETION,
-    INSERTION,
-    MATCH,
-    SUBSTITUTION,
-    BeamTable,
-    BitTable,
-    CostTable,
-    EditTable,
-    beam_is_inert,
-)
+
+MATCH, SUBSTITUTION, DELETION, INSERTION = " ", "s", "d", "i"
+
+BEAM_WIDTH = 25  # Tercom's and sacrebleu's
+_INFINITY = 1 << 60
+
+
+class EditTable(Protocol):
+    """The distances between all beginnings of a hypothesis and of a reference."""
+
+    distance: int
+    """The distance between the whole of both."""
+
+    bounded: bool
+    """Whether moving n words changes the distance by at most n deletions and n insertions."""
+
+    def update(self, words: Sequence[int], start: int) -> None:
+        """Replace the hypothesis, whose first `start` words stay as they are."""
+
+    def distance_to(self, words: Sequence[int], start: int) -> int:
+        """The distance of another hypothesis with the same first `start` words."""
+
+    def path(self) -> str:
+        """The operations that turn the hypothesis into the reference."""
+
+
+_Row = tuple[int, int, int, int, int, int]
+
+
+class BitTable:
+    """Unit costs, no beam: differences between neighbouring cells as bits of integers.
+
+    `_rows[i]` holds, one bit for each j, where D[i][j] - D[i][j-1] is +1 and where it is -1, and
+    what a path needs: where the words are equal, where D[i][j] = D[i-1][j-1], and where
+    D[i][j] - D[i-1][j] is +1. The last number is for tables with a beam.
+
+    >>> table = BitTable([1, 2, 3, 4], [1, 3, 5, 4])
+    >>> table.distance, table.path()
+    (2, ' ss ')
+    >>> table.distance_to([1, 3, 4, 5], start=2)
+    2
+    """
+
+    bounded = True
+
+    def __init__(self, reference: Sequence[int], hypothesis: Sequence[int]) -> None:
+        self._positions: dict[int, int] = {}
+        for column, word in enumerate(reference):
+            self._positions[word] = self._positions.get(word, 0) | 1 << column
+        self._width = len(reference)
+        self._full = (1 << self._width) - 1
+        self._rows: list[_Row] = [(self._full, 0, 0, 0, 0, self._width)]
+        self.update(hypothesis, 0)
+
+    def update(self, words: Sequence[int], start: int) -> None:
+        del self._rows[start + 1 :]
+        self.distance = self._fill(words, start, self._rows)
+
+    def distance_to(self, words: Sequence[int], start: int) -> int:
+        return self._fill(words, start, None)
+
+    def _fill(self, words: Sequence[int], start: int, rows: list[_Row] | None) -> int:
+        """The distance, from the row at `start` on; the rows after it are kept in `rows`."""
+        full, positions = self._full, self._positions
+        plus, minus = self._rows[start][:2]
+        for word in words[start:]:
+            matches = positions.get(word, 0)
+            diagonal = ((((matches & plus) + plus) ^ plus) | matches | minus) & full
+            down = minus | (full ^ (diagonal | plus))
+            shifted = (down << 1) | 1
+            minus = shifted & diagonal
+            plus = (((diagonal & plus) << 1) | ~(shifted | diagonal)) & full
+            if rows is not None:
+                rows.append((plus, minus, matches, diagonal, down, 0))
+        return len(words) + plus.bit_count() - minus.bit_count()
+
+    def path(self) -> str:
+        row, column = len(self._rows) - 1, self._width
+        steps: list[str] = []
+        while row and column:
+            _, _, matches, diagonal, down, _ = self._rows[row]
+            bit = 1 << (column - 1)
+            if matches & bit or not diagonal & bit:
+                steps.append(MATCH if matches & bit else SUBSTITUTION)
+                row -= 1
+                column -= 1
+            elif down & bit:
+                steps.append(DELETION)
+                row -= 1
+            else:
+                steps.append(INSERTION)
+                column -= 1
+        return DELETION * row + INSERTION * column + "".join(reversed(steps))
+
+
+class BeamTable(BitTable):
+    """Unit costs within a beam: cells outside it are made so dear that no path gains by them.
+
+    To the left of the beam a cell is worse by one than its right neighbour, to the right by one
+    than its left neighbour, and there no words are equal. The last number of a row is D[i][j] at
+    the last column under this rule.
+
+    >>> reference, hypothesis = [*range(-30, 60)], [*range(60), *range(90, 120)]
+    >>> BitTable(reference, hypothesis).distance, BeamTable(reference, hypothesis).distance
+    (60, 90)
+    """
+
+    bounded = False
+
+    def __init__(self, reference: Sequence[int], hypothesis: Sequence[int]) -> None:
+        self._masks = _masks(len(hypothesis), len(reference))
+        super().__init__(reference, hypothesis)
+
+    def _fill(self, words: Sequence[int], start: int, rows: list[_Row] | None) -> int:
+        full, positions, last = self._full, self._positions, 1 << self._width >> 1
+        plus, minus, value = self._rows[start][0], self._rows[start][1], self._rows[start][5]
+        for word, (left, right, span, beyond) in zip(
+            words[start:], self._masks[start:], strict=True
+        ):
+            matches = positions.get(word, 0) & span
+            plus, minus = plus & ~left, minus | left
+            diagonal = ((((matches & plus) + plus) ^ plus) | matches | minus) & full
+            down, up = minus | (full ^ (diagonal | plus)), diagonal & plus
+            value += bool(down & last) - bool(up & last)
+            shifted = (down << 1) | 1
+            minus, plus = shifted & diagonal, ((up << 1) | ~(shifted | diagonal)) & full
+            value += (right & ~plus).bit_count() + (right & minus).bit_count()
+            plus, minus = plus | right, minus & ~right
+            if rows is not None:
+                rows.append((plus, minus, matches, diagonal | beyond, down, value))
+        return value
+
+
+def _masks(rows: int, columns: int) -> list[tuple[int, int, int, int]]:
+    """For each row the columns left and right of its beam, those that a diagonal step from the row
+    above can reach, and those beyond it; column j is bit j - 1."""
+    full = (1 << columns) - 1
+    masks = []
+    low, high = 0, columns + 1
+    for next_low, next_high in beam(rows, columns):
+        left = (1 << max(next_low - 1, low)) - 1
+        right = full & ~((1 << (next_high - 1)) - 1)
+        reached = full & ((1 << high) - 1)
+        masks.append((left, right, reached & ~((1 << low) - 1), full & ~reached))
+        low, high = next_low, next_high
+    return masks
+
+
+class CostTable:
+    """Any costs, within a beam: cell by cell.
+
+        D[i][j] = min(D[i-1][j-1] + substitution unless equal, D[i-1][j] + deletion,
+                      D[i][j-1] + insertion)
+
+    Cells outside the beam are never entered and not kept: memory grows with the length of the
+    hypothesis times the width of the beam. `costs` are those of an insertion, a deletion and a
+    substitution, in whole units, so that sums are exact.
+
+    >>> CostTable([1, 2, 3, 4], [1, 3, 5, 4], (1, 1, 1)).path()
+    ' ss '
+    >>> CostTable([1, 2, 3, 4], [1, 3, 5, 4], (1, 1, 3)).path()
+    ' i d '
+    """
+
+    def __init__(
+        self, reference: Sequence[int], hypothesis: Sequence[int], costs: tuple[int, int, int]
+    ) -> None:
+        self._reference = reference
+        self._insertion, self._deletion, self._substitution = costs
+        whole = (0, len(reference) + 1)
+        self._spans = [whole, *beam(len(hypothesis), len(reference))]
+        self.bounded = all(span == whole for span in self._spans)
+        self._rows = [[j * self._insertion for j in range(len(reference) + 1)]]
+        self.update(hypothesis, 0)
+
+    @property
+    def size(self) -> int:
+        """The number of cells that are kept."""
+        return sum(map(len, self._rows))
+
+    def update(self, words: Sequence[int], start: int) -> None:
+        self._words = words
+        del self._rows[start + 1 :]
+        for row in range(start, len(words)):
+            self._rows.append(self._next(self._rows[-1], row, words[row]))
+        self.distance = self._rows[-1][-1]
+
+    def distance_to(self, words: Sequence[int], start: int) -> int:
+        above = self._rows[start]
+        for row in range(start, len(words)):
+            above = self._next(above, row, words[row])
+        return above[-1]
+
+    def _next(self, above: list[int], row: int, word: int) -> list[int]:
+        """The cells below those of a row, for the word that comes next."""
+        insertion, deletion, substitution = self._insertion, self._deletion, self._substitution
+        first, (low, high) = self._spans[row][0], self._spans[row + 1]
+        cells, left = [], _INFINITY
+        if low == 0:
+            left = above[0] + deletion
+            cells.append(left)
+            low = 1
+        # The row above from column low - 1 on; rows never begin before the one above them.
+        before = [_INFINITY] * (first - low + 1) + above[max(low - 1 - first, 0) : high - first]
+        before += [_INFINITY] * (high - low + 1 - len(before))
+        expected = self._reference[low - 1 : high - 1]
+        for best, up, target in zip(before, before[1:], expected, strict=False):
+            if word != target:
+                best += substitution
+            if up + deletion < best:
+                best = up + deletion
+            left += insertion
+            if best < left:
+                left = best
+            cells.append(left)
+        return cells
+
+    def _cell(self, row: int, column: int) -> int:
+        low, high = self._spans[row]
+        return self._rows[row][column - low] if low <= column < high else _INFINITY
+
+    def path(self) -> str:
+        row, column = len(self._rows) - 1, len(self._reference)
+        steps: list[str] = []
+        while row and column:
+            here = self._cell(row, column)
+            equal = self._words[row - 1] == self._reference[column - 1]
+            swap = 0 if equal else self._substitution
+            if here == self._cell(row - 1, column - 1) + swap:
+                steps.append(MATCH if equal else SUBSTITUTION)
+                row -= 1
+                column -= 1
+            elif here == self._cell(row - 1, column) + self._deletion:
+                steps.append(DELETION)
+                row -= 1
+            else:
+                steps.append(INSERTION)
+                column -= 1
+        return DELETION * row + INSERTION * column + "".join(reversed(steps))
+
+
+def beam(rows: int, columns: int) -> list[tuple[int, int]]:
+    """The columns [low, high) that each row after the first may enter.
+
+    They lie around the straight line between the corners of the matrix, and in the last row reach
+    its end; a hypothesis far shorter than its reference gets a wider beam, so that rows overlap.
+
+    >>> beam(3, 60)
+    [(0, 45), (15, 61), (35, 61)]
+    """
+    ratio = columns / rows if rows else 1.0
+    width = math.ceil(ratio / 2 + BEAM_WIDTH) if ratio / 2 > BEAM_WIDTH else BEAM_WIDTH
+    middles = [math.floor(row * ratio) for row in range(1, rows + 1)]
+    spans = [(max(0, m - width), min(columns + 1, m + width)) for m in middles]
+    if spans:
+        spans[-1] = (spans[-1][0], columns + 1)
+    return spans
+
+
+def beam_is_inert(rows: int, columns: int, distance: int) -> bool:
+    """Whether no path that costs at most `distance` (in unit costs) can leave the beam.
+
+    A path through (i, j) costs at least |j - i| + |(columns - j) - (rows - i)|, so cheap paths stay
+    near the diagonal; then the beam changes neither the distance nor the choice among equals.
+    """
+    longer = columns - rows
+    below, above = (distance - longer) // 2, (distance + longer) // 2
+    # The middle of a beam is off i by between 0 and `longer`; floats may round it one down.
+    return max(0, longer) + below <= BEAM_WIDTH and above - min(0, longer) <= BEAM_WIDTH - 2
+
 
 # Tercom's limits as sacrebleu has them: with others the number of edits would be another.
 MAX_BLOCK = 10

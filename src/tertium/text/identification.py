@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.arrays import BoolArray
-from tertium.text.scripts import ALONE, main_script, scripts_of, share_in
+from tertium.text.languages import ALONE, main_script, scripts_of, share_in
 
 WORD = re.compile(r"[^\W\d_]+")
 LONGEST = 4  # characters of an n-gram

@@ -19,7 +19,7 @@ from tertium.metrics.flagship.small import MODEL, SmallSettings, TertiumSmall
 from tertium.models.trained import shipped_models
 from tertium.runtime import runtime
 from tertium.segment import Segment
-from tertium.text.english import looks_english
+from tertium.text.languages import looks_english
 
 REFERENCE = "On Tuesday, Mr Smith said that he could not take 1,250 euros for the house in Berlin."
 

@@ -33,8 +33,7 @@ from tertium.text.identification import (
     is_mixed,
     is_short,
 )
-from tertium.text.languages import parse_pair
-from tertium.text.scripts import is_foreign, scripts_of
+from tertium.text.languages import is_foreign, parse_pair, scripts_of
 
 Against = Literal["auto", "reference", "source", "both"]
 Formula = Callable[[Chunk], FloatArray]

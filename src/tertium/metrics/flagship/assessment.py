@@ -25,7 +25,7 @@ from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged, load
 from tertium.models.trained import EqualByWeights
 from tertium.runtime import Precision
 from tertium.segment import Segment
-from tertium.text.english import looks_english
+from tertium.text.languages import looks_english
 
 KEPT_AT_ONCE = 4096  # pairs judged between two writings to the cache
 CITATION = """\

@@ -28,8 +28,7 @@ from tertium.runtime import current_runtime
 from tertium.segment import Segment
 from tertium.spans import Span
 from tertium.text.identification import are_in_other_language, identify
-from tertium.text.languages import parse_pair
-from tertium.text.scripts import is_foreign, scripts_of
+from tertium.text.languages import is_foreign, parse_pair, scripts_of
 
 MODEL = "tertium-multi"
 View = Literal["source", "reference", "both"]

@@ -1,6 +1,6 @@
 """Does it follow? About a hundred features for each direction between translation and reference.
 
-One module for each group; a new group is a new module and a line in `GROUPS`.
+A new group is a tuple of features and a line in `GROUPS`.
 (Pado, Galley, Jurafsky and Manning 2009; MacCartney et al. 2006.)
 """
 
@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tertium.metrics.regression.entailment import (
-    alignment,
-    compatibility,
-    insertions,
-    reference,
-    structure,
-)
+from tertium.metrics.regression.entailment import compatibility, structure, words
 from tertium.metrics.regression.entailment.feature import AnyFeature
 
 GROUPS: Mapping[str, tuple[AnyFeature, ...]] = {
-    "alignment": alignment.FEATURES,
+    "alignment": words.ALIGNMENT,
     "compatibility": compatibility.FEATURES,
-    "insertions": insertions.FEATURES,
-    "reference": reference.FEATURES,
+    "insertions": words.INSERTIONS,
+    "reference": words.REFERENCE,
     "structure": structure.FEATURES,
 }

@@ -17,8 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tertium.linguistics.alignment import NOTHING, WordAlignment, align_both
-from tertium.linguistics.graph import Node
-from tertium.linguistics.sentence import Marks, Sentence
+from tertium.linguistics.sentence import Marks, Node, Sentence
 
 # (hypothesis node, premise node); NOTHING where there is none
 Match = tuple[int, int]

@@ -17,9 +17,8 @@ import numpy as np
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders.encoder import EncoderName, load_encoder
 from tertium.encoders.stream import embed
-from tertium.linguistics.graph import Graph, Node
 from tertium.linguistics.parse import load_parser
-from tertium.linguistics.sentence import NodeVectors, Sentence, Vectors, build_sentence
+from tertium.linguistics.sentence import Graph, Node, NodeVectors, Sentence, Vectors, build_sentence
 from tertium.metrics.base.featurizer import reference_of
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.feature import (
