@@ -1,7 +1,8 @@
 """Which files of the package a walk passes: `python -m tests.architecture.walks score` lists them.
 
-A file counts when a function of it runs between the first call and the result; importing it does
-not, nor do the modules of `cli`, all of which the parser asks for their options.
+A file counts when a function of it runs between the first call and the result. Importing it does
+not, whatever tables its body makes, nor do the modules of `cli`, all of which the parser asks for
+their options.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ def files_passed(walk: Callable[[], None]) -> list[str]:
     def note(frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code  # a function's, not the body of a module or class
         if event == "call" and code.co_flags & inspect.CO_OPTIMIZED:
-            found.add(code.co_filename)
+            name = code.co_filename
+            if name.startswith(ROOT) and name not in found and not _importing(frame):
+                found.add(name)
 
     threading.setprofile(note)
     sys.setprofile(note)
@@ -78,6 +81,16 @@ def files_passed(walk: Callable[[], None]) -> list[str]:
         threading.setprofile(None)
     inside = (name.removeprefix(ROOT) for name in found if name.startswith(ROOT))
     return sorted(name for name in inside if not name.startswith("cli"))
+
+
+def _importing(frame: FrameType | None) -> bool:
+    """Whether the body of one of our modules is what calls."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "<module>" and code.co_filename.startswith(ROOT):
+            return True
+        frame = frame.f_back
+    return False
 
 
 if __name__ == "__main__":
