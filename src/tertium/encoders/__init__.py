@@ -4,8 +4,7 @@
 bounded memory, through what memory and disk already hold; `runtime` says on which device and how.
 """
 
-from tertium.encoders.embeddings import Embeddings
-from tertium.encoders.encoder import Encoder, EncoderName, load_encoder
+from tertium.encoders.encoder import Embeddings, Encoder, EncoderName, load_encoder
 from tertium.encoders.stream import Chunk, chunks, embed, foresee, pairwise, stream
 from tertium.runtime import Runtime, current_runtime, runtime
 

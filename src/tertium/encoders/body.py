@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from tertium.arrays import Float32Array, IntArray
-from tertium.encoders.embeddings import Embeddings, offsets_of
+from tertium.encoders.encoder import Embeddings, offsets_of
 from tertium.encoders.grid import squares
 from tertium.encoders.pieces import Pieces, Tokenizer, Window, windows
 from tertium.encoders.settings import ModelSettings, parse_layers, side_by_side

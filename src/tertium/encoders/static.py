@@ -27,8 +27,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, IntArray
 from tertium.cache.files import WORD_VECTORS, file_hash, keep_file
-from tertium.encoders.embeddings import Embeddings, offsets_of
-from tertium.encoders.encoder import EncoderName
+from tertium.encoders.encoder import Embeddings, EncoderName, offsets_of
 from tertium.encoders.weights import locate
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.registry import explain_missing

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import Float32Array
-from tertium.encoders.embeddings import Embeddings, from_parts
-from tertium.encoders.encoder import EncoderName
+from tertium.encoders.encoder import Embeddings, EncoderName, from_parts
 from tertium.errors import UsageError
 
 

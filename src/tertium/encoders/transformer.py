@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tertium.encoders.body import Body, names_of, width_of
-from tertium.encoders.embeddings import Embeddings
-from tertium.encoders.encoder import EncoderName
+from tertium.encoders.encoder import Embeddings, EncoderName
 from tertium.encoders.pieces import UNKNOWN_PIECES, surely_fits, surely_known
 from tertium.encoders.settings import ModelSettings, parse_layers, read_settings
 from tertium.encoders.weights import WeightFolder, locate, missing_extras

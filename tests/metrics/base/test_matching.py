@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.encoders.embeddings import Embeddings, from_parts
+from tertium.encoders.encoder import Embeddings, from_parts
 from tertium.encoders.stream import Chunk
 from tertium.metrics.base.matching import content_weights, greedy, rows_of, spans, unit
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.encoders.embeddings import from_parts
+from tertium.encoders.encoder import from_parts
 from tertium.encoders.stream import Chunk
 from tertium.metrics.base.matching import spans, unit
 from tertium.metrics.embedding import transport

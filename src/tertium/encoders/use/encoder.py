@@ -15,8 +15,7 @@ import numpy as np
 
 from tertium.arrays import IntArray
 from tertium.encoders.cards import CARDS
-from tertium.encoders.embeddings import Embeddings, offsets_of
-from tertium.encoders.encoder import EncoderName
+from tertium.encoders.encoder import Embeddings, EncoderName, offsets_of
 from tertium.encoders.pieces import surely_fits, surely_known
 from tertium.encoders.use.network import EMBEDDING, LAYERS, UniversalNetwork
 from tertium.encoders.use.sentencepiece import UNKNOWN, PieceTokenizer

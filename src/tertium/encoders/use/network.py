@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, IntArray
-from tertium.encoders.embeddings import offsets_of
+from tertium.encoders.encoder import offsets_of
 from tertium.encoders.grid import on_grid
 
 WINDOWS = ((2, 0), (3, 1), (5, 2))  # (pieces, of them to the left) of each convolution

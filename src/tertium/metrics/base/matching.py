@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, IntArray
-from tertium.encoders.embeddings import Embeddings, offsets_of
+from tertium.encoders.encoder import Embeddings, offsets_of
 from tertium.encoders.grid import on_grid, products, squares
 from tertium.encoders.stream import Chunk
 from tertium.metrics.base.explanation import Direction, Link, TextComparison

@@ -14,7 +14,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders import Chunk, Encoder
-from tertium.encoders.embeddings import Embeddings
+from tertium.encoders.encoder import Embeddings
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.metrics.base.explanation import Link
 from tertium.metrics.base.matching import Side, comparisons, greedy, greedy_links

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.encoders import Chunk, Embeddings
-from tertium.encoders.embeddings import offsets_of
+from tertium.encoders.encoder import offsets_of
 from tertium.encoders.means import Directions, LanguageMeans
 from tertium.text.identification import identify
 

@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, IntArray
-from tertium.encoders.embeddings import offsets_of
+from tertium.encoders.encoder import offsets_of
 from tertium.encoders.grid import on_grid
 from tertium.encoders.grid import squares as exact_squares
 from tertium.encoders.stream import Chunk

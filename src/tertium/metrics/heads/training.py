@@ -25,8 +25,7 @@ from torch import Tensor
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.atomic import replace_content
-from tertium.encoders.embeddings import offsets_of
-from tertium.encoders.encoder import Encoder, load_encoder
+from tertium.encoders.encoder import Encoder, load_encoder, offsets_of
 from tertium.encoders.network import Network, choose_device
 from tertium.encoders.pieces import Tokenizer
 from tertium.encoders.stream import stream
