@@ -10,7 +10,7 @@ from tertium.errors import UnknownNameError, UsageError
 from tertium.meta import JudgedSet, acc_eq, acc_eq_calibrated, pearson
 from tertium.meta.protocol import PROTOCOLS, follow_protocol
 from tertium.meta.significance import clusters, williams
-from tertium.reporting.tables.protocols import protocol_table
+from tertium.reporting.tables.agreements import protocol_table
 from tertium.reporting.tables.table import render
 from tertium.scores import ScoreMatrix
 

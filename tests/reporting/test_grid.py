@@ -15,8 +15,14 @@ from tertium.evaluation.scoring import score
 from tertium.meta.tasks import JudgedSet
 from tertium.reporting.markup import Markup
 from tertium.reporting.page.explained import Explained
-from tertium.reporting.page.grid import TranslationGrid, grid_of_evaluation, grid_of_judged, shares
-from tertium.reporting.page.interest import interesting_items, systems_to_explain
+from tertium.reporting.page.grid import (
+    TranslationGrid,
+    grid_of_evaluation,
+    grid_of_judged,
+    interesting_items,
+    shares,
+    systems_to_explain,
+)
 from tertium.reporting.page.payload import encode
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment

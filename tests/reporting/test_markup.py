@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertium.reporting.markup import Markup, element, escape, join
-from tertium.reporting.tables.html import html_table
-from tertium.reporting.tables.table import Cell, Table
+from tertium.reporting.tables.table import Cell, Table, html_table
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</td></table>", "a & b"]
 

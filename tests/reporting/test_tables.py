@@ -7,8 +7,7 @@ import re
 import pytest
 
 from tertium.errors import UsageError
-from tertium.reporting.tables.html import html_table
-from tertium.reporting.tables.table import Cell, Table, number, render
+from tertium.reporting.tables.table import Cell, Table, html_table, number, render
 
 TABLE = Table(
     ["system", "BLEU ↑"],

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.ranking import rank
     from tertium.metrics.base.ranker import load_ranker
-    from tertium.reporting.tables import rankings
+    from tertium.reporting.tables import evaluations
     from tertium.reporting.tables.table import counted_lines
 
     check_outputs(args)
@@ -79,9 +79,9 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "json":
         print_records(ranking.records(segments=args.sentence_level))
     elif args.sentence_level:
-        print_table(rankings.segment_table(ranking, args.width), args.format)
+        print_table(evaluations.ranked_segment_table(ranking, args.width), args.format)
     else:
-        table = rankings.system_table(ranking, args.width, warnings=not args.quiet)
+        table = evaluations.ranking_table(ranking, args.width, warnings=not args.quiet)
         print_table(table, args.format)
     if args.sentence_level or args.format not in NOTED:
         print_warnings(counted_lines(ranking.warnings), args.quiet)

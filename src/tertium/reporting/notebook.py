@@ -22,10 +22,8 @@ from tertium.reporting.page.page import resource
 from tertium.reporting.tables.agreements import agreement_table
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 from tertium.reporting.tables.error_spans import detail_tables, span_table
-from tertium.reporting.tables.evaluations import comparison_table, system_table
-from tertium.reporting.tables.html import html_table
-from tertium.reporting.tables.rankings import system_table as ranking_table
-from tertium.reporting.tables.table import Cell, Table, number
+from tertium.reporting.tables.evaluations import comparison_table, ranking_table, system_table
+from tertium.reporting.tables.table import Cell, Table, html_table, number
 from tertium.scores import Scores
 
 

@@ -22,7 +22,7 @@ from tertium.metrics.base.explanation import (
 from tertium.reporting.marks import marked_paragraph
 from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.tables.explanations import feature_table, word_table
-from tertium.reporting.tables.html import html_table
+from tertium.reporting.tables.table import html_table
 
 LONGEST = 60  # pieces of a text that a heat map shows
 TOP = 12  # features that are listed

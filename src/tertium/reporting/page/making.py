@@ -31,11 +31,14 @@ from tertium.meta.curves import Curve, read_curves
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.reporting.marks import marked_section
-from tertium.reporting.page.challenges import challenge_contents
-from tertium.reporting.page.doubts import doubts_contents
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
-from tertium.reporting.page.grid import About, TranslationGrid, display_names
-from tertium.reporting.page.interest import interesting_items, systems_to_explain
+from tertium.reporting.page.grid import (
+    About,
+    TranslationGrid,
+    display_names,
+    interesting_items,
+    systems_to_explain,
+)
 from tertium.reporting.page.page import Report
 from tertium.reporting.page.reports import (
     agreement_report,
@@ -43,7 +46,12 @@ from tertium.reporting.page.reports import (
     evaluation_report,
     rename_metrics,
 )
-from tertium.reporting.page.slices import agreement_slices_contents, slices_contents
+from tertium.reporting.page.sections import (
+    agreement_slices_contents,
+    challenge_contents,
+    doubts_contents,
+    slices_contents,
+)
 from tertium.runtime import track
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment

@@ -15,8 +15,7 @@ from tertium.reporting.markup import Markup, element, escape, join
 from tertium.reporting.names import short_names, shown_name
 from tertium.reporting.page.grid import TranslationGrid, metric_names
 from tertium.reporting.tables.evaluations import document_table, meaning_table, pair_table
-from tertium.reporting.tables.html import html_table
-from tertium.reporting.tables.table import Cell, Table
+from tertium.reporting.tables.table import Cell, Table, html_table
 from tertium.scores import Scores
 
 MOST_ROWS = 2000  # of the table of documents

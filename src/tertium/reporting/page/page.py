@@ -26,8 +26,7 @@ from tertium.reporting.page.explained import Explained
 from tertium.reporting.page.grid import TranslationGrid
 from tertium.reporting.page.overview import overview, signature_list
 from tertium.reporting.page.payload import encode
-from tertium.reporting.tables.html import html_table
-from tertium.reporting.tables.table import Table
+from tertium.reporting.tables.table import Table, html_table
 from tertium.version import __version__
 
 # The first part stands in the head, before anything is painted; the others are one script at the

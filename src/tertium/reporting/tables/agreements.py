@@ -1,4 +1,6 @@
-"""Tables of meta-evaluation: metrics x judged sets, marked where the best is not clearly better."""
+"""Tables of meta-evaluation: agreement on judged sets, protocols, decisions, differences.
+
+Marked are metrics that the best is not clearly better than."""
 
 from __future__ import annotations
 
@@ -8,7 +10,10 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.evaluation.agreement import relative_to_people
+from tertium.evaluation.decisions import Decision
+from tertium.meta.differences import DifferenceScale
 from tertium.meta.evaluation import Figures, Results, TaskResult
+from tertium.meta.protocol import ProtocolResults
 from tertium.meta.tasks import Task
 from tertium.reporting.tables.table import Cell, Table, number
 
@@ -245,3 +250,140 @@ def left_out_lines(results: Results, judgements: Mapping[str, Mapping[str, int]]
             for (reason, count), metrics in reasons.items()
         ]
     return lines
+
+
+SHORT = {"spa": "SPA", "acc-eq*": "acc*"}
+
+
+def protocol_table(results: ProtocolResults, decimals: int | None = None) -> Table:
+    """One row for each metric, best average first: rank, average, then `figure (rank)` by task."""
+    places = 3 if decimals is None else decimals
+    heads = [f"{t.task.label} {SHORT[t.task.statistic]}" for t in results.tasks]
+    average = results.average
+    order = np.argsort(np.where(np.isnan(average.values), np.inf, -average.values), kind="stable")
+    rows: list[list[Cell | str]] = []
+    for metric in (int(m) for m in order):
+        known = not np.isnan(average.values[metric])
+        rank = Cell(str(average.ranks[metric]), average.ranks[metric]) if known else Cell("–", None)
+        best = "best" if known and average.ranks[metric] == 1 else ""
+        row: list[Cell | str] = [
+            results.metrics[metric],
+            rank,
+            number(float(average.values[metric]), places, best),  # type: ignore[arg-type]
+        ]
+        tasks = zip(results.tasks, heads, strict=True)
+        rows.append([*row, *(_protocol_cell(task, metric, head, places) for task, head in tasks)])
+    judged = [Cell(f"{t.agreement.judged:,}", t.agreement.judged, "dim") for t in results.tasks]
+    footer = [[Cell("judged", "judged", "dim"), Cell("", ""), Cell("", ""), *judged]]
+    return Table(
+        ["metric", "rank", "average", *heads],
+        rows,
+        title=f"{results.protocol.title}: {_count(len(results.tasks), 'task')} of equal weight",
+        footer=footer,
+        notes=_protocol_notes(results),
+    )
+
+
+def _protocol_cell(figures: Figures, metric: int, head: str, decimals: int) -> Cell:
+    value, rank = float(figures.values[metric]), figures.ranks[metric]
+    if value != value:
+        return number(value, decimals)
+    mark = "best" if rank == 1 else ""
+    text = f"{value:.{decimals}f} ({rank})"
+    return Cell(text, value, mark, {f"{head} rank": rank})  # type: ignore[arg-type]
+
+
+def _protocol_notes(results: ProtocolResults) -> Sequence[str]:
+    ranks = "no tests: ranks are places"
+    if results.samples:
+        ranks = (
+            "metrics of one rank cannot be told apart (SPA: perm-both, acc*: lots for pairs; "
+            f"p <= {results.average.alpha:.3g} one-sided, {results.samples} draws, "
+            f"seed {results.seed})"
+        )
+    what = "SPA: soft pairwise accuracy of systems; acc*: acc_eq with calibrated ties, by item"
+    notes = [ranks, what]
+    left_out = [
+        (task.task.label, int(task.agreement.left_out.max(initial=0)))
+        for task in results.tasks
+        if task.task.statistic == "acc-eq*"
+    ]
+    lacking = [f"{lp} {count:,}" for lp, count in left_out if count]
+    if lacking:
+        notes.append(f"pairs without a metric's score (at most): {', '.join(lacking)}")
+    if results.missing:
+        notes.append(f"the shared task also had {', '.join(results.missing)}")
+    shares = relative_to_people(results.metrics, results.average.values)
+    return [*notes, *people_notes(shares), *results.protocol.caveats]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+COLUMNS = {
+    "average_precision": "AP",
+    "threshold": "threshold",
+    "precision": "precision",
+    "recall": "recall",
+    "precision_at_90": "P at R .9",
+    "reranking": "reranking",
+    "gain": "gain",
+}
+
+
+def decision_table(decisions: Sequence[Decision], decimals: int | None = None) -> Table:
+    """A row for each set and metric, and one of chance for each set."""
+    places = 3 if decimals is None else decimals
+    rows: list[list[Cell | str]] = []
+    for n, decision in enumerate(decisions):
+        figures = decision.figures
+        cells = [number(figures[name], places) for name in COLUMNS]
+        skill = number(decision.risk.get("skill", float("nan")), places)
+        rows.append([decision.set, decision.metric, *cells, skill])
+        if n + 1 == len(decisions) or decisions[n + 1].set != decision.set:
+            rows.append(_chance(decision, places))
+    return Table(
+        ["set", "metric", *COLUMNS.values(), "doubt"],
+        rows,
+        title="Deciding by a metric",
+        notes=[
+            "AP: average precision of good enough; threshold: where F1 is best, with its precision "
+            "and recall; P at R .9: precision where nine in ten good ones are accepted",
+            "reranking: segments whose best output is chosen; gain: 1 is always the best choice, "
+            "0 a random one, in human scores",
+            "doubt: 1 where the uncertainty it tells foretells its errors, 0 where it says nothing",
+        ],
+        left=frozenset({0, 1}),
+    )
+
+
+def _chance(decision: Decision, places: int) -> list[Cell | str]:
+    figures, blank = decision.figures, Cell("", "")
+    shown = {"average_precision": figures["good"], "reranking": figures["reranking_chance"]}
+    cells = [number(shown[name], places, "dim") if name in shown else blank for name in COLUMNS]
+    return [decision.set, Cell("(chance)", "(chance)", "dim"), *cells, blank]
+
+
+def difference_table(scales: Sequence[DifferenceScale], decimals: int | None = None) -> Table:
+    """A row for each metric, language direction and range of differences."""
+    places = 3 if decimals is None else decimals
+    rows: list[list[Cell | str]] = [
+        [
+            scale.metric,
+            scale.direction,
+            number(part.low, places),
+            number(part.high, places),
+            Cell(f"{100 * part.agree:.0f} %", part.agree),
+            Cell(f"{part.pairs:,}", part.pairs),
+        ]
+        for scale in scales
+        for part in scale.bins
+    ]
+    return Table(
+        ["metric", "languages", "over", "up to", "people agree", "pairs"],
+        rows,
+        title="What a difference of two systems means",
+        notes=["of pairs of systems that the metric puts so far apart, those people order alike"],
+        left=frozenset({0, 1}),
+    )

@@ -1,4 +1,4 @@
-"""Evaluations and comparisons as tables: what `tertium score` and `tertium compare` print."""
+"""Evaluations as tables: what `tertium score`, `tertium compare` and `tertium rank` print."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tertium.evaluation.comparison import Comparison
+from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation
 from tertium.reporting.tables.table import Cell, Table, counted_lines, number
 from tertium.scores import Scores
@@ -253,3 +254,35 @@ def warning_lines(results: Evaluation | Comparison) -> list[str]:
             for kind, count in results.scores[system][metric].warnings.items():
                 counts.setdefault(kind, {})[system] = count
     return counted_lines(counts)
+
+
+CHANCE_DECIMALS = 4  # of chances, unless told otherwise
+
+
+def ranking_table(ranking: Ranking, decimals: int | None = None, *, warnings: bool = True) -> Table:
+    """A row for each system, from best to worst."""
+    places, scores, best = ranking.places, ranking.matrix.system_scores, ranking.best_on
+    width = CHANCE_DECIMALS if decimals is None else decimals
+    rows: list[list[Cell | str]] = [
+        [
+            ranking.matrix.systems[n],
+            number(places[n], 0),
+            number(float(scores[n]), width, "best" if places[n] == 1 else ""),
+            number(int(best[n]), 0),
+        ]
+        for n in ranking.order
+    ]
+    size = f"{len(ranking.testset)} segments, every pair of {len(places)} systems"
+    said = counted_lines(ranking.warnings) if warnings else []
+    notes = [size, ranking.signature, *said]
+    return Table(["system", "rank", "wins", "best on"], rows, notes=notes)
+
+
+def ranked_segment_table(ranking: Ranking, decimals: int | None = None) -> Table:
+    """A row for each segment, with the chance of each system."""
+    width = CHANCE_DECIMALS if decimals is None else decimals
+    rows: list[list[Cell | str]] = [
+        [item, *(number(float(value), width) for value in column)]
+        for item, column in zip(ranking.matrix.items, ranking.matrix.values.T, strict=True)
+    ]
+    return Table(["segment", *ranking.matrix.systems], rows)

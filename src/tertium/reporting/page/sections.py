@@ -1,4 +1,6 @@
-"""The section of a page that shows results slice by slice: a table and a picture of each."""
+"""Sections of a page: metrics on a challenge set, the panel of doubts, results slice by slice.
+
+Each is a sentence, a picture and the numbers, folded where they are many."""
 
 from __future__ import annotations
 
@@ -6,6 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tertium.evaluation.challenge import ChallengeStudy
+from tertium.evaluation.panel.case import Doubt
+from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.scoring import Evaluation
 from tertium.evaluation.slices import Slices
 from tertium.meta.evaluation import Results
@@ -13,9 +18,60 @@ from tertium.reporting.charts.dots import dots_chart
 from tertium.reporting.charts.pictures import figure
 from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.page.grid import metric_names
-from tertium.reporting.tables.html import html_table
+from tertium.reporting.tables.challenges import challenge_chart, challenge_table
+from tertium.reporting.tables.panels import doubt_table, not_asked_lines
 from tertium.reporting.tables.slices import agreement_slice_tables, slice_table
-from tertium.reporting.tables.table import Table
+from tertium.reporting.tables.table import Table, html_table
+
+
+def challenge_contents(study: ChallengeStudy) -> Markup:
+    """A sentence, the picture, and the table folded below it."""
+    picture = element("div", figure(challenge_chart(study), study.challenge.name), class_="figures")
+    table = html_table(challenge_table(study))
+    numbers = element("details", element("summary", "Numbers"), table)
+    return join([element("p", _reading(study)), picture, numbers])
+
+
+def _reading(study: ChallengeStudy) -> str:
+    """Each metric's mean over groups, and where it is weakest."""
+    said = []
+    for m, name in enumerate(study.names):
+        worst = int(study.accuracy[m].argmin())
+        share = 100 * study.accuracy[m, worst]
+        said.append(
+            f"{name} puts {100 * study.mean[m]:.0f} % right, "
+            f"{share:.0f} % where it is weakest ({study.groups[worst]})"
+        )
+    return (
+        "Of pairs of a better and a worse translation, in the mean over "
+        f"{len(study.groups)} groups, {'; '.join(said)}. A coin gets 50 %."
+    )
+
+
+def doubts_contents(panel: DoubtPanel) -> Markup:
+    """All doubts, then what could not be asked."""
+    parts = [_doubt(doubt) for doubt in panel.doubts]
+    missing = [element("li", line) for line in not_asked_lines(panel)]
+    return join([*parts, element("ul", *missing, class_="note") if missing else ""])
+
+
+def _doubt(doubt: Doubt) -> Markup:
+    chart = dots_chart(
+        doubt.rows,
+        doubt.series,
+        doubt.values,
+        title=doubt.question,
+        label=doubt.label,
+        intervals=doubt.intervals,
+        rule=doubt.rule,
+        span=doubt.span,
+    )
+    table = html_table(doubt_table(doubt, drawn=False))
+    numbers = element("details", element("summary", "Numbers"), table)
+    reading = element("p", doubt.reading)
+    picture = element("div", figure(chart, doubt.name), class_="figures")
+    return join([element("h3", doubt.question), reading, picture, numbers])
+
 
 MOST, MOST_ROWS = 60, 24  # slices in a picture, rows of a table that stands open
 
