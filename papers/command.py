@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tertium.cli.bars import bars
 from tertium.cli.output import FORMATS, check_outputs, print_records, print_table
+from tertium.cli.runtime import bars
 from tertium.data.collection import VARIABLE, Collection
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.reporting.tables.table import Table

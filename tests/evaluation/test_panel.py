@@ -17,8 +17,7 @@ from tertium.errors import UsageError
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.panel.case import Case, Doubt, merge, weighted_correlations
 from tertium.evaluation.panel.panel import DOUBTS, DoubtPanel, ask_doubts
-from tertium.evaluation.panel.sentinels import cross_fit
-from tertium.evaluation.panel.tables import ask_chance, ask_interference
+from tertium.evaluation.panel.tables import ask_chance, ask_interference, cross_fit
 from tertium.evaluation.panel.texts import ask_bad_outputs, ask_length, ask_order, join_segments
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.reporting.tables.panels import doubt_table

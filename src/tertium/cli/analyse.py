@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tertium.cli.bars import bars
 from tertium.cli.inputs import load_in_precision
 from tertium.cli.output import FORMATS, print_records, print_table
-from tertium.cli.runtime import add_runtime, runtime_of
+from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.data.evidence import read_scored_sets
 from tertium.errors import UsageError
 from tertium.reporting.tables.table import Cell, Table

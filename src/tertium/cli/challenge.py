@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tertium.cli.bars import bars
-from tertium.cli.inputs import BEST, add_metrics, named_metrics
+from tertium.cli.inputs import BEST, add_list, add_metrics, named_metrics
 from tertium.cli.output import FORMATS, check_outputs, print_table, to_json
-from tertium.cli.runtime import add_runtime, runtime_of
+from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
 
 HELP = "try metrics on pairs of better and worse translations"
@@ -31,12 +30,8 @@ With --at-least the exit code is 1 where a metric's mean accuracy over phenomena
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sets", nargs="*", metavar="SET", help="damage, or files of pairs")
     add_metrics(parser, BEST)
-    parser.add_argument(
-        "--phenomena", nargs="+", action="extend", default=[], metavar="NAME", help="only these"
-    )
-    parser.add_argument(
-        "--lps", nargs="+", action="extend", default=[], metavar="LP", help="these language pairs"
-    )
+    add_list(parser, "--phenomena", metavar="NAME", help="only these")
+    add_list(parser, "--lps", metavar="LP", help="these language pairs")
     parser.add_argument("--by", choices=("phenomenon", "language"), default="phenomenon")
     parser.add_argument(
         "--at-least", type=_share, metavar="SHARE", help="exit with 1 below this mean accuracy"

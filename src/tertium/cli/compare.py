@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.cli.bars import bars
 from tertium.cli.inputs import (
     BEST,
     add_inputs,
@@ -23,8 +22,8 @@ from tertium.cli.output import (
     write_json,
     write_report,
 )
-from tertium.cli.runtime import add_runtime, runtime_of
-from tertium.cli.score import add_paired, print_slices, sliced_results
+from tertium.cli.runtime import add_runtime, bars, runtime_of
+from tertium.cli.score import add_paired, print_slices, sliced_results, test_choices
 
 HELP = "compare systems with significance tests"
 DESCRIPTION = "Compare systems: the first is the baseline; every pair is tested."
@@ -68,9 +67,7 @@ def run(args: argparse.Namespace) -> int:
         result = comparison.compare(
             testset,
             metrics,
-            test="randomisation" if args.paired_ar else "bootstrap",
-            resamples=args.paired_ar_n if args.paired_ar else args.paired_bs_n,
-            seed=args.seed,
+            **test_choices(args),
             alpha=getattr(args, "alpha", 0.05),
         )
         slices = sliced_results(args, result)

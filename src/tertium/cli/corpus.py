@@ -6,10 +6,9 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
-from tertium.cli.bars import bars
 from tertium.cli.inputs import add_languages, named_metrics
 from tertium.cli.output import print_records, print_table
-from tertium.cli.runtime import add_runtime, runtime_of
+from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
 
 if TYPE_CHECKING:

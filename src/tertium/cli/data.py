@@ -6,8 +6,8 @@ import argparse
 import dataclasses
 from typing import Any
 
-from tertium.cli.bars import bars
 from tertium.cli.output import FORMATS, print_records, print_table
+from tertium.cli.runtime import bars
 from tertium.data.collection import VARIABLE, Collection
 from tertium.errors import DataError
 from tertium.reporting.tables.table import Cell, Table, number

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from tertium.data.formats import RECORD_SUFFIXES, read_lines
 from tertium.data.testset import TestSet
@@ -14,6 +15,11 @@ from tertium.metrics.base.metric import Metric, load_metric
 from tertium.text.languages import CODES
 
 BEST = "tertium-small for English references, tertium-multi for others or none"
+
+
+def add_list(group: argparse._ActionsContainer, *options: str, **said: Any) -> None:
+    """Add an option that takes one or more values, and more where it is given again."""
+    group.add_argument(*options, nargs="+", action="extend", default=[], **said)
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -31,15 +37,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         help="system outputs, one segment a line (.gz too); or one .jsonl/.tsv/.csv of records",
     )
     group.add_argument("-s", "--sources", metavar="FILE", help="the source text")
-    group.add_argument(
-        "-r",
-        "--references",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help="one or more reference translations",
-    )
+    add_list(group, "-r", "--references", metavar="FILE", help="one or more reference translations")
     group.add_argument("--documents", metavar="FILE", help="a document id for each segment")
     group.add_argument(
         "--names",
@@ -55,11 +53,9 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 def add_slices(parser: argparse.ArgumentParser) -> None:
     """Add --by."""
-    parser.add_argument(
+    add_list(
+        parser,
         "--by",
-        nargs="+",
-        action="extend",
-        default=[],
         metavar="COLUMN",
         help="also slice by slice: document, length, language, domain or any field of the records; "
         "NAME=FILE reads a label for each segment",
@@ -73,12 +69,10 @@ def slice_columns(args: argparse.Namespace) -> list[str]:
 
 def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
     """Add -m, and COMET's --model for one metric."""
-    parser.add_argument(
+    add_list(
+        parser,
         "-m",
         "--metrics",
-        nargs="+",
-        action="extend",
-        default=[],
         metavar="METRIC",
         help=f"specs such as bleu, chrf:word_order=2 (default: {default}); see `tertium list`",
     )

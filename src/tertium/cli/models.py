@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tertium.cache.files import hub_folder, models_folder
-from tertium.cli.bars import bars
 from tertium.cli.output import FORMATS, print_records, print_table
+from tertium.cli.runtime import bars
 from tertium.encoders.cards import CARDS, Resource
 from tertium.encoders.encoder import ENCODERS
 from tertium.encoders.install import install

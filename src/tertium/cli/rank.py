@@ -7,7 +7,6 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from tertium.cli.bars import bars
 from tertium.cli.inputs import add_inputs, read_inputs
 from tertium.cli.output import (
     NOTED,
@@ -19,7 +18,7 @@ from tertium.cli.output import (
     write_json,
     write_report,
 )
-from tertium.cli.runtime import add_runtime, runtime_of
+from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.cli.bars import bars
 from tertium.cli.inputs import (
     BEST,
     add_inputs,
+    add_list,
     add_metrics,
     add_slices,
     named_metrics,
@@ -15,8 +15,8 @@ from tertium.cli.inputs import (
     slice_columns,
 )
 from tertium.cli.output import check_outputs, write_report
-from tertium.cli.runtime import add_runtime, runtime_of
-from tertium.cli.score import add_paired
+from tertium.cli.runtime import add_runtime, bars, runtime_of
+from tertium.cli.score import add_paired, test_choices
 
 HELP = "write an HTML page about systems and metrics"
 DESCRIPTION = "Write one self-contained HTML page that shows how systems and metrics differ."
@@ -43,19 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_slices(parser)
     parser.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
     parser.add_argument("--ranker", metavar="RANKER", help="also a ranker's chances to win")
-    parser.add_argument(
-        "--curves",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FILE",
-        help="learning curves, ablations (JSON)",
-    )
-    parser.add_argument(
+    add_list(parser, "--curves", metavar="FILE", help="learning curves, ablations (JSON)")
+    add_list(
+        parser,
         "--challenge",
-        nargs="+",
-        action="extend",
-        default=[],
         metavar="SET",
         help="also the metrics on pairs of a better and a worse translation: damage, or files",
     )
@@ -92,9 +83,7 @@ def run(args: argparse.Namespace) -> int:
             title=args.title,
             by=slice_columns(args),
             challenges=args.challenge,
-            test="randomisation" if args.paired_ar else "bootstrap",
-            resamples=args.paired_ar_n if args.paired_ar else args.paired_bs_n,
-            seed=args.seed,
+            **test_choices(args),
             alpha=args.alpha,
         )
     write_report(args.output, page, args.quiet)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tertium.cli.bars import bars
 from tertium.cli.inputs import (
     BEST,
     add_inputs,
@@ -27,7 +26,7 @@ from tertium.cli.output import (
     write_json,
     write_report,
 )
-from tertium.cli.runtime import add_runtime, runtime_of
+from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.data.formats import write_jsonl, write_table
 from tertium.errors import UsageError
 from tertium.frames import write_frame
@@ -119,6 +118,13 @@ def add_paired(parser: argparse.ArgumentParser) -> None:
     kind.add_argument("--paired-ar", action="store_true", help="approximate randomisation")
     group.add_argument("--paired-bs-n", type=int, default=1000, metavar="N", help="resamples")
     group.add_argument("--paired-ar-n", type=int, default=10_000, metavar="N", help="trials")
+
+
+def test_choices(args: argparse.Namespace) -> dict[str, Any]:
+    """The paired test that was asked for, the bootstrap unless another was."""
+    kind = "randomisation" if args.paired_ar else "bootstrap"
+    resamples = args.paired_ar_n if args.paired_ar else args.paired_bs_n
+    return {"test": kind, "resamples": resamples, "seed": args.seed}
 
 
 def run(args: argparse.Namespace) -> int:

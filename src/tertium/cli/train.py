@@ -8,8 +8,9 @@ import typing
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tertium.cli.bars import bars
+from tertium.cli.inputs import add_list
 from tertium.cli.late import LateParser
+from tertium.cli.runtime import bars
 from tertium.errors import TertiumError, UsageError
 from tertium.registry import read_value
 
@@ -89,9 +90,7 @@ def _add_data(parser: argparse.ArgumentParser, shown: Sequence[type[Trained]]) -
     for option, (says, teacher) in DATA.items():
         read = not teacher or any(teacher in cls.teachers for cls in shown) or not shown
         told = says if read else argparse.SUPPRESS
-        group.add_argument(
-            option, nargs="+", action="extend", default=[], metavar="FILE", help=told
-        )
+        add_list(group, option, metavar="FILE", help=told)
 
 
 def add_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
