@@ -21,7 +21,7 @@ from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import ChrF
 from tertium.metrics.lexical.sacre import match_statistics
 from tertium.segment import Segment
-from tertium.text import shared
+from tertium.text import ngrams
 
 words = st.lists(st.sampled_from(["a", "b", "c", "dd", ".", ",", "Ü", "漢字"]), max_size=9)
 texts = words.map(" ".join) | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -149,7 +149,7 @@ def uneven_corpora(draw: st.DrawFn) -> list[Segment]:
 def test_chrf_counts_what_sacrebleu_counts(
     segments: list[Segment], metric: ChrF, chunk: int, key: int
 ) -> None:
-    with mock.patch.object(shared, "CHUNK", chunk), mock.patch.object(shared, "KEY", key):
+    with mock.patch.object(ngrams, "CHUNK", chunk), mock.patch.object(ngrams, "KEY", key):
         counted = metric.statistics(segments)
     assert counted.tolist() == match_statistics(metric.sacre(), segments, "").tolist()
 
