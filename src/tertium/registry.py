@@ -219,10 +219,7 @@ METRICS = Names(
     },
 )
 
-ALIASES: Mapping[str, str] = {
-    "chrf++": "chrf:word_order=2",
-    "chrfpp": "chrf:word_order=2",
-}
+ALIASES: Mapping[str, str] = {"chrf++": "chrf:word_order=2", "chrfpp": "chrf:word_order=2"}
 
 RANKERS = Names("tertium.rankers", {"pairwise": "tertium.metrics.pairwise.ranker:Pairwise"})
 

@@ -198,15 +198,7 @@ class ScoreMatrix:
         Scores are taken as they stand, also where a column `higher_is_better` says that it is not.
         """
         where = "frame of scores"
-        known = (
-            "metric",
-            "system",
-            "item",
-            "segment",
-            "document",
-            "score",
-            "higher_is_better",
-        )
+        known = ("metric", "system", "item", "segment", "document", "score", "higher_is_better")
         check_columns(frame, ["system", "score"], known, where)
         place = "item" if "item" in frame.columns else "segment"
         check_columns(frame, [place], known, where)

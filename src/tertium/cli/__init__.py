@@ -117,11 +117,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tertium {__version__}")
     subparsers = parser.add_subparsers(
-        title="commands",
-        metavar="COMMAND",
-        required=True,
-        dest="command",
-        parser_class=LateParser,
+        title="commands", metavar="COMMAND", required=True, dest="command", parser_class=LateParser
     )
     for name in COMMANDS:
         module = importlib.import_module(f"tertium.cli.{name}")

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.cli.inputs import (
-    BEST,
-    add_inputs,
-    add_metrics,
-    add_slices,
-    named_metrics,
-    read_inputs,
-)
+from tertium.cli.inputs import BEST, add_inputs, add_metrics, add_slices, named_metrics, read_inputs
 from tertium.cli.output import (
     NOTED,
     add_output,
@@ -65,10 +58,7 @@ def run(args: argparse.Namespace) -> int:
     metrics = named_metrics(args, usual_metrics(testset))
     with bars(args.quiet), runtime_of(args):
         result = comparison.compare(
-            testset,
-            metrics,
-            **test_choices(args),
-            alpha=getattr(args, "alpha", 0.05),
+            testset, metrics, **test_choices(args), alpha=getattr(args, "alpha", 0.05)
         )
         slices = sliced_results(args, result)
         if args.report:

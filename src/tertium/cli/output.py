@@ -44,11 +44,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("output")
     group.add_argument("-f", "--format", choices=FORMATS, default="text", help="default: text")
     group.add_argument(
-        "-w",
-        "--width",
-        type=_decimals,
-        metavar="N",
-        help="decimals in tables (default: by metric)",
+        "-w", "--width", type=_decimals, metavar="N", help="decimals in tables (default: by metric)"
     )
     group.add_argument("--to-json", metavar="FILE", help="also write everything as JSON")
     group.add_argument("--report", metavar="FILE", help="also write a report, one HTML page")

@@ -41,15 +41,7 @@ from tertium.data.judgements import (
 )
 from tertium.errors import DataError
 from tertium.segment import Judgement, Segment
-from tertium.spans import (
-    MQM_WEIGHTS,
-    Markings,
-    Span,
-    Unplaced,
-    check_places,
-    read_markup,
-    weigh,
-)
+from tertium.spans import MQM_WEIGHTS, Markings, Span, Unplaced, check_places, read_markup, weigh
 
 SEGMENT_NAMES = ("seg_id", "globalsegid", "global_seg_id", "segment", "segment_id", "item")
 QUALITY_CONTROL = "quality-control row"

@@ -23,13 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tertium.arrays import generator
-from tertium.data.formats import (
-    PathLike,
-    check_record,
-    parse_json,
-    read_records,
-    read_text,
-)
+from tertium.data.formats import PathLike, check_record, parse_json, read_records, read_text
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UnknownNameError
 from tertium.segment import Segment

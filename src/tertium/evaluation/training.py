@@ -87,7 +87,8 @@ def _read(sources: Sources) -> TrainingData:
     single = isinstance(sources, str | os.PathLike | JudgementSet | RankingSet)
     entries: list[Any] = [sources] if single else list(sources)  # type: ignore[arg-type]
     paths = [entry for entry in entries if isinstance(entry, str | os.PathLike)]
-    return [*(e for e in entries if not isinstance(e, str | os.PathLike)), *read_sets(paths)]
+    given = [entry for entry in entries if not isinstance(entry, str | os.PathLike)]
+    return [*given, *read_sets(paths)] if paths else given
 
 
 @lru_cache(maxsize=1)

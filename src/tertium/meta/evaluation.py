@@ -91,8 +91,7 @@ def measure(task: Task, sets: Sequence[JudgedSet], rng: np.random.Generator) -> 
 _TRANSPOSED: Mapping[Grouping, Grouping] = {"none": "none", "item": "system", "system": "item"}
 
 _CORRELATIONS: Mapping[
-    str,
-    tuple[Callable[..., Agreement], Callable[[Layout], FloatArray], Pooled],
+    str, tuple[Callable[..., Agreement], Callable[[Layout], FloatArray], Pooled]
 ] = {
     "pearson": (pearson, pearson_values, replicates.of_pearson),
     "spearman": (spearman, spearman_values, replicates.of_spearman),

@@ -19,12 +19,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray, generator
 from tertium.errors import UnknownNameError, UsageError
-from tertium.meta.contests import (
-    Contest,
-    accuracy_contest,
-    average_contest,
-    soft_accuracy_contest,
-)
+from tertium.meta.contests import Contest, accuracy_contest, average_contest, soft_accuracy_contest
 from tertium.meta.correlation import lay_out
 from tertium.meta.evaluation import Figures, MetaEvaluation, TaskResult, figures_of, judged_columns
 from tertium.meta.tasks import JudgedSet, Task
@@ -56,11 +51,7 @@ class Protocol:
 
 
 PROTOCOLS: Mapping[str, Protocol] = {
-    "wmt24": Protocol(
-        name="wmt24",
-        title="WMT24 metrics task",
-        lps=("en-de", "en-es", "ja-zh"),
-    ),
+    "wmt24": Protocol(name="wmt24", title="WMT24 metrics task", lps=("en-de", "en-es", "ja-zh")),
     "wmt25": Protocol(
         name="wmt25",
         title="WMT25 evaluation task, quality scores",

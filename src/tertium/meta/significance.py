@@ -229,11 +229,7 @@ def perm_both_any(
 
 
 def _perm_pair(
-    human: FloatArray,
-    two: FloatArray,
-    statistic: Statistic,
-    samples: int,
-    rng: np.random.Generator,
+    human: FloatArray, two: FloatArray, statistic: Statistic, samples: int, rng: np.random.Generator
 ) -> tuple[float, float]:
     values = statistic(human, two).value
     observed = float(values[0] - values[1])
@@ -257,11 +253,7 @@ def _standardise_at(values: FloatArray, shared: BoolArray) -> FloatArray:
 
 
 def pair_test(
-    layout: Layout,
-    epsilon: ArrayLike = 0.0,
-    *,
-    samples: int = 10_000,
-    rng: np.random.Generator,
+    layout: Layout, epsilon: ArrayLike = 0.0, *, samples: int = 10_000, rng: np.random.Generator
 ) -> FloatArray:
     """The paired permutation of pairs for acc_eq, exact where it can be.
 

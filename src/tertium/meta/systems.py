@@ -48,11 +48,7 @@ def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) ->
 
 
 def soft_pairwise_accuracy(
-    human: ArrayLike,
-    metrics: ArrayLike,
-    *,
-    rng: np.random.Generator,
-    permutations: int = 1000,
+    human: ArrayLike, metrics: ArrayLike, *, rng: np.random.Generator, permutations: int = 1000
 ) -> Agreement:
     """SPA: system accuracy that also asks how sure the order is (Thompson et al. 2024).
 

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -289,81 +289,55 @@ class StatisticKind:
     """
 
     title: str
-    levels: tuple[Level, ...]
-    reads: Literal["scores", "comparisons", "systems"]
+    levels: tuple[Level, ...] = ("segment",)
+    reads: Literal["scores", "comparisons", "systems"] = "scores"
     groupings: tuple[Grouping, ...] = ("none",)
     tests: tuple[Test, ...] = ("bootstrap",)
     pools: bool = False
 
 
-_ALL: tuple[Grouping, ...] = ("none", "item", "system")
 _EITHER: tuple[Level, ...] = ("segment", "system")
+_ALL: tuple[Grouping, ...] = ("none", "item", "system")
+_BY_ITEM: tuple[Grouping, ...] = ("item", "none", "system")
+_PERMUTED: tuple[Test, ...] = ("bootstrap", "perm-both")
+_PAIRED: tuple[Test, ...] = ("pairs", "bootstrap")
+
+
+def _vectors(title: str, tests: tuple[Test, ...] = _PERMUTED) -> StatisticKind:
+    """A correlation, of segments or systems."""
+    return StatisticKind(title=title, levels=_EITHER, groupings=_ALL, tests=tests)
+
+
+def _accuracy(title: str) -> StatisticKind:
+    """A share of pairs of translations, ties among them."""
+    return StatisticKind(title=title, groupings=_BY_ITEM, tests=(*_PAIRED, "perm-both"))
+
+
+def _comparisons(title: str) -> StatisticKind:
+    """A tau of human comparisons."""
+    return StatisticKind(title=title, reads="comparisons")
+
+
+def _systems(title: str, tests: tuple[Test, ...], **more: Any) -> StatisticKind:
+    """A statistic of whole systems."""
+    return StatisticKind(title=title, levels=("system",), tests=tests, **more)
+
 
 STATISTICS: Mapping[str, StatisticKind] = {
-    "pearson": StatisticKind(
-        title="Pearson r",
-        levels=_EITHER,
-        reads="scores",
-        groupings=_ALL,
-        tests=("perm-both", "williams", "bootstrap"),
-    ),
-    "spearman": StatisticKind(
-        title="Spearman rho",
-        levels=_EITHER,
-        reads="scores",
-        groupings=_ALL,
-        tests=("bootstrap", "perm-both"),
-    ),
-    "kendall": StatisticKind(
-        title="Kendall tau-b",
-        levels=_EITHER,
-        reads="scores",
-        groupings=_ALL,
-        tests=("bootstrap", "perm-both"),
-    ),
-    "acc-eq": StatisticKind(
-        title="acc_eq",
-        levels=("segment",),
-        reads="scores",
-        groupings=("item", "none", "system"),
-        tests=("pairs", "bootstrap", "perm-both"),
-    ),
-    "acc-eq*": StatisticKind(
-        title="acc_eq*",
-        levels=("segment",),
-        reads="scores",
-        groupings=("item", "none", "system"),
-        tests=("pairs", "bootstrap", "perm-both"),
-    ),
-    "darr": StatisticKind(
-        title="DARR tau (2018)",
-        levels=("segment",),
-        reads="scores",
-        tests=("bootstrap", "perm-both"),
-    ),
-    "darr17": StatisticKind(
-        title="DARR tau (2017)",
-        levels=("segment",),
-        reads="scores",
-        tests=("bootstrap", "perm-both"),
-    ),
-    "tau-strict": StatisticKind(title="tau (WMT11, 12)", levels=("segment",), reads="comparisons"),
-    "tau13": StatisticKind(title="tau (WMT13)", levels=("segment",), reads="comparisons"),
-    "tau14": StatisticKind(title="tau (WMT14)", levels=("segment",), reads="comparisons"),
-    "consistency": StatisticKind(title="consistency", levels=("segment",), reads="comparisons"),
-    "accuracy": StatisticKind(
-        title="system accuracy",
-        levels=("system",),
-        reads="systems",
-        tests=("pairs", "bootstrap"),
-        pools=True,
-    ),
-    "spa": StatisticKind(
-        title="SPA", levels=("system",), reads="scores", tests=("pairs", "bootstrap")
-    ),
-    "tie-aware": StatisticKind(
-        title="tie-aware rho", levels=("system",), reads="systems", tests=("bootstrap",)
-    ),
+    "pearson": _vectors("Pearson r", ("perm-both", "williams", "bootstrap")),
+    "spearman": _vectors("Spearman rho"),
+    "kendall": _vectors("Kendall tau-b"),
+    "acc-eq": _accuracy("acc_eq"),
+    "acc-eq*": _accuracy("acc_eq*"),
+    "darr": StatisticKind(title="DARR tau (2018)", tests=_PERMUTED),
+    "darr17": StatisticKind(title="DARR tau (2017)", tests=_PERMUTED),
+    "tau-strict": _comparisons("tau (WMT11, 12)"),
+    "tau13": _comparisons("tau (WMT13)"),
+    "tau14": _comparisons("tau (WMT14)"),
+    "consistency": _comparisons("consistency"),
+    "accuracy": _systems("system accuracy", _PAIRED, reads="systems", pools=True),
+    "spa": _systems("SPA", _PAIRED),
+    "tie-aware": _systems("tie-aware rho", ("bootstrap",), reads="systems"),
 }
 
 

@@ -146,12 +146,7 @@ def _evaluate(network: nn.Module, dev: Callable[[], float]) -> float:
 
 
 def _note(
-    run: Run,
-    network: nn.Module,
-    best: dict[str, Tensor],
-    loss: float,
-    value: float,
-    seconds: float,
+    run: Run, network: nn.Module, best: dict[str, Tensor], loss: float, value: float, seconds: float
 ) -> dict[str, Tensor]:
     """Add a row to the log; the weights that are the best from now on."""
     better = math.isnan(value) or value > run.best
@@ -201,10 +196,7 @@ def _capture(
 
 
 def _restore(
-    found: Snapshot,
-    network: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    rng: np.random.Generator,
+    found: Snapshot, network: nn.Module, optimiser: torch.optim.Optimizer, rng: np.random.Generator
 ) -> tuple[Run, dict[str, Tensor]]:
     """Put everything back as it was after the snapshot's last epoch."""
     device = next(network.parameters()).device

@@ -23,12 +23,7 @@ from tertium.evaluation.panel.tables import (
     ask_interference,
     ask_sentinels,
 )
-from tertium.evaluation.panel.texts import (
-    ask_bad_outputs,
-    ask_length,
-    ask_order,
-    ask_references,
-)
+from tertium.evaluation.panel.texts import ask_bad_outputs, ask_length, ask_order, ask_references
 from tertium.runtime import track
 
 

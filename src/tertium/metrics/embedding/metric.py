@@ -27,12 +27,7 @@ from tertium.metrics.embedding.centring import Centring
 from tertium.registry import Range
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
-from tertium.text.identification import (
-    are_in_other_language,
-    identify,
-    is_mixed,
-    is_short,
-)
+from tertium.text.identification import are_in_other_language, identify, is_mixed, is_short
 from tertium.text.languages import is_foreign, parse_pair, scripts_of
 
 Against = Literal["auto", "reference", "source", "both"]

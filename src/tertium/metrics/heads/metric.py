@@ -157,12 +157,7 @@ PUBLISHED = Recipe(
 OURS = Recipe(
     says="as those that ship: absolute differences, whole vectors, a falling rate",
     options=HeadOptions(
-        epochs=12,
-        patience=12,
-        schedule="linear",
-        comparison_epochs=2,
-        items=32,
-        after=0.5,
+        epochs=12, patience=12, schedule="linear", comparison_epochs=2, items=32, after=0.5
     ),
     settings={"difference": "absolute", "input_dropout": 0.0},
 )

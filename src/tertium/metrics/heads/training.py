@@ -258,8 +258,7 @@ class HeadTraining:
     def _comparison_steps(
         self, data: Compared, options: TrainingOptions, loss: PairLoss
     ) -> tuple[
-        Callable[[ComparedBatch], Tensor],
-        Callable[[np.random.Generator], Iterator[ComparedBatch]],
+        Callable[[ComparedBatch], Tensor], Callable[[np.random.Generator], Iterator[ComparedBatch]]
     ]:
         """The loss of a batch of items and an epoch's batches."""
         usable = np.flatnonzero(has_comparisons(data))

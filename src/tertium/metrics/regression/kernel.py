@@ -114,10 +114,7 @@ def search(
     parts = np.array_split(np.arange(len(targets)), folds)
     tasks = list(itertools.product(grid.gamma, range(folds)))
     scores: dict[Setting, list[float]] = {setting: [] for setting in grid}
-    with (
-        ThreadPoolExecutor(threads) as pool,
-        task("searching", total=len(tasks)) as advance,
-    ):
+    with ThreadPoolExecutor(threads) as pool, task("searching", total=len(tasks)) as advance:
         found = pool.map(lambda t: _fold(distances, targets, grid, t[0], parts[t[1]]), tasks)
         for values in found:
             for setting, value in values:

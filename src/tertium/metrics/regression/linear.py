@@ -88,12 +88,7 @@ class LinearModel:
     def arrays(self) -> Mapping[str, FloatArray]:
         """All numbers, for storage."""
         numbers = np.array([self.bias, self.strength, self.least])
-        return {
-            "mean": self.mean,
-            "scale": self.scale,
-            "weights": self.weights,
-            "numbers": numbers,
-        }
+        return {"mean": self.mean, "scale": self.scale, "weights": self.weights, "numbers": numbers}
 
     @classmethod
     def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, FloatArray]) -> LinearModel:

@@ -156,11 +156,7 @@ class SVR(ComparingMetric):
         solution = svr.solve(svr.rbf(distances, found.best.gamma), targets, found.best)
         return Checkpoint(
             name=cls.name,
-            config={
-                **asdict(settings),
-                "encoders": list(settings.encoders),
-                **asdict(found.best),
-            },
+            config={**asdict(settings), "encoders": list(settings.encoders), **asdict(found.best)},
             encoders={name: encoder.weights_hash for name, encoder in encoders.items()},
             arrays=halve(
                 {

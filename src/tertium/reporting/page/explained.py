@@ -12,13 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.metrics.base.explanation import (
-    Explanation,
-    MarkedText,
-    Reasons,
-    TextComparison,
-    Votes,
-)
+from tertium.metrics.base.explanation import Explanation, MarkedText, Reasons, TextComparison, Votes
 from tertium.reporting.marks import marked_paragraph
 from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.tables.explanations import feature_table, word_table

@@ -51,9 +51,7 @@ class Table:
 
 
 def number(
-    value: float,
-    decimals: int,
-    mark: Literal["", "best", "good", "bad", "dim"] = "",
+    value: float, decimals: int, mark: Literal["", "best", "good", "bad", "dim"] = ""
 ) -> Cell:
     """A cell that shows a rounded number and keeps the full one.
 

@@ -207,9 +207,7 @@ FEATURES = (
         "{words} is quantified less strongly on one side",
     ),
     Feature(
-        "quantifier.opposed",
-        _nominals(_is_opposed),
-        "{words}: none on one side, some on the other",
+        "quantifier.opposed", _nominals(_is_opposed), "{words}: none on one side, some on the other"
     ),
     Feature(
         "quantifier.missing",
@@ -264,8 +262,6 @@ FEATURES = (
         "{hypothesis} for {reference}: singular on one side, plural on the other",
     ),
     Feature(
-        "degree.differs",
-        _degree_differs,
-        "{hypothesis} for {reference}: compared on one side only",
+        "degree.differs", _degree_differs, "{hypothesis} for {reference}: compared on one side only"
     ),
 )

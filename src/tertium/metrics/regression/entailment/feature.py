@@ -96,10 +96,7 @@ def make_pair(hypothesis: Sentence, premise: Sentence, alignment: WordAlignment)
 def make_pairs(translation: Sentence, reference: Sentence) -> tuple[Pair, Pair]:
     """Both directions: the reference as premise, then the translation as premise."""
     forward, backward = align_both(translation, reference)
-    return (
-        make_pair(translation, reference, forward),
-        make_pair(reference, translation, backward),
-    )
+    return (make_pair(translation, reference, forward), make_pair(reference, translation, backward))
 
 
 Find = Callable[[Pair], Sequence[Match]]
