@@ -23,10 +23,10 @@ from torch import Tensor, nn
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.encoders.apart import each_on_one_thread
-from tertium.encoders.body import plan_batches
 from tertium.encoders.network import Network, choose_device
 from tertium.encoders.pieces import Tokenizer
 from tertium.encoders.settings import read_settings
+from tertium.encoders.transformer import plan_batches
 from tertium.errors import ModelError
 from tertium.models.training import check_tensors, load_into
 from tertium.runtime import Precision, current_runtime, task

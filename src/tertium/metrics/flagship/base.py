@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, IntArray
-from tertium.encoders.body import plan_batches
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.pieces import UNKNOWN_PIECES, Tokenizer, surely_fits, surely_known
 from tertium.encoders.settings import read_settings
+from tertium.encoders.transformer import plan_batches
 from tertium.encoders.weights import locate
 from tertium.errors import ModelError
 from tertium.metrics.base.explanation import Explanation

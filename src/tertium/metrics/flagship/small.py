@@ -16,8 +16,8 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.encoders import Chunk, chunks
-from tertium.encoders.body import run_or_halve
 from tertium.encoders.encoder import EncoderName
+from tertium.encoders.transformer import run_or_halve
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.assessment import EnglishAssessment

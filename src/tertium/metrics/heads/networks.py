@@ -32,8 +32,8 @@ from torch import Tensor, nn
 
 from tertium.arrays import IntArray
 from tertium.encoders.apart import each_on_one_thread
-from tertium.encoders.body import plan_batches
 from tertium.encoders.stream import Chunk
+from tertium.encoders.transformer import plan_batches
 
 
 class Sequences(NamedTuple):
