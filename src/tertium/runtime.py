@@ -84,6 +84,25 @@ def runtime(**changes: Any) -> Iterator[Runtime]:
         _current.reset(token)
 
 
+def choose_device(device: str) -> str:
+    """The device a runtime's choice stands for; refuses one that is not there."""
+    import torch
+
+    if device == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    family, _, number = device.partition(":")
+    there = {
+        "cuda": torch.cuda.is_available() and int(number or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    if not there[family]:
+        raise UsageError(f"device {device} is not available here: choose cpu or auto")
+    return device
+
+
 T = TypeVar("T")
 
 Advance = Callable[[int], None]

@@ -23,13 +23,13 @@ from torch import Tensor, nn
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.encoders.apart import each_on_one_thread
-from tertium.encoders.network import Network, choose_device
+from tertium.encoders.network import Network
 from tertium.encoders.pieces import Tokenizer
 from tertium.encoders.settings import read_settings
 from tertium.encoders.transformer import plan_batches
 from tertium.errors import ModelError
 from tertium.models.training import check_tensors, load_into
-from tertium.runtime import Precision, current_runtime, task
+from tertium.runtime import Precision, choose_device, current_runtime, task
 from tertium.schema import read_json, read_value
 
 if TYPE_CHECKING:

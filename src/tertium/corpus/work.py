@@ -29,7 +29,7 @@ from tertium.corpus.tally import Tally, name_reason
 from tertium.corpus.writing import extend_schema, find_unwritable, writer_of
 from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError
 from tertium.metrics.base.metric import Metric, load_metric
-from tertium.runtime import Advance, Runtime, listening, runtime
+from tertium.runtime import Advance, Runtime, choose_device, listening, runtime
 from tertium.segment import Segment
 
 
@@ -198,8 +198,6 @@ def block_size(job: CorpusJob) -> int:
         return BLOCK
     if "torch" not in sys.modules:
         return NETWORK_BLOCK
-    from tertium.encoders.network import choose_device
-
     return NETWORK_BLOCK if choose_device(job.runtime.device) == "cpu" else BLOCK
 
 

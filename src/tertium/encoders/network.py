@@ -22,7 +22,8 @@ from tertium.arrays import BoolArray, IntArray
 from tertium.encoders.apart import DTYPES, arithmetic, check_precision, lower_precision, take_apart
 from tertium.encoders.settings import Pooling
 from tertium.encoders.weights import Tensors
-from tertium.errors import ModelError, UsageError
+from tertium.errors import ModelError
+from tertium.runtime import choose_device
 
 TRIED_LENGTHS = (1, 6, 19, 40)  # pieces of the texts that tell whether texts stay apart
 TRIED_PIECES = 100  # of the vocabulary: more would read a mapped table all over
@@ -214,23 +215,6 @@ def _same_states(found: dict[int, Tensor], truth: Sequence[Tensor]) -> bool:
 def check_device(device: str, precision: str) -> None:
     """Refuse a device that is not there, or one that cannot compute in this precision."""
     check_precision(precision, choose_device(device))
-
-
-def choose_device(device: str) -> str:
-    """The device a runtime's choice stands for; refuses one that is not there."""
-    if device == "auto":
-        if torch.cuda.is_available():
-            return "cuda"
-        return "mps" if torch.backends.mps.is_available() else "cpu"
-    family, _, number = device.partition(":")
-    there = {
-        "cuda": torch.cuda.is_available() and int(number or 0) < torch.cuda.device_count(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
-    if not there[family]:
-        raise UsageError(f"device {device} is not available here: choose cpu or auto")
-    return device
 
 
 def pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[IntArray, BoolArray | None]:

@@ -34,7 +34,7 @@ from tertium.encoders.pieces import (
 from tertium.encoders.settings import ModelSettings, parse_layers, read_settings, side_by_side
 from tertium.encoders.weights import Tensors, WeightFolder, locate, missing_extras
 from tertium.registry import require
-from tertium.runtime import Long, Precision, current_runtime
+from tertium.runtime import Long, Precision, choose_device, current_runtime
 from tertium.text.bounds import ENCODED_PIECES
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ def _tokenizer(folder: Path, lower: bool, opening: str) -> Tokenizer:
 @lru_cache(maxsize=4)
 def _network(folder: Path, device: str, precision: str, tensors: Tensors | None) -> Network:
     """One network for all layers and uses of a model."""
-    from tertium.encoders.network import Network, choose_device
+    from tertium.encoders.network import Network
 
     return Network(folder, device=choose_device(device), precision=precision, tensors=tensors)
 

@@ -32,7 +32,7 @@ from tertium.metrics.flagship.packaged import (
     load_packaged,
 )
 from tertium.registry import require
-from tertium.runtime import Precision, current_runtime, task
+from tertium.runtime import Precision, choose_device, current_runtime, task
 from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.segment import Segment
 
@@ -156,7 +156,7 @@ class PairJudge:
 
     @cached_property
     def _network(self) -> Network:
-        from tertium.encoders.network import Network, choose_device
+        from tertium.encoders.network import Network
 
         return Network(
             self._weights.folder,

@@ -30,7 +30,7 @@ from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.packaged import HumanScale, Packaged, PackagedSettings
 from tertium.metrics.flagship.tagging import TAGS, WayThresholds, find_errors
 from tertium.registry import require
-from tertium.runtime import Precision, current_runtime, task
+from tertium.runtime import Precision, choose_device, current_runtime, task
 from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.text.bounds import JUDGED_PIECES
 
@@ -119,7 +119,6 @@ class RowJudge:
     @cached_property
     def _network(self) -> JointNetwork:
         from tertium.encoders.apart import check_precision, lower_precision, pack_products
-        from tertium.encoders.network import choose_device
         from tertium.metrics.flagship.joint import JointNetwork
         from tertium.models.training import load_into
 

@@ -23,7 +23,7 @@ from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.assessment import EnglishAssessment
 from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged
 from tertium.metrics.flagship.surface import surface_features
-from tertium.runtime import Precision, current_runtime
+from tertium.runtime import Precision, choose_device, current_runtime
 from tertium.schema import POSITIVE, Sha256
 from tertium.segment import Segment
 
@@ -87,8 +87,6 @@ class TertiumSmall(EnglishAssessment):
         return self.encoder.max_length
 
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        from tertium.encoders.network import choose_device
-
         device, encoder = choose_device(current_runtime().device), self.encoder
         network, result = _network(self.model, device), np.zeros(len(hypotheses))
         if device != "cpu":

@@ -33,7 +33,7 @@ from tertium.models.trained import (
     check_against,
 )
 from tertium.registry import Range
-from tertium.runtime import current_runtime
+from tertium.runtime import choose_device, current_runtime
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
@@ -256,8 +256,6 @@ class PairHead(ComparingMetric):
 
 def loaded_network(metric: PairHead) -> PairNetwork:
     """The network of a metric on the device of the current runtime; kept between calls."""
-    from tertium.encoders.network import choose_device
-
     device = choose_device(current_runtime().device)
     return _network(metric.checkpoint.hash, device, metric)
 

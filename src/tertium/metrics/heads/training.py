@@ -26,7 +26,7 @@ from torch import Tensor
 from tertium.arrays import FloatArray, IntArray
 from tertium.atomic import replace_content
 from tertium.encoders.encoder import Encoder, load_encoder, offsets_of
-from tertium.encoders.network import Network, choose_device
+from tertium.encoders.network import Network
 from tertium.encoders.pieces import Tokenizer
 from tertium.encoders.stream import stream
 from tertium.encoders.transformer import Transformer
@@ -69,7 +69,7 @@ from tertium.models.training import (
     squared_error,
     write_log,
 )
-from tertium.runtime import current_runtime, task
+from tertium.runtime import choose_device, current_runtime, task
 
 
 class States(Protocol):
