@@ -134,10 +134,10 @@ class MarkedTranslations(Displayed):
 
 def mark_systems(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[MarkedTranslations]:
     """What each metric marks of what it scored, of those that say where a translation is wrong."""
-    return [_marked_by(evaluation, metric) for metric in metrics if metric.gives_spans]
+    return [_mark_all(evaluation, metric) for metric in metrics if metric.gives_spans]
 
 
-def _marked_by(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
+def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
     testset, scores = evaluation.testset, evaluation.scores
     segments = [segment for system in testset.systems for segment in testset.segments(system)]
     places = product(testset.systems, range(1, len(testset) + 1))
@@ -156,7 +156,7 @@ def _marked_by(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
     return MarkedTranslations(metric=metric.spec, label=metric.label, translations=translations)
 
 
-def marked_by_people(testset: TestSet, people: Evidence) -> list[MarkedTranslations]:
+def people_marks(testset: TestSet, people: Evidence) -> list[MarkedTranslations]:
     """What people marked in translations of a test set, whose segments are items 1, 2, ...
 
     One entry, or none where they marked nothing.

@@ -288,13 +288,13 @@ def load_metric(spec: str, **fields: Any) -> Metric:
         name, defaults = split_spec(ALIASES[name])
         texts = {**defaults, **texts}
     if name not in METRICS:
-        raise _unknown(name)
+        raise _unknown_name(name)
     cls = resolve(METRICS, name, "metric")
     metric: Metric = build(cls, name, texts)
     return dataclasses.replace(metric, **fields) if fields else metric  # type: ignore[type-var]
 
 
-def _unknown(name: str) -> UsageError:
+def _unknown_name(name: str) -> UsageError:
     if name in RANKERS:
         return UsageError(
             f"{name} is a ranker, which compares translations and scores none: "

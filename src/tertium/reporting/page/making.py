@@ -21,7 +21,7 @@ from tertium.evaluation.explaining import (
     MarkedTranslations,
     add_marks,
     mark_systems,
-    marked_by_people,
+    people_marks,
 )
 from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
@@ -93,7 +93,7 @@ def report(
     marked: list[MarkedTranslations] = []
     if not (human is None or isinstance(human, ScoreMatrix)):
         people = read_people(human, testset.systems)
-        human, marked = people.segment_scores(), marked_by_people(testset, people)
+        human, marked = people.segment_scores(), people_marks(testset, people)
     drawn = read_curves(curves)
     pairs = [read_challenge(source) for source in challenges]
     loaded = load_metrics(usual_metrics(testset) if metrics is None else metrics)

@@ -136,7 +136,7 @@ def _modifiers(pair: Pair) -> list[Match]:
     ]
 
 
-def _unknown(pair: Pair) -> list[Match]:
+def _unlisted_words(pair: Pair) -> list[Match]:
     """Content words that no dictionary lists: names, or words left in the source language."""
     profiles = pair.hypothesis.profiles
     return [
@@ -186,7 +186,7 @@ INSERTIONS = (
         additions(lambda n: n.kind == "number"),
         "the hypothesis {adds} the number {words}",
     ),
-    Feature("unaligned.unknown", _unknown, "the hypothesis {adds} the unknown word {words}"),
+    Feature("unaligned.unknown", _unlisted_words, "the hypothesis {adds} the unknown word {words}"),
     Feature(
         "unaligned.function",
         additions(lambda n: not n.content),
