@@ -9,7 +9,8 @@ signature: they are a context of the process. So is who listens to progress: lib
 ...     current_runtime().cache
 False
 >>> current_runtime().cache
-True"""
+True
+"""
 
 from __future__ import annotations
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tertium.data.collection import Collection, SentencePair
-from tertium.data.summary import describe, summarise
+from tertium.data.collection import Collection, SentencePair, describe, summarise
 from tertium.errors import DataError, UnknownNameError, UsageError
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tertium.data.testset import TestSet
 from tertium.data.win_rates import win_ratio
-from tertium.data.wmt_rankings import read_rankings
+from tertium.data.wmt import read_rankings
 from tertium.errors import DataError
 
 HEADER = "srclang,trglang,srcIndex,documentId,segmentId,judgeId," + ",".join(

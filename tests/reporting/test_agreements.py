@@ -11,7 +11,7 @@ import pytest
 from tertium.errors import DataError, UsageError
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import JudgedSet, Task, tasks_for
-from tertium.reporting.charts import scatter
+from tertium.reporting.charts import clouds
 from tertium.reporting.tables.agreements import (
     agreement_findings,
     agreement_table,
@@ -122,7 +122,7 @@ def test_lines_for_what_did_not_match():
 def test_scatter_plots_are_written_the_same_each_time(tmp_path):
     files = [tmp_path / f"{n}.svg" for n in (1, 2)]
     for file in files:
-        scatter.write_scatter(file, [make_set("de-en", 1), make_set("fi-en", 2)], level="segment")
+        clouds.write_scatter(file, [make_set("de-en", 1), make_set("fi-en", 2)], level="segment")
     assert files[0].read_bytes() == files[1].read_bytes()
     root = ElementTree.parse(files[0]).getroot()
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
@@ -132,7 +132,7 @@ def test_scatter_plots_are_written_the_same_each_time(tmp_path):
 
 def test_a_plot_carries_its_style_for_light_and_dark(tmp_path):
     """Every variable that a rule uses has a colour, in both."""
-    scatter.write_scatter(tmp_path / "x.svg", [make_set("de-en", 1)])
+    clouds.write_scatter(tmp_path / "x.svg", [make_set("de-en", 1)])
     style = next(ElementTree.parse(tmp_path / "x.svg").iter("{http://www.w3.org/2000/svg}style"))
     light, dark, *rules = style.text.splitlines()
     assert "prefers-color-scheme: dark" in dark
@@ -144,22 +144,22 @@ def test_a_plot_carries_its_style_for_light_and_dark(tmp_path):
 
 def test_scatter_shows_each_judged_point_and_its_correlation():
     sets = [make_set("de-en", 1), make_set("fi-en", 2)]
-    figure = scatter.scatter(sets)
+    figure = clouds.scatter(sets)
     assert [len(row) for row in figure] == [2, 2, 2]
     caption, chart = figure[0][0]
     assert caption.startswith("de-en  r = ")
     assert caption.endswith("n = 200")
     assert chart.count("<circle") == 200
-    assert scatter.scatter(sets, level="system")[0][0][1].count("<circle") == 4
+    assert clouds.scatter(sets, level="system")[0][0][1].count("<circle") == 4
 
 
 def test_scatter_refuses_before_the_work(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=r"a plot is written as \.svg"):
-        scatter.check_plot(tmp_path / "x.png")
+        clouds.check_plot(tmp_path / "x.png")
     with pytest.raises(DataError, match="does not exist"):
-        scatter.check_plot(tmp_path / "no" / "x.svg")
+        clouds.check_plot(tmp_path / "no" / "x.svg")
     with pytest.raises(DataError, match="nothing to plot"):
-        scatter.scatter([])
-    monkeypatch.setattr(scatter, "LARGEST", 2)
+        clouds.scatter([])
+    monkeypatch.setattr(clouds, "LARGEST", 2)
     with pytest.raises(UsageError, match="too many panels"):
-        scatter.scatter([make_set("x", 1)])
+        clouds.scatter([make_set("x", 1)])

@@ -8,7 +8,8 @@ one npz whose name carries the fingerprint of the files they came from, so a cha
 new index. A folder that cannot be written to costs time, never an error; a damaged index is made
 anew. Nothing is pickled. Rows about texts (`rows_by_key`) are one npz for each name, which must say
 all that decides the numbers: hashes of the keys and their rows. Hashes of files are remembered by
-path, size and time of change."""
+path, size and time of change.
+"""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
     if mode is not None:
         return _run_mode(args, mode)
     if args.plot:
-        from tertium.reporting.charts.scatter import check_plot, write_scatter
+        from tertium.reporting.charts.clouds import check_plot, write_scatter
 
         check_plot(args.plot)
     with bars(args.quiet), runtime_of(args):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tertium.compat.comet_metric import Hyperparameters
 
 Row = tuple[int, ...]
-BUDGETS = {"cpu": 1024, "gpu": 16384}  # tokens of a pass, as `encoders.body` measured them
+BUDGETS = {"cpu": 1024, "gpu": 16384}  # tokens of a pass, as `encoders.transformer` measured them
 OVERHEADS = {"cpu": 0, "gpu": 2048}
 POSITIONS = "max_position_embeddings"
 ENCODER = "encoder.model."

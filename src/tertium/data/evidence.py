@@ -13,7 +13,8 @@ a campaign of ESA, Appraise           scores and error spans, raters averaged
 NAME.seg.score, NAME.sys.score        mt-metrics-eval's human scores
 a folder                              of mt-metrics-eval, a metrics task, or WMT's quality
                                       estimation
-the name of a set                     in a collection of human judgements"""
+the name of a set                     in a collection of human judgements
+"""
 
 from __future__ import annotations
 
@@ -50,8 +51,7 @@ from tertium.data.preferences import (
 from tertium.data.qe import qe_stems, read_qe
 from tertium.data.ratings import average, standardise
 from tertium.data.testset import TestSet
-from tertium.data.wmt import MetricsTask, is_metrics_task
-from tertium.data.wmt_rankings import read_rankings
+from tertium.data.wmt import MetricsTask, is_metrics_task, read_rankings
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Judgement, Segment

@@ -9,7 +9,8 @@ esa_spans, errors                           ESA and Appraise: `start_i`, `end_i`
                                             point itself) or "missing", `error_type`;
                                             mt-metrics-eval: `start`, `end`, `is_source_error`
 start_indices, end_indices, error_types     WMT's span tasks: numbers and severities in one text
-                                            each, separated by blanks; -1 and `no-error` for none"""
+                                            each, separated by blanks; -1 and `no-error` for none
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 Metrics come with their scores in files, or score the judged translations now; `meta` then sees
 matrices only. People may stand beside them: a metric cannot be asked to agree with people better
 than they agree with each other, so one rater, or a second campaign, can be a row of the table like
-a metric's; its name begins with `people`."""
+a metric's; its name begins with `people`.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 The tests see statistics only (`resampling`), so they hold for any metric. The first system is the
 baseline that tables compare the others to; the p-values of all other pairs are there as well. What
 a difference means to people comes from pairs of systems that people judged: the scales that ship
-were fitted by `recipes/differences.py`; `tertium meta --thresholds` fits others."""
+were fitted by `recipes/differences.py`; `tertium meta --thresholds` fits others.
+"""
 
 from __future__ import annotations
 

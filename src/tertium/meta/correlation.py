@@ -8,7 +8,8 @@ statistic:
 
     none      all cells are one long vector
     item      one vector per segment (its systems); the statistic is averaged over segments
-    system    one vector per system (its segments); the statistic is averaged over systems"""
+    system    one vector per system (its segments); the statistic is averaged over systems
+"""
 
 from __future__ import annotations
 

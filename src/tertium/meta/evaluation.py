@@ -3,7 +3,8 @@
 Of a task and its judged sets a statistic makes a `Measured`: a value, its `Replicate` (the value as
 a function of weights) and the tests that suit it; the rest knows nothing of single statistics.
 Every task draws from a generator of its own, seeded by the evaluation's seed and the task's
-choices, so a figure does not depend on which other tasks are run beside it, or in which order."""
+choices, so a figure does not depend on which other tasks are run beside it, or in which order.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ All are formulas on five counts (C, D, T_h, T_m, T_hm): pairs that are concordan
 by people only, by the metric only, by both. Counts add up, so they are kept per unit (an item, a
 group) and summed with any weights before the formula is applied. Two kinds of input: human
 comparisons (`verdicts` with the metric's score of the left and the right translation), and matrices
-of human scores whose pairs are formed here (`human`, `metrics` as in `correlation`)."""
+of human scores whose pairs are formed here (`human`, `metrics` as in `correlation`).
+"""
 
 from __future__ import annotations
 

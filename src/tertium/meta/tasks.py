@@ -4,7 +4,8 @@ Metrics are matched to the judged systems x segments by the names of systems and
 position alone; what has no counterpart is counted by reason, and a metric that matches nothing is
 an error. A task is one flat row of choices: which judgements, at which level, which statistic,
 which test. `STATISTICS` says of each statistic what it reads, how it may be grouped and how its
-differences are tested; a task of what does not go together is refused when it is made."""
+differences are tested; a task of what does not go together is refused when it is made.
+"""
 
 from __future__ import annotations
 

@@ -1,14 +1,23 @@
-"""Pictures of two numbers: a dot for each translation, or shades where there are very many."""
+"""Pictures of two numbers: a dot for each translation, or shades where there are very many.
+
+A correlation hides outliers, ceilings and clusters by system; what a metric says against what
+people say shows them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
+from tertium.atomic import check_writable
+from tertium.errors import DataError, UsageError
+from tertium.meta.tasks import JudgedSet
 from tertium.reporting.charts.axes import MANY, Panel, bounds, drawing, panel
+from tertium.reporting.charts.standalone import Captioned, write_picture
 from tertium.reporting.markup import Markup, compact, element
 
 DOTS = MANY  # more than these become shades
@@ -217,3 +226,50 @@ def _points(places: list[tuple[float, float]], plot: Panel) -> str:
     return " ".join(
         f"{compact(plot.x(x))},{compact(plot.y(min(max(y, low), high)))}" for x, y in places
     )
+
+
+LARGEST = 120  # panels in one figure
+
+
+def check_plot(path: str | Path) -> None:
+    """Refuse a file that could not be written, before the work and not after it."""
+    if Path(path).suffix.lower() != ".svg":
+        raise UsageError(f"{path}: a plot is written as .svg")
+    check_writable(path)
+
+
+def scatter(sets: Sequence[JudgedSet], *, level: str = "segment") -> list[list[Captioned]]:
+    """A row of captioned pictures for each metric with a column for each judged set."""
+    metrics = list(dict.fromkeys(m for judged in sets for m in judged.metrics))
+    if not metrics or not sets:
+        raise DataError("there is nothing to plot: no metric, or no judged set")
+    if len(metrics) * len(sets) > LARGEST:
+        raise UsageError(
+            f"{len(metrics)} metrics x {len(sets)} sets are too many panels for one figure "
+            f"(at most {LARGEST}): plot fewer"
+        )
+    return [[_draw(judged, metric, level) for judged in sets] for metric in metrics]
+
+
+def write_scatter(path: str | Path, sets: Sequence[JudgedSet], *, level: str = "segment") -> None:
+    """Draw and write; equal data give equal files."""
+    check_plot(path)
+    write_picture(path, scatter(sets, level=level))
+
+
+def _draw(judged: JudgedSet, metric: str, level: str) -> Captioned:
+    nothing = np.zeros(0)
+    if metric not in judged.metrics:
+        empty = cloud_chart(Axis(name="human", values=nothing), Axis(name=metric, values=nothing))
+        return f"{judged.name}: not scored", empty
+    number = judged.metrics.index(metric)
+    x, y = judged.human, judged.scores[number]
+    names: Sequence[str] = ()
+    if level == "system":
+        x, y, names = judged.human_systems, judged.system_scores[number], judged.systems
+    x, y = x.ravel(), y.ravel()
+    known = np.isfinite(x) & np.isfinite(y)
+    chart = cloud_chart(
+        Axis(name="human", values=x), Axis(name=metric, values=y), fit=True, names=names
+    )
+    return f"{judged.name}  {describe(x[known], y[known])}", chart

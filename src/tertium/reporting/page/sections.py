@@ -1,6 +1,7 @@
 """Sections of a page: metrics on a challenge set, the panel of doubts, results slice by slice.
 
-Each is a sentence, a picture and the numbers, folded where they are many."""
+Each is a sentence, a picture and the numbers, folded where they are many.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.scoring import Evaluation
 from tertium.evaluation.slices import Slices
 from tertium.meta.evaluation import Results
-from tertium.reporting.charts.dots import dots_chart
 from tertium.reporting.charts.pictures import figure
+from tertium.reporting.charts.rows import dots_chart
 from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.page.grid import metric_names
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table

@@ -1,6 +1,7 @@
 """Tables of meta-evaluation: agreement on judged sets, protocols, decisions, differences.
 
-Marked are metrics that the best is not clearly better than."""
+Marked are metrics that the best is not clearly better than.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tertium.evaluation.challenge import ChallengeStudy
 from tertium.meta.significance import wilson
-from tertium.reporting.charts.dots import dots_chart
+from tertium.reporting.charts.rows import dots_chart
 from tertium.reporting.markup import Markup
 from tertium.reporting.tables.table import Cell, Table
 

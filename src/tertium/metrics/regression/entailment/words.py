@@ -3,7 +3,8 @@
 With the reference as premise, words without a partner are insertions of the translation; with the
 translation as premise they are what it drops. For each sort of entity (people, places,
 organisations, dates, numbers) three questions: is a mention matched by the same one, by another of
-its sort, or by nothing at all? Names agree when their words do, in whatever order or case."""
+its sort, or by nothing at all? Names agree when their words do, in whatever order or case.
+"""
 
 from __future__ import annotations
 
