@@ -15,6 +15,7 @@ from tests.tiny_models import minilm, tiny_model  # noqa: F401 (fixtures)
 
 from tertium.data.testset import TestSet
 from tertium.registry import METRICS
+from tertium.runtime import runtime
 from tertium.segment import Segment
 
 MANY = 1000  # tests of a run that is worth loading models for
@@ -83,7 +84,8 @@ def pytest_before_forks(session: pytest.Session) -> None:
     from tests.laws.trial import missing_resource, subjects
 
     factory = session.config._tmp_path_factory  # type: ignore[attr-defined]
-    with pytest.MonkeyPatch.context() as patch:
+    # no store: it writes in a thread, which a fork would cut off
+    with pytest.MonkeyPatch.context() as patch, runtime(cache=False):
         use_private_cache(factory, patch)
         for subject in subjects():
             missing_resource(subject)
