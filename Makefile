@@ -7,10 +7,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(BIN)/python .ci/install.py -c constraints.txt
 # It must keep what it compiled, or each of some hundred processes compiles all of it again.
 unexport PYTHONDONTWRITEBYTECODE
-# A process a core, at most four. One thread each, or they fight for the cores. What is covered is
-# counted in processes that collect for themselves; forked ones share collection and models.
-FORKS := -p tests.forks --forks auto
+# A process a core, at most four. One thread each, or they fight for the cores. Where a process can be
+# forked after imports, all share one collection and the models; coverage is counted without that.
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+FORKS := $(if $(filter Linux,$(shell uname)),-p tests.forks --forks auto,$(WORKERS))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 EXAMPLE := -s examples/source.de.txt -t examples/system-good.en.txt examples/system-fair.en.txt \
 	examples/system-poor.en.txt -r examples/reference-a.en.txt examples/reference-b.en.txt \
