@@ -120,6 +120,16 @@ def test_ties_are_left_out_of_training(small: Pairwise) -> None:
     assert mixed.trained.digest == small.trained.digest
 
 
+def test_as_many_are_drawn_to_choose_by_as_asked_for() -> None:
+    """The same for every seed; all, where there are no more."""
+    for asked, used in ((7, 7), (0, 30), (99, 30)):
+        options = dataclasses.replace(QUICK, epochs=1, choose_on=asked)
+        ranker = Pairwise.train(
+            preferences(20, 1), dev=preferences(30, 2), options=options, features=("chrf",)
+        )
+        assert ranker.checkpoint.training["dev"] == used
+
+
 def test_the_source_is_read_where_a_vector_says_so() -> None:
     ranker = Pairwise.train(
         preferences(20, 1),
