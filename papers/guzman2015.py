@@ -134,9 +134,6 @@ BOUNDS: Mapping[str, Variation | Folds | FromWMT13] = {
     "4METRICS + SYNTAX25, from WMT12": Folds(variation=replace(RICH, vectors=(SYNTAX,))),
     "4METRICS + WIKI-GW25, from WMT12": Folds(variation=replace(RICH, vectors=(WIKI,))),
     "the full network, from WMT12": Folds(variation=RICH),
-    "the full network, from WMT12, turned, decay 1e-3": Folds(
-        variation=_with(RICH, order="random", decay=1e-3)
-    ),
     "the full network without hidden layer, from WMT12": Folds(variation=replace(RICH, hidden=0)),
     "the full network, from 5,000 comparisons of WMT13": FromWMT13(variation=SHOWN_RANDOM),
     "the full network, from 5,000 comparisons of WMT11": replace(SHOWN_RANDOM, share=0.2627),
