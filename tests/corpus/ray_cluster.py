@@ -10,12 +10,18 @@ import pytest
 
 @pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[None]:
-    """Ray with two CPUs, or the cluster that RAY_ADDRESS names; skipped where there is none."""
+    """Ray with two CPUs, or the cluster that RAY_ADDRESS names; skipped where there is none.
+
+    It takes two GPUs for granted and deals them out, whether or not they are there.
+    """
     ray = pytest.importorskip("ray", reason="needs tertium[ray]")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    own = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 100 << 20}
+    own = {"num_cpus": 2, "num_gpus": 2, "include_dashboard": False}
+    own |= {"object_store_memory": 100 << 20}
     try:
-        ray.init(log_to_driver=False, **({} if os.environ.get("RAY_ADDRESS") else own))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+            ray.init(log_to_driver=False, **({} if os.environ.get("RAY_ADDRESS") else own))
     except Exception as error:  # a machine so busy that Ray's own processes miss their times
         pytest.skip(f"Ray does not start here: {error}")
     yield

@@ -1,9 +1,11 @@
-"""Three nodes on one machine, started by the commands of the guide; one of them dies."""
+"""Three nodes on one machine, started by the commands of the guide: they run its command on a store
+of objects word for word, and one of them dies."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -15,7 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.corpus.samples import example_rows, shard_bytes, write_jsonl
+from tests.corpus.object_store import ObjectStore, object_store
+from tests.corpus.samples import example_rows, read_shards, shard_bytes, write_jsonl
 from tests.docs.pages import DOCS, steps
 
 import tertium
@@ -24,9 +27,24 @@ pytestmark = pytest.mark.slow
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DISABLE_IMPORT_WARNING": "1"}
 
 
-def commands() -> list[str]:
+def commands(beginning: str = "ray ", naming: str = "") -> list[list[str]]:
+    """The commands of the guide that begin so and name something, as words."""
     guide = (DOCS / "guides" / "corpus.md").read_text(encoding="utf-8")
-    return [step.code for step in steps(guide) if step.code.startswith("ray ")]
+    lines = [step.code for step in steps(guide) if step.code.startswith(beginning)]
+    return [shlex.split(line) for line in lines if naming in line]
+
+
+def run_tertium(words: list[str], folder: Path, **more: str) -> str:
+    """Run a command of tertium in a folder, and give what it says where it fails."""
+    environment = {**os.environ, **QUIET, **more}
+    done = subprocess.run(
+        [sys.executable, "-m", "tertium", *words],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    return done.stderr if done.returncode else ""
 
 
 def processes_of(folder: Path) -> dict[int, bytes]:
@@ -52,6 +70,22 @@ def start(command: list[str]) -> str:
 
 
 @pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+    """A store of objects that the nodes, started after it, take for S3."""
+    with object_store() as store:
+        settings = {
+            "ACCESS_KEY_ID": "k",
+            "SECRET_ACCESS_KEY": "s",
+            "EC2_METADATA_DISABLED": "true",
+            "DEFAULT_REGION": "us-east-1",
+            "ENDPOINT_URL": f"http://127.0.0.1:{store.server_port}",
+        }
+        for name, value in settings.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        yield store
+
+
+@pytest.fixture
 def nodes() -> Iterator[tuple[str, Path]]:
     """The address of a head with two more nodes, and the folder that their processes name."""
     pytest.importorskip("ray", reason="needs tertium[ray]")
@@ -60,7 +94,7 @@ def nodes() -> Iterator[tuple[str, Path]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    head, other = ([str(ray), *line.split()[1:]] for line in commands())
+    head, other = ([str(ray), *words[1:]] for words in commands())
     more = ["--num-cpus=1", "--object-store-memory=80000000"]
     head[head.index("6379")] = port
     try:
@@ -98,13 +132,33 @@ def test_a_node_that_dies_costs_no_row(nodes: tuple[str, Path], tmp_path: Path) 
     killer.start()
     command = ["corpus", str(file), "-m", "chrf", "-o", str(tmp_path / "ray"), "--part-rows", "20"]
     ray = ["--engine", "ray", "--address", address, "--workers", "3", "-q"]
-    done = subprocess.run(
-        [sys.executable, "-m", "tertium", *command, *ray],
-        env={**os.environ, **QUIET},
-        capture_output=True,
-        text=True,
-    )
+    failed = run_tertium([*command, *ray], tmp_path)
     killer.join()
-    assert done.returncode == 0, done.stderr
+    assert not failed
     assert killed
     assert shard_bytes(tmp_path / "ray") == shard_bytes(tmp_path / "local")
+
+
+def test_the_command_of_the_guide_for_a_cluster_runs(
+    bucket: ObjectStore, nodes: tuple[str, Path], tmp_path: Path
+) -> None:
+    """Word for word: the address is found where Ray looks for it, the bucket where AWS's is."""
+    file = write_jsonl(tmp_path / "a.jsonl", example_rows(6))
+    bucket.objects["bucket/pairs/a.jsonl"] = file.read_bytes()
+    [words] = commands("tertium corpus s3://")
+    assert not run_tertium(words[1:], tmp_path, RAY_ADDRESS=nodes[0])
+    tertium.score_corpus(file, "chrf", tmp_path / "local", workers=1)
+    shard = (tmp_path / "local" / "a.parquet").read_bytes()
+    assert bucket.objects["bucket/scored/a.parquet"] == shard
+
+
+def test_the_command_of_the_guide_for_a_gpu_runs_where_there_is_one(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    write_jsonl(tmp_path / "data" / "a.jsonl", example_rows(6))
+    [words] = commands("tertium corpus data", "--device cuda")
+    failed = run_tertium(words[1:], tmp_path)
+    if torch.cuda.is_available():
+        assert not failed
+        assert len(read_shards(tmp_path / "out")) == 6
+    else:
+        assert failed.splitlines()[-1].endswith("is not available here: choose cpu or auto")

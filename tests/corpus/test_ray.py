@@ -10,7 +10,14 @@ from threading import Thread
 
 import pytest
 from tests.corpus.ray_cluster import ray_cluster  # noqa: F401 (a fixture)
-from tests.corpus.samples import example_rows, shard_bytes, write_jsonl, write_parquet, write_tsv
+from tests.corpus.samples import (
+    example_rows,
+    read_shards,
+    shard_bytes,
+    write_jsonl,
+    write_parquet,
+    write_tsv,
+)
 from tests.docs.pages import DOCS, steps
 from tests.docs.workspace import build, run_command
 
@@ -41,6 +48,16 @@ def test_ray_writes_what_one_process_writes(corpus: Path, tmp_path: Path) -> Non
         tertium.score_corpus(corpus, "chrf", tmp_path / "strict", engine="ray", strict=True)
 
 
+def test_relative_paths_mean_the_same_to_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cluster was started in another folder than the command."""
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "data" / "a.jsonl", example_rows(6))
+    tertium.score_corpus("data", "chrf", "out", engine="ray")
+    assert len(read_shards(tmp_path / "out")) == 6
+
+
 def test_the_commands_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -49,6 +66,19 @@ def test_the_commands_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.Monke
     assert here
     for command in here:
         run_command(command)
+
+
+@pytest.mark.slow
+def test_the_command_of_the_guide_with_parts_of_gpus_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Word for word; where Ray's GPUs are none, the network runs on a CPU."""
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "data" / "a.jsonl", example_rows(6))
+    guide = (DOCS / "guides" / "corpus.md").read_text(encoding="utf-8")
+    [command] = [step.code for step in steps(guide) if "--worker-gpus" in step.code]
+    run_command(command)
+    assert len(read_shards(tmp_path / "out")) == 6
 
 
 def test_a_killed_worker_costs_no_row(corpus: Path, tmp_path: Path) -> None:

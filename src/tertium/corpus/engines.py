@@ -19,6 +19,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import connection
+from pathlib import Path
 from typing import Any
 
 from tertium.corpus.reading import CorpusPart
@@ -145,9 +146,15 @@ def _do(part: CorpusPart) -> Outcome:
 
 
 class PartActor:
-    """A worker of Ray Data: loads metrics when it begins, then does one part a call."""
+    """A worker of Ray Data: loads metrics when it begins, then does one part a call.
 
-    def __init__(self, job: CorpusJob) -> None:
+    It works in the folder of who began, so that relative paths mean the same; a node begins where
+    its `ray start` was typed.
+    """
+
+    def __init__(self, job: CorpusJob, folder: str) -> None:
+        if Path(folder).is_dir():
+            os.chdir(folder)
         self.worker = PartWorker(job)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
@@ -168,7 +175,7 @@ def run_ray(
     rows = [{"part": part.to_json()} for part in parts]
     outcomes = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
         PartActor,
-        fn_constructor_args=(job,),
+        fn_constructor_args=(job, str(Path.cwd())),
         batch_size=1,
         compute=ActorPoolStrategy(size=team.size),
         num_cpus=team.cpus,

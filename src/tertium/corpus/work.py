@@ -32,6 +32,9 @@ from tertium.metrics.base.metric import Metric, load_metric
 from tertium.runtime import Advance, Runtime, choose_device, listening, runtime
 from tertium.segment import Segment
 
+MMAP_THRESHOLD, ARENA_MAX = -3, -8  # of mallopt, as malloc.h has them
+LARGE = 4 << 20  # bytes; smaller ones are made too often to ask the system for each
+
 
 @dataclass(frozen=True)
 class CorpusJob:
@@ -76,6 +79,8 @@ class PartWorker:
     def __init__(self, job: CorpusJob) -> None:
         self.job = job
         self.keep = parse_keep(job.keep) if job.keep else None
+        if any(job.learned):
+            keep_heap_small()
         with runtime(**asdict(job.runtime)):
             self.metrics: list[Metric] = [load_metric(spec) for spec in job.metrics]
             for metric, learned in zip(self.metrics, job.learned, strict=True):
@@ -201,15 +206,26 @@ def block_size(job: CorpusJob) -> int:
     return NETWORK_BLOCK if choose_device(job.runtime.device) == "cpu" else BLOCK
 
 
-def give_back_memory() -> None:
-    """Let the system have freed pages, which the C library keeps where others lie around them.
+def keep_heap_small() -> None:
+    """Let threads share one heap of the C library, and large arrays lie outside of it.
 
-    Passes of a network make and drop arrays of a thousand sizes, and over a long corpus what is
-    free between them would grow without bound. Where the library has no such call, nothing is done.
+    Passes of a network make and drop arrays of a thousand sizes; what is free between them would
+    grow with the number of threads.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
+    if (tune := _c_function("mallopt")) is not None:
+        tune(ARENA_MAX, 1)
+        tune(MMAP_THRESHOLD, LARGE)
+
+
+def give_back_memory() -> None:
+    """Let the system have freed pages, which the C library keeps where others lie around them."""
+    if (trim := _c_function("malloc_trim")) is not None:
         trim(0)
+
+
+def _c_function(name: str) -> Any:
+    """A function of Linux's usual C library; None where there is another."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
 def _input_schema(job: CorpusJob) -> Any:
