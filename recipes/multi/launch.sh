@@ -6,18 +6,19 @@ set -u
 PARTS=$1 RUN=$2
 : "${TOTAL:=1200}" "${DEVICE:=cuda}" "${EXTRA:=}" "${MOST:=1500}" "${PYTHON:=python3}"
 : "${STAGE1:=$((TOTAL * 12 / 100))}" "${STAGE2:=$((TOTAL * 26 / 100))}" "${TAGS:=$((TOTAL * 6 / 100))}"
-: "${SHIPPED:=}"  # weights that `train start` took apart: a further teacher
+: "${SHIPPED:=}"  # weights.safetensors of `train start`: a further teacher
+: "${ROWS:=252000}" "${PROCESSES:=8}"  # outputs that teachers score; processes that damage texts
 export OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=true PYTHONUNBUFFERED=1
 mkdir -p "$RUN"
 BEGIN=$(date +%s)
 say() { echo "$(date +%T) $*" | tee -a "$RUN/launch.log"; }
-train() { $PYTHON -m recipes.multi.train "$@" --parts "$PARTS" --run "$RUN" --device "$DEVICE" $EXTRA; }
+train() { $PYTHON -m recipes.multi.train "$@" --parts "$PARTS" --run "$RUN" --device "$DEVICE" --rows "$ROWS" $EXTRA; }
 store() { $PYTHON -m recipes.multi.store "$PARTS/$1" --encoder "$PARTS/encoder"; }
 
 run_stages() {
 say "prepare"
 for part in rankings held-out judgements outputs; do store $part >> "$RUN/prepare.out" 2>&1 & done
-$PYTHON -m recipes.multi.tables --parts "$PARTS" > "$RUN/tables.out" 2>&1 &
+$PYTHON -m recipes.multi.tables --parts "$PARTS" --processes "$PROCESSES" > "$RUN/tables.out" 2>&1 &
 say "seeds"
 pids=
 for seed in 1 2; do
@@ -26,7 +27,7 @@ for seed in 1 2; do
 done
 (
     [ -z "$SHIPPED" ] || train teach "$SHIPPED" > "$RUN/teach-shipped.out" 2>&1
-    $PYTHON -m recipes.multi.english --parts "$PARTS" --run "$RUN" --device "$DEVICE"
+    $PYTHON -m recipes.multi.english --parts "$PARTS" --run "$RUN" --rows "$ROWS" --device "$DEVICE"
 ) > "$RUN/english.out" 2>&1 &
 wait $pids
 say "teach"
