@@ -257,9 +257,9 @@ def check_ranges(cls: type[Any], fields: Mapping[str, Any]) -> None:
             raise UsageError(f"{name} must be {allowed}, not {value}")
 
 
-def ranges(cls: type[Any]) -> dict[str, Range]:
+def ranges(cls: Any) -> dict[str, Range]:
     """The range of each field that declares one."""
-    hints = typing.get_type_hints(cls, include_extras=True)
+    hints = _type_hints(cls)
     return {
         name: mark
         for name, kind in hints.items()
@@ -464,6 +464,12 @@ def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _field_types(cls: type[Any]) -> dict[str, Any]:
-    hints = typing.get_type_hints(cls)
+def _field_types(cls: Any) -> dict[str, Any]:
+    hints = _type_hints(cls, ranges=False)
     return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.init}
+
+
+@lru_cache(maxsize=256)
+def _type_hints(cls: Any, *, ranges: bool = True) -> dict[str, Any]:
+    """What `typing` makes of annotations; to evaluate them takes longer than to make a metric."""
+    return typing.get_type_hints(cls, include_extras=ranges)

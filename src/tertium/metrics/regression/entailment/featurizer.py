@@ -61,7 +61,7 @@ class EntailmentFeatures:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(f"{d}.{feature.name}" for d in DIRECTIONS for feature in self.features)
+        return _names(self)
 
     def __call__(self, segments: Sequence[Segment]) -> FloatArray:
         features = self.features
@@ -76,6 +76,12 @@ class EntailmentFeatures:
         texts = [text for s in segments for text in (s.hypothesis, reference_of(s))]
         found = sentences(texts, self.vectors)
         return [make_pairs(found[s.hypothesis], found[s.references[0]]) for s in segments]
+
+
+@lru_cache(maxsize=64)
+def _names(columns: EntailmentFeatures) -> tuple[str, ...]:
+    """Kept, since a regression asks of each column whether it is among them."""
+    return tuple(f"{d}.{feature.name}" for d in DIRECTIONS for feature in columns.features)
 
 
 def sentences(texts: Sequence[str], vectors: str = "glove") -> dict[str, Sentence]:
