@@ -9,6 +9,7 @@ shared by all of them.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
@@ -53,6 +54,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None  # as ever, here
     session.config.hook.pytest_before_forks(session=session)
     session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+    gc.freeze()  # or every process would copy what it only looks through
     groups, turn = in_groups(session.items), Value("i", 0)
     workers = [Worker(session, groups, turn) for _ in range(count)]
     try:
