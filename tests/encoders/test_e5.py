@@ -8,7 +8,6 @@ own), and how many pieces it counts. Ten sentences in twenty languages mean the 
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import numpy as np
@@ -85,17 +84,6 @@ def test_the_table_of_pieces_stays_on_disk(e5: Encoder) -> None:
     )
     assert own
     assert copied < 20_000  # kB, of 459,000 on disk
-
-
-def test_it_is_ready_soon(e5: Encoder) -> None:
-    from tertium.encoders.network import Network
-    from tertium.encoders.pieces import Tokenizer
-
-    folder = find("e5")[0]  # type: ignore[index]
-    begin = time.process_time()
-    Tokenizer(folder, opening="query: ")
-    Network(folder, device="cpu", precision="fp32")
-    assert time.process_time() - begin < 4  # two seconds on an idle processor
 
 
 def test_a_script_it_does_not_know_is_counted(e5: Encoder) -> None:
