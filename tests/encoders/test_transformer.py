@@ -77,7 +77,7 @@ def test_layers_below_the_one_asked_for_are_all_that_runs(tiny_model: TinyModel)
     encoder = load_encoder(f"dir/{tiny_model('bert')}@1")
     assert isinstance(encoder, Transformer)
     calls: list[str] = []
-    for number, layer in enumerate(encoder.body.network._model.encoder.layer):
+    for number, layer in enumerate(encoder.body.network._model.layers):
         layer.register_forward_pre_hook(lambda *_, n=number: calls.append(f"layer {n}"))
     encoder.encode(["the cat"], sentences=False)
     assert calls == ["layer 0"]
@@ -86,13 +86,23 @@ def test_layers_below_the_one_asked_for_are_all_that_runs(tiny_model: TinyModel)
     assert calls == ["layer 0", "layer 1", "layer 2"]
 
 
+def test_a_model_of_transformers_runs_only_as_deep(tiny_model: TinyModel) -> None:
+    encoder = load_encoder(f"dir/{tiny_model('distilbert')}@1")
+    assert isinstance(encoder, Transformer)
+    calls: list[str] = []
+    for number, layer in enumerate(encoder.body.network._model.model.transformer.layer):
+        layer.register_forward_pre_hook(lambda *_, n=number: calls.append(f"layer {n}"))
+    encoder.encode(["the cat"], sentences=False)
+    assert calls == ["layer 0"]
+
+
 def test_a_model_whose_layers_are_not_found_runs_whole(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name = f"dir/{tiny_model('bert')}@2"
+    name = f"dir/{tiny_model('distilbert')}@2"
     expected = load_encoder(name).encode(TEXTS)
     body._network.cache_clear()
-    monkeypatch.setattr(network, "_same_states", lambda *_: False)
+    monkeypatch.setattr("tertium.encoders.hooked._same_states", lambda *_: False)
     found = load_encoder(name).encode(TEXTS)
     body._network.cache_clear()
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-6)

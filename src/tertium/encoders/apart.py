@@ -47,7 +47,8 @@ log = logging.getLogger(__name__)
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 PACKED_ROWS = 1024  # what the layout is tuned for; any number of rows can be multiplied
 BLOCK_ROWS = 128  # pieces of a product: enough for a processor's matrix units, few enough for cache
-SIZES = (32, 64, 128, 256)  # rows of a product: what is left of 256 goes into a smaller one
+Sizes = tuple[int, ...]
+SIZES: Sizes = (32, 64, 128, 256)  # rows of a product: what is left of 256 goes into smaller ones
 T = TypeVar("T")
 R = TypeVar("R")
 Layer = Callable[[Tensor], Tensor]
@@ -189,14 +190,20 @@ def keeps_rows_apart(layer: Layer, width: int) -> bool:
     The order of a sum depends on shape and place, not on values; so one row at all places tells.
     """
     row = torch.randn(1, width, generator=torch.Generator().manual_seed(1))
+    with torch.inference_mode(), on_one_thread():
+        found = [layer(row.expand(size, width).contiguous()) for size in SIZES]
+    return all(bool((products == found[0][:1]).all()) for products in found)
+
+
+@contextlib.contextmanager
+def on_one_thread() -> Iterator[None]:
+    """What is computed inside is computed by this thread alone."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with torch.inference_mode():
-            found = [layer(row.expand(size, width).contiguous()) for size in SIZES]
+        yield
     finally:
         torch.set_num_threads(threads)
-    return all(bool((products == found[0][:1]).all()) for products in found)
 
 
 def in_sizes(layer: Layer) -> Layer:
@@ -207,13 +214,8 @@ def in_sizes(layer: Layer) -> Layer:
 
     def forward(x: Tensor) -> Tensor:
         rows = x.reshape(-1, x.shape[-1])
-        whole = len(rows) - len(rows) % SIZES[-1]
-        parts = [layer(block) for block in torch.split(rows[:whole], SIZES[-1]) if len(block)]
-        if rest := len(rows) - whole:
-            size = next(n for n in SIZES if n >= rest)
-            block = nn.functional.pad(rows[whole:], (0, 0, 0, size - rest))
-            parts.append(layer(block)[:rest])
-        return torch.cat(parts).view(*x.shape[:-1], -1)
+        products = in_blocks(layer, fill_blocks(rows, SIZES), sizes=SIZES)
+        return products[: len(rows)].view(*x.shape[:-1], -1)
 
     return forward
 
@@ -230,17 +232,31 @@ def text_by_text(layer: Layer) -> Layer:
     return forward
 
 
-def fill_blocks(pieces: Tensor) -> Tensor:
+def fill_blocks(pieces: Tensor, sizes: Sizes = (BLOCK_ROWS,)) -> Tensor:
     """Vectors of pieces, (pieces, d), with zeros behind them up to a whole number of blocks."""
-    return nn.functional.pad(pieces, (0, 0, 0, -len(pieces) % BLOCK_ROWS))
+    return nn.functional.pad(pieces, (0, 0, 0, -len(pieces) % sizes[0]))
 
 
-def in_blocks(work: Callable[..., Tensor], *inputs: Tensor) -> Tensor:
+def in_blocks(work: Callable[..., Tensor], *inputs: Tensor, sizes: Sizes = (BLOCK_ROWS,)) -> Tensor:
     """What `work` makes of each row, (whole blocks, d); on a CPU block after block."""
     if inputs[0].device.type != "cpu":
         return work(*inputs)
-    parts = zip(*(torch.split(one, BLOCK_ROWS) for one in inputs), strict=True)
+    cuts = cut_rows(len(inputs[0]), sizes)
+    parts = zip(*(torch.split(one, cuts) for one in inputs), strict=True)
     return torch.cat([work(*part) for part in parts])
+
+
+def cut_rows(rows: int, sizes: Sizes) -> list[int]:
+    """Rows, a multiple of the smallest size, in the largest blocks that they fill.
+
+    >>> cut_rows(608, (32, 64, 128, 256))
+    [256, 256, 64, 32]
+    """
+    cuts = []
+    for size in reversed(sizes):
+        cuts += [size] * (rows // size)
+        rows %= size
+    return cuts
 
 
 def each_on_one_thread(work: Callable[[T], R], jobs: Sequence[T]) -> Iterator[R]:

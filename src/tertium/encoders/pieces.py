@@ -10,15 +10,17 @@ import copy
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tertium.errors import ModelError
+from tertium.registry import require
 
 MOST_SPECIALS = 4  # tokens that a model puts around and between texts, at most
-PLAIN_CLASS = "PreTrainedTokenizerFast"
+PLAIN_CLASS = "PreTrainedTokenizerFast"  # has nothing to add to its file
+WORD_PIECES = ("BertTokenizer", "BertTokenizerFast", "MPNetTokenizer", "MPNetTokenizerFast")
 UNKNOWN_PIECES = frozenset({"[UNK]", "<unk>"})
 _PLAIN_WORD = re.compile(r"(?<!\w)[A-Za-z0-9]{1,99}(?!\w)")  # WordPiece reads words up to 100
 
@@ -145,11 +147,33 @@ def windows(length: int, room: int) -> list[Window]:
 
 
 def _load(folder: Path) -> Any:
-    """The fast tokenizer of a folder; one that has no class of its own is read without detour."""
-    if _is_plain(folder):
+    """The fast tokenizer of a folder; transformers is asked where its file does not say all."""
+    file, told = folder / "tokenizer.json", _read_told(folder)
+    if told.get("tokenizer_class") in (PLAIN_CLASS, *WORD_PIECES) and file.is_file():
         from tokenizers import Tokenizer as Backend
 
-        return Backend.from_file(str(folder / "tokenizer.json"))
+        try:
+            backend = Backend.from_file(str(file))
+        except Exception as error:  # its parser has no type of error of its own
+            raise _refusal(folder, error) from None
+        if told["tokenizer_class"] == PLAIN_CLASS or _says_the_same(backend.normalizer, told):
+            return backend
+    return _load_by_class(folder)
+
+
+def _says_the_same(normalizer: Any, told: Mapping[str, Any]) -> bool:
+    """Whether a WordPiece tokenizer's file reads texts as its settings tell its class to."""
+    wanted = {
+        "clean_text": True,
+        "lowercase": told.get("do_lower_case", True),
+        "strip_accents": told.get("strip_accents"),
+        "handle_chinese_chars": told.get("tokenize_chinese_chars", True),
+    }
+    return all(getattr(normalizer, name, "") == value for name, value in wanted.items())
+
+
+def _load_by_class(folder: Path) -> Any:
+    require("transformers", purpose=f"the tokenizer of {folder}")
     from transformers import AutoTokenizer
 
     try:
@@ -157,21 +181,24 @@ def _load(folder: Path) -> Any:
             folder, use_fast=True, local_files_only=True, trust_remote_code=False
         )
     except Exception as error:  # the parser of tokenizer.json has no type of its own
-        said = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelError(f"the tokenizer of {folder} cannot be loaded: {said[0]}") from None
+        raise _refusal(folder, error) from None
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise ModelError(f"{folder} has no fast tokenizer (tokenizer.json): convert it first")
     return copy.deepcopy(backend)
 
 
-def _is_plain(folder: Path) -> bool:
+def _refusal(folder: Path, error: Exception) -> ModelError:
+    said = str(error).strip().splitlines() or [type(error).__name__]
+    return ModelError(f"the tokenizer of {folder} cannot be loaded: {said[0]}")
+
+
+def _read_told(folder: Path) -> dict[str, Any]:
     try:
         settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    plain = isinstance(settings, dict) and settings.get("tokenizer_class") == PLAIN_CLASS
-    return plain and (folder / "tokenizer.json").is_file()
+        return {}
+    return settings if isinstance(settings, dict) else {}
 
 
 def _opening(backend: Any, opening: str, folder: Path) -> tuple[int, ...]:

@@ -484,7 +484,7 @@ class Transformer:
         # what is read of a long text decides its vectors, too
         long = self.long if self.long == "truncate" else f"{self.long}-{ENCODED_PIECES}"
         choices = (self.settings.hash, layer, self.precision, str(self.max_length), long)
-        return ":".join(["transformer-3", self.weights_hash, part, *choices])
+        return ":".join(["transformer-4", self.weights_hash, part, *choices])
 
 
 def load(
@@ -492,7 +492,7 @@ def load(
 ) -> Transformer:
     """The transformer of a name such as minilm@4, hf/NAME@9 or dir/PATH."""
     also = missing_extras(name)
-    require("torch", "transformers", purpose=f"encoder {name}", also=also)
+    require("torch", "tokenizers", purpose=f"encoder {name}", also=also)
     if precision == "fp16" or device not in ("auto", "cpu"):
         from tertium.encoders.network import check_device
 

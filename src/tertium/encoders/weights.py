@@ -29,6 +29,8 @@ WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
 UNWANTED = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot")
 PROVENANCE = "card.json"  # in a folder that was installed: what it holds and whence it came
 Tensors = Callable[[], Mapping[str, Any]]
+# A table of this many numbers stays mapped from its file; to look at all of it would read it whole.
+MAPPED = 1 << 26
 PICKLES = ("pytorch_model*.bin", "*.pkl", "*.pickle", "*.pt", "*.pth", "*.ckpt")
 
 

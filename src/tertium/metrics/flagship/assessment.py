@@ -141,7 +141,7 @@ class EnglishAssessment(Assessment):
             return self.judge(left, right)[:, None]
 
         keys = [f"{len(a)} {a}{b}" for a, b in pairs]
-        said = self.recall_or_judge(2, keys, judge)
+        said = self.recall_or_judge(3, keys, judge)
         return np.array(said, dtype=np.float64).reshape(len(pairs))
 
     def check(self, segments: Sequence[Segment]) -> None:

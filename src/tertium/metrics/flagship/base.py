@@ -31,12 +31,15 @@ from tertium.metrics.flagship.packaged import (
     Packaged,
     load_packaged,
 )
+from tertium.models.checkpoint import check_names
 from tertium.registry import require
 from tertium.runtime import Precision, choose_device, current_runtime, task
 from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from tertium.encoders.network import Network
     from tertium.metrics.flagship.late import CrossHead
 
@@ -129,7 +132,7 @@ class PairJudge:
 
     def __init__(self, model: Packaged, precision: Precision, device: str) -> None:
         self._model, self._precision, self._device = model, precision, device
-        require("torch", "transformers", purpose=model.folder.name)
+        require("torch", "tokenizers", purpose=model.folder.name)
         self._told = told = model.settings(BaseSettings)
         self._weights = locate(EncoderName.parse(told.encoder))
         if self._weights.hash != told.encoder_sha256:
@@ -162,7 +165,7 @@ class PairJudge:
             self._weights.folder,
             device=choose_device(self._device),
             precision=self._precision,
-            change=self._tune,
+            tensors=self._tuned_tensors,
         )
 
     @cached_property
@@ -176,20 +179,21 @@ class PairJudge:
         )
         return head.to(self._network.device)
 
-    def _tune(self, encoder: Any) -> None:
-        """Put the difference onto the public weights."""
+    def _tuned_tensors(self) -> dict[str, Tensor]:
+        """The public weights with the difference put onto them."""
+        from tertium.encoders.bert import read_tensors
         from tertium.metrics.flagship.compact import apply_difference
-        from tertium.models.training import check_tensors
 
         changes = {
             name.removeprefix(ENCODER_PREFIX): value
             for name, value in self._model.weights.items()
             if name.startswith(ENCODER_PREFIX)
         }
-        public = encoder.state_dict()
+        stored = read_tensors(self._weights.folder)
+        public = {name: value for name, value in stored.items() if value.is_floating_point()}
         tuned = apply_difference(public, changes, self._model.folder)
-        check_tensors(tuned, public, self._model.folder)
-        encoder.load_state_dict(tuned)
+        check_names(tuned, public, self._model.folder)
+        return tuned
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many texts lose pieces in a pair."""

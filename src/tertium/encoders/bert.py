@@ -1,0 +1,377 @@
+"""BERT, RoBERTa, XLM-R and MPNet by a forward pass of our own.
+
+Settings and safetensors in, states of the wanted layers out. transformers gives the same states,
+and takes seconds of every process to be imported; so it is left to models with settings that this
+pass does not know (`read_shape` gives none).
+
+Texts lie one behind the other without padding. Products and norms read their pieces in blocks of a
+few fixed sizes (`apart.in_blocks`), whatever text they are of; attention reads groups of texts of
+one length. So a text's numbers depend on itself alone, to the last bit; `keeps_apart` tries it. On
+a GPU there is one group, padded, with a mask, and one block.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from tertium.encoders.apart import (
+    BLOCK_ROWS,
+    SIZES,
+    Sizes,
+    fill_blocks,
+    in_blocks,
+    keeps_rows_apart,
+    lower_precision,
+)
+from tertium.encoders.settings import CONFIG, read_optional
+from tertium.encoders.weights import MAPPED, Tensors, weight_files
+from tertium.errors import ModelError
+from tertium.schema import NOT_NEGATIVE, POSITIVE, read
+
+TRIED_LENGTHS = (1, 6, 6, 19, 40, 130)  # pieces of texts that tell whether texts stay apart
+BUCKETS, FARTHEST = 32, 128  # of MPNet's distances; beyond the farthest all are alike
+# What would change the arithmetic: where one of these is set to another value, it is not ours.
+USUAL: Mapping[str, tuple[object, ...]] = {
+    "hidden_act": ("gelu",),
+    "position_embedding_type": ("absolute", None),
+    "is_decoder": (False, None),
+    "add_cross_attention": (False, None),
+    "chunk_size_feed_forward": (0, None),
+    "relative_attention_num_buckets": (BUCKETS,),
+    "embedding_size": (None,),
+    "quantization_config": (None,),
+    "text_config": (None,),
+}
+# Under which names a layer's query, key, value, output and first norm are stored.
+BERT_NAMES = (
+    "attention.self.query",
+    "attention.self.key",
+    "attention.self.value",
+    "attention.output.dense",
+    "attention.output.LayerNorm",
+)
+MPNET_NAMES = (
+    "attention.attn.q",
+    "attention.attn.k",
+    "attention.attn.v",
+    "attention.attn.o",
+    "attention.LayerNorm",
+)
+WHOLE = ("bert.", "roberta.", "mpnet.")  # what names begin with in a model that had a head
+Positive = Annotated[int, POSITIVE]
+Stored = Callable[..., Tensor]  # a tensor by its name and shape
+
+
+@dataclass(frozen=True, kw_only=True)
+class BertShape:
+    """What a `config.json` says of the arithmetic, by the keys it has there.
+
+    RoBERTa and its relatives number positions from one past the padding's number; MPNet's padding
+    is always 1, and it has no types of tokens.
+    """
+
+    model_type: Literal["bert", "roberta", "xlm-roberta", "mpnet"]
+    vocab_size: Positive
+    hidden_size: Positive
+    num_hidden_layers: Positive
+    num_attention_heads: Positive
+    intermediate_size: Positive
+    max_position_embeddings: Positive
+    layer_norm_eps: Annotated[float, NOT_NEGATIVE]
+    pad_token_id: Annotated[int, NOT_NEGATIVE]
+    type_vocab_size: Positive = 1
+
+    @property
+    def relative(self) -> bool:
+        return self.model_type == "mpnet"
+
+    @property
+    def shift(self) -> int | None:
+        """The padding's number where positions are numbered from behind it."""
+        if self.model_type == "bert":
+            return None
+        return 1 if self.relative else self.pad_token_id
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return MPNET_NAMES if self.relative else BERT_NAMES
+
+
+def read_shape(folder: Path) -> BertShape | None:
+    """The shape of a model folder; none where its settings are not all known here."""
+    config = read_optional(folder / CONFIG)
+    if config.get("model_type") not in ("bert", "roberta", "xlm-roberta", "mpnet"):
+        return None
+    if any(key in config and config[key] not in usual for key, usual in USUAL.items()):
+        return None
+    declared = {field.name for field in fields(BertShape)}
+    if declared - config.keys() - {"type_vocab_size"}:  # transformers has defaults for them
+        return None
+    known = {key: value for key, value in config.items() if key in declared}
+    shape = read(BertShape, known, folder / CONFIG)
+    if shape.hidden_size % shape.num_attention_heads:
+        raise ModelError(
+            f"{folder / CONFIG}: hidden_size {shape.hidden_size} is not a multiple of the "
+            f"{shape.num_attention_heads} attention heads"
+        )
+    return shape
+
+
+class PassLayout(NamedTuple):
+    """How texts lie in a pass: groups of so many texts of one length, one behind the other.
+
+    `biases` are added to the attention of each group, or say which of its pieces are seen; `sizes`
+    are those of the blocks that products read.
+    """
+
+    shapes: Sequence[tuple[int, int]]
+    biases: Sequence[Tensor | None]
+    sizes: Sizes
+
+    def part(self, states: Tensor) -> list[Tensor]:
+        """States of pieces, (pieces, d), by group, (texts, pieces, d)."""
+        counts = [texts * length for texts, length in self.shapes]
+        groups = torch.split(states[: sum(counts)], counts)
+        return [group.view(*at, -1) for group, at in zip(groups, self.shapes, strict=True)]
+
+
+class BertLayer(nn.Module):
+    """A transformer layer over groups of texts that lie one behind the other, (pieces, hidden)."""
+
+    def __init__(self, shape: BertShape, stored: Stored, prefix: str) -> None:
+        super().__init__()
+        self.heads, hidden = shape.num_attention_heads, shape.hidden_size
+        *projections, out, norm = shape.names
+
+        def linear(names: Sequence[str], inner: int, outer: int) -> nn.Linear:
+            layer = nn.Linear(inner, outer * len(names), device="meta")
+            weights = [stored(f"{prefix}{name}.weight", outer, inner) for name in names]
+            biases = [stored(f"{prefix}{name}.bias", outer) for name in names]
+            layer.weight = _frozen(torch.cat(weights))
+            layer.bias = _frozen(torch.cat(biases))
+            return layer
+
+        self.qkv, self.out = linear(projections, hidden, hidden), linear([out], hidden, hidden)
+        self.up = linear(["intermediate.dense"], hidden, shape.intermediate_size)
+        self.down = linear(["output.dense"], shape.intermediate_size, hidden)
+        self.norm1 = _norm(shape, stored, prefix + norm)
+        self.norm2 = _norm(shape, stored, f"{prefix}output.LayerNorm")
+
+    def forward(self, states: Tensor, layout: PassLayout) -> Tensor:
+        projected = in_blocks(self.qkv, states, sizes=layout.sizes)  # (pieces, 3 hidden)
+        groups = zip(layout.part(projected), layout.biases, strict=True)
+        mixed = fill_blocks(torch.cat([self._attend(*group) for group in groups]), layout.sizes)
+        return in_blocks(self._transform, states, mixed, sizes=layout.sizes)
+
+    def _attend(self, projected: Tensor, bias: Tensor | None) -> Tensor:
+        """What pieces see in their text, (texts, pieces, 3 hidden) -> (texts * pieces, hidden).
+
+        On a CPU in single precision: in bf16 it takes twice as long.
+        """
+        if projected.device.type == "cpu":
+            projected = projected.float()
+        parts = projected.view(*projected.shape[:2], 3, self.heads, -1)
+        query, key, value = parts.permute(2, 0, 3, 1, 4)  # each (texts, heads, pieces, d / heads)
+        if bias is not None and bias.is_floating_point():
+            bias = bias.to(query.dtype)
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+        return mixed.transpose(1, 2).flatten(2).flatten(0, 1)
+
+    def keeps_rows_apart(self) -> bool:
+        """Whether no product of a row depends on its place among others, tried on a CPU."""
+        hidden, inner = self.norm1.normalized_shape[0], int(self.down.in_features)
+        products = (self.qkv, hidden), (self.out, hidden), (self.up, hidden), (self.down, inner)
+        return all(keeps_rows_apart(*product) for product in products)
+
+    def _transform(self, states: Tensor, mixed: Tensor) -> Tensor:
+        """All that is done to a piece by itself."""
+        states = self.norm1(states + self.out(mixed))
+        result: Tensor = self.norm2(states + self.down(F.gelu(self.up(states))))
+        return result
+
+
+class Bert(nn.Module):
+    """The encoder of a model folder on a device: groups of texts in, states out."""
+
+    def __init__(
+        self,
+        folder: Path,
+        shape: BertShape,
+        tensors: Tensors | None = None,
+        *,
+        precision: str = "fp32",
+        device: str = "cpu",
+    ) -> None:
+        super().__init__()
+        self.shape, self.depth, self.padding = shape, shape.num_hidden_layers, shape.pad_token_id
+        stored = _checked(tensors() if tensors else read_tensors(folder), folder)
+
+        def table(name: str, rows: int, width: int = shape.hidden_size) -> nn.Parameter:
+            return _frozen(stored(f"{name}.weight", rows, width))
+
+        self.words = table("embeddings.word_embeddings", shape.vocab_size)
+        self.places = table("embeddings.position_embeddings", shape.max_position_embeddings)
+        if shape.relative:
+            name = "encoder.relative_attention_bias"
+            self.distances = table(name, BUCKETS, shape.num_attention_heads)
+        else:
+            self.types = table("embeddings.token_type_embeddings", shape.type_vocab_size)
+        self.norm = _norm(shape, stored, "embeddings.LayerNorm")
+        layers = [BertLayer(shape, stored, f"encoder.layer.{n}.") for n in range(self.depth)]
+        self.layers = nn.ModuleList(layers)
+        lower_precision(self.layers, precision, device)
+        self.to(device)
+        self.sizes: Sizes = SIZES
+        if device == "cpu" and not layers[0].keeps_rows_apart():
+            self.sizes = (BLOCK_ROWS,)  # where only the place of a row can matter
+        self._try_numbers()
+
+    def forward(
+        self, groups: Sequence[Tensor], mask: Tensor | None, wanted: frozenset[int]
+    ) -> dict[int, list[Tensor]]:
+        """States by layer, (texts, pieces, hidden) of each group, given as (texts, pieces) numbers.
+
+        A mask, (texts, pieces), says which pieces of the only group are no padding.
+        """
+        layout = self._layout([(len(ids), ids.shape[1]) for ids in groups], mask)
+        states = fill_blocks(torch.cat([self._embed(ids) for ids in groups]), layout.sizes)
+        kept = {0: states}
+        for number, layer in enumerate(self.layers[: max(wanted)], start=1):
+            states = layer(states, layout)
+            if number in wanted:
+                kept[number] = states
+        return {layer: layout.part(kept[layer]) for layer in wanted}
+
+    def _embed(self, ids: Tensor) -> Tensor:
+        """Vectors of pieces by what and where they are, (texts, pieces) -> (texts * pieces, d)."""
+        if self.shape.shift is None:
+            places = torch.arange(ids.shape[1], device=ids.device).expand(ids.shape)
+        else:
+            counted = (ids != self.shape.shift).long()
+            places = counted.cumsum(1) * counted + self.shape.shift
+        states = F.embedding(ids, self.words)
+        if not self.shape.relative:
+            states = states + self.types[0]
+        result: Tensor = self.norm(states + F.embedding(places, self.places))
+        return result.flatten(0, 1)
+
+    def _layout(self, shapes: Sequence[tuple[int, int]], mask: Tensor | None) -> PassLayout:
+        biases: list[Tensor | None] = [None if mask is None else mask[:, None, None]] * len(shapes)
+        if self.shape.relative:
+            biases = [self._distance_bias(length) for _, length in shapes]
+        if self.shape.relative and mask is not None:
+            biases = [
+                b.masked_fill(~mask[:, None, None], -torch.inf) for b in biases if b is not None
+            ]
+        return PassLayout(shapes, biases, self.sizes)
+
+    def _distance_bias(self, length: int) -> Tensor:
+        """What MPNet adds to attention for the distance of two pieces, (1, heads, pieces, pieces).
+
+        Either direction has half of the buckets; half of those are of one distance each, the others
+        grow logarithmically.
+        """
+        place = torch.arange(length, device=self.distances.device)
+        distance = place[:, None] - place[None]  # from query to key
+        half, exact = BUCKETS // 2, BUCKETS // 4
+        near = distance.abs()
+        growth = torch.log(near.clamp(min=exact).float() / exact) / math.log(FARTHEST / exact)
+        far = (exact + (growth * (half - exact)).long()).clamp(max=half - 1)
+        bucket = torch.where(near < exact, near, far) + half * (distance < 0)
+        return F.embedding(bucket, self.distances).permute(2, 0, 1)[None].contiguous()
+
+    def _try_numbers(self) -> None:
+        """Refuse settings that make no numbers of a short text."""
+        ids = torch.arange(4, device=self.words.device)[None] % self.shape.vocab_size
+        with torch.inference_mode():
+            [states] = self([ids], None, frozenset({self.depth}))[self.depth]
+        if not states.isfinite().all():
+            raise ModelError("a model's config.json makes NaN or infinite numbers of its weights")
+
+    def keeps_apart(self) -> bool:
+        """Whether a layer says the same of texts beside others as alone, to the last bit.
+
+        The order in which a pass adds up depends on shapes and places, not on values; so one layer
+        and a few lengths of random vectors tell.
+        """
+        lengths = [n for n in TRIED_LENGTHS if n <= self.shape.max_position_embeddings]
+        generator = torch.Generator().manual_seed(1)
+        width = self.shape.hidden_size
+        texts = [torch.randn(length, width, generator=generator) for length in lengths]
+        shapes = [(len(list(same)), length) for length, same in groupby(lengths)]
+
+        def run(some: Sequence[Tensor], shapes: Sequence[tuple[int, int]]) -> Tensor:
+            layout = self._layout(shapes, None)
+            states = self.layers[0](fill_blocks(torch.cat(list(some)), self.sizes), layout)
+            cut: Tensor = states[: sum(map(len, some))]
+            return cut
+
+        alone = [run([text], [(1, len(text))]) for text in texts]
+        return torch.equal(run(texts, shapes), torch.cat(alone))
+
+
+def read_tensors(folder: Path) -> dict[str, Tensor]:
+    """The tensors of a folder, mapped from their files, by the names they have without a head."""
+    from safetensors import SafetensorError, safe_open
+
+    found: dict[str, Tensor] = {}
+    for file in weight_files(folder):
+        try:
+            with safe_open(file, framework="pt") as opened:
+                for name in opened.keys():  # noqa: SIM118
+                    found[_bare(name)] = opened.get_tensor(name)
+        except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
+            raise ModelError(f"{file} is damaged or was cut short: {error}") from None
+    return found
+
+
+def _bare(name: str) -> str:
+    """A tensor's name without that of its model; older files call a norm's weights by letters.
+
+    >>> _bare("bert.embeddings.LayerNorm.gamma")
+    'embeddings.LayerNorm.weight'
+    """
+    prefix = next((prefix for prefix in WHOLE if name.startswith(prefix)), "")
+    name = name.removeprefix(prefix)
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+        "LayerNorm.beta", "LayerNorm.bias"
+    )
+
+
+def _checked(tensors: Mapping[str, Any], folder: Path) -> Stored:
+    """A function from a name and a shape to a tensor in single precision, or an error."""
+
+    def stored(name: str, *shape: int) -> Tensor:
+        fault, found = f"the weights in {folder} do not fit its config.json:", tensors.get(name)
+        if found is None:
+            raise ModelError(f"{fault} {name} is missing")
+        if found.shape != shape:
+            raise ModelError(f"{fault} {name} has shape {tuple(found.shape)}, expected {shape}")
+        if not found.is_floating_point():
+            raise ModelError(f"{fault} {name} is of type {found.dtype}, not floating point")
+        if found.numel() < MAPPED and not torch.stack(found.float().aminmax()).isfinite().all():
+            raise ModelError(f"the weights in {folder} hold NaN or infinite numbers: {name}")
+        single: Tensor = found.float()
+        return single
+
+    return stored
+
+
+def _norm(shape: BertShape, stored: Stored, name: str) -> nn.LayerNorm:
+    norm = nn.LayerNorm(shape.hidden_size, shape.layer_norm_eps, device="meta")
+    norm.weight = _frozen(stored(f"{name}.weight", shape.hidden_size))
+    norm.bias = _frozen(stored(f"{name}.bias", shape.hidden_size))
+    return norm
+
+
+def _frozen(tensor: Tensor) -> nn.Parameter:
+    return nn.Parameter(tensor, requires_grad=False)

@@ -1,0 +1,219 @@
+"""Our own forward pass: transformers' states for the same weights, and nothing of its imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests import gallery
+
+from tertium.encoders import load_encoder
+from tertium.encoders.pieces import Tokenizer
+from tertium.encoders.transformer import Transformer
+from tertium.encoders.weights import find
+from tertium.errors import ModelError
+
+torch = pytest.importorskip("torch")
+
+from tertium.encoders.bert import Bert, read_shape, read_tensors  # noqa: E402
+from tertium.encoders.hooked import Hooked  # noqa: E402
+from tertium.encoders.network import Network  # noqa: E402
+
+KINDS = ["bert", "roberta", "xlm-roberta", "mpnet"]
+# Sums of up to 3,072 numbers of single precision in another order, through 12 layers.
+TOLERANCE = 1e-5
+TinyModel = Callable[[str], Path]
+WORDS = "It cost 3.5 million euros, they said; nobody in Zürich believed them. 漢字 ".split()
+
+
+def reference_states(folder: Path, row: Sequence[int]) -> list[np.ndarray]:
+    """What transformers' own model says of one text, layer by layer."""
+    from transformers import AutoModel
+
+    model = AutoModel.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        found = model(input_ids=torch.tensor([row]), output_hidden_states=True)
+    return [state[0].numpy() for state in found.hidden_states]
+
+
+def own_states(network: Network, row: Sequence[int]) -> list[np.ndarray]:
+    states, _ = network([row], range(network.depth + 1), None)
+    return [state[0].numpy() for state in states]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_layer_of_a_random_model_is_transformers(kind: str, tiny_model: TinyModel) -> None:
+    network = Network(tiny_model(kind), device="cpu", precision="fp32")
+    assert isinstance(network._model, Bert)
+    for row in ([2, 7, 3], [2, *range(5, 23), 3], [2, 1, 9, 1, 3]):  # 1 is the padding
+        pairs = zip(own_states(network, row), reference_states(tiny_model(kind), row), strict=True)
+        for own, expected in pairs:
+            np.testing.assert_allclose(own, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["minilm", "e5", pytest.param("mpnet", marks=pytest.mark.slow)])
+def test_every_layer_of_a_real_model_is_transformers(name: str) -> None:
+    if find(name) is None:
+        pytest.skip(f"the weights of {name} are not installed")
+    encoder = load_encoder(name)
+    assert isinstance(encoder, Transformer)
+    body = encoder.body
+    before, after = body.tokenizer.prefix, body.tokenizer.suffix
+    for text in (" ".join(WORDS), " ".join(WORDS * 40)):  # the second fills all positions
+        row = [*before, *body.number([text])[0][: body.room], *after]
+        expected = reference_states(body.folder, row)
+        for number, own in enumerate(own_states(body.network, row)):
+            scale = max(1.0, np.abs(expected[number]).max() / 10)  # minilm has states of size 10
+            np.testing.assert_allclose(own, expected[number], atol=TOLERANCE * scale)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_changes_nothing_but_rounding(kind: str, tiny_model: TinyModel) -> None:
+    """What a GPU does, here on a CPU."""
+    folder = tiny_model(kind)
+    shape = read_shape(folder)
+    assert shape is not None
+    model, layers = Bert(folder, shape), frozenset(range(4))
+    rows = [[2, 8, 9, 3], [2, 5, 6, 7, 8, 9, 10, 3], [2, 3]]
+    ids = torch.tensor([row + [1] * (8 - len(row)) for row in rows])
+    mask = torch.arange(8)[None] < torch.tensor([[len(row)] for row in rows])
+    with torch.inference_mode():
+        padded = model([ids], mask, layers)
+        alone = [model([torch.tensor([row])], None, layers) for row in rows]
+    for layer in layers:
+        for place, row in enumerate(rows):
+            found = padded[layer][0][place, : len(row)]
+            assert torch.allclose(found, alone[place][layer][0][0], atol=1e-6)
+
+
+def test_texts_of_all_lengths_share_a_pass_without_changing_a_bit(minilm: str) -> None:
+    encoder = load_encoder(minilm)
+    assert isinstance(encoder, Transformer)
+    network = encoder.body.network
+    if network.alone:
+        pytest.skip("on this processor texts do not share a pass")
+    rng = np.random.default_rng(3)
+    rows = [rng.integers(1000, 20000, n).tolist() for n in (1, 70, 70, 3, 300, 31, 31, 31, 129)]
+    torch.set_num_threads(1)
+    together, pooled = network(rows, range(7), encoder.settings.pooling)
+    assert pooled is not None
+    for place, row in enumerate(rows):
+        alone, own = network([row], range(7), encoder.settings.pooling)
+        assert own is not None
+        assert torch.equal(pooled[place], own[0])
+        for layer in range(7):
+            assert torch.equal(together[layer][place, : len(row)], alone[layer][0])
+            assert not together[layer][place, len(row) :].any()
+
+
+@pytest.mark.parametrize(
+    "unknown", [{"hidden_act": "relu"}, {"is_decoder": True}, {"model_type": "distilbert"}]
+)
+def test_settings_that_are_not_known_are_left_to_transformers(
+    unknown: dict[str, Any], tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    folder = copy_with(tiny_model("bert"), tmp_path / "other", unknown)
+    assert read_shape(folder) is None
+    if unknown == {"hidden_act": "relu"}:
+        network = Network(folder, device="cpu", precision="fp32")
+        assert isinstance(network._model, Hooked)
+        row = [2, 9, 8, 7, 3]
+        expected = reference_states(folder, row)
+        for number, own in enumerate(own_states(network, row)):
+            np.testing.assert_allclose(own, expected[number], atol=1e-6)
+
+
+def copy_with(folder: Path, target: Path, settings: dict[str, Any]) -> Path:
+    shutil.copytree(folder, target)
+    config = json.loads((target / "config.json").read_text())
+    (target / "config.json").write_text(json.dumps({**config, **settings}))
+    return target
+
+
+def test_names_of_older_files_and_of_models_with_heads(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    from safetensors.torch import save_file
+
+    folder = copy_with(tiny_model("bert"), tmp_path / "older", {})
+    stored = read_tensors(folder)
+    older = {
+        f"bert.{n}".replace("LayerNorm.weight", "LayerNorm.gamma"): t for n, t in stored.items()
+    }
+    older = {n.replace("LayerNorm.bias", "LayerNorm.beta"): t.clone() for n, t in older.items()}
+    save_file({**older, "cls.predictions.bias": torch.ones(3)}, folder / "model.safetensors")
+    row = [2, 9, 8, 7, 3]
+    networks = [Network(f, device="cpu", precision="fp32") for f in (tiny_model("bert"), folder)]
+    for own, expected in zip(*(own_states(n, row) for n in networks), strict=True):
+        assert np.array_equal(own, expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: None, "output.dense.bias is missing"),
+        (lambda t: t[:3], r"has shape \(3,\), expected \(16,\)"),
+        (lambda t: t.int(), "not floating point"),
+        (lambda t: t * np.nan, "hold NaN or infinite numbers: encoder"),
+        (lambda t: t + 3e38, "makes NaN or infinite numbers"),
+    ],
+)
+def test_weights_that_cannot_be_right_are_refused(
+    change: Callable[[Any], Any], said: str, tiny_model: TinyModel
+) -> None:
+    name = "encoder.layer.1.output.dense.bias"
+    stored = read_tensors(tiny_model("bert"))
+    stored[name] = change(stored[name])
+    with pytest.raises(ModelError, match=said):
+        Network(tiny_model("bert"), device="cpu", precision="fp32", tensors=lambda: stored)
+
+
+@pytest.mark.parametrize("name", ["minilm", "mpnet", "e5"])
+def test_a_tokenizer_read_without_its_class_gives_the_same_pieces(name: str) -> None:
+    from transformers import AutoTokenizer
+
+    place = find(name)
+    if place is None:
+        pytest.skip(f"the weights of {name} are not installed")
+    theirs, ours = AutoTokenizer.from_pretrained(place[0]), Tokenizer(place[0])
+    texts = [
+        *sum(gallery.TEXTS.values(), ()),
+        " ".join(WORDS),
+        "<s> </s> <pad> <unk> <mask> [CLS] [SEP] [UNK] [MASK]",
+    ]
+    expected = [theirs(text, add_special_tokens=False)["input_ids"] for text in texts]
+    assert ours.number(texts) == expected
+    assert [*ours.prefix, *ours.suffix] == theirs("")["input_ids"]
+
+
+PROGRAM = """
+import sys
+import tertium
+segments = [tertium.Segment("a cat sat on the mat", None, ("the cat sat on a mat",))]
+for spec in sys.argv[1:]:
+    tertium.load_metric(spec).score(segments)
+heavy = ("transformers", "torch._dynamo", "torch._inductor", "torch.distributed.tensor", "sympy")
+print(*[name for name in heavy if name in sys.modules])
+"""
+
+
+def test_scoring_imports_neither_transformers_nor_a_compiler(minilm: str, tmp_path: Path) -> None:
+    specs = [f"sss:encoder={minilm}", f"bertscore:encoder={minilm}", "tertium-small"]
+    specs += ["bertscore:encoder=e5"] if find("e5") else []
+    specs += ["tertium-base"] if find("mpnet") else []
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *specs],
+        env={**os.environ, "TERTIUM_CACHE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == ""
