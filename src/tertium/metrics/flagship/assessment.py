@@ -128,12 +128,26 @@ class EnglishAssessment(Assessment):
     def settings(self) -> AssessmentSettings:
         """What the model's `config.json` says, as its metric declares it."""
 
+    @property
+    def weights_hash(self) -> str:
+        return self.model.hash + self._beside
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return (f"{self.name}@{self.model.hash[:8]}{self._beside}",)
+
+    @property
+    def _beside(self) -> str:
+        """What moves scores beside the weights, as signatures say it: parts, and length."""
+        parts, length = self.settings.parts.values(), self.settings.length
+        return "".join(f"+{mark}" for mark in (*(p[:8] for p in parts), length) if mark)
+
     @abstractmethod
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
         """What the network says of each pair of texts, no two of them the same."""
 
     def raw_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        """What the network says of each pair, before calibration."""
+        """What the network says of each pair, less what the reference's length costs."""
         pairs = list(zip(hypotheses, references, strict=True))
 
         def judge(places: list[int]) -> FloatArray:
@@ -142,7 +156,8 @@ class EnglishAssessment(Assessment):
 
         keys = [f"{len(a)} {a}{b}" for a, b in pairs]
         said = self.recall_or_judge(3, keys, judge)
-        return np.array(said, dtype=np.float64).reshape(len(pairs))
+        raw, length = np.array(said, dtype=np.float64).reshape(len(pairs)), self.settings.length
+        return raw + length.shift(references) if length else raw
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)

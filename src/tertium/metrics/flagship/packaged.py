@@ -7,10 +7,11 @@ that could be damaged, cut short or out of date; whatever is read is checked aga
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -74,6 +75,32 @@ class Percentiles:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LengthCost:
+    """What longer references cost: experts add up the errors of a segment, and a network that reads
+    mostly means does not know how many there may be.
+
+    `cost` of raw score for each time a reference is e times as long, from `least` to `most` words:
+    shorter and longer ones are taken as these.
+    """
+
+    cost: Annotated[float, POSITIVE]
+    least: Annotated[int, POSITIVE]
+    most: Annotated[int, POSITIVE]
+
+    def shift(self, references: Sequence[str]) -> FloatArray:
+        """What to add to the raw score beside each reference.
+
+        >>> LengthCost(cost=0.5, least=2, most=8).shift(["a b c d", "b " * 8, "c " * 99]).round(3)
+        array([-0.693, -1.04 , -1.04 ])
+        """
+        words = [min(max(len(text.split()), self.least), self.most) for text in references]
+        return np.array([-self.cost * log(count) for count in words])
+
+    def __str__(self) -> str:
+        return f"length{self.cost:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class HumanScale:
     """What raw scores mean: their place on people's scale, people's spread, what others score."""
 
@@ -106,8 +133,8 @@ class HumanScale:
 class PackagedSettings:
     """What the `config.json` of every packaged model declares.
 
-    `parts` are files of further weights by their sha256: what was learned on top of a network later
-    and changes no score, so that the weights before it, and a signature, stay as they are.
+    `parts` are files of further weights by their sha256: what was learned on top of a network
+    later. What they hold takes the place of weights of the same name.
     """
 
     architecture: str
@@ -117,7 +144,9 @@ class PackagedSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AssessmentSettings(PackagedSettings, HumanScale):
-    """The same of a model whose scores have one scale."""
+    """The same of a model whose scores have one scale; `length` where references have a cost."""
+
+    length: LengthCost | None = None
 
 
 @dataclass(frozen=True)
