@@ -4,7 +4,8 @@
 
 Tests of one group (`xdist_group`) run in one process, group after group as they stand; whichever
 process is free takes the next. What the suite loads before forking (`pytest_before_forks`) is
-shared by all of them.
+shared by all of them. `--spent 20` says what cost most processor time, `--spent-to FILE` what each
+test cost.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
 from multiprocessing import Pipe, Value
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 MOST = 4  # processes: each holds models of its own beside those that were loaded before
+SPENT = pytest.StashKey[dict[str, float]]()  # processor seconds by test
 
 
 class Hooks:
@@ -36,6 +39,8 @@ class Hooks:
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(Hooks)
     parser.addoption("--forks", default="1", help="processes to run tests in, or auto: one a core")
+    parser.addoption("--spent", type=int, default=0, help="modules and tests to name as dearest")
+    parser.addoption("--spent-to", help="file for the processor seconds of each test")
 
 
 def count_processes(session: pytest.Session) -> int:
@@ -52,7 +57,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     failed = session.testsfailed and not session.config.option.continue_on_collection_errors
     if count < 2 or failed:
         return None  # as ever, here
+    spent = session.config.stash[SPENT] = {"collecting": seconds_spent()}
     session.config.hook.pytest_before_forks(session=session)
+    spent["loading"] = seconds_spent() - spent["collecting"]
     session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
     gc.freeze()  # or every process would copy what it only looks through
     groups, turn = in_groups(session.items), Value("i", 0)
@@ -64,6 +71,29 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         for worker in workers:
             worker.end()
     return True
+
+
+def seconds_spent() -> float:
+    """Processor seconds of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    spent = config.stash.get(SPENT, None)
+    if not spent:
+        return
+    modules: dict[str, float] = {}
+    for name, seconds in spent.items():
+        module = name.partition("::")[0]
+        modules[module] = modules.get(module, 0) + seconds
+    terminalreporter.section(f"{sum(spent.values()):.0f} processor seconds")
+    for table in (modules, spent):
+        dearest = sorted(table.items(), key=lambda row: -row[1])[: config.getoption("spent")]
+        for name, seconds in dearest:
+            terminalreporter.write_line(f"{seconds:8.1f}  {name}")
+    if file := config.getoption("spent_to"):
+        lines = [f"{seconds:.3f}\t{name}\n" for name, seconds in spent.items()]
+        Path(file).write_text("".join(lines), encoding="utf-8")
 
 
 def in_groups(items: list[pytest.Item]) -> list[list[pytest.Item]]:
@@ -118,7 +148,9 @@ def listen(session: pytest.Session, workers: list[Worker]) -> None:
                 report = hook.pytest_report_from_serializable(config=session.config, data=value)
                 hook.pytest_runtest_logreport(report=report)
             elif kind == "finished":
-                item = worker.open.pop(value)
+                nodeid, seconds = value
+                item = worker.open.pop(nodeid)
+                session.config.stash[SPENT][nodeid] = seconds
                 hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
             elif kind == "warning":
                 hook.pytest_warning_recorded.call_historic(kwargs=value)
@@ -157,8 +189,9 @@ def work(
         capture.suspend_global_capture()
         items = chain.from_iterable(take_groups(groups, turn, pipe))
         for item, following in pairwise(chain(items, [None])):
+            before = seconds_spent()
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            pipe.send(("finished", item.nodeid))
+            pipe.send(("finished", (item.nodeid, seconds_spent() - before)))
         pipe.send(("done", None))
         code = 0
     except BaseException:

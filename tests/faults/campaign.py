@@ -131,6 +131,14 @@ def run_archives(tally: Tally, home: Path, times: int, rng: random.Random) -> No
             )
 
 
+def run_short(home: Path) -> Tally:
+    """One kill of each kind that hits, and each harm of a cache once."""
+    tally = Tally(print)
+    run_kills(tally, home, len(JOBS), random.Random(11))
+    run_caches(tally, home, 1, random.Random(12))
+    return tally
+
+
 def run(home: Path, *, kills: int, times: int, share: float, seed: int, say: Say) -> Tally:
     """The whole campaign: so many kills, each fault so many times, a share of hostile folders."""
     tally = Tally(say)

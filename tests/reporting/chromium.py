@@ -60,7 +60,7 @@ class Browser:
         page = next(t["targetId"] for t in targets if t["type"] == "page")
         attached = self.send("Target.attachToTarget", targetId=page, flatten=True)
         self.session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network", "Accessibility"):
+        for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
