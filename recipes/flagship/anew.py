@@ -19,6 +19,7 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from multiprocessing import Pool
 from multiprocessing.pool import Pool as Workers
 from pathlib import Path
@@ -134,16 +135,20 @@ def judged_rows(data: Collection, name: str, lp: str) -> list[tuple[Segment, flo
             rows = [row for row in map(json.loads, lines) if row.get("reference")]
         return [(Segment(r["hypothesis"], None, (r["reference"],)), r["score"]) for r in rows]
     judged = data.judgements(name, lp)
-    if name not in CHOOSING:
-        held_out: list[JudgementSet | RankingSet] = [
-            data.judgements(kept, pair)
-            for kept in ("da/wmt15", "da/wmt17")
-            for pair in to_english(data, kept)
-        ]
-        years = to_english(data, "rankings/wmt12")
-        held_out += [data.rankings("rankings/wmt12", pair) for pair in years]
-        judged = drop_shared(judged, held_out)
+    judged = judged if name in CHOOSING else drop_shared(judged, held_out(data))
     return [(j.segment, j.score) for j in judged.judgements]
+
+
+@lru_cache(maxsize=1)
+def held_out(data: Collection) -> list[JudgementSet | RankingSet]:
+    """The older sets that choose and test."""
+    kept: list[JudgementSet | RankingSet] = [
+        data.judgements(name, lp)
+        for name in ("da/wmt15", "da/wmt17")
+        for lp in to_english(data, name)
+    ]
+    tested = to_english(data, "rankings/wmt12")
+    return kept + [data.rankings("rankings/wmt12", lp) for lp in tested]
 
 
 def draw(rows: Sequence[tuple[Segment, float]], most: int) -> list[tuple[Segment, float]]:
