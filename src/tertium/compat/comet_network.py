@@ -26,18 +26,16 @@ from tertium.encoders.apart import each_on_one_thread
 from tertium.encoders.network import Network
 from tertium.encoders.pieces import Tokenizer
 from tertium.encoders.settings import read_settings
-from tertium.encoders.transformer import plan_batches
+from tertium.encoders.transformer import plan_passes
 from tertium.errors import ModelError
 from tertium.models.training import check_tensors, load_into
-from tertium.runtime import Precision, choose_device, current_runtime, task
+from tertium.runtime import Precision, choose_device, task
 from tertium.schema import read_json, read_value
 
 if TYPE_CHECKING:
     from tertium.compat.comet_metric import Hyperparameters
 
 Row = tuple[int, ...]
-BUDGETS = {"cpu": 1024, "gpu": 16384}  # tokens of a pass, as `encoders.transformer` measured them
-OVERHEADS = {"cpu": 0, "gpu": 2048}
 POSITIONS = "max_position_embeddings"
 ENCODER = "encoder.model."
 MIX = "layerwise_attention."
@@ -120,18 +118,12 @@ class Estimator:
 
     def _embed(self, rows: Sequence[Row]) -> dict[Row, Tensor]:
         """The pooled vector of each distinct row."""
-        network, runtime = self.network, current_runtime()
-        kind = "cpu" if network.device == "cpu" else "gpu"
-        batches = plan_batches(
-            [len(row) for row in rows],
-            budget=runtime.token_budget or BUDGETS[kind],
-            overhead=OVERHEADS[kind],
-            limit=1 if network.alone else runtime.batch_size,
-        )
+        batches = plan_passes(self.network, [len(row) for row in rows])
         found: dict[Row, Tensor] = {}
         work = partial(self._pool_batch, rows)
+        run = each_on_one_thread if self.network.device == "cpu" else map
         with task("encoding", total=len(rows)) as advance:
-            for part in (each_on_one_thread if kind == "cpu" else map)(work, batches):
+            for part in run(work, batches):
                 found.update(part)
                 advance(len(part))
         return found

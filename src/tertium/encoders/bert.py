@@ -31,6 +31,7 @@ from tertium.encoders.apart import (
     in_blocks,
     keeps_rows_apart,
     lower_precision,
+    pack_products,
 )
 from tertium.encoders.settings import CONFIG, read_optional
 from tertium.encoders.weights import MAPPED, Tensors, weight_files
@@ -229,6 +230,7 @@ class Bert(nn.Module):
         layers = [BertLayer(shape, stored, f"encoder.layer.{n}.") for n in range(self.depth)]
         self.layers = nn.ModuleList(layers)
         lower_precision(self.layers, precision, device)
+        pack_products(self.layers, device)
         self.to(device)
         self.sizes: Sizes = SIZES
         if device == "cpu" and not layers[0].keeps_rows_apart():

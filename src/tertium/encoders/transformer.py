@@ -3,8 +3,8 @@
 One class for all architectures. What encoders of one model share is its `Body`: tokenizer, network,
 and one pass for all they ask. Texts are cut or windowed to the positions the model has, batched by
 length, and run once, as deep as the deepest layer asked for; token vectors of several layer choices
-and sentence vectors come from the same pass. On a CPU a pass has texts of one length, runs on one
-thread, and changes no text's vectors by a bit (`apart`). The tokenizer and the network load when
+and sentence vectors come from the same pass. On a CPU a pass runs on one thread, and changes no
+text's vectors by a bit (`apart`). The tokenizer and the network load when
 the first text has to be computed, so that a run served by the cache loads neither.
 """
 
@@ -44,9 +44,10 @@ if TYPE_CHECKING:
 
 
 # Tokens of one forward pass, and what starting one costs in tokens, measured with minilm: on a CPU
-# activations that stay in its cache are worth more than large products.
+# activations that stay in its cache are worth more than large products, and nothing is padded.
 BUDGETS = {"cpu": 1024, "gpu": 16384}
-OVERHEADS = {"cpu": 0, "gpu": 2048}  # 0: texts of another length never join a batch
+OVERHEADS = {"cpu": 1024, "gpu": 2048}
+LEAST = 256  # tokens that are worth a pass of their own, where threads wait for one
 Batch = TypeVar("Batch", bound=Any)
 R = TypeVar("R")
 
@@ -151,14 +152,7 @@ class Body:
 
     def plan(self, sizes: Sequence[int]) -> list[IntArray]:
         """Items of so many tokens, specials included, in the batches that suit the device."""
-        runtime, network = current_runtime(), self.network
-        kind = "cpu" if network.device == "cpu" else "gpu"
-        return plan_batches(
-            sizes,
-            budget=runtime.token_budget or BUDGETS[kind],
-            overhead=OVERHEADS[kind],
-            limit=1 if network.alone else runtime.batch_size,
-        )
+        return plan_passes(self.network, sizes)
 
     def _run(self, results: PassResults, jobs: Sequence[Job]) -> None:
         before, after = self.tokenizer.prefix, self.tokenizer.suffix
@@ -310,6 +304,23 @@ def _network(folder: Path, device: str, precision: str, tensors: Tensors | None)
     from tertium.encoders.network import Network
 
     return Network(folder, device=choose_device(device), precision=precision, tensors=tensors)
+
+
+def plan_passes(network: Network, sizes: Sequence[int] | IntArray) -> list[IntArray]:
+    """Texts of so many tokens in the batches that suit a network, its device and the runtime."""
+    import torch
+
+    runtime, kind = current_runtime(), "cpu" if network.device == "cpu" else "gpu"
+    budget = BUDGETS[kind]
+    if kind == "cpu":
+        threads = runtime.threads or torch.get_num_threads()
+        budget = min(budget, max(LEAST, -(-int(np.sum(sizes)) // threads)))
+    return plan_batches(
+        sizes,
+        budget=runtime.token_budget or budget,
+        overhead=OVERHEADS[kind],
+        limit=1 if network.alone else runtime.batch_size,
+    )
 
 
 def plan_batches(

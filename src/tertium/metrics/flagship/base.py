@@ -19,7 +19,7 @@ from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.pieces import UNKNOWN_PIECES, Tokenizer, surely_fits, surely_known
 from tertium.encoders.settings import read_settings
-from tertium.encoders.transformer import plan_batches
+from tertium.encoders.transformer import plan_passes
 from tertium.encoders.weights import locate
 from tertium.errors import ModelError
 from tertium.metrics.base.explanation import Explanation
@@ -47,8 +47,6 @@ MODEL = "tertium-base"
 HEAD_PREFIX = "head."
 TwoPieces = tuple[tuple[str, ...], tuple[str, ...]]
 TwoVectors = tuple[Float32Array, Float32Array]
-BUDGET = 2048  # tokens of a forward pass
-OVERHEAD = 96  # what starting a pass costs, in tokens, on a GPU; on a CPU lengths stay apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +231,7 @@ class PairJudge:
 
         rows = [row for row, _ in self._rows(hypotheses, references)]
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
-        runtime, network, head = current_runtime(), self._network, self._head
+        network, head = self._network, self._head
         scale, shift = self._told.scale, self._told.shift
 
         def run(places: IntArray) -> tuple[IntArray, FloatArray]:
@@ -242,19 +240,14 @@ class PairJudge:
             mask = mask.to(states.device)
             with torch.inference_mode():
                 if network.device == "cpu":  # pair after pair, as `apart` says
-                    pairs = range(len(places))
-                    parts = [judge(head, states[i : i + 1], mask[i : i + 1]) for i in pairs]
+                    each = [states[i, None, :n].clone() for i, n in enumerate(lengths[places])]
+                    parts = [judge(head, pair, pair.new_ones(pair.shape[:2])) for pair in each]
                     raw = torch.cat(parts)
                 else:
                     raw = judge(head, states, mask)
             return places, raw.cpu().numpy().astype(np.float64) * scale + shift
 
-        batches = plan_batches(
-            lengths,
-            budget=runtime.token_budget or BUDGET,
-            overhead=0 if network.device == "cpu" else OVERHEAD,
-            limit=1 if network.alone else runtime.batch_size,
-        )
+        batches = plan_passes(network, lengths)
         yield from (each_on_one_thread if network.device == "cpu" else map)(run, batches)
 
     def pieces_and_vectors(self, hypothesis: str, reference: str) -> tuple[TwoPieces, TwoVectors]:
