@@ -35,9 +35,10 @@ SLOWEST = (
     "tertium-small",
     "e5",
 )
-# regressions remember the features of a segment for each other: in one process each is found once
+# regressions remember the features of a segment for each other: in one process each is found once;
+# so is METEOR's alignment of long lines, which rankers read, too
 REGRESSIONS = {name for name, place in METRICS.items() if ".regressions:" in place}
-RELATED = {*REGRESSIONS, "meteor", "mt-rte-r-embeddings"}
+RELATED = {*REGRESSIONS, "meteor", "mt-rte-r-embeddings", "pairwise-minilm", "pairwise-published"}
 
 # On a GPU neighbours may change last bits: laws are tried on the CPU, unless one names a GPU.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
@@ -83,6 +84,7 @@ def pytest_before_forks(session: pytest.Session) -> None:
         return
     from tests.laws.trial import missing_resource, subjects
 
+    importlib.import_module("torch._dynamo")  # which the first optimizer of a process loads
     factory = session.config._tmp_path_factory  # type: ignore[attr-defined]
     # no store: it writes in a thread, which a fork would cut off
     with pytest.MonkeyPatch.context() as patch, runtime(cache=False):

@@ -113,11 +113,16 @@ SHAPES: Mapping[str, Callable[[Draw, np.random.Generator], TestSet]] = {
 }  # fmt: skip
 
 
-def whole_gallery() -> TestSet:
-    """Every text against itself and a short one, and a plain one against it."""
+def whole_gallery(*, in_turn: bool = False) -> TestSet:
+    """Every text against itself and a short one, and a plain one against it.
+
+    `in_turn` takes each text once: against itself, a plain one against it, or it against that.
+    """
     plain, after = TEXTS["plain"][0], [SHORT[(n + 1) % len(SHORT)] for n in range(len(ALL))]
-    rows = [(pair, other) for text, other in zip(ALL, after, strict=True)
-            for pair in ((text, text), (text, other), (plain, text))]  # fmt: skip
-    pairs, sources = zip(*rows, strict=True)
-    hypotheses, references = zip(*pairs, strict=True)
+    rows = []
+    for n, (text, other) in enumerate(zip(ALL, after, strict=True)):
+        pairs = [(text, text), (plain, text), (text, plain if in_turn else other)]
+        chosen = pairs[n % 3 :][:1] if in_turn and text else pairs
+        rows += [(hypothesis, reference, other) for hypothesis, reference in chosen]
+    hypotheses, references, sources = zip(*rows, strict=True)
     return TestSet({"a": hypotheses}, [[text] for text in references], sources)

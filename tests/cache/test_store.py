@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from tests.cache.parts import part_of, right_or_absent, same, texts_of
 
 from tertium.cache import database
 from tertium.cache import store as cache
@@ -27,30 +28,7 @@ from tertium.errors import DataError, UsageError
 from tertium.runtime import runtime
 
 MEGABYTE = 1 << 20
-
-
-def part_of(text: str, dim: int = 32) -> Part:
-    """Vectors that follow from the text, so that a wrong one would be noticed anywhere."""
-    words = tuple(text.split())
-    rng = np.random.default_rng(int.from_bytes(text.encode()[:16]))
-    return Part(rng.normal(size=(len(words), dim)).astype(np.float32), words, False)
-
-
-def texts_of(count: int, start: int = 0) -> list[str]:
-    return [f"{i} text with some words in it" for i in range(start, start + count)]
-
-
-def same(one: Part, other: Part) -> bool:
-    return (
-        np.array_equal(one.matrix, other.matrix)
-        and one.matrix.shape == other.matrix.shape
-        and one.pieces == other.pieces
-        and one.truncated == other.truncated
-    )
-
-
-def right_or_absent(found: dict[str, Part]) -> bool:
-    return all(same(part, part_of(text)) for text, part in found.items())
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -152,8 +130,8 @@ def test_another_process_reads_it(path: Path) -> None:
     filled(path, 20)
     script = f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_store import *
+sys.path.insert(0, {str(ROOT)!r})
+from tests.cache.parts import *
 found = Store(Path({str(path)!r}), 1 << 26).read("model", texts_of(30))
 assert right_or_absent(found)
 print(len(found))
@@ -165,8 +143,8 @@ print(len(found))
 def test_processes_write_at_the_same_time(path: Path) -> None:
     script = f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_store import *
+sys.path.insert(0, {str(ROOT)!r})
+from tests.cache.parts import *
 store = Store(Path({str(path)!r}), 1 << 28)
 for start in range(0, 400, 100):
     store.write("model", {{t: part_of(t) for t in texts_of(150, start + int(sys.argv[1]))}})
@@ -187,6 +165,7 @@ print(store.usable)
     store.close()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs Linux or macOS: it forks")
 def test_a_fork_opens_its_own_connection(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
     store = open_store()
@@ -389,8 +368,8 @@ def test_a_full_disk(path: Path) -> None:
     filled(path, 100)
     script = f"""
 import sys, resource
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_store import *
+sys.path.insert(0, {str(ROOT)!r})
+from tests.cache.parts import *
 size = Path({str(path)!r}).stat().st_size
 resource.setrlimit(resource.RLIMIT_FSIZE, (size + 40_000, size + 40_000))
 store = Store(Path({str(path)!r}), 1 << 30)
@@ -447,8 +426,8 @@ def test_a_damaged_row_is_stored_anew(path: Path, caplog: pytest.LogCaptureFixtu
 
 WRITER = f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_store import *
+sys.path.insert(0, {str(ROOT)!r})
+from tests.cache.parts import *
 store = Store(Path(sys.argv[1]), 1 << 30)
 start = 0
 print("writing", flush=True)
@@ -460,6 +439,7 @@ while True:
 """
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs Linux or macOS: it kills")
 @pytest.mark.parametrize("delay", [0.0, 0.03, 0.17])
 def test_a_killed_writer_leaves_a_usable_store(path: Path, delay: float) -> None:
     for _ in range(2):

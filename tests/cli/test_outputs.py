@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
 from tertium.cli import main, make_parser
 from tertium.cli.output import INPUTS, OUTPUTS
+
+ONLY_UNIX = pytest.mark.skipif(sys.platform == "win32", reason="links and devices of Unix")
 
 
 @pytest.fixture
@@ -31,6 +34,7 @@ WRITING = [
 ]
 
 
+@ONLY_UNIX
 @pytest.mark.parametrize("command", WRITING, ids=lambda c: f"{c[0]} {c[-1]}")
 @pytest.mark.parametrize("name", ["a.txt", "ref.txt", "link", "./a.txt"])
 def test_an_input_is_not_written_over(
@@ -45,13 +49,14 @@ def test_an_input_is_not_written_over(
     assert {file: Path(file).read_bytes() for file in before} == before
 
 
+@ONLY_UNIX
 def test_two_outputs_are_two_files(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SCORE, "--to-json", "new", "--report", "./new"]) == 2
     assert "both name new" in capsys.readouterr().err
     assert main([*SCORE, "-q", "--to-json", "/dev/null", "--report", "/dev/null"]) == 0
 
 
-@pytest.mark.skipif(not Path("/dev/null").exists(), reason="no /dev/null")
+@ONLY_UNIX
 def test_a_device_stays_one_and_a_link_is_followed(texts: Path) -> None:
     Path("link").symlink_to("goal.json")
     for name in ("link", "/dev/null"):

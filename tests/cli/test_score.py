@@ -209,6 +209,7 @@ def test_unknown_commands_and_options_exit_2(capsys: pytest.CaptureFixture[str])
     assert "usage: tertium" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pipe of Linux or macOS")
 def test_a_closed_pipe_is_no_error() -> None:
     inputs = f"-t {SYSTEMS[0]} -r {REFERENCES[0]}"
     command = f"{sys.executable} -m tertium score {inputs} -m bleu -sl | head -1"

@@ -35,10 +35,10 @@ def test_a_metric_keeps_the_laws_of_plugins(metric: Metric, segments: list[Segme
 
 
 def every_third(whole: TestSet) -> TestSet:
-    """A third of the segments, and of the time that a large network takes."""
+    """A third of the segments, one reference each: a sixth of the time of a large network."""
     return TestSet(
         {name: texts[::3] for name, texts in whole.systems.items()},
-        whole.references[::3],
+        [[texts[n % len(texts)]] for n, texts in enumerate(whole.references[::3])],
         whole.sources[::3],
         whole.documents[::3],
     )

