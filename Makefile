@@ -28,7 +28,7 @@ demo: $(VENV)/.demo
 	$(BIN)/tertium compare $(EXAMPLE) -m chrf tertium-small
 
 # Types and style are checked while the tests run: either failing fails the whole.
-test: $(VENV)/.dev
+test: $(VENV)/.packages
 	$(MAKE) --no-print-directory --keep-going --jobs 2 lint tests
 
 tests: $(VENV)/.dev
@@ -57,7 +57,7 @@ extras: $(VENV)/.dev
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m tests.laws.fuzz $(FUZZ_ARGS)
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.packages
 	$(BIN)/python -m ruff check src tests benchmarks recipes papers weights
 	$(BIN)/python -m ruff format --check --quiet src tests benchmarks recipes papers weights
 	$(BIN)/python -m mypy
@@ -82,9 +82,12 @@ $(VENV)/.demo: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/py
 	$(BIN)/tertium models install e5 wordnet
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.packages: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing tertium with everything its tests need (a few minutes, once) ..."
 	$(INSTALL) -e '.[dev]' -e ./weights
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.packages
 	$(BIN)/tertium models install e5 wordnet
 	@touch $@ $(VENV)/.demo
 

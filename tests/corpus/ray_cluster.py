@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ray_cluster() -> Iterator[None]:
     """Ray with two CPUs, or the cluster that RAY_ADDRESS names; skipped where there is none.
 

@@ -37,6 +37,12 @@ from tertium.segment import Segment
 ROWS = example_rows()
 
 
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several are started where a test names their number."""
+    monkeypatch.setattr("tertium.corpus.engines.choose_workers", lambda job: 1)
+
+
 def scores_of(rows: list[dict[str, Any]], metric: str) -> list[float]:
     """What `tertium score` gives: the metric on all segments at once."""
     segments = [Segment(row["mt"], row["src"], (row["ref"],)) for row in rows]

@@ -19,7 +19,7 @@ from tertium.reporting.page.reports import evaluation_report
 from tertium.scores import ScoreMatrix
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def running_browser() -> Iterator[chromium.Browser]:
     if os.name != "posix":
         pytest.skip("needs Linux or macOS: the browser is driven over inherited descriptors")
