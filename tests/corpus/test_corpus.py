@@ -28,6 +28,7 @@ from tertium.cli import main
 from tertium.corpus import work
 from tertium.corpus.blocks import TableBlock
 from tertium.corpus.columns import BadRow
+from tertium.corpus.engines import cluster
 from tertium.corpus.reading import Reading
 from tertium.corpus.scoring import take_segments
 from tertium.corpus.tally import MetricTally
@@ -498,3 +499,17 @@ def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main([*again, "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 144
     assert main(["corpus", file, "-m", "chrf", "-o", out, "--address", "auto"]) == 2
+
+
+def test_a_cluster_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one that wants a token Ray says no more than of one that is not there."""
+    ray = pytest.importorskip("ray")
+    refusal = ConnectionError("Failed to connect to Ray cluster at 192.0.2.1:6379\nand more")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", mock.Mock(side_effect=refusal))
+    with pytest.raises(UsageError) as found, cluster("192.0.2.1:6379"):
+        pass
+    assert str(found.value) == (
+        "no Ray cluster at 192.0.2.1:6379: Failed to connect to Ray cluster at 192.0.2.1:6379 "
+        "(where it asks for a token: RAY_AUTH_MODE=token)"
+    )

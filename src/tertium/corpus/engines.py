@@ -199,7 +199,11 @@ def cluster(address: str | None) -> Iterator[None]:
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError) as error:
-        raise UsageError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from None
+        # That a token is missing stands in Ray's log alone.
+        raise UsageError(
+            f"no Ray cluster at {address}: {str(error).splitlines()[0]} "
+            "(where it asks for a token: RAY_AUTH_MODE=token)"
+        ) from None
     except Exception as error:  # what Ray raises where it cannot start is of no kind of its own
         raise TertiumError(f"Ray did not start: {str(error).splitlines()[0]}") from error
     try:
