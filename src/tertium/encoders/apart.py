@@ -71,6 +71,10 @@ class HalfLinear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return nn.functional.linear(x.to(self.dtype), self.weight, self.bias)
 
+    def gelu(self, x: Tensor) -> Tensor:
+        """GELU, by the error function, of the product."""
+        return nn.functional.gelu(self(x))
+
 
 class PackedLinear(HalfLinear):
     """The same through oneDNN, with weights laid out for its matrix units, and held only so."""
@@ -81,8 +85,14 @@ class PackedLinear(HalfLinear):
         del self.weight
 
     def forward(self, x: Tensor) -> Tensor:
+        return self._multiply(x, "none", "")
+
+    def gelu(self, x: Tensor) -> Tensor:
+        return self._multiply(x, "gelu", "none")  # while sums are in registers, not rounded yet
+
+    def _multiply(self, x: Tensor, then: str, how: str) -> Tensor:
         product: Tensor = torch.ops.mkldnn._linear_pointwise(
-            x.to(self.dtype), self.packed, self.bias, "none", [], ""
+            x.to(self.dtype), self.packed, self.bias, then, [], how
         )
         return product
 
@@ -99,8 +109,17 @@ class RoundedLinear(HalfLinear):
     def forward(self, x: Tensor) -> Tensor:
         return self._round(nn.functional.linear(self._round(x), self.weight, self.bias))
 
+    def gelu(self, x: Tensor) -> Tensor:
+        product = nn.functional.linear(self._round(x), self.weight, self.bias)
+        return self._round(nn.functional.gelu(product))
+
     def _round(self, x: Tensor) -> Tensor:
         return x.to(self.dtype).float()
+
+
+def gelu_of(layer: nn.Module, x: Tensor) -> Tensor:
+    """GELU, by the error function, of a linear layer's product."""
+    return layer.gelu(x) if isinstance(layer, HalfLinear) else nn.functional.gelu(layer(x))
 
 
 def check_precision(precision: str, device: str) -> None:

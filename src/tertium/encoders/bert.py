@@ -28,6 +28,7 @@ from tertium.encoders.apart import (
     SIZES,
     Sizes,
     fill_blocks,
+    gelu_of,
     in_blocks,
     keeps_rows_apart,
     lower_precision,
@@ -196,7 +197,7 @@ class BertLayer(nn.Module):
     def _transform(self, states: Tensor, mixed: Tensor) -> Tensor:
         """All that is done to a piece by itself."""
         states = self.norm1(states + self.out(mixed))
-        result: Tensor = self.norm2(states + self.down(F.gelu(self.up(states))))
+        result: Tensor = self.norm2(states + self.down(gelu_of(self.up, states)))
         return result
 
 

@@ -87,7 +87,7 @@ def apply_difference(
         try:
             if name.endswith(LEFT):
                 stem = name.removesuffix(LEFT)
-                weights[stem] = weights[stem] + value.T @ changes[stem + RIGHT]
+                weights[stem] = torch.addmm(weights[stem], value.T, changes[stem + RIGHT])
             elif not name.endswith(RIGHT):
                 weights[name] = weights[name] + value if name in weights else value
         except (KeyError, RuntimeError):
