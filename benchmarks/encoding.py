@@ -35,7 +35,7 @@ from tertium.cache.store import forget, open_store
 from tertium.data.testset import TestSet
 from tertium.encoders import load_encoder
 from tertium.encoders.apart import cpu_has_bf16, lower_precision
-from tertium.encoders.transformer import BUDGETS, OVERHEADS, Transformer, plan_batches
+from tertium.encoders.transformer import Transformer
 from tertium.evaluation.scoring import score_systems
 from tertium.metrics.base.metric import load_metric
 from tertium.runtime import runtime
@@ -241,10 +241,9 @@ def share(args: argparse.Namespace) -> None:
         encode = partial(encoder.encode, texts, sentences=False)
         best = fastest(encode, 3, clock)
         reached = work / best
-        batches = plan_batches(lengths, budget=BUDGETS["cpu"], overhead=OVERHEADS["cpu"])
         print(
             f"{precision}: {len(texts) / best:.0f} texts/s, {reached:.0f} of {peak:.0f} "
-            f"GFLOP/s ({reached / peak:.0%}), padding {padded_share(lengths, batches):.1%}"
+            f"GFLOP/s ({reached / peak:.0%})"
         )
         for group, part in time_by_group(encoder, texts).items():
             print(f"    {group:28}{part:6.1%}")
@@ -309,12 +308,6 @@ def lengths_of(encoder: Transformer, texts: Sequence[str]) -> IntArray:
     tokenizer = encoder.body.tokenizer
     around = len(tokenizer.prefix) + len(tokenizer.suffix)
     return np.array([len(pieces) + around for pieces in tokenizer(texts)], dtype=np.int64)
-
-
-def padded_share(lengths: IntArray, batches: Sequence[IntArray]) -> float:
-    """The share of computed tokens that are padding, between 0 and 1."""
-    computed = sum(int(lengths[batch].max()) * len(batch) for batch in batches)
-    return 1.0 - float(lengths.sum()) / computed if computed else 0.0
 
 
 def fastest(call: Callable[[], Any], times: int, clock: Callable[[], float]) -> float:
