@@ -173,11 +173,10 @@ def predict(
     intercept: float,
     gamma: float,
 ) -> FloatArray:
-    """Scores of new rows (n, d) by support vectors (s, d) and their coefficients (s,)."""
+    """Scores of new rows (n, d) by support vectors on the grid (s, d), their coefficients (s,)."""
     result = np.full(len(features), intercept, dtype=np.float64)
-    known = on_grid(vectors)
     for start in range(0, len(features), ROWS):
-        part = squared_distances(on_grid(features[start : start + ROWS]), known)
+        part = squared_distances(on_grid(features[start : start + ROWS]), vectors)
         result[start : start + ROWS] += (rbf(part, gamma) * coefficients).sum(axis=1)
     return result
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.data.judgements import JudgementSet
 from tertium.encoders import Encoder, embed, load_encoder
+from tertium.encoders.grid import on_grid
 from tertium.errors import UsageError
 from tertium.metrics.base.matching import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
@@ -129,10 +131,9 @@ class SVR(ComparingMetric):
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         arrays, config = self.arrays, self.config
         owners, columns = compared_columns(segments, config.against)
-        sides = len(columns)
         values = svr.predict(
             features(sentence_vectors(self.encoders, columns)),
-            features(arrays["vectors"].reshape(-1, sides, arrays["vectors"].shape[1] // sides)),
+            _support(self.checkpoint, len(columns)),
             arrays["coefficients"],
             float(arrays["intercept"]),
             config.gamma,
@@ -192,6 +193,13 @@ def sentence_vectors(encoders: Sequence[Encoder], columns: Sequence[Sequence[str
     index = np.array([[places.setdefault(t, len(places)) for t in column] for column in columns]).T
     parts = [embed(encoder, list(places), tokens=False).sentences for encoder in encoders]
     return np.hstack(parts)[index]
+
+
+@lru_cache(maxsize=2)  # tens of megabytes each, and most of the time of a short call
+def _support(checkpoint: Checkpoint, sides: int) -> FloatArray:
+    """The features of the support vectors on the grid, (s, 4 sides d)."""
+    vectors = checkpoint.arrays["vectors"]
+    return on_grid(features(vectors.reshape(-1, sides, vectors.shape[1] // sides)))
 
 
 def features(vectors: Any) -> FloatArray:
