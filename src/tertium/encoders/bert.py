@@ -155,9 +155,9 @@ class BertLayer(nn.Module):
         *projections, out, norm = shape.names
 
         def linear(names: Sequence[str], inner: int, outer: int) -> nn.Linear:
-            layer = nn.Linear(inner, outer * len(names), device="meta")
             weights = [stored(f"{prefix}{name}.weight", outer, inner) for name in names]
             biases = [stored(f"{prefix}{name}.bias", outer) for name in names]
+            layer = nn.Linear(inner, outer * len(names), device="meta")
             layer.weight = _frozen(torch.cat(weights))
             layer.bias = _frozen(torch.cat(biases))
             return layer
