@@ -44,11 +44,11 @@ SETS = ("da/wmt20", "da/wmt21", "da/wmt22", "esa/wmt24", "mqm/news20", "mqm/news
 TASKS = ("wmt17-metrics-task", "wmt18-metrics-task")
 FEWEST_SYSTEMS = 4
 ENGLISH = ("tertium-small", "tertium-base")  # what their references and outputs have to be
-TED21 = "dev/mqm/ted21 zh-en"
+ENGLISH_VERDICTS = ("train/mqm/news21 zh-en", "dev/mqm/ted21 zh-en")
 VERDICTS: Mapping[str, tuple[str, ...]] = {  # how the names of sets begin that a metric learned
     "tertium-multi": ("train/",),
-    "tertium-small": ("train/", TED21),
-    "tertium-base": ("train/mqm/news21 zh-en", TED21),
+    "tertium-small": ENGLISH_VERDICTS,
+    "tertium-base": ENGLISH_VERDICTS,
 }
 
 

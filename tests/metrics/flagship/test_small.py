@@ -147,6 +147,34 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
         _ = Packaged(folder).config
 
 
+def test_longer_references_cost_what_the_settings_say(metric: TertiumSmall) -> None:
+    """By hand: what the network says, less the cost of words, as many as count."""
+    left = ["He said it.", "She said it.", "It.", "He said so on Tuesday."]
+    right = [REFERENCE, REFERENCE, "It is.", " ".join([REFERENCE] * 9)]
+    length = metric.settings.length
+    words = [17, 17, length.least, length.most]
+    expected = metric.judge(left, right) - length.cost * np.log(words)
+    assert metric.raw_scores(left, right) == pytest.approx(expected, abs=1e-6)
+    free = TertiumSmall(length="free")
+    assert free.raw_scores(left, right) == pytest.approx(metric.judge(left, right), abs=1e-6)
+
+
+def test_a_cost_of_length_keeps_the_order_within_a_segment_and_is_signed(
+    metric: TertiumSmall, example: TestSet
+) -> None:
+    free = TertiumSmall(length="free")
+    for reference in [texts[0] for texts in example.references][:6]:
+        outputs = [texts[0] for texts in example.systems.values()] + ["", reference[:-9]]
+        ranks = [
+            np.argsort([score(one, text, reference) for text in outputs]).tolist()
+            for one in (metric, free)
+        ]
+        assert ranks[0] == ranks[1]
+    assert f"@{metric.model.hash[:8]}+length0.25|" in metric.signature(())
+    assert f"@{metric.model.hash[:8]}|" in free.signature(())
+    assert metric != free
+
+
 def test_no_copy_is_kept_that_could_be_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,13 @@ from tertium.encoders.encoder import OPAQUE
 from tertium.errors import NeedsError
 from tertium.metrics.base.matching import Over, comparisons, over_references
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged, load_packaged
+from tertium.metrics.flagship.packaged import (
+    AssessmentSettings,
+    HumanScale,
+    LengthCost,
+    Packaged,
+    load_packaged,
+)
 from tertium.models.trained import EqualByWeights
 from tertium.runtime import Precision
 from tertium.segment import Segment
@@ -129,18 +135,22 @@ class EnglishAssessment(Assessment):
         """What the model's `config.json` says, as its metric declares it."""
 
     @property
+    def scale(self) -> HumanScale:
+        """What raw scores mean."""
+        return self.settings
+
+    @property
+    def cost(self) -> LengthCost | None:
+        """What longer references cost, if they do."""
+        return None
+
+    @property
     def weights_hash(self) -> str:
-        return self.model.hash + self._beside
+        return self.model.hash + (f"+{self.cost}" if self.cost else "")
 
     @property
     def learned(self) -> tuple[str, ...]:
-        return (f"{self.name}@{self.model.hash[:8]}{self._beside}",)
-
-    @property
-    def _beside(self) -> str:
-        """What moves scores beside the weights, as signatures say it: parts, and length."""
-        parts, length = self.settings.parts.values(), self.settings.length
-        return "".join(f"+{mark}" for mark in (*(p[:8] for p in parts), length) if mark)
+        return (f"{self.name}@{self.model.hash[:8]}" + (f"+{self.cost}" if self.cost else ""),)
 
     @abstractmethod
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
@@ -156,8 +166,8 @@ class EnglishAssessment(Assessment):
 
         keys = [f"{len(a)} {a}{b}" for a, b in pairs]
         said = self.recall_or_judge(3, keys, judge)
-        raw, length = np.array(said, dtype=np.float64).reshape(len(pairs)), self.settings.length
-        return raw + length.shift(references) if length else raw
+        raw = np.array(said, dtype=np.float64).reshape(len(pairs))
+        return raw + self.cost.shift(references) if self.cost else raw
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
@@ -176,15 +186,15 @@ class EnglishAssessment(Assessment):
 
     def calibrate(self, raw: FloatArray) -> FloatArray:
         """Raw scores on the scale of human scores, strictly increasing, inside 0 to 1."""
-        return self.settings.calibrate(raw)
+        return self.scale.calibrate(raw)
 
     def uncertainty(self, scores: FloatArray) -> FloatArray:
         """The standard deviation of people's scores around a score, on held-out judgements."""
-        return self.settings.deviation(scores)
+        return self.scale.deviation(scores)
 
     def percentile(self, scores: FloatArray) -> FloatArray:
         """The share, in percent, of system outputs that score lower; its card says of which."""
-        return self.settings.percent(scores)
+        return self.scale.percent(scores)
 
     def values(self, hypothesis: str, reference: str) -> dict[str, float]:
         """A pair's score, its uncertainty and its percentile, for explanations."""

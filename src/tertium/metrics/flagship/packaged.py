@@ -23,7 +23,7 @@ from tertium.encoders.weights import WeightFolder
 from tertium.errors import ModelError
 from tertium.models.checkpoint import CONFIG, WEIGHTS, check_finite, read_arrays, read_config
 from tertium.models.trained import find_shipped
-from tertium.schema import POSITIVE, Rule, Sha256, read
+from tertium.schema import NOT_NEGATIVE, POSITIVE, Rule, Sha256, read
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -76,14 +76,13 @@ class Percentiles:
 
 @dataclass(frozen=True, kw_only=True)
 class LengthCost:
-    """What longer references cost: experts add up the errors of a segment, and a network that reads
-    mostly means does not know how many there may be.
+    """What longer references cost: experts add up a segment's errors, and networks do not know it.
 
     `cost` of raw score for each time a reference is e times as long, from `least` to `most` words:
     shorter and longer ones are taken as these.
     """
 
-    cost: Annotated[float, POSITIVE]
+    cost: Annotated[float, NOT_NEGATIVE]
     least: Annotated[int, POSITIVE]
     most: Annotated[int, POSITIVE]
 
@@ -144,9 +143,7 @@ class PackagedSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AssessmentSettings(PackagedSettings, HumanScale):
-    """The same of a model whose scores have one scale; `length` where references have a cost."""
-
-    length: LengthCost | None = None
+    """The same of a model whose scores have one scale."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -21,7 +21,12 @@ from tertium.encoders.transformer import run_or_halve
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.assessment import EnglishAssessment
-from tertium.metrics.flagship.packaged import AssessmentSettings, Packaged
+from tertium.metrics.flagship.packaged import (
+    AssessmentSettings,
+    HumanScale,
+    LengthCost,
+    Packaged,
+)
 from tertium.metrics.flagship.surface import surface_features
 from tertium.runtime import Precision, choose_device, current_runtime
 from tertium.schema import POSITIVE, Sha256
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
 
 MODEL = "tertium-small"
 PAIRS_AT_ONCE = 64  # dealt to a thread
+Length = Literal["costs", "free"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +55,16 @@ class HeadShape:
 
 @dataclass(frozen=True, kw_only=True)
 class SmallSettings(AssessmentSettings):
-    """What the `config.json` of such a model declares; `encoder_files` by their sha256."""
+    """What the `config.json` of such a model declares; `encoder_files` by their sha256.
+
+    `length` is what longer references cost, `free` what raw scores mean without that.
+    """
 
     layers: tuple[int, ...]
     head: HeadShape
     encoder_files: Mapping[str, Sha256]
+    length: LengthCost
+    free: HumanScale
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,6 +77,9 @@ class TertiumSmall(EnglishAssessment):
     how far people's scores lay from it on held-out judgements, `percentile` where a score stands
     among outputs of WMT systems.
 
+    Longer references cost a little, as they do where experts add up the errors of a segment; the
+    order of the translations of a segment is the same without (`length=free`).
+
     Needs English references: other languages are refused with advice. Relatives: `tertium-base` is
     larger, closer to people and slower; BERTScore reads the same kind of vectors without
     having learned from people; SentSim works without references.
@@ -74,6 +88,8 @@ class TertiumSmall(EnglishAssessment):
     name: ClassVar[str] = MODEL
     title: ClassVar[str] = "tertium-small"
 
+    length: Length = "costs"
+
     @property
     def encoder(self) -> Transformer:
         return _encoder(self.model, self.precision, current_runtime().device)
@@ -81,6 +97,14 @@ class TertiumSmall(EnglishAssessment):
     @property
     def settings(self) -> SmallSettings:
         return self.model.settings(SmallSettings)
+
+    @property
+    def scale(self) -> HumanScale:
+        return self.settings if self.length == "costs" else self.settings.free
+
+    @property
+    def cost(self) -> LengthCost | None:
+        return self.settings.length if self.length == "costs" else None
 
     @property
     def max_length(self) -> int | None:

@@ -111,7 +111,7 @@ class Pairwise(Trained, Ranker):
     teachers: ClassVar[tuple[str, ...]] = ("comparisons",)
 
     vectors: tuple[str, ...] = ()
-    features: tuple[str, ...] = ("tertium-small", "bleu", "chrf")
+    features: tuple[str, ...] = ("tertium-small:length=free", "bleu", "chrf")
     hidden: Annotated[int, Range(0)] = 0
     cost: Literal["logistic", "kendall", "logistic+kendall"] = "logistic"
     scaling: Scaling = "standard"

@@ -1,0 +1,134 @@
+"""Stage 8: what longer references cost, and the calibration that goes with it.
+
+    python -m recipes.flagship.length --data DIR [--rows 4000]
+
+Experts add up the errors of a segment, and the network, which learned from crowds and from
+comparisons, does not look at how long a segment is. The cost is the least of a grid that surely
+gains `GAIN` of r on experts' scores of talks (in all but 2.5 % of draws of segments) and takes no
+more than `LOSS` from da/wmt15; the direct assessments of modern/dev are told beside it. It is the
+same for all translations of a segment, so that no order among them changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from recipes.flagship.corpus import to_english
+from recipes.flagship.ship import calibration, judged_scores, percentiles, wmt18_scores, write
+from tertium.arrays import FloatArray, generator
+from tertium.data.collection import Collection
+from tertium.meta.correlation import pearson
+from tertium.metrics.flagship.packaged import LengthCost
+from tertium.metrics.flagship.small import TertiumSmall
+from tertium.models.trained import shipped_models
+
+LEAST, MOST = 6, 64  # words; nearly all references of these sets lie between
+GRID = tuple(round(0.05 * n, 2) for n in range(1, 11))
+GAIN, LOSS, DRAWS = 0.05, 0.002, 300
+OLD, EXPERTS, CROWDS = "da/wmt15", "modern/dev/mqm/ted21", "modern/dev/da/wmt22"
+SCALE = ("calibration", "uncertainty", "percentiles")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A set's references, what the network says beside them, and what people say."""
+
+    references: list[str]
+    raw: FloatArray
+    human: FloatArray
+
+    def agreement(self, cost: float) -> float:
+        """Pearson's r where references have a cost."""
+        shift = cost_of(cost).shift(self.references) if cost else 0.0
+        return float(pearson(self.human, self.raw + shift))
+
+    def sure_gain(self, cost: float) -> float:
+        """What r gains in all but 2.5 % of draws of segments."""
+        items = {text: number for number, text in enumerate(dict.fromkeys(self.references))}
+        owner = np.array([items[text] for text in self.references])
+        rows = [np.flatnonzero(owner == item) for item in range(len(items))]
+        moved, rng, gains = self.raw + cost_of(cost).shift(self.references), generator(1), []
+        for _ in range(DRAWS):
+            drawn = np.concatenate([rows[n] for n in rng.integers(0, len(rows), len(rows))])
+            human = self.human[drawn]
+            gains.append(
+                float(pearson(human, moved[drawn])) - float(pearson(human, self.raw[drawn]))
+            )
+        return float(np.quantile(gains, 0.025))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--rows", type=int, default=4000, help="judged rows of each modern set")
+    parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
+    args = parser.parse_args()
+    data = Collection.at(args.data)
+    told = {
+        name: [read(data, name, lp, args.rows) for lp in to_english(data, name)]
+        for name in (OLD, EXPERTS, CROWDS)
+    }
+    print("set", *(f"{cost:g}" for cost in (0, *GRID)), sep="\t")
+    for name in told:
+        print(name, *(f"{mean(told, name, c):.4f}" for c in (0, *GRID)), sep="\t", flush=True)
+    ship(data, cost_of(choose(told)), args.each)
+
+
+def read(data: Collection, name: str, lp: str, rows: int) -> Judged:
+    """Whole segments of a set, drawn under one seed, about so many rows; spans are not read."""
+    with gzip.open(data.find(name).file(lp), "rt", encoding="utf-8") as lines:
+        judged = [row for row in map(json.loads, lines) if row.get("reference")]
+    items = list(dict.fromkeys(row["reference"] for row in judged))
+    order = np.random.default_rng(1).permutation(len(items))
+    place = {items[item]: rank for rank, item in enumerate(order)}
+    judged.sort(key=lambda row: place[row["reference"]])
+    judged = judged[:rows]
+    references = [row["reference"] for row in judged]
+    raw = TertiumSmall(length="free").raw_scores([row["hypothesis"] for row in judged], references)
+    return Judged(references, raw, np.array([row["score"] for row in judged]))
+
+
+def correlation(a: FloatArray, b: FloatArray) -> float:
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+def cost_of(cost: float) -> LengthCost:
+    return LengthCost(cost=cost, least=LEAST, most=MOST)
+
+
+def mean(told: Mapping[str, list[Judged]], name: str, cost: float) -> float:
+    return float(np.mean([one.agreement(cost) for one in told[name]]))
+
+
+def choose(told: Mapping[str, list[Judged]]) -> float:
+    """The least cost that gains enough on experts' scores and hardly loses on older ones."""
+    for cost in GRID:
+        gained = min(one.sure_gain(cost) for one in told[EXPERTS])
+        lost = mean(told, OLD, 0) - mean(told, OLD, cost)
+        if gained >= GAIN and lost <= LOSS:
+            return cost
+    raise SystemExit(f"no cost gains {GAIN} on {EXPERTS} and loses at most {LOSS} on {OLD}")
+
+
+def ship(data: Collection, length: LengthCost, each: int) -> None:
+    """Write the cost with a calibration of its own; the one without stays beside it."""
+    metric, folder = TertiumSmall(), shipped_models() / TertiumSmall.name
+    config = dict(metric.model.config)
+    config.setdefault("free", {key: config[key] for key in SCALE})
+    config["length"] = asdict(length)
+    write(folder, config)
+    config |= calibration(*judged_scores(data, metric))
+    write(folder, config)
+    config["percentiles"] = percentiles(wmt18_scores(data, metric, each))
+    write(folder, config)
+    print(json.dumps({key: config[key] for key in ("length", "calibration")}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
