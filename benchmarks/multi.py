@@ -25,8 +25,8 @@ import torch
 
 from benchmarks.measure import Measured, measure, resident
 from tertium.cache.store import forget
+from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.multi import TertiumMulti
-from tertium.metrics.flagship.rows import Row
 from tertium.runtime import runtime
 
 BATCH = 16

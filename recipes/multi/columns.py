@@ -82,7 +82,8 @@ class Looking(Multi):
     def __init__(self, model: Packaged) -> None:
         words = load_words(model)
         super().__init__(len(words), apart=4, dropout=0.0)
-        weights = model.restore_tensors("network.")
+        every = model.restore_tensors("network.")
+        weights = {name: w for name, w in every.items() if not name.startswith("readout.")}
         self.head.last = nn.Linear(512, len(weights["head.last.bias"]))
         self.load_state_dict({**weights, "words.weight": words})
         self.centres: dict[tuple[int, int], Tensor] = {}

@@ -31,10 +31,11 @@ from recipes.multi.pack import read_rows
 from tertium.cache.files import hash_of
 from tertium.data.collection import Collection
 from tertium.encoders.cards import CARDS
+from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.compact import quantise
 from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
 from tertium.metrics.flagship.packaged import ENCODER
-from tertium.metrics.flagship.rows import NETWORK, WORDS, Row
+from tertium.metrics.flagship.rows import NETWORK, WORDS
 from tertium.models.trained import shipped_models
 
 FloatArray = NDArray[np.float64]
@@ -135,7 +136,7 @@ def put_tags(file: Path) -> None:
     save_file(compact, folder / TAGS)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config["shape"]["tags"] = len(tagger["tagger.2.bias"])
-    write(folder, {**config, "parts": {TAGS: hash_of(folder / TAGS)}})
+    write(folder, {**config, "parts": {**config.get("parts", {}), TAGS: hash_of(folder / TAGS)}})
 
 
 Judged = list[tuple[dict[str, Any], float]]

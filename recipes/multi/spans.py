@@ -24,8 +24,8 @@ from recipes.multi.ship import in_view
 from tertium.data.collection import Collection
 from tertium.encoders.pieces import Places
 from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
+from tertium.metrics.flagship.rows import findings_of
 from tertium.metrics.flagship.tagging import (
-    FINDINGS,
     LOGITS,
     SpanThresholds,
     Way,
@@ -89,7 +89,7 @@ def marked_sets(
         if len(some) < LEAST_ROWS:
             continue
         said = metric.all_said([texts for row in some if (texts := in_view(row, view))])
-        findings = [one[2:].reshape(-1, FINDINGS) for one in said]
+        findings = [findings_of(one) for one in said]
         places = metric.piece_places([row["hypothesis"] for row in some])
         found.append(MarkedSet(f"{file.parent.name}/{pair}", some, places, findings))
     return found

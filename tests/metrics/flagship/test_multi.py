@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +13,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from tertium.arrays import FloatArray
 from tertium.cache import store
 from tertium.errors import ModelError, NeedsError, UsageError
 from tertium.metrics.base.metric import load_metric
+from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.multi import MODEL, VIEWS, TertiumMulti, rows_of
 from tertium.metrics.flagship.packaged import Packaged
-from tertium.metrics.flagship.rows import MultiSettings, RowJudge
-from tertium.metrics.flagship.tagging import FINDINGS, LOGITS, WRONG
+from tertium.metrics.flagship.rows import (
+    READ,
+    SCORES,
+    MultiSettings,
+    RowJudge,
+    findings_of,
+)
+from tertium.metrics.flagship.tagging import LOGITS, WRONG
 from tertium.models.trained import shipped_models
 from tertium.runtime import runtime
 from tertium.segment import Segment
@@ -40,9 +49,14 @@ def metric() -> TertiumMulti:
     return TertiumMulti()
 
 
-def test_raw_scores_are_those_of_the_trained_network(metric: TertiumMulti) -> None:
+def network_scores(metric: TertiumMulti, rows: Sequence[Row]) -> FloatArray:
+    """What the network says before it is corrected, (rows, 2)."""
+    return np.array([said[SCORES] for said in metric.all_said(rows)], dtype=np.float64)
+
+
+def test_the_network_says_what_it_said_when_it_was_trained(metric: TertiumMulti) -> None:
     rows = json.loads(GOLDEN.read_text(encoding="utf-8"))["rows"]
-    said = metric.raw_scores([tuple(row["row"]) for row in rows])
+    said = network_scores(metric, [tuple(row["row"]) for row in rows])
     np.testing.assert_allclose(said[:, 0], [row["score"] for row in rows], atol=SCORE_TOLERANCE)
     np.testing.assert_allclose(said[:, 1], [row["clean"] for row in rows], atol=LOGIT_TOLERANCE)
 
@@ -54,6 +68,7 @@ def test_the_network_reads_as_the_recipe_does(metric: TertiumMulti) -> None:
 
     model = metric.model
     weights = model.restore_tensors("network.")
+    weights = {name: w for name, w in weights.items() if not name.startswith("readout.")}
     words = load_words(metric)
     network = Multi(len(words), apart=model.settings(MultiSettings).shape.apart, dropout=0.0)
     for kind in ("weight", "bias"):
@@ -68,12 +83,33 @@ def test_the_network_reads_as_the_recipe_does(metric: TertiumMulti) -> None:
         for row in rows
     ]
     expected = judge(network, numbers, "cpu", with_tags=True)
-    said = metric.raw_scores(rows)
+    said = network_scores(metric, rows)
     np.testing.assert_allclose(said[:, 0], expected.scores[:, 0], atol=1e-4)
     np.testing.assert_allclose(said[:, 1], expected.clean, atol=1e-4)
     for one, logits in zip(metric.all_said(rows), expected.tags, strict=True):
-        chances = one[2:].reshape(-1, FINDINGS)[:, [WRONG[way] for way in LOGITS]]
+        chances = findings_of(one)[:, [WRONG[way] for way in LOGITS]]
         np.testing.assert_allclose(chances, error_chance(logits), atol=1e-4)
+
+
+def test_a_second_reading_is_that_of_the_hidden_layer(metric: TertiumMulti) -> None:
+    """The recipe, whose network takes rows together and padded, learned it from that layer."""
+    from recipes.multi.columns import Looking
+    from recipes.multi.network import lay_out, send_batch
+
+    rows = [(GOOD, SOURCE, REFERENCE), ("train leaves not", None, REFERENCE), ("", SOURCE, None)]
+    tokenizer = RowJudge(metric.model, "fp32", "cpu")._tokenizer
+    numbers = [
+        tuple(None if t is None else np.array(tokenizer([t])[0].ids, np.int32) for t in row)
+        for row in rows
+    ]
+    network = Looking(metric.model).eval()
+    with torch.no_grad():
+        network.look(send_batch(lay_out(numbers), "cpu"))
+    weights = metric.model.restore_tensors("network.")
+    expected = network.hidden @ weights["readout.weight"].T + weights["readout.bias"]
+    said = np.array([one[READ] for one in metric.all_said(rows)])
+    np.testing.assert_allclose(said, expected, atol=1e-4)
+    assert np.abs(said).max() > 0.05
 
 
 def load_words(metric: TertiumMulti) -> Tensor:
@@ -173,11 +209,12 @@ def test_a_long_text_is_read_in_windows_that_are_averaged_by_length(metric: Tert
     assert whole == [judge._tokenizer([text])[0].ids for text in row[:2]]
     parts = list(judge._run(windows))
     sizes = [len(window[0][1]) for window in windows]
-    score, clean = metric.raw_scores([row])[0]
-    assert score == pytest.approx(np.average([part[0] for part in parts], weights=sizes), abs=1e-6)
-    assert clean == min(part[1] for part in parts)
-    findings = metric.all_said([row])[0][2:].reshape(-1, FINDINGS)
-    assert len(findings) == sum(sizes) == len(metric.piece_places([row[0]])[0])
+    [said] = metric.all_said([row])
+    for place in (0, *range(READ.start, READ.stop)):
+        mean = np.average([part[place] for part in parts], weights=sizes)
+        assert said[place] == pytest.approx(mean, abs=1e-6)
+    assert said[1] == min(part[1] for part in parts)
+    assert len(findings_of(said)) == sum(sizes) == len(metric.piece_places([row[0]])[0])
 
 
 def test_a_paragraph_in_windows_scores_near_its_sentences(metric: TertiumMulti) -> None:

@@ -7,8 +7,10 @@ the scale of direct assessment. Its embedding table stays at the 4 bits it was p
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -20,9 +22,17 @@ from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.matching import over_references
 from tertium.metrics.base.metric import NOTHING, WAYS
 from tertium.metrics.flagship.assessment import Assessment
+from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.packaged import HumanScale
-from tertium.metrics.flagship.rows import MultiSettings, Row, RowJudge, load_judge
-from tertium.metrics.flagship.tagging import FINDINGS, Way, mark_errors
+from tertium.metrics.flagship.rows import (
+    READ,
+    SCORES,
+    MultiSettings,
+    RowJudge,
+    findings_of,
+    load_judge,
+)
+from tertium.metrics.flagship.tagging import Way, mark_errors
 from tertium.models.trained import NEEDS
 from tertium.runtime import current_runtime
 from tertium.segment import Segment
@@ -30,7 +40,7 @@ from tertium.spans import Span
 from tertium.text.identification import are_in_other_language, identify
 from tertium.text.languages import is_foreign, parse_pair, scripts_of
 
-MODEL = "tertium-multi"
+MODEL, READOUT = "tertium-multi", "readout.safetensors"
 View = Literal["source", "reference", "both"]
 VIEWS: tuple[View, ...] = ("source", "reference", "both")
 # What a translation into another language loses, in standard deviations of people's scores: a
@@ -82,6 +92,20 @@ class TertiumMulti(Assessment):
     @property
     def settings(self) -> MultiSettings:
         return self.model.settings(MultiSettings)
+
+    @property
+    def weights_hash(self) -> str:
+        return self.model.hash + self._beside
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return (f"{self.name}@{self.model.hash[:8]}{self._beside}",)
+
+    @property
+    def _beside(self) -> str:
+        """What moves scores beside the weights, as signatures say it."""
+        said = self.model.config["corrections"], self.settings.parts[READOUT]
+        return f"+{sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:8]}"
 
     @property
     def max_length(self) -> int:
@@ -149,12 +173,19 @@ class TertiumMulti(Assessment):
         return are_in_other_language([row[0] for row in rows], *parse_pair(self.lp)[1:])
 
     def raw_scores(self, rows: Sequence[Row]) -> FloatArray:
-        """What the network says of each row: the score before calibration, the logit of no error.
+        """The score before calibration, by network and correction, and the logit of no error.
 
         (rows, 2)
         """
-        said = [all_said[:2] for all_said in self.all_said(rows)]
-        return np.array(said, dtype=np.float64).reshape(len(rows), 2)
+        heads = [all_said[: READ.stop] for all_said in self.all_said(rows)]
+        said = np.array(heads, dtype=np.float64).reshape(len(rows), READ.stop)
+        raw, views = said[:, SCORES].copy(), [view_of(row) for row in rows]
+        for view, column in zip(VIEWS, said[:, READ].T, strict=True):
+            where = [n for n, its in enumerate(views) if its == view]
+            correct = getattr(self.settings.corrections, view)
+            if where:
+                raw[where, 0] = correct([rows[n] for n in where], raw[where, 0], column[where])
+        return raw
 
     def all_said(self, rows: Sequence[Row]) -> list[Float32Array]:
         """All that one pass says of each row, as `RowJudge` gives it."""
@@ -163,7 +194,7 @@ class TertiumMulti(Assessment):
             + "".join(text or "" for text in row)
             for row in rows
         ]
-        return self.recall_or_judge(2, keys, lambda some: self._judge([rows[n] for n in some]))
+        return self.recall_or_judge(3, keys, lambda some: self._judge([rows[n] for n in some]))
 
     @property
     def gives_spans(self) -> bool:
@@ -189,8 +220,7 @@ class TertiumMulti(Assessment):
         found = []
         for n, at, one in zip(best, places, said, strict=True):
             hypothesis, _, reference = rows[n]
-            findings = one[2:].reshape(-1, FINDINGS)
-            marked = mark_errors(hypothesis, at, findings, self.marks, thresholds)
+            marked = mark_errors(hypothesis, at, findings_of(one), self.marks, thresholds)
             found.append(() if hypothesis == reference else marked)
         return found
 
@@ -275,6 +305,13 @@ class TertiumMulti(Assessment):
         if view == "source":
             fields.pop("refs", None)
         return fields
+
+
+def view_of(row: Row) -> View:
+    """What a row is judged by."""
+    if row[2] is None:
+        return "source"
+    return "reference" if row[1] is None else "both"
 
 
 def rows_of(segments: Sequence[Segment], view: View) -> tuple[IntArray, list[Row]]:

@@ -27,8 +27,9 @@ from tertium.arrays import Float32Array
 from tertium.encoders.pieces import UNKNOWN_PIECES, Places, Tokenizer, surely_fits, surely_known
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
+from tertium.metrics.flagship.combination import Corrections, Row
 from tertium.metrics.flagship.packaged import HumanScale, Packaged, PackagedSettings
-from tertium.metrics.flagship.tagging import TAGS, WayThresholds, find_errors
+from tertium.metrics.flagship.tagging import FINDINGS, TAGS, WayThresholds, find_errors
 from tertium.registry import require
 from tertium.runtime import Precision, choose_device, current_runtime, task
 from tertium.schema import POSITIVE, Rule, Sha256
@@ -38,10 +39,11 @@ if TYPE_CHECKING:
     from tertium.metrics.flagship.joint import JointNetwork
 
 NETWORK, WORDS = "network.", "words."  # what the names of weights begin with
-Row = tuple[str, str | None, str | None]  # hypothesis, source, reference, as far as they are read
 RoleIds = tuple[int, tuple[int, ...]]  # a text's role and its pieces
 Window = tuple[RoleIds, ...]  # of each text of a row, the hypothesis first
 SPECIALS = 2  # <s> and </s> around every text
+SCORES, READ = slice(0, 2), slice(2, 5)  # of what is said of a row: the score and the logit of
+# no error, what is read of the hidden layer by source, reference and both; then its findings
 PIECES_AT_ONCE = 24_000  # of lower states that are held, 3 kB each
 PIECES_A_PASS = 2_048  # that a thread is given at a time
 LINKED = 6  # the layer whose vectors an explanation compares
@@ -99,6 +101,7 @@ class MultiSettings(PackagedSettings):
     encoder_files: Mapping[str, Sha256]
     shape: JointShape
     languages: tuple[str, ...]
+    corrections: Corrections
     scales: ViewScales
     clean: Logistic
     spans: WayThresholds | None = None
@@ -153,8 +156,8 @@ class RowJudge:
         return self._tokenizer.places(texts)
 
     def __call__(self, rows: Sequence[Row]) -> list[Float32Array]:
-        """What is said of each row, all in one array: the raw score, the logit of no error, and
-        (pieces, FINDINGS) of the hypothesis where the model tags errors."""
+        """What is said of each row, all in one array: the score, the logit of no error, readings
+        for each view, and (pieces, FINDINGS) of the hypothesis where the model tags errors."""
         windows = self._windows(rows)
         said: list[list[Float32Array]] = [[] for _ in rows]
         with task("judging translations", total=len(rows)) as advance:
@@ -263,15 +266,21 @@ class RowJudge:
 def join_windows(said: Sequence[Float32Array], windows: Sequence[Window]) -> Float32Array:
     """What is said of a row, of what is said of its windows.
 
-    The score is the mean by the length of the translation; there is no error where none is in the
-    window that has one most likely.
+    The score and what is read are means by the length of the translation; there is no error where
+    none is in the window that has one most likely.
     """
     if len(said) == 1:
         return said[0]
     sizes = np.array([max(1, len(window[0][1])) for window in windows], dtype=np.float64)
-    score = sum(size * float(part[0]) for size, part in zip(sizes, said, strict=True)) / sizes.sum()
-    head = np.array([score, min(part[1] for part in said)], dtype=np.float32)
-    return np.concatenate([head, *(part[2:] for part in said)])
+    heads = [part[: READ.stop].astype(np.float64) for part in said]
+    head = sum(size * part for size, part in zip(sizes, heads, strict=True)) / sizes.sum()
+    head[1] = min(part[1] for part in said)
+    return np.concatenate([head.astype(np.float32), *(part[READ.stop :] for part in said)])
+
+
+def findings_of(said: Float32Array) -> Float32Array:
+    """What is said of each piece of a hypothesis, (pieces, FINDINGS)."""
+    return said[READ.stop :].reshape(-1, FINDINGS)
 
 
 def _deal(items: Sequence[T], sizes: Sequence[int], most: int) -> list[list[T]]:

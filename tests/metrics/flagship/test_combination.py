@@ -1,0 +1,85 @@
+"""What corrects the network of tertium-multi: its sum, its bounds, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.chrf import CHRF
+
+from tertium.errors import ModelError
+from tertium.metrics.flagship.combination import Correction
+from tertium.metrics.flagship.multi import MODEL, TertiumMulti
+from tertium.metrics.flagship.packaged import Packaged
+from tertium.models.trained import shipped_models
+from tertium.segment import Segment
+
+ROWS = [
+    ("The train does not leave.", "Der Zug fährt nicht.", "The train is not leaving."),
+    ("", "Der Zug fährt nicht.", "The train is not leaving."),
+    ("火车今天不开。", "Der Zug fährt nicht.", "火车今天不发车。"),
+    ("Der Zug fährt noch nicht.", "Der Zug fährt nicht.", "The train is not leaving."),
+]
+
+
+def test_a_correction_is_the_sum_that_is_written_down() -> None:
+    correct = Correction(share=0.6, softness=1.4, letters=1.7)
+    said, read = np.array([0.8, -9.0, 3.0, -4.0]), np.array([0.1, -0.3, 0.2, 0.4])
+    chrf = CHRF()
+    expected = []
+    for (text, source, reference), s, more in zip(ROWS, said, read, strict=True):
+        bounded = s / math.sqrt(1 + (s / 1.4) ** 2)
+        copied = max(2 * chrf.sentence_score(text, [source]).score / 100 - 1, 0)
+        letters = chrf.sentence_score(text, [reference]).score / 100
+        expected.append(0.6 * bounded + copied * min(bounded, 0) + more + 1.7 * letters)
+    found = correct(ROWS, said, read)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    alone = [correct([r], said[n : n + 1], read[n : n + 1])[0] for n, r in enumerate(ROWS)]
+    assert found.tolist() == alone
+
+
+def test_what_the_network_says_is_bounded_and_keeps_its_order() -> None:
+    correct = Correction(share=1.0, softness=1.5, letters=0.0)
+    said = np.linspace(-30, 30, 501)
+    found = correct([("a", "b", None)] * len(said), said, np.zeros(len(said)))
+    assert (np.diff(found) > 0).all()
+    assert np.abs(found).max() < 1.5
+
+
+def test_a_signature_names_the_correction_and_unknown_parts_of_it_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / MODEL
+    shutil.copytree(shipped_models() / MODEL, folder)
+    monkeypatch.setattr(
+        "tertium.metrics.flagship.assessment.load_packaged", lambda _: Packaged(folder)
+    )
+    before = TertiumMulti().learned
+    config = json.loads((folder / "config.json").read_text())
+    config["corrections"]["source"]["softness"] += 0.5
+    (folder / "config.json").write_text(json.dumps(config))
+    assert TertiumMulti().learned != before
+    config["corrections"]["source"]["vowels"] = 1.0
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match="vowels"):
+        _ = TertiumMulti().settings
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Der Zug nach Hamburg fährt heute nicht um 14 Uhr ab.",
+        "Le gouvernement a annoncé de nouvelles mesures pour les petites entreprises.",
+    ],
+)
+def test_a_copy_of_the_source_is_far_below_a_translation(text: str) -> None:
+    """Nobody judged copies: the second reading by itself takes some for fair translations."""
+    good = {"D": "The train to Hamburg does not leave at 14:00 today."}.get(
+        text[0], "The government announced new measures for small businesses."
+    )
+    fair, copy = TertiumMulti().segment_scores([Segment(good, text), Segment(text, text)])
+    assert copy < fair - 0.15

@@ -1,0 +1,80 @@
+"""How the network of tertium-multi is corrected: the search over shares, against plain arrays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from recipes.multi.columns import READ, RIDGE, hash_row, kind_of
+from recipes.multi.combine import ALL, MODERN, bound, climb, moments, readings
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A set of 400 rows that chrF and the reading of all kinds tell about, the score does not."""
+    rng = np.random.default_rng(1)
+    human, letters, read = rng.normal(size=400), rng.random(400), rng.normal(size=(400, len(READ)))
+    read[:, ALL] += human
+    letters += 0.3 * human
+    said = rng.normal(size=(400, 2)) * 4
+    np.savez(
+        tmp_path / "dev.npz",
+        names=np.array(["dev:wmt15/cs-en"]),
+        set=np.zeros(400, int),
+        human=human,
+        text=letters[:, None],
+        said_reference=said,
+        more_reference=read,
+    )
+    (tmp_path / "names.json").write_text(json.dumps({"text": ["r.chrf"]}))
+    return tmp_path
+
+
+def test_moments_give_the_correlation_of_any_shares(folder: Path) -> None:
+    [one] = moments(folder, "dev", "reference", 2.0)
+    shares = np.array([0.3, 0.1, 0.7, 1.5, 0.0])
+    with np.load(folder / "dev.npz") as stored:
+        total = (
+            0.3 * bound(stored["said_reference"][:, 0], 2.0)
+            + 0.1 * stored["more_reference"][:, MODERN]
+            + 0.7 * stored["more_reference"][:, ALL]
+            + 1.5 * stored["text"][:, 0]
+        )
+        human = stored["human"]
+    assert one.r(shares) == pytest.approx(np.corrcoef(total, human)[0, 1])
+    assert one.slope(shares) == pytest.approx(np.polyfit(total, human, 1)[0])
+
+
+def test_the_search_takes_what_tells_and_leaves_what_does_not(folder: Path) -> None:
+    best, shares = climb(moments(folder, "dev", "reference", 2.0))
+    assert shares.min() >= 0
+    assert min(shares[2], shares[3]) > 0.4
+    assert shares[0] < 0.3 * shares[2]
+    assert best > 0.75
+
+
+def test_readings_are_ridge_regressions(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    hidden = rng.normal(size=(600, 5))
+    human = hidden @ [1.0, -2.0, 0, 0, 0.5] + 0.7 + 0.01 * rng.normal(size=600)
+    row = np.column_stack([hidden, np.ones(600), human])
+    np.savez(tmp_path / "readouts.npz", **{"source da": row.T @ row, "source qe": row.T @ row})
+    expected = np.array([1.0, -2.0, 0, 0, 0.5, 0.7])
+    for found in readings(tmp_path, "source"):
+        np.testing.assert_allclose(found, expected, atol=5 * RIDGE)
+
+
+def test_rows_and_sets_are_told_apart() -> None:
+    assert hash_row(("a", "b", None)) != hash_row(("a", None, "b"))
+    assert [kind_of(n) for n in ("wmt16/x", "wmt22/x", "wmt24/x", "bio21/x", "mlqe-train/x")] == [
+        "old",
+        "da",
+        "esa",
+        "mqm",
+        "qe",
+    ]
