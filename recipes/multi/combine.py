@@ -36,6 +36,7 @@ MODERN, ALL = 0, 3  # the readings of READ that are used
 OLD = {"dev/dev:wmt15": 6.0, "dev/dev:qe20": 6.0}
 STEPS = (0.5, 0.25, 0.125, 0.0625)
 FEWEST = 50
+PLAIN = {"share": 1.0, "softness": 1e6, "letters": 0.0}  # the network's score as it is
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def readings(folder: Path, view: View) -> Floats:
     return np.array(found)
 
 
-def put(corrections: Mapping[View, dict[str, float]], weights: Floats) -> None:
+def put_corrections(corrections: Mapping[View, dict[str, float]], weights: Floats) -> None:
     """Puts what was chosen into the model that ships."""
     folder = shipped_models() / TertiumMulti.name
     readout = torch.from_numpy(weights.astype(np.float32))
@@ -169,7 +170,7 @@ def main() -> None:
         weights.append(np.array([modern, every]) @ readings(given.columns, view))
         print(view, json.dumps(corrections[view]), f"readings {modern:.3f} {every:.3f}")
     if given.write:
-        put(corrections, np.array(weights))
+        put_corrections(corrections, np.array(weights))
 
 
 if __name__ == "__main__":

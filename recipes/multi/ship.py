@@ -25,6 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from recipes.flagship.ship import UNCALIBRATED, calibration, percentiles, write
+from recipes.multi.combine import PLAIN, put_corrections
 from recipes.multi.e5 import BLOCK, BLOCK_BYTES
 from recipes.multi.network import COMPARED, SCALES
 from recipes.multi.pack import read_rows
@@ -94,7 +95,7 @@ def write_tokenizer(source: Path, folder: Path) -> dict[str, str]:
 
 
 def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> None:
-    """Writes weights, tokenizer and a config.json that is not calibrated yet."""
+    """Writes weights, tokenizer and a config.json that is neither corrected nor calibrated yet."""
     folder = shipped_models() / TertiumMulti.name
     folder.mkdir(parents=True, exist_ok=True)
     trained = join_parts(files)
@@ -126,6 +127,8 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
             "spans": None,
         },
     )
+    judging = len(trained["head.inner.bias"])
+    put_corrections(dict.fromkeys(VIEWS, PLAIN), np.zeros((len(VIEWS), judging + 1)))
 
 
 def put_tags(file: Path) -> None:

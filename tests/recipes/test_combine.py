@@ -10,8 +10,22 @@ import pytest
 
 pytest.importorskip("torch")
 
+from recipes.multi import combine
 from recipes.multi.columns import READ, RIDGE, hash_row, kind_of
-from recipes.multi.combine import ALL, MODERN, bound, climb, moments, readings
+from recipes.multi.combine import (
+    ALL,
+    MODERN,
+    PLAIN,
+    bound,
+    climb,
+    moments,
+    put_corrections,
+    readings,
+)
+
+from tertium.cache.files import hash_of
+from tertium.metrics.flagship.combination import Correction
+from tertium.metrics.flagship.multi import READOUT, VIEWS
 
 
 @pytest.fixture
@@ -78,3 +92,24 @@ def test_rows_and_sets_are_told_apart() -> None:
         "mqm",
         "qe",
     ]
+
+
+def test_a_new_network_is_left_as_it_is_until_something_corrects_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(combine, "shipped_models", lambda: tmp_path)
+    folder = tmp_path / "tertium-multi"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    put_corrections(dict.fromkeys(VIEWS, PLAIN), np.zeros((3, 513)))
+    config = json.loads((folder / "config.json").read_text())
+    assert config["parts"] == {READOUT: hash_of(folder / READOUT)}
+    said = np.array([-12.0, 0.3, 5.0])
+    for view in VIEWS:
+        correct = Correction(**config["corrections"][view])
+        row = (
+            "ein Wort",
+            None if view == "reference" else "a word",
+            None if view == "source" else "x",
+        )
+        np.testing.assert_allclose(correct([row] * 3, said, np.zeros(3)), said, rtol=1e-9)
