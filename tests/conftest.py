@@ -23,10 +23,10 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 SHARED = {"running_browser": "browser", "ray_cluster": "ray"}
 # what takes longest begins first, so that no process has it left at the end
 SLOWEST = (
+    "kills",  # forks children, so it wants a process in which nothing has run
     "mt-rte-r",
     "tertium-base",
     "tertium-multi",
-    "kills",
     "browser",
     "ray",
     "esim",

@@ -31,13 +31,22 @@ def quiet() -> Iterator[None]:
 def test_nine_kills_and_each_harm_of_a_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a process of its own: children are forked from one that has no threads, and is small."""
+    """Children are forked from a process without threads: this one, or one of their own."""
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        tally = pool.submit(campaign.run_short, tmp_path).result()
+    if count_threads() == 1:  # forked when all was loaded, and nothing has run here yet
+        tally = campaign.run_short(tmp_path)
+    else:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            tally = pool.submit(campaign.run_short, tmp_path).result()
     assert not tally.failures, "\n".join(tally.failures)
     jobs: tuple[Any, ...] = campaign.JOBS
     assert {f"kill -9: {job.name}" for job in jobs} <= tally.counts.keys()
+
+
+def count_threads() -> int:
+    """Those of this process, of libraries too; 0 where the system does not tell."""
+    tasks = Path("/proc/self/task")
+    return len(list(tasks.iterdir())) if tasks.is_dir() else 0
 
 
 def test_some_hostile_model_folders(tmp_path: Path) -> None:
@@ -74,12 +83,7 @@ def test_every_harm_has_a_name_in_the_table() -> None:
 
 @pytest.mark.parametrize(
     ("key", "wrong"),
-    [
-        ("hidden_size", 10**30),
-        ("intermediate_size", 10**30),
-        ("layer_norm_eps", float("nan")),
-        ("num_attention_heads", -1),
-    ],
+    [("hidden_size", 10**30), ("layer_norm_eps", float("nan")), ("num_attention_heads", -1)],
 )
 def test_settings_of_an_encoder_that_once_passed(key: str, wrong: float, tmp_path: Path) -> None:
     """Found by the campaign: errors of numpy and torch, and scores of NaN."""
