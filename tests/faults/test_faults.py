@@ -83,7 +83,12 @@ def test_every_harm_has_a_name_in_the_table() -> None:
 
 @pytest.mark.parametrize(
     ("key", "wrong"),
-    [("hidden_size", 10**30), ("layer_norm_eps", float("nan")), ("num_attention_heads", -1)],
+    [
+        ("hidden_size", 10**30),
+        ("intermediate_size", 10**30),
+        ("layer_norm_eps", float("nan")),
+        ("num_attention_heads", -1),
+    ],
 )
 def test_settings_of_an_encoder_that_once_passed(key: str, wrong: float, tmp_path: Path) -> None:
     """Found by the campaign: errors of numpy and torch, and scores of NaN."""
