@@ -177,7 +177,8 @@ def run_ray(
         PartActor,
         fn_constructor_args=(job, str(Path.cwd())),
         batch_size=1,
-        compute=ActorPoolStrategy(size=team.size),
+        # A part is long: one that waits behind another's would keep an idle actor waiting.
+        compute=ActorPoolStrategy(size=team.size, max_tasks_in_flight_per_actor=1),
         num_cpus=team.cpus,
         num_gpus=team.gpus or None,
     )
