@@ -14,6 +14,7 @@ import hashlib
 import json
 import multiprocessing
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,8 +28,8 @@ from torch.nn import functional as F
 
 from recipes.multi.damage import Damager
 from recipes.multi.e5 import BLOCK_BYTES, Pieces, unpack_blocks
-from recipes.multi.evaluate import LONGEST, cut, hide, set_rows
-from recipes.multi.examples import HELD_LINES, VIEWS, Documents, Outputs, material_of, row_texts
+from recipes.multi.evaluate import LONGEST, cut, draw_damage, hide, set_rows
+from recipes.multi.examples import VIEWS, Documents, Outputs, row_texts
 from recipes.multi.network import (
     HYPOTHESIS,
     REFERENCE,
@@ -463,32 +464,15 @@ def sample_training_paragraphs(store: Store, lines: list[str], most: int) -> Row
 def sample_damage(parts: Path, pieces: Pieces, each: int) -> Rows:
     """Damaged copies of outputs, each behind the whole: the last lines of FLORES."""
     outputs, damager = Outputs(parts / "outputs"), Damager(pieces.names)
-    rng, rows = np.random.default_rng(11), Rows()
+    rows, count = Rows(), Counter[str]()
 
-    def write(text: NDArray[np.int32]) -> str:
-        return "".join(pieces.names[n] for n in text).replace("▁", " ").strip()
+    def write(text: NDArray[np.int32] | None) -> str:
+        return "".join(pieces.names[n] for n in text).replace("▁", " ").strip()  # type: ignore[union-attr]
 
-    for kind, (_, make) in damager.kinds.items():
-        found = 0
-        for _ in range(12 * each):
-            if found == each:
-                break
-            line, other = (
-                int(rng.integers(outputs.lines - HELD_LINES, outputs.lines)) for _ in range(2)
-            )
-            system = int(rng.integers(len(outputs.systems)))
-            third = outputs.column[outputs.languages[int(rng.integers(len(outputs.languages)))]]
-            if third in outputs.systems[system]:
-                continue
-            texts = outputs.texts(line, system)
-            unrelated = outputs.text(other, outputs.systems[system][0])
-            material = material_of(texts, unrelated, outputs.text(line, third))
-            damaged = make(material, rng)
-            if damaged is not None and not np.array_equal(damaged.text, texts[0]):  # type: ignore[arg-type]
-                for own in (texts[0], damaged.text):
-                    whole = (own, *texts[1:])
-                    rows.add(kind, 0.0, whole, tuple(write(t) for t in whole), found)  # type: ignore[arg-type]
-                found += 1
+    for kind, whole, broken in draw_damage(outputs, damager, each):
+        for texts in (whole, broken):
+            rows.add(kind, 0.0, texts, tuple(write(t) for t in texts), count[kind])  # type: ignore[arg-type]
+        count[kind] += 1
     return rows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,17 +196,11 @@ def measure_comparisons(say: Judge, store: Store, part: str) -> dict[str, dict[s
     return result
 
 
-def measure_damage(
-    say: Judge, outputs: Outputs, damager: Damager, each: int = 150
-) -> dict[str, dict[str, float]]:
-    """Kind -> view -> share of damaged copies that score lower than the whole.
-
-    Lines are the last of FLORES, which training leaves out.
-    """
+def draw_damage(
+    outputs: Outputs, damager: Damager, each: int
+) -> Iterator[tuple[str, Texts, Texts]]:
+    """So many of each kind of damage: its name, an output of the last lines, and that damaged."""
     rng = np.random.default_rng(11)
-    whole: list[Texts] = []
-    broken: list[Texts] = []
-    kinds: list[str] = []
     for kind, (_, make) in damager.kinds.items():
         found = 0
         for _ in range(12 * each):
@@ -223,10 +217,20 @@ def measure_damage(
             material = material_of(texts, unrelated, outputs.text(line, third))
             damaged = make(material, rng)
             if damaged is not None and not np.array_equal(damaged.text, texts[0]):  # type: ignore[arg-type]
-                whole.append(texts)
-                broken.append((damaged.text, *texts[1:]))
-                kinds.append(kind)
+                yield kind, texts, (damaged.text, *texts[1:])
                 found += 1
+
+
+def measure_damage(
+    say: Judge, outputs: Outputs, damager: Damager, each: int = 150
+) -> dict[str, dict[str, float]]:
+    """Kind -> view -> share of damaged copies that score lower than the whole.
+
+    Lines are the last of FLORES, which training leaves out.
+    """
+    drawn = list(draw_damage(outputs, damager, each))
+    kinds = [kind for kind, _, _ in drawn]
+    whole, broken = [texts for _, texts, _ in drawn], [texts for _, _, texts in drawn]
     result: dict[str, dict[str, float]] = {}
     for view in VIEWS:
         before, after = (
