@@ -7,6 +7,7 @@ import signal
 import time
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from tests.corpus.ray_cluster import ray_cluster  # noqa: F401 (a fixture)
@@ -79,6 +80,28 @@ def test_the_command_of_the_guide_with_parts_of_gpus_runs(
     [command] = [step.code for step in steps(guide) if "--worker-gpus" in step.code]
     run_command(command)
     assert len(read_shards(tmp_path / "out")) == 6
+
+
+def test_no_part_waits_behind_another_while_a_worker_is_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray would give two parts to the first actor that is ready, and none to the second."""
+    from ray.data import Dataset
+
+    asked: list[Any] = []
+    usual = Dataset.map_batches
+
+    def listen(*given: Any, **options: Any) -> Dataset:
+        asked.append(options["compute"])
+        return usual(*given, **options)
+
+    monkeypatch.setattr(Dataset, "map_batches", listen)
+    write_jsonl(tmp_path / "a.jsonl", example_rows(6))
+    found = tertium.score_corpus(
+        tmp_path / "a.jsonl", "chrf", tmp_path / "out", engine="ray", part_rows=3, workers=2
+    )
+    assert found.rows == 6
+    assert [one.max_tasks_in_flight_per_actor for one in asked] == [1]
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs Linux: it looks for processes")

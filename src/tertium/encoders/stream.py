@@ -124,12 +124,12 @@ def chunks(
     uses = [np.unique(np.concatenate([left_ids[p], right_ids[p]])) for p in plan]
     gathered = gather(encoder, texts, uses, tokens, sentences)
     with task(f"comparing by {encoder.name}", total=len(left)) as advance:
-        for pairs, used, found in zip(plan, uses, gathered, strict=True):
+        for pairs, used in zip(plan, uses, strict=True):
             yield Chunk(
                 pairs=pairs,
                 left=np.searchsorted(used, left_ids[pairs]),
                 right=np.searchsorted(used, right_ids[pairs]),
-                texts=found,
+                texts=next(gathered),  # in no variable: gone before the next one's are computed
             )
             advance(len(pairs))
 

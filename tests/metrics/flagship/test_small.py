@@ -114,6 +114,23 @@ def test_pairs_judged_together_have_the_scores_they_have_alone(
     assert len({*alone}) > len(references)
 
 
+def test_pairs_dealt_to_threads_have_the_scores_of_kept_vectors(
+    metric: TertiumSmall, example: TestSet
+) -> None:
+    """To the last bit, whichever pairs share a thread."""
+    references = [texts[0] for texts in example.references]
+    left = [*example.systems["good"], *example.systems["fair"], "", "a cat", "long words " * 500]
+    right = [*references, *references, "a cat", "", "long words, " * 600]
+    network = small._network(metric.model, "cpu")
+    with runtime(cache=False, device="cpu"):
+        kept = small.judge_chunks(network, metric.encoder, left, right)
+    for threads in (1, 3):
+        with runtime(cache=False, memory=0, device="cpu", threads=threads):
+            assert (
+                small.judge_shares(network, metric.encoder, left, right).tolist() == kept.tolist()
+            )
+
+
 def test_other_languages_are_refused_with_advice() -> None:
     german = "Die Katze sitzt auf der Matte, und der Hund liegt seit gestern vor der Tür."
     with pytest.raises(UsageError, match=r"into English.*chrf.*sentsim"):

@@ -6,9 +6,8 @@ Reference and hypothesis are encoded apart by a fine-tuned six-layer encoder and
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -28,7 +27,7 @@ from tertium.metrics.flagship.packaged import (
     Packaged,
 )
 from tertium.metrics.flagship.surface import surface_features
-from tertium.runtime import Precision, choose_device, current_runtime
+from tertium.runtime import Precision, choose_device, current_runtime, runtime
 from tertium.schema import POSITIVE, Sha256
 from tertium.segment import Segment
 
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
 MODEL = "tertium-small"
 PAIRS_AT_ONCE = 64  # dealt to a thread
+CHARACTERS = 4  # of a piece, about
 Length = Literal["costs", "free"]
 
 
@@ -111,16 +111,14 @@ class TertiumSmall(EnglishAssessment):
         return self.encoder.max_length
 
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        device, encoder = choose_device(current_runtime().device), self.encoder
-        network, result = _network(self.model, device), np.zeros(len(hypotheses))
+        settings, encoder = current_runtime(), self.encoder
+        device = choose_device(settings.device)
+        network = _network(self.model, device)
         if device != "cpu":
             return judge_together(network, encoder, hypotheses, references)
-        for chunk in chunks(encoder, hypotheses, references):
-            surface = surface_features(
-                [hypotheses[n] for n in chunk.pairs], [references[n] for n in chunk.pairs]
-            )
-            result[chunk.pairs] = judge_chunk(network, chunk, surface, encoder.layers)
-        return result
+        if settings.cache or settings.memory:
+            return judge_chunks(network, encoder, hypotheses, references)
+        return judge_shares(network, encoder, hypotheses, references)
 
     def explain(self, segment: Segment) -> Explanation:
         """The score, its uncertainty, and each piece's best partner in the other text."""
@@ -157,9 +155,53 @@ def _network(model: Packaged, device: str) -> LateInteraction:
     from tertium.metrics.flagship.late import LateInteraction
     from tertium.models.training import load_into
 
-    shape = dataclasses.asdict(model.settings(SmallSettings).head)
+    shape = asdict(model.settings(SmallSettings).head)
     weights = model.restore_tensors("head.")
     return load_into(lambda: LateInteraction(**shape), weights, model.folder).to(device)
+
+
+def judge_shares(
+    network: LateInteraction,
+    encoder: Transformer,
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+) -> FloatArray:
+    """Raw scores of pairs, (m,), where no vector is kept: a thread reads some, judges and forgets.
+
+    No thread waits for vectors of others, and no more of them are held than threads work on.
+    """
+    from tertium.encoders.apart import each_on_one_thread
+
+    settings = asdict(replace(current_runtime(), threads=1))
+
+    def run(rows: IntArray) -> FloatArray:
+        with runtime(**settings):
+            left, right = [hypotheses[n] for n in rows], [references[n] for n in rows]
+            return judge_chunks(network, encoder, left, right)
+
+    pairs = zip(hypotheses, references, strict=True)
+    shares = encoder.body.plan([(len(a) + len(b)) // CHARACTERS + 4 for a, b in pairs])
+    result = np.zeros(len(hypotheses))
+    for rows, scores in zip(shares, each_on_one_thread(run, shares), strict=True):
+        result[rows] = scores
+    return result
+
+
+def judge_chunks(
+    network: LateInteraction,
+    encoder: Transformer,
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+) -> FloatArray:
+    """Raw scores of pairs, (m,), from vectors that may be kept and found again."""
+    result = np.zeros(len(hypotheses))
+    for chunk in chunks(encoder, hypotheses, references):
+        surface = surface_features(
+            [hypotheses[n] for n in chunk.pairs], [references[n] for n in chunk.pairs]
+        )
+        result[chunk.pairs] = judge_chunk(network, chunk, surface, encoder.layers)
+        del chunk  # its vectors, before those of the next are computed
+    return result
 
 
 def judge_chunk(
