@@ -146,27 +146,19 @@ class PassLayout(NamedTuple):
         return [group.view(*at, -1) for group, at in zip(groups, self.shapes, strict=True)]
 
 
-class BertLayer(nn.Module):
+class TransformerLayer(nn.Module):
     """A transformer layer over groups of texts that lie one behind the other, (pieces, hidden)."""
 
-    def __init__(self, shape: BertShape, stored: Stored, prefix: str) -> None:
+    def __init__(
+        self, hidden: int, heads: int, inner: int, epsilon: float, device: str | None = None
+    ) -> None:
         super().__init__()
-        self.heads, hidden = shape.num_attention_heads, shape.hidden_size
-        *projections, out, norm = shape.names
-
-        def linear(names: Sequence[str], inner: int, outer: int) -> nn.Linear:
-            weights = [stored(f"{prefix}{name}.weight", outer, inner) for name in names]
-            biases = [stored(f"{prefix}{name}.bias", outer) for name in names]
-            layer = nn.Linear(inner, outer * len(names), device="meta")
-            layer.weight = _frozen(torch.cat(weights))
-            layer.bias = _frozen(torch.cat(biases))
-            return layer
-
-        self.qkv, self.out = linear(projections, hidden, hidden), linear([out], hidden, hidden)
-        self.up = linear(["intermediate.dense"], hidden, shape.intermediate_size)
-        self.down = linear(["output.dense"], shape.intermediate_size, hidden)
-        self.norm1 = _norm(shape, stored, prefix + norm)
-        self.norm2 = _norm(shape, stored, f"{prefix}output.LayerNorm")
+        self.heads = heads
+        self.qkv = nn.Linear(hidden, 3 * hidden, device=device)
+        self.out = nn.Linear(hidden, hidden, device=device)
+        self.up = nn.Linear(hidden, inner, device=device)
+        self.down = nn.Linear(inner, hidden, device=device)
+        self.norm1, self.norm2 = (nn.LayerNorm(hidden, epsilon, device=device) for _ in range(2))
 
     def forward(self, states: Tensor, layout: PassLayout) -> Tensor:
         projected = in_blocks(self.qkv, states, sizes=layout.sizes)  # (pieces, 3 hidden)
@@ -188,17 +180,35 @@ class BertLayer(nn.Module):
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
         return mixed.transpose(1, 2).flatten(2).flatten(0, 1)
 
-    def keeps_rows_apart(self) -> bool:
-        """Whether no product of a row depends on its place among others, tried on a CPU."""
-        hidden, inner = self.norm1.normalized_shape[0], int(self.down.in_features)
-        products = (self.qkv, hidden), (self.out, hidden), (self.up, hidden), (self.down, inner)
-        return all(keeps_rows_apart(*product) for product in products)
-
     def _transform(self, states: Tensor, mixed: Tensor) -> Tensor:
         """All that is done to a piece by itself."""
         states = self.norm1(states + self.out(mixed))
         result: Tensor = self.norm2(states + self.down(gelu_of(self.up, states)))
         return result
+
+    def keeps_rows_apart(self) -> bool:
+        """Whether no product of a row depends on its place among others, tried on a CPU."""
+        products = (self.qkv, self.out, self.up, self.down)
+        return all(keeps_rows_apart(product, product.in_features) for product in products)
+
+    def keeps_texts_apart(
+        self, lengths: Sequence[int], lay: Callable[[Sequence[int]], PassLayout]
+    ) -> bool:
+        """Whether the same is said of texts beside others as alone, to the last bit.
+
+        The order in which a pass adds up depends on shapes and places, not on values; so one layer
+        and a few lengths of random vectors tell.
+        """
+        generator = torch.Generator().manual_seed(1)
+        width = self.norm1.normalized_shape[0]
+        texts = [torch.randn(length, width, generator=generator) for length in lengths]
+
+        def run(some: Sequence[Tensor]) -> Tensor:
+            layout = lay([len(text) for text in some])
+            states: Tensor = self(fill_blocks(torch.cat(list(some)), layout.sizes), layout)
+            return states[: sum(map(len, some))]
+
+        return torch.equal(run(texts), torch.cat([run([text]) for text in texts]))
 
 
 class Bert(nn.Module):
@@ -227,8 +237,9 @@ class Bert(nn.Module):
             self.distances = table(name, BUCKETS, shape.num_attention_heads)
         else:
             self.types = table("embeddings.token_type_embeddings", shape.type_vocab_size)
-        self.norm = _norm(shape, stored, "embeddings.LayerNorm")
-        layers = [BertLayer(shape, stored, f"encoder.layer.{n}.") for n in range(self.depth)]
+        self.norm = nn.LayerNorm(shape.hidden_size, shape.layer_norm_eps, device="meta")
+        _fill(self.norm, stored, ["embeddings.LayerNorm"])
+        layers = [_read_layer(shape, stored, f"encoder.layer.{n}.") for n in range(self.depth)]
         self.layers = nn.ModuleList(layers)
         lower_precision(self.layers, precision, device)
         pack_products(self.layers, device)
@@ -301,25 +312,14 @@ class Bert(nn.Module):
             raise ModelError("a model's config.json makes NaN or infinite numbers of its weights")
 
     def keeps_apart(self) -> bool:
-        """Whether a layer says the same of texts beside others as alone, to the last bit.
-
-        The order in which a pass adds up depends on shapes and places, not on values; so one layer
-        and a few lengths of random vectors tell.
-        """
+        """Whether a layer says the same of texts beside others as alone, to the last bit."""
         lengths = [n for n in TRIED_LENGTHS if n <= self.shape.max_position_embeddings]
-        generator = torch.Generator().manual_seed(1)
-        width = self.shape.hidden_size
-        texts = [torch.randn(length, width, generator=generator) for length in lengths]
-        shapes = [(len(list(same)), length) for length, same in groupby(lengths)]
 
-        def run(some: Sequence[Tensor], shapes: Sequence[tuple[int, int]]) -> Tensor:
-            layout = self._layout(shapes, None)
-            states = self.layers[0](fill_blocks(torch.cat(list(some)), self.sizes), layout)
-            cut: Tensor = states[: sum(map(len, some))]
-            return cut
+        def lay(lengths: Sequence[int]) -> PassLayout:
+            return self._layout([(len(list(same)), size) for size, same in groupby(lengths)], None)
 
-        alone = [run([text], [(1, len(text))]) for text in texts]
-        return torch.equal(run(texts, shapes), torch.cat(alone))
+        layer: TransformerLayer = self.layers[0]  # type: ignore[assignment]
+        return layer.keeps_texts_apart(lengths, lay)
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
@@ -369,11 +369,33 @@ def _checked(tensors: Mapping[str, Any], folder: Path) -> Stored:
     return stored
 
 
-def _norm(shape: BertShape, stored: Stored, name: str) -> nn.LayerNorm:
-    norm = nn.LayerNorm(shape.hidden_size, shape.layer_norm_eps, device="meta")
-    norm.weight = _frozen(stored(f"{name}.weight", shape.hidden_size))
-    norm.bias = _frozen(stored(f"{name}.bias", shape.hidden_size))
-    return norm
+def _read_layer(shape: BertShape, stored: Stored, prefix: str) -> TransformerLayer:
+    layer = TransformerLayer(
+        shape.hidden_size,
+        shape.num_attention_heads,
+        shape.intermediate_size,
+        shape.layer_norm_eps,
+        device="meta",
+    )
+    *projections, out, norm = shape.names
+    for module, names in (
+        (layer.qkv, projections),
+        (layer.out, [out]),
+        (layer.norm1, [norm]),
+        (layer.up, ["intermediate.dense"]),
+        (layer.down, ["output.dense"]),
+        (layer.norm2, ["output.LayerNorm"]),
+    ):
+        _fill(module, stored, [prefix + name for name in names])
+    return layer
+
+
+def _fill(module: nn.Linear | nn.LayerNorm, stored: Stored, names: Sequence[str]) -> None:
+    """Give a module the weights stored under these names, one above the other."""
+    for kind in ("weight", "bias"):
+        rows, *width = getattr(module, kind).shape
+        parts = [stored(f"{name}.{kind}", rows // len(names), *width) for name in names]
+        setattr(module, kind, _frozen(torch.cat(parts)))
 
 
 def _frozen(tensor: Tensor) -> nn.Parameter:

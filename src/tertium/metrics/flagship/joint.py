@@ -7,9 +7,9 @@ alignment of the hypothesis with each other text both ways (as in `late`), greed
 layers, and two heads, one for the row and one for each piece of the hypothesis. What was not given
 is zeros with a flag.
 
-Texts and rows lie one behind the other without padding. Products take them by blocks of one shape
-(`apart.in_blocks`), everything else text by text and row by row, so that a row's numbers depend on
-its own texts alone, to the last bit; `keeps_apart` tries it.
+Texts and rows lie one behind the other without padding. Layers take them by blocks of one shape
+(`bert.TransformerLayer`), everything else text by text and row by row, so that a row's numbers
+depend on its own texts alone, to the last bit; `keeps_apart` tries it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tertium.encoders.apart import fill_blocks, in_blocks
+from tertium.encoders.apart import BLOCK_ROWS, fill_blocks
+from tertium.encoders.bert import PassLayout, TransformerLayer
 
 HYPOTHESIS, SOURCE, REFERENCE = range(3)
 OTHERS = (SOURCE, REFERENCE)
@@ -85,39 +86,6 @@ class PackedWords(nn.Module):
         return (values * self.scales[ids].float()[..., None]).flatten(1)  # (pieces, hidden)
 
 
-class JointLayer(nn.Module):
-    """A transformer layer over sequences of pieces that lie one behind the other, (pieces, hidden).
-
-    Each sequence sees itself alone.
-    """
-
-    def __init__(self, hidden: int, heads: int, inner: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.qkv, self.out = nn.Linear(hidden, 3 * hidden), nn.Linear(hidden, hidden)
-        self.up, self.down = nn.Linear(hidden, inner), nn.Linear(inner, hidden)
-        self.norm1, self.norm2 = nn.LayerNorm(hidden, EPSILON), nn.LayerNorm(hidden, EPSILON)
-
-    def forward(self, states: Tensor, places: Sequence[slice]) -> Tensor:
-        projected = in_blocks(self.qkv, states)
-        mixed = projected.new_zeros(states.shape)
-        for place in places:
-            mixed[place] = self._attend(projected[place])
-        return in_blocks(self._transform, states, mixed)
-
-    def _attend(self, projected: Tensor) -> Tensor:
-        parts = projected.view(1, len(projected), 3, self.heads, -1)
-        query, key, value = parts.transpose(1, 3).unbind(2)  # (1, heads, pieces, hidden / heads)
-        mixed = F.scaled_dot_product_attention(query, key, value)
-        return mixed.transpose(1, 2).flatten(2)[0]
-
-    def _transform(self, states: Tensor, mixed: Tensor) -> Tensor:
-        """All that is done to a piece by itself."""
-        states = self.norm1(states + self.out(mixed))
-        result: Tensor = self.norm2(states + self.down(F.gelu(self.up(states))))
-        return result
-
-
 class SoftComparison(nn.Module):
     """The hypothesis against one other text: soft alignment both ways, each piece compared."""
 
@@ -178,7 +146,8 @@ class JointNetwork(nn.Module):
         self.words = PackedWords(words, hidden)
         self.positions, self.roles = nn.Embedding(positions, hidden), nn.Embedding(3, hidden)
         self.norm = nn.LayerNorm(hidden, EPSILON)
-        self.layers = nn.ModuleList(JointLayer(hidden, heads, inner) for _ in range(layers))
+        climbed = (TransformerLayer(hidden, heads, inner, EPSILON) for _ in range(layers))
+        self.layers = nn.ModuleList(climbed)
         self.mix = nn.Parameter(torch.zeros(len(MIXED)))
         self.comparisons = nn.ModuleList(SoftComparison(hidden, compared) for _ in OTHERS)
         self.told = 3 * hidden + 4 * compared + 2 * len(MATCHED) + 1
@@ -232,9 +201,9 @@ class JointNetwork(nn.Module):
         self, states: Tensor, places: Sequence[slice], first: int, last: int
     ) -> dict[int, Tensor]:
         """States behind some layers: those that are looked at, and the last."""
-        seen = {}
+        seen, layout = {}, lay([place.stop - place.start for place in places])
         for number, layer in enumerate(self.layers[first:last], start=first + 1):
-            states = layer(states, places)
+            states = layer(states, layout)
             if number in MIXED or number in MATCHED or number == last:
                 seen[number] = states
         return seen
@@ -267,19 +236,14 @@ class JointNetwork(nn.Module):
         return Found(torch.cat([scores, self.readout(hidden)]), tags)
 
     def keeps_apart(self) -> bool:
-        """Whether a layer says the same of sequences beside others as alone, to the last bit.
+        """Whether a layer says the same of sequences beside others as alone, to the last bit."""
+        layer: TransformerLayer = self.layers[0]  # type: ignore[assignment]
+        return layer.keeps_texts_apart(TRIED_LENGTHS, lay)
 
-        The order in which products add up depends on shapes and places, not on values; so one layer
-        and a few lengths of random vectors tell.
-        """
-        layer, places = self.layers[0], lie(TRIED_LENGTHS)
-        generator = torch.Generator().manual_seed(1)
-        states = torch.randn(places[-1].stop, self.norm.normalized_shape[0], generator=generator)
-        together = layer(fill_blocks(states), places)
-        return all(
-            torch.equal(together[place], layer(fill_blocks(states[place]), lie([size]))[:size])
-            for place, size in zip(places, TRIED_LENGTHS, strict=True)
-        )
+
+def lay(lengths: Sequence[int]) -> PassLayout:
+    """Sequences of these lengths one behind the other, each of which sees itself alone."""
+    return PassLayout([(1, length) for length in lengths], [None] * len(lengths), (BLOCK_ROWS,))
 
 
 def lie(sizes: Sequence[int]) -> list[slice]:
