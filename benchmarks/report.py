@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.corpus import wmt17
 from tertium.evaluation.comparison import compare
-from tertium.reporting.page.reports import evaluation_report
+from tertium.reporting.page.making import evaluation_report
 
 ROOT = Path(__file__).parents[1]
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"

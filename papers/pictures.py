@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from rich.cells import cell_len
 
 from papers.table import MeasuredRow, Outcome
 from tertium.reporting.charts import standalone
 from tertium.reporting.charts.axes import LETTER, Panel, Scale, bounds, drawing, panel, words
 from tertium.reporting.charts.curves import BAR, COLOURS, line_names, mark
 from tertium.reporting.markup import Markup, compact, element
-from tertium.reporting.names import letters
 
 WIDTH, HEIGHT = 470.0, 330.0  # pixels of a plot without the names beside it
 Places = Sequence[tuple[float, float]]
@@ -58,7 +58,7 @@ def draw_rows(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
         rows = sorted(rows, key=lambda row: -known_mean(row.measured))
     values = [value for row in rows for value in (known_mean(row.measured), row.published_average)]
     low, high = bounds(np.array(values))
-    left = 18 + LETTER * max(letters(row.row.label) for row in rows)
+    left = 18 + LETTER * max(cell_len(row.row.label) for row in rows)
     bottom = len(rows) * BAR + 12
     plot = Panel(
         width=left + 350,
@@ -192,7 +192,7 @@ def _with_names(
     ends = [(plot.y(line[-1][1]), number) for number, line in enumerate(lines.values())]
     names = line_names(ends, list(lines), list(lines), plot)
     said = "; ".join(f"{name} {line[-1][1]:.3f}" for name, line in lines.items())
-    width = plot.width + 26 + LETTER * max(map(letters, lines))
+    width = plot.width + 26 + LETTER * max(map(cell_len, lines))
     return drawing(width, plot.height, title, said, [*parts, *names])
 
 

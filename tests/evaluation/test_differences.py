@@ -10,7 +10,7 @@ import tertium
 from tertium.evaluation import comparison
 from tertium.evaluation.comparison import find_scale, shipped_scales
 from tertium.meta.differences import DifferenceBin, DifferenceScale
-from tertium.reporting.page.reports import evaluation_report
+from tertium.reporting.page.making import evaluation_report
 from tertium.reporting.tables.evaluations import (
     comparison_table,
     long_pair_table,

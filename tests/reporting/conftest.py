@@ -15,7 +15,7 @@ from tertium.evaluation.comparison import compare
 from tertium.metrics.base.explanation import Votes
 from tertium.metrics.base.metric import load_metric
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
-from tertium.reporting.page.reports import evaluation_report
+from tertium.reporting.page.making import evaluation_report
 from tertium.scores import ScoreMatrix
 
 

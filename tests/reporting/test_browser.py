@@ -17,7 +17,7 @@ from tertium.evaluation.comparison import compare
 from tertium.evaluation.scoring import score
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import JudgedSet, Task
-from tertium.reporting.page.reports import agreement_report, evaluation_report
+from tertium.reporting.page.making import agreement_report, evaluation_report
 
 TAB, ENTER = 9, 13
 PAPER = "rgb(255, 255, 255)"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from tertium.reporting.names import letters, short_names, shown_name
+from tertium.reporting.names import short_names, shown_name
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ def test_names_that_differ_inside_only_are_numbered() -> None:
 @given(st.lists(st.text(max_size=30), max_size=8), st.integers(8, 20))
 def test_any_names_fit_and_differ_where_they_did(names: list[str], longest: int) -> None:
     found = short_names(names, longest)
-    assert max(map(letters, found), default=0) <= longest
+    assert max(map(cell_len, found), default=0) <= longest
     assert len(set(zip(names, found, strict=True))) == len(set(names)) == len(set(found))
 
 

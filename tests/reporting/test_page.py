@@ -10,7 +10,7 @@ from tertium.data.testset import TestSet
 from tertium.errors import DataError
 from tertium.evaluation.scoring import score
 from tertium.reporting.page import page
-from tertium.reporting.page.reports import evaluation_report
+from tertium.reporting.page.making import evaluation_report
 
 
 @pytest.fixture(scope="module")

@@ -55,6 +55,16 @@ def element(name: str, *children: str, **attributes: Attribute) -> Markup:
     return Markup(f"<{name}{shown}>{join(children)}</{name}>")
 
 
+def folded(title: str, *contents: str) -> Markup:
+    """What a reader opens by its title."""
+    return element("details", element("summary", title), *contents)
+
+
+def scrollable(contents: Markup, label: str) -> Markup:
+    """Something wide in a frame of its own, which the keyboard can reach, too."""
+    return element("div", contents, class_="scroll", tabindex=0, role="region", aria_label=label)
+
+
 def compact(value: float) -> str:
     """A coordinate with at most two decimals and nothing to spare.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, takewhile
 
+from rich.cells import cell_len
+
+from tertium.evaluation.scoring import Evaluation
 from tertium.reporting.markup import Markup, element
 
 CUT = "…"
@@ -26,7 +28,7 @@ def short_names(names: Sequence[str], longest: int) -> list[str]:
     """
     found = list(names)
     for cut in (_without_prefix, _without_suffix):
-        if len(set(found)) > 1 and max(map(letters, found)) > longest:
+        if len(set(found)) > 1 and max(map(cell_len, found)) > longest:
             found = cut(found)
     # The share of the start: half, else one that keeps what tells the names apart.
     for share in (0.5, 0.8, 0.2):
@@ -40,13 +42,20 @@ def short_names(names: Sequence[str], longest: int) -> list[str]:
     ]
 
 
-def letters(text: str) -> int:
-    """How many Latin letters would take the room of a text: two for a wide sign, none for accents.
+def distinct_labels(names: Mapping[str, str]) -> dict[str, str]:
+    """Names by spec; two settings of one metric keep their specs.
 
-    >>> letters("日本e\u0301")
-    5
+    >>> distinct_labels({"chrf": "chrF", "bleu": "BLEU", "bleu:lowercase=true": "BLEU"})
+    {'chrf': 'chrF', 'bleu': 'bleu', 'bleu:lowercase=true': 'bleu:lowercase=true'}
     """
-    return sum(map(_width, text))
+    shown = list(names.values())
+    return {spec: name if shown.count(name) == 1 else spec for spec, name in names.items()}
+
+
+def metric_names(evaluation: Evaluation) -> dict[str, str]:
+    """The name of each metric of an evaluation by its spec."""
+    first = evaluation.scores[evaluation.systems[0]]
+    return distinct_labels({metric: first[metric].name or metric for metric in evaluation.metrics})
 
 
 def shown_name(name: str, short: str) -> Markup:
@@ -58,12 +67,6 @@ def shown_name(name: str, short: str) -> Markup:
         return element("bdi", name)
     seen = element("bdi", short, title=name, aria_hidden="true")
     return element("span", seen, element("bdi", name, class_="hidden"))
-
-
-def _width(sign: str) -> int:
-    if unicodedata.combining(sign):
-        return 0
-    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
 
 
 def _without_prefix(names: list[str]) -> list[str]:
@@ -83,7 +86,7 @@ def _without_suffix(names: list[str]) -> list[str]:
 
 
 def _without_middle(name: str, longest: int, share: float) -> str:
-    if letters(name) <= longest:
+    if cell_len(name) <= longest:
         return name
     head = int((longest - 1) * share)
     start = _fitting(name, head)
@@ -93,8 +96,5 @@ def _without_middle(name: str, longest: int, share: float) -> str:
 
 def _fitting(text: str, room: int) -> str:
     """The start of a text that takes no more room."""
-    for n, sign in enumerate(text):
-        room -= _width(sign)
-        if room < 0:
-            return text[:n]
-    return text
+    widths = accumulate(map(cell_len, text))
+    return text[: sum(width <= room for width in widths)]

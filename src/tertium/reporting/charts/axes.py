@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.reporting.markup import Markup, compact, element
+from tertium.reporting.markup import Attribute, Markup, compact, element
 
 MANY, OUTER = 450, 0.002
 TICK_WIDTH = 48.0  # pixels that a number on the lower axis takes
@@ -61,7 +61,7 @@ class Panel:
         wanted = texts or dict(ticks(self.x.low, self.x.high, max(2, min(5, round(room)))))
         for value, text in wanted.items():
             place = self.x(value)
-            parts.append(element("line", x1=place, x2=place, y1=top, y2=bottom, class_="grid"))
+            parts.append(upright(place, top, bottom, "grid"))
             half = DIGIT * len(text) / 2
             if place - half > free or texts is None:
                 parts.append(words(place, bottom + 15, text, "tick", anchor="middle"))
@@ -74,9 +74,7 @@ class Panel:
         parts = []
         for value, text in ticks(self.y.low, self.y.high, 4):
             place = self.y(value)
-            parts.append(
-                element("line", x1=self.x.start, x2=self.x.end, y1=place, y2=place, class_="grid")
-            )
+            parts.append(level(self.x.start, self.x.end, place, "grid"))
             parts.append(words(self.x.start - 6, place + 4, text, "tick", anchor="end"))
         middle = (self.y.start + self.y.end) / 2
         turned = f"translate(12 {compact(middle)}) rotate(-90)"
@@ -100,6 +98,26 @@ def panel(
 def words(x: float, y: float, text: str, style: str, *, anchor: str = "start") -> Markup:
     """A text in a picture."""
     return element("text", text, x=x, y=y, class_=style, text_anchor=anchor)
+
+
+def named(x: float, y: float, name: str, short: str, **more: Attribute) -> Markup:
+    """A name in few letters, whose title says the whole."""
+    return element("text", element("title", name), short, x=x, y=y, class_="name", **more)
+
+
+def level(x1: float, x2: float, y: float, style: str) -> Markup:
+    """A line from left to right."""
+    return element("line", x1=x1, x2=x2, y1=y, y2=y, class_=style)
+
+
+def upright(x: float, y1: float, y2: float, style: str) -> Markup:
+    """A line from above to below."""
+    return element("line", x1=x, x2=x, y1=y1, y2=y2, class_=style)
+
+
+def dot(x: float, y: float, radius: float, title: str, **more: Attribute) -> Markup:
+    """A disc that says what it stands for."""
+    return element("circle", element("title", title), cx=x, cy=y, r=radius, **more)
 
 
 def drawing(

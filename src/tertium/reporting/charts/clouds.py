@@ -15,8 +15,9 @@ import numpy as np
 from tertium.arrays import FloatArray, IntArray
 from tertium.atomic import check_writable
 from tertium.errors import DataError, UsageError
+from tertium.meta.correlation import correlate
 from tertium.meta.tasks import JudgedSet
-from tertium.reporting.charts.axes import MANY, Panel, bounds, drawing, panel
+from tertium.reporting.charts.axes import MANY, Panel, bounds, dot, drawing, panel
 from tertium.reporting.charts.standalone import Captioned, write_picture
 from tertium.reporting.markup import Markup, compact, element
 
@@ -55,9 +56,11 @@ def cloud_chart(
     parts = [*plot.horizontal(x.name), *plot.vertical(y.name)]
     rows = np.flatnonzero(known)
     if names:
-        parts += _named_dots(a, b, [names[int(n)] for n in rows], plot)
+        cells = zip(a, b, rows, strict=True)
+        dots = [dot(plot.x(float(x)), plot.y(float(y)), 4.5, names[int(n)]) for x, y, n in cells]
+        parts.append(element("g", *dots, class_="dots"))
     else:
-        parts += _dots(a, b, rows, plot, label) if len(a) <= DOTS else _shades(a, b, plot)
+        parts += _translations(a, b, rows, plot, label)
     if fit:
         parts += _fit(a, b, plot)
     title = f"{y.name} against {x.name}"
@@ -73,16 +76,12 @@ def length_chart(
     plot = panel(bounds(words), bounds(values))
     rows = np.flatnonzero(known)
     parts = [*plot.horizontal("words of the translation"), *plot.vertical(score.name)]
-    few = len(words) <= DOTS
-    parts += _dots(words, values, rows, plot, label) if few else _shades(words, values, plot)
+    parts += _translations(words, values, rows, plot, label)
     middles, quarters = buckets(words, values)
-    if len(middles):
-        upper = [(m, q[2]) for m, q in zip(middles, quarters, strict=True)]
-        lower = [(m, q[0]) for m, q in zip(middles, quarters, strict=True)]
-        parts.append(
-            element("polygon", points=_points([*upper, *reversed(lower)], plot), class_="spread")
-        )
-        line = [(m, q[1]) for m, q in zip(middles, quarters, strict=True)]
+    if middles:
+        lower, line, upper = ([*zip(middles, q, strict=True)] for q in zip(*quarters, strict=True))
+        band = _points([*upper, *reversed(lower)], plot)
+        parts.append(element("polygon", points=band, class_="spread"))
         parts.append(element("polyline", points=_points(line, plot), class_="fit"))
     title = f"{score.name} against length"
     return drawing(plot.width, plot.height, title, describe(words, values), parts)
@@ -94,12 +93,7 @@ def correlation(a: FloatArray, b: FloatArray) -> float:
     >>> correlation(np.array([1.0, 2, np.nan]), np.array([2.0, 4, 5]))
     1.0
     """
-    known = np.isfinite(a) & np.isfinite(b)
-    x, y = a[known], b[known]
-    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan")
-    x, y = x - x.mean(), y - y.mean()
-    return float(x @ y / np.sqrt((x @ x) * (y @ y)))
+    return float(correlate(a, b, np.isfinite(a) & np.isfinite(b)))
 
 
 def describe(a: FloatArray, b: FloatArray) -> str:
@@ -159,28 +153,16 @@ def buckets(words: FloatArray, values: FloatArray) -> tuple[list[float], list[Fl
     return middles, [np.percentile(values[mask], [25, 50, 75]) for mask in kept]
 
 
-def _named_dots(a: FloatArray, b: FloatArray, names: Sequence[str], plot: Panel) -> list[Markup]:
-    dots = [
-        element("circle", element("title", name), cx=plot.x(float(x)), cy=plot.y(float(y)), r=4.5)
-        for x, y, name in zip(a, b, names, strict=True)
-    ]
-    return [element("g", *dots, class_="dots")]
-
-
-def _dots(
+def _translations(
     a: FloatArray, b: FloatArray, rows: IntArray, plot: Panel, label: Callable[[int], str]
 ) -> list[Markup]:
-    dots = [
-        element(
-            "circle",
-            element("title", f"{label(int(row))}: {format_pair(x, y)}"),
-            cx=plot.x(float(x)),
-            cy=plot.y(float(y)),
-            r=3,
-            data_row=int(row),
-        )
-        for x, y, row in zip(a, b, rows, strict=True)
-    ]
+    """A dot for each translation that names it, or shades where there are very many."""
+    if len(a) > DOTS:
+        return _shades(a, b, plot)
+    dots = []
+    for x, y, row in zip(a, b, rows, strict=True):
+        title = f"{label(int(row))}: {format_pair(x, y)}"
+        dots.append(dot(plot.x(float(x)), plot.y(float(y)), 3, title, data_row=int(row)))
     return [element("g", *dots, class_="dots")]
 
 

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from rich.cells import cell_len
 
 from tertium.meta.curves import Curve, Point
-from tertium.reporting.charts.axes import LETTER, Panel, Scale, bounds, drawing, panel, words
+from tertium.reporting.charts.axes import (
+    LETTER,
+    Panel,
+    Scale,
+    bounds,
+    drawing,
+    level,
+    named,
+    panel,
+    upright,
+    words,
+)
 from tertium.reporting.markup import Markup, compact, element
-from tertium.reporting.names import letters, short_names
+from tertium.reporting.names import short_names
 
 COLOURS = 8  # of lines, then they repeat; their marks differ as well
 WIDTH, HEIGHT = 298.0, 280.0  # of the plot without names, of a picture of few lines
@@ -45,7 +57,7 @@ def lines_chart(points: Sequence[Point], title: str) -> Markup:
             ends.append((plot.y(known[-1].mean), n))
     parts += line_names(ends, tests, short, plot)
     said = "; ".join(f"{p.test} with {p.size} examples: {p.mean:.3f}" for p in points)
-    width = plot.width + 18 + LETTER * max(map(letters, short), default=0)
+    width = plot.width + 18 + LETTER * max(map(cell_len, short), default=0)
     return drawing(width, height, title, said, parts)
 
 
@@ -58,7 +70,7 @@ def bars_chart(points: Sequence[Point], title: str) -> Markup:
     rows = len(points) + len(tests)
     full = {point.test: point.mean for point in points if point.setting == ALL}
     low, high = bounds(np.array([[p.mean, p.low, p.high] for p in points]).ravel())
-    left = 18 + LETTER * max(map(letters, short.values()), default=0)
+    left = 18 + LETTER * max(map(cell_len, short.values()), default=0)
     x = Scale(min(low, 0.0), max(high, 0.0), left, left + 200)
     height = rows * BAR + 52
     plot = Panel(width=left + 270, height=height, x=x, y=Scale(0, 1, rows * BAR + 12, 6))
@@ -75,15 +87,7 @@ def bars_chart(points: Sequence[Point], title: str) -> Markup:
 def _heading(test: str, place: int, plot: Panel) -> Markup:
     """The name of a test set above its bars, over the whole width."""
     (short,) = short_names([test], int(plot.width / LETTER) - 2)
-    return element(
-        "text",
-        element("title", test),
-        short,
-        x=6,
-        y=10 + BAR * (place + 0.5) + 5,
-        class_="name",
-        font_weight=600,
-    )
+    return named(6, 10 + BAR * (place + 0.5) + 5, test, short, font_weight=600)
 
 
 def _line(points: Sequence[Point], plot: Panel, number: int) -> list[Markup]:
@@ -95,11 +99,7 @@ def _line(points: Sequence[Point], plot: Panel, number: int) -> list[Markup]:
     parts = [element("polyline", points=line, class_=f"line {colour}")]
     for p in points:
         x, y = place(p, p.mean)
-        parts.append(
-            element(
-                "line", x1=x, x2=x, y1=plot.y(p.low), y2=plot.y(p.high), class_=f"seeds {colour}"
-            )
-        )
+        parts.append(upright(x, plot.y(p.low), plot.y(p.high), f"seeds {colour}"))
         shown = f"{p.test}, {p.size:,} examples: {p.mean:.4f} ({p.runs} runs)"
         parts.append(mark(x, y, number, shown))
     return parts
@@ -136,16 +136,7 @@ def line_names(
     places = space_out([y for y, _ in ordered], plot.y.start)
     for (_, n), y in zip(ordered, places, strict=True):
         parts.append(mark(plot.x.end + 10, y, n, names[n]))
-        parts.append(
-            element(
-                "text",
-                element("title", names[n]),
-                short[n],
-                x=plot.x.end + 20,
-                y=y + 4,
-                class_="name",
-            )
-        )
+        parts.append(named(plot.x.end + 20, y + 4, names[n], short[n]))
     return parts
 
 
@@ -167,17 +158,7 @@ def _bar(point: Point, name: str, place: int, plot: Panel, full: float | None) -
     top = 10 + BAR * place
     middle = top + BAR / 2
     whole = point.setting == ALL
-    parts = [
-        element(
-            "text",
-            element("title", point.setting),
-            name,
-            x=plot.x.start - 8,
-            y=middle + 4,
-            class_="name",
-            text_anchor="end",
-        )
-    ]
+    parts = [named(plot.x.start - 8, middle + 4, point.setting, name, text_anchor="end")]
     if point.mean != point.mean:
         return [*parts, words(plot.x.end + 8, middle + 4, "–", "tick")]
     zero, end = plot.x(0.0), plot.x(point.mean)
@@ -194,16 +175,7 @@ def _bar(point: Point, name: str, place: int, plot: Panel, full: float | None) -
         )
     )
     if point.low < point.high:
-        parts.append(
-            element(
-                "line",
-                x1=plot.x(point.low),
-                x2=plot.x(point.high),
-                y1=middle,
-                y2=middle,
-                class_="interval",
-            )
-        )
+        parts.append(level(plot.x(point.low), plot.x(point.high), middle, "interval"))
     text = f"{point.mean:.3f}"
     if full is not None and full == full and not whole:
         text = f"{point.mean - full:+.3f}"

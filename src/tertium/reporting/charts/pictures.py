@@ -23,8 +23,9 @@ from tertium.reporting.charts.clouds import (
 from tertium.reporting.charts.curves import curve_chart
 from tertium.reporting.charts.rows import interval_chart, ridge_chart
 from tertium.reporting.markup import Markup, element, join
+from tertium.reporting.names import metric_names
 from tertium.reporting.page.explained import heat_map
-from tertium.reporting.page.grid import Column, TranslationGrid, metric_names
+from tertium.reporting.page.grid import Column, TranslationGrid
 
 MOST_PAIRS = 9  # of metrics that are drawn against each other
 MOST_SYSTEM_PICTURES = 24

@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from rich.cells import cell_len
 
 from tertium.arrays import FloatArray
-from tertium.reporting.charts.axes import LETTER, Panel, Scale, bounds, drawing, words
+from tertium.reporting.charts.axes import (
+    LETTER,
+    Panel,
+    Scale,
+    bounds,
+    dot,
+    drawing,
+    level,
+    named,
+    upright,
+    words,
+)
 from tertium.reporting.charts.curves import COLOURS, mark
 from tertium.reporting.markup import Markup, compact, element
-from tertium.reporting.names import letters, short_names
+from tertium.reporting.names import short_names
 
 WIDTH, ROW = 360.0, 26.0
 LONGEST_NAME = 17  # letters of a name that fit beside a row
@@ -35,27 +47,16 @@ def interval_chart(
     short = short_names(names, LONGEST_NAME)
     plot = _plot(short, np.concatenate([values, intervals.ravel()]))
     parts = _bands([groups[n] for n in order], plot)
-    parts += plot.horizontal(_direction(higher_is_better))
+    parts += plot.horizontal(direction(higher_is_better))
     for place, n in enumerate(order):
         y = _middle(place)
         low, high = intervals[n]
         parts.append(_name(names[n], short[n], y, plot))
         if low == low:
-            parts.append(
-                element("line", x1=plot.x(low), x2=plot.x(high), y1=y, y2=y, class_="interval")
-            )
+            parts.append(level(plot.x(low), plot.x(high), y, "interval"))
         shown = f"{names[n]}: {values[n]:.{decimals}f}"
         if values[n] == values[n]:
-            parts.append(
-                element(
-                    "circle",
-                    element("title", shown),
-                    cx=plot.x(float(values[n])),
-                    cy=y,
-                    r=4.5,
-                    class_="dot",
-                )
-            )
+            parts.append(dot(plot.x(float(values[n])), y, 4.5, shown, class_="dot"))
     said = "; ".join(
         _in_words(names[n], values[n], intervals[n], decimals, groups[n]) for n in order
     )
@@ -71,7 +72,7 @@ def ridge_chart(
     order = _best_first(medians, higher_is_better)
     short = short_names(names, LONGEST_NAME)
     plot = _plot(short, np.concatenate([*known, np.zeros(0)]), margin=0.0)
-    parts = plot.horizontal(f"score of a segment, {_direction(higher_is_better)}")
+    parts = plot.horizontal(f"score of a segment, {direction(higher_is_better)}")
     densities = [density(values, plot.x.low, plot.x.high) for values in known]
     tallest = max((float(d.max()) for d in densities), default=1.0) or 1.0
     for place, n in enumerate(order):
@@ -112,7 +113,7 @@ def _plot(names: Sequence[str], values: FloatArray, *, margin: float = 0.06) -> 
     rows = len(names)
     height = rows * ROW + 52
     low, high = bounds(values, margin=margin)
-    widest = max(map(letters, names), default=0)
+    widest = max(map(cell_len, names), default=0)
     x = Scale(low, high, 18 + LETTER * widest, WIDTH - 12)
     return Panel(width=WIDTH, height=height, x=x, y=Scale(0, 1, rows * ROW + 12, 6))
 
@@ -127,21 +128,13 @@ def _best_first(values: FloatArray, higher_is_better: bool) -> list[int]:
     return order
 
 
-def _direction(higher_is_better: bool) -> str:
+def direction(higher_is_better: bool) -> str:
+    """Which way a metric goes, in words."""
     return "higher is better" if higher_is_better else "lower is better"
 
 
 def _name(name: str, short: str, y: float, plot: Panel) -> Markup:
-    text = element(
-        "text",
-        element("title", name),
-        short,
-        x=plot.x.start - 10,
-        y=y + 4,
-        class_="name",
-        text_anchor="end",
-    )
-    return text
+    return named(plot.x.start - 10, y + 4, name, short, text_anchor="end")
 
 
 def _bands(groups: Sequence[int], plot: Panel) -> list[Markup]:
@@ -154,7 +147,7 @@ def _bands(groups: Sequence[int], plot: Panel) -> list[Markup]:
                 element("rect", x=start, y=top, width=end - start, height=ROW, class_="band")
             )
         if place and group != groups[place - 1]:
-            parts.append(element("line", x1=start, x2=end, y1=top, y2=top, class_="border"))
+            parts.append(level(start, end, top, "border"))
     return parts
 
 
@@ -172,8 +165,8 @@ def _quartiles(values: FloatArray, x: Scale, base: float, name: str) -> list[Mar
     first, middle, third = (float(v) for v in np.percentile(values, [25, 50, 75]))
     shown = f"{name}: median {middle:.3g}, half of the segments from {first:.3g} to {third:.3g}"
     return [
-        element("line", x1=x(first), x2=x(third), y1=base, y2=base, class_="interval"),
-        element("circle", element("title", shown), cx=x(middle), cy=base, r=3.5, class_="dot"),
+        level(x(first), x(third), base, "interval"),
+        dot(x(middle), base, 3.5, shown, class_="dot"),
     ]
 
 
@@ -213,24 +206,18 @@ def dots_chart(
     plot = _dots_plot(rows, len(series), tall, known, label)
     parts = plot.horizontal(label)
     if rule is not None:
-        x = plot.x(rule)
-        parts.append(
-            element("line", x1=x, x2=x, y1=plot.y.end, y2=plot.y.start, class_="fit dashed")
-        )
+        parts.append(upright(plot.x(rule), plot.y.end, plot.y.start, "fit dashed"))
     for place, (name, short) in enumerate(zip(rows, short_names(rows, LONGEST), strict=True)):
         top = 10 + tall * place
         if place:
-            x1, x2 = plot.x.start, plot.x.end
-            parts.append(element("line", x1=x1, x2=x2, y1=top, y2=top, class_="grid"))
-        parts.append(_row_name(name, short, top + tall / 2, plot))
+            parts.append(level(plot.x.start, plot.x.end, top, "grid"))
+        parts.append(_name(name, short, top + tall / 2, plot))
         for n, other in enumerate(series):
             y = top + tall * (n + 1) / (len(series) + 1)
             value, (low, high) = float(values[place, n]), lines[place, n]
             if low == low:
                 x1, x2 = plot.x(float(low)), plot.x(float(high))
-                parts.append(
-                    element("line", x1=x1, x2=x2, y1=y, y2=y, class_=f"line c{n % COLOURS}")
-                )
+                parts.append(level(x1, x2, y, f"line c{n % COLOURS}"))
             if value == value:
                 shown = f"{other}, {name}: {value:.{decimals}f}"
                 parts.append(mark(plot.x(value), y, n, shown))
@@ -246,8 +233,8 @@ def _dots_plot(
     rows: Sequence[str], series: int, tall: float, values: FloatArray, label: str
 ) -> Panel:
     low, high = bounds(values, margin=0.06)
-    wide = max(PLOT, LETTER * letters(label) * 0.85)  # a label is set a little smaller
-    left = 18 + LETTER * max(map(letters, short_names(rows, LONGEST)), default=0)
+    wide = max(PLOT, LETTER * cell_len(label) * 0.85)  # a label is set a little smaller
+    left = 18 + LETTER * max(map(cell_len, short_names(rows, LONGEST)), default=0)
     bottom = 12 + tall * len(rows)
     return Panel(
         width=left + wide + 14,
@@ -255,12 +242,6 @@ def _dots_plot(
         x=Scale(low, high, left, left + wide),
         y=Scale(0, 1, bottom, 6),
     )
-
-
-def _row_name(name: str, short: str, y: float, plot: Panel) -> Markup:
-    place = {"x": plot.x.start - 10, "y": y + 4}
-    title = element("title", name)
-    return element("text", title, short, class_="name", text_anchor="end", **place)
 
 
 def _legend(series: Sequence[str], plot: Panel) -> list[Markup]:

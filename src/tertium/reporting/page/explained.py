@@ -14,7 +14,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.metrics.base.explanation import Explanation, MarkedText, Reasons, TextComparison, Votes
 from tertium.reporting.marks import marked_paragraph
-from tertium.reporting.markup import Markup, element, join
+from tertium.reporting.markup import Markup, element, folded, join, scrollable
 from tertium.reporting.tables.explanations import feature_table, word_table
 from tertium.reporting.tables.table import html_table
 
@@ -127,7 +127,7 @@ def heat_map(
         element("tbody", *lines),
         class_="heat",
     )
-    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    return scrollable(table, caption)
 
 
 def _shade(value: float, framed: bool, more: str | None) -> Markup:
@@ -166,8 +166,7 @@ def _reasons(explained: Explanation, reasons: Reasons) -> Markup:
     matter = f"The {len(reasons.contributions[:TOP])} features that matter most"
     parts += [_groups(reasons), html_table(feature_table(reasons, TOP, matter))]
     if reasons.alignment:
-        words = html_table(word_table(reasons))
-        parts.append(element("details", element("summary", "Word alignment"), words))
+        parts.append(folded("Word alignment", html_table(word_table(reasons))))
     return element("div", *parts, class_="explained")
 
 

@@ -17,7 +17,9 @@ import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.evaluation.scoring import Evaluation
+from tertium.meta.correlation import ranks
 from tertium.meta.tasks import JudgedSet
+from tertium.reporting.names import distinct_labels, metric_names
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 
@@ -35,17 +37,6 @@ class Item:
     references: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Column:
-    """One metric's scores of all rows, NaN where there are none."""
-
-    spec: str
-    name: str
-    values: FloatArray
-    higher_is_better: bool = True
-    decimals: int = 4
-
-
 @dataclass(frozen=True, kw_only=True)
 class About:
     """How a metric of a meta-evaluation is shown; its tables hold scores of which higher is better.
@@ -57,6 +48,18 @@ class About:
     name: str
     higher_is_better: bool = True
     decimals: int = 4
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Column(About):
+    """One metric's own scores of all rows, NaN where there are none."""
+
+    values: FloatArray
+
+    @property
+    def upward(self) -> FloatArray:
+        """The scores with higher always better."""
+        return self.values if self.higher_is_better else -self.values
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,8 +86,8 @@ class TranslationGrid:
     @cached_property
     def ranks(self) -> FloatArray:
         """The rank of each row under each metric from 0, the worst, to 1, (metrics, rows)."""
-        signed = [c.values if c.higher_is_better else -c.values for c in self.columns]
-        return np.array([shares(values) for values in signed]).reshape(len(signed), len(self))
+        own = [shares(column.upward) for column in self.columns]
+        return np.array(own).reshape(len(own), len(self))
 
     @cached_property
     def spread(self) -> FloatArray:
@@ -100,8 +103,7 @@ class TranslationGrid:
         if self.human is None or not self.columns:
             return np.full(len(self), np.nan)
         judged = np.isfinite(self.human)
-        signed = [c.values if c.higher_is_better else -c.values for c in self.columns]
-        ours = np.mean([shares(np.where(judged, v, np.nan)) for v in signed], axis=0)
+        ours = np.mean([shares(np.where(judged, c.upward, np.nan)) for c in self.columns], axis=0)
         difference: FloatArray = ours - shares(self.human)
         return difference
 
@@ -146,11 +148,8 @@ def shares(values: FloatArray) -> FloatArray:
     array([0.75, 0.  ,  nan, 0.75])
     """
     result = np.full(len(values), np.nan)
-    known = np.flatnonzero(np.isfinite(values))
-    _, places, counts = np.unique(values[known], return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    middles = ends - (counts + 1) / 2  # of each group of equals, counted from 0
-    result[known] = middles[places] / max(len(known) - 1, 1)
+    known = np.isfinite(values)
+    result[known] = (ranks(values[known]) - 1) / max(known.sum() - 1, 1)
     return result
 
 
@@ -161,22 +160,16 @@ def grid_of_evaluation(evaluation: Evaluation) -> TranslationGrid:
     sources = testset.sources or [""] * size
     references = testset.references or [()] * size
     documents = testset.documents or [""] * size
-    items = tuple(
-        Item(
-            label=str(n + 1),
-            document=documents[n],
-            source=sources[n],
-            references=tuple(references[n]),
-        )
-        for n in range(size)
-    )
-    texts = tuple(testset.systems[s][n] for n in range(size) for s in systems)
+    about = enumerate(zip(documents, sources, references, strict=True), start=1)
     grid = TranslationGrid(
         systems=systems,
-        items=items,
+        items=tuple(
+            Item(label=str(n), document=document, source=source, references=tuple(refs))
+            for n, (document, source, refs) in about
+        ),
         system_of=np.tile(np.arange(several), size),
         item_of=np.repeat(np.arange(size), several),
-        texts=texts,
+        texts=tuple(testset.systems[s][n] for n in range(size) for s in systems),
         columns=tuple(_column(evaluation, metric) for metric in evaluation.metrics),
     )
     return replace(grid, warnings=row_warnings(grid))
@@ -191,14 +184,6 @@ def _column(evaluation: Evaluation, metric: str) -> Column:
         higher_is_better=scores[0].higher_is_better,
         decimals=scores[0].decimals,
     )
-
-
-def metric_names(evaluation: Evaluation) -> dict[str, str]:
-    """The name of each metric by its spec; two settings of one metric keep their specs."""
-    first = evaluation.scores[evaluation.systems[0]]
-    names = {metric: first[metric].name or metric for metric in evaluation.metrics}
-    shown = list(names.values())
-    return {m: name if shown.count(name) == 1 else m for m, name in names.items()}
 
 
 def grid_of_judged(
@@ -222,13 +207,9 @@ def grid_of_judged(
                 continue
             known = [found.get((judged.systems[s], label)) for s, _, _ in rows]
             some = next((segment for segment in known if segment is not None), Segment(""))
+            source, references = some.source or "", some.references
             items.append(
-                Item(
-                    label=label,
-                    document=judged.name,
-                    source=some.source or "",
-                    references=some.references,
-                )
+                Item(label=label, document=judged.name, source=source, references=references)
             )
             for (s, human, scores), segment in zip(rows, known, strict=True):
                 text = segment.hypothesis if segment is not None else ""
@@ -248,10 +229,9 @@ def grid_of_judged(
 
 
 def display_names(metrics: Sequence[str], about: Sequence[About]) -> dict[str, str]:
-    """The name of each metric by its spec; two settings of one metric keep their specs."""
+    """The name of each metric by its spec."""
     given = {entry.spec: entry.name for entry in about}
-    names = [given.get(metric, metric) for metric in metrics]
-    return {m: n if names.count(n) == 1 else m for m, n in zip(metrics, names, strict=True)}
+    return distinct_labels({metric: given.get(metric, metric) for metric in metrics})
 
 
 def own_scores(values: FloatArray, metric: str, about: Sequence[About]) -> FloatArray:
@@ -263,13 +243,7 @@ def own_scores(values: FloatArray, metric: str, about: Sequence[About]) -> Float
 def _judged_column(about: Sequence[About], metric: str, values: FloatArray) -> Column:
     unknown = About(spec=metric, name=metric)
     known = next((entry for entry in about if entry.spec == metric), unknown)
-    return Column(
-        spec=metric,
-        name=known.name,
-        values=own_scores(values, metric, about),
-        higher_is_better=known.higher_is_better,
-        decimals=known.decimals,
-    )
+    return Column(**vars(known), values=own_scores(values, metric, about))
 
 
 def _judged_rows(

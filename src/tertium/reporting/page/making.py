@@ -28,30 +28,32 @@ from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import Evaluation, load_metrics, score, usual_metrics
 from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.curves import Curve, read_curves
+from tertium.meta.evaluation import MetaEvaluation, Results, TaskResult
+from tertium.meta.tasks import JudgedSet, Task
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.reporting.marks import marked_section
+from tertium.reporting.names import metric_names
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
 from tertium.reporting.page.grid import (
     About,
     TranslationGrid,
     display_names,
+    grid_of_evaluation,
+    grid_of_judged,
     interesting_items,
+    own_scores,
     systems_to_explain,
 )
 from tertium.reporting.page.page import Report
-from tertium.reporting.page.reports import (
-    agreement_report,
-    evaluation_grid,
-    evaluation_report,
-    rename_metrics,
-)
 from tertium.reporting.page.sections import (
     agreement_slices_contents,
     challenge_contents,
     doubts_contents,
     slices_contents,
 )
+from tertium.reporting.tables.agreements import agreement_findings, agreement_table, words_of_test
+from tertium.reporting.tables.table import Table
 from tertium.runtime import track
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
@@ -61,6 +63,7 @@ logger = logging.getLogger(__name__)
 SLICED = ("slices", "Slices")  # the name and title of a section
 MARKED = ("errors", "Marked errors")
 CHALLENGED = ("challenge", "Challenge set")
+SAMPLES = 1000  # of the tests of agreement
 EXPLAINED = 8  # segments that a report explains unless told otherwise
 
 
@@ -134,17 +137,68 @@ def report_results(
     `marked` are errors that others marked, people for one; `tried` is how the metrics did on a
     challenge set.
     """
+    page = evaluation_report(results, human=human, curves=curves, title=title)
     evaluation = results.evaluation if isinstance(results, Comparison) else results
-    grid = _locate_warnings(evaluation_grid(evaluation, human), evaluation, metrics)
+    grid = _locate_warnings(page.grid, evaluation, metrics)
     explained = explain_items(evaluation.testset, grid, metrics, ranker, explain)
-    page = evaluation_report(
-        results, grid=grid, human=human, explained=explained, curves=curves, title=title
-    )
     more = [(*SLICED, slices_contents(slices))] if slices else []
     every = [*marked, *mark_systems(evaluation, metrics)]
     more += [(*MARKED, marked_section(every))] if every else []
     more += [(*CHALLENGED, challenge_contents(tried))] if tried is not None else []
-    return replace(page, more=tuple(more))
+    return replace(page, grid=grid, explained=tuple(explained), more=tuple(more))
+
+
+def evaluation_report(
+    results: Evaluation | Comparison,
+    *,
+    human: ScoreMatrix | None = None,
+    explained: Sequence[Explained] = (),
+    curves: Mapping[str, Curve] | None = None,
+    title: str = "",
+) -> Report:
+    """A report of scored or compared systems, of their scores alone.
+
+    `human` holds people's scores, its systems and items named as in the evaluation (items are
+    numbered from 1).
+    """
+    comparison = results if isinstance(results, Comparison) else None
+    evaluation = results.evaluation if isinstance(results, Comparison) else results
+    grid = grid_of_evaluation(evaluation)
+    return Report(
+        title=title or _title(evaluation),
+        grid=grid if human is None else grid.with_human(human),
+        evaluation=evaluation,
+        comparison=comparison,
+        agreement=() if human is None else human_tables(evaluation, human),
+        explained=tuple(explained),
+        curves=curves or {},
+    )
+
+
+def human_tables(evaluation: Evaluation, human: ScoreMatrix) -> tuple[Table, ...]:
+    """How well the metrics agree with people on these translations, by two correlations."""
+    names = metric_names(evaluation)
+    matrices = []
+    for metric in evaluation.metrics:
+        scores = evaluation.of_metric(metric)
+        sign = 1.0 if scores[0].higher_is_better else -1.0
+        values = np.stack([sign * s.segments for s in scores])
+        matrices.append(ScoreMatrix(names[metric], evaluation.systems, values))
+    judged = JudgedSet.align("segments", matrices, human=human)
+    tasks = [
+        Task(sets=("segments",), statistic="pearson", samples=SAMPLES),
+        Task(sets=("segments",), statistic="kendall", samples=0),
+    ]
+    results = MetaEvaluation([judged]).run(tasks)
+    down = [names[m] for m in evaluation.metrics if not evaluation.of_metric(m)[0].higher_is_better]
+    return tuple(_noted_table(results, [task], down) for task in results.tasks)
+
+
+def _title(evaluation: Evaluation) -> str:
+    name = evaluation.testset.name
+    systems = evaluation.systems
+    compared = ", ".join(systems[:4]) + (f" and {len(systems) - 4} more" if systems[4:] else "")
+    return f"{name}: {compared}" if name else compared
 
 
 def report_ranking(ranking: Ranking) -> Report:
@@ -178,6 +232,69 @@ def report_agreement(agreement: AgreementStudy, panel: DoubtPanel | None = None)
     if panel is not None:
         more.append(("doubts", "Doubts", doubts_contents(panel)))
     return replace(page, more=tuple(more))
+
+
+def agreement_report(
+    results: Results,
+    sets: Sequence[JudgedSet],
+    texts: Mapping[str, Mapping[tuple[str, str], Segment]],
+    *,
+    about: Sequence[About] = (),
+    signatures: Sequence[str] = (),
+) -> Report:
+    """A report of a meta-evaluation; `texts` by set, then by system and item, as far as known.
+
+    `about` says what metrics are called and which way they go, `signatures` are theirs.
+    """
+    names = display_names(results.metrics, about)
+    about = [replace(entry, name=names.get(entry.spec, entry.name)) for entry in about]
+    results = rename_metrics(results, names)
+    down = [names[e.spec] for e in about if not e.higher_is_better and e.spec in names]
+    kinds: dict[tuple[str, ...], list[TaskResult]] = {}
+    for task in results.tasks:
+        kinds.setdefault((task.task.statistic, task.task.level, task.task.by), []).append(task)
+    return Report(
+        title="Metrics and people",
+        grid=grid_of_judged(sets, texts, about),
+        agreement=tuple(_noted_table(results, tasks, down) for tasks in kinds.values()),
+        judged=tuple(_shown_set(judged, names, about) for judged in sets),
+        findings=tuple(agreement_findings(results)),
+        signatures=tuple(signatures),
+    )
+
+
+def rename_metrics(results: Results, names: Mapping[str, str]) -> Results:
+    """The same results with metrics under the names that a page shows."""
+    metrics = tuple(names[metric] for metric in results.metrics)
+    return replace(
+        results, metrics=metrics, tasks=tuple(replace(t, metrics=metrics) for t in results.tasks)
+    )
+
+
+def _shown_set(judged: JudgedSet, names: Mapping[str, str], about: Sequence[About]) -> JudgedSet:
+    """The same set with the metrics' own names and scores, whichever way they go."""
+    totals = [
+        own_scores(scores, metric, about)
+        for metric, scores in zip(judged.metrics, judged.system_scores, strict=True)
+    ]
+    return replace(
+        judged,
+        metrics=tuple(names.get(metric, metric) for metric in judged.metrics),
+        system_scores=np.array(totals).reshape(judged.system_scores.shape),
+    )
+
+
+def _noted_table(results: Results, tasks: Sequence[TaskResult], down: Sequence[str]) -> Table:
+    """A table that also says how metrics were tested, and which were turned over."""
+    first = tasks[0].task
+    table = agreement_table(results, tasks, intervals=bool(first.samples))
+    notes = [*table.notes, *words_of_test(first)]
+    if down:
+        notes.append(
+            f"lower is better under {', '.join(down)}: agreement is that of the score with its "
+            "sign turned over"
+        )
+    return replace(table, notes=notes)
 
 
 def _locate_warnings(

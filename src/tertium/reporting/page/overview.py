@@ -11,12 +11,11 @@ from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.resampling import Interval
 from tertium.evaluation.scoring import Evaluation
 from tertium.reporting.charts.axes import Scale
-from tertium.reporting.markup import Markup, element, escape, join
-from tertium.reporting.names import short_names, shown_name
-from tertium.reporting.page.grid import TranslationGrid, metric_names
-from tertium.reporting.tables.evaluations import document_table, meaning_table, pair_table
+from tertium.reporting.markup import Markup, element, escape, folded, join, scrollable
+from tertium.reporting.names import metric_names, short_names, shown_name
+from tertium.reporting.page.grid import TranslationGrid
+from tertium.reporting.tables.evaluations import document_table, is_best, meaning_table, pair_table
 from tertium.reporting.tables.table import Cell, Table, html_table
-from tertium.scores import Scores
 
 MOST_ROWS = 2000  # of the table of documents
 TRACK = 120  # pixels of the line below a score
@@ -63,10 +62,8 @@ def system_scores(evaluation: Evaluation, comparison: Comparison | None) -> Mark
         element("tbody", *rows),
         class_="sortable scores",
     )
-    frame = element(
-        "div", table, class_="scroll", tabindex=0, role="region", aria_label="Scores of systems"
-    )
-    return join([frame, element("p", *_legend(evaluation, comparison), class_="note")])
+    legend = element("p", *_legend(evaluation, comparison), class_="note")
+    return join([scrollable(table, "Scores of systems"), legend])
 
 
 def _sorter(name: str, style: str) -> Markup:
@@ -79,7 +76,7 @@ def _score(
 ) -> Markup:
     system = evaluation.systems[place]
     scores = evaluation.scores[system][metric]
-    best = len(evaluation.systems) > 1 and place in best_systems(evaluation.of_metric(metric))
+    best = is_best(scores, evaluation.of_metric(metric))
     parts = [element("span", f"{scores.system:.{scores.decimals}f}", class_="score")]
     if comparison is not None:
         parts += _standing(comparison, place, system, metric)
@@ -160,8 +157,10 @@ def findings(evaluation: Evaluation, comparison: Comparison | None) -> list[Mark
     names = metric_names(evaluation)
     winners: dict[int, list[str]] = {}
     for metric in metrics:
-        for place in best_systems(evaluation.of_metric(metric)):
-            winners.setdefault(place, []).append(metric)
+        every = evaluation.of_metric(metric)
+        for place, own in enumerate(every):
+            if is_best(own, every):
+                winners.setdefault(place, []).append(metric)
     said = []
     for place, won in sorted(winners.items(), key=lambda entry: -len(entry[1])):
         which = ", ".join(names[m] for m in won)
@@ -176,11 +175,9 @@ def findings(evaluation: Evaluation, comparison: Comparison | None) -> list[Mark
 def _how_sure(alone: int, won: int) -> str:
     if alone == won:
         return ", significantly ahead of all others"
-    return (
-        f", significantly ahead of all others under {alone} of them"
-        if alone
-        else (", but not significantly ahead of all others")
-    )
+    if alone:
+        return f", significantly ahead of all others under {alone} of them"
+    return ", but not significantly ahead of all others"
 
 
 def _orders(evaluation: Evaluation) -> list[Markup]:
@@ -199,27 +196,18 @@ def _orders(evaluation: Evaluation) -> list[Markup]:
     return [escape(f"The metrics put the systems into {len(orders)} different orders.")]
 
 
-def best_systems(scores: Sequence[Scores]) -> list[int]:
-    """The places of the best score, alone or with equals."""
-    values = [s.system for s in scores]
-    best = max(values) if scores[0].higher_is_better else min(values)
-    return [n for n, value in enumerate(values) if value == best]
-
-
 def _pairs(comparison: Comparison) -> Markup:
     tables = [pair_table(comparison, metric) for metric in comparison.evaluation.metrics]
     note = join(element("p", text, class_="note") for text in tables[0].notes)  # of all the same
     shown = [html_table(replace(table, notes=()), style="pairs") for table in tables]
-    title = element("summary", "p-values of all pairs of systems")
-    return element("details", title, note, *shown)
+    return folded("p-values of all pairs of systems", note, *shown)
 
 
 def _meanings(comparison: Comparison) -> Markup:
     table = meaning_table(comparison)
     if not table.rows:
         return Markup("")
-    title = element("summary", "What the differences mean to people")
-    return element("details", title, html_table(table))
+    return folded("What the differences mean to people", html_table(table))
 
 
 def _documents(evaluation: Evaluation) -> Markup:
@@ -229,15 +217,15 @@ def _documents(evaluation: Evaluation) -> Markup:
         return element("p", text, class_="note")
     title = "Scores of documents"
     table = html_table(replace(document_table(evaluation), title=title), sortable=True)
-    return element("details", element("summary", title), table)
+    return folded(title, table)
 
 
 def _warnings(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
     """A table of what was counted: systems x kinds."""
-    counts: dict[str, list[int]] = {}
-    for kind, mask in grid.warnings.items():
-        found = np.bincount(grid.system_of[mask], minlength=len(grid.systems))
-        counts[kind] = found.tolist()
+    counts: dict[str, list[int]] = {
+        kind: np.bincount(grid.system_of[mask], minlength=len(grid.systems)).tolist()
+        for kind, mask in grid.warnings.items()
+    }
     for place, system in enumerate(evaluation.systems):
         for scores in evaluation.scores[system].values():
             for kind, n in scores.warnings.items():
@@ -246,10 +234,7 @@ def _warnings(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
     if not counts:
         return element("p", "No warnings: no empty or copied output, nothing cut.", class_="note")
     rows: list[list[Cell | str]] = [
-        [
-            system,
-            *(Cell(str(row[place]) if row[place] else "–", row[place]) for row in counts.values()),
-        ]
+        [system, *(Cell(str(row[place] or "–"), row[place]) for row in counts.values())]
         for place, system in enumerate(grid.systems)
     ]
     title = "Warnings: how many translations"

@@ -16,9 +16,9 @@ from tertium.evaluation.scoring import Evaluation
 from tertium.evaluation.slices import Slices
 from tertium.meta.evaluation import Results
 from tertium.reporting.charts.pictures import figure
-from tertium.reporting.charts.rows import dots_chart
-from tertium.reporting.markup import Markup, element, join
-from tertium.reporting.page.grid import metric_names
+from tertium.reporting.charts.rows import direction, dots_chart
+from tertium.reporting.markup import Markup, element, folded, join
+from tertium.reporting.names import metric_names
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 from tertium.reporting.tables.panels import doubt_table, not_asked_lines
 from tertium.reporting.tables.slices import agreement_slice_tables, slice_table
@@ -27,9 +27,8 @@ from tertium.reporting.tables.table import Table, html_table
 
 def challenge_contents(study: ChallengeStudy) -> Markup:
     """A sentence, the picture, and the table folded below it."""
-    picture = element("div", figure(challenge_chart(study), study.challenge.name), class_="figures")
-    table = html_table(challenge_table(study))
-    numbers = element("details", element("summary", "Numbers"), table)
+    picture = _figures([figure(challenge_chart(study), study.challenge.name)])
+    numbers = folded("Numbers", html_table(challenge_table(study)))
     return join([element("p", _reading(study)), picture, numbers])
 
 
@@ -67,11 +66,9 @@ def _doubt(doubt: Doubt) -> Markup:
         rule=doubt.rule,
         span=doubt.span,
     )
-    table = html_table(doubt_table(doubt, drawn=False))
-    numbers = element("details", element("summary", "Numbers"), table)
-    reading = element("p", doubt.reading)
-    picture = element("div", figure(chart, doubt.name), class_="figures")
-    return join([element("h3", doubt.question), reading, picture, numbers])
+    numbers = folded("Numbers", html_table(doubt_table(doubt, drawn=False)))
+    heading, reading = element("h3", doubt.question), element("p", doubt.reading)
+    return join([heading, reading, _figures([figure(chart, doubt.name)]), numbers])
 
 
 MOST, MOST_ROWS = 60, 24  # slices in a picture, rows of a table that stands open
@@ -106,13 +103,12 @@ def _picture(slices: Slices, metric: str) -> Markup:
     names = [*slices.parts][:MOST]
     values = [[s.system for s in slices.evaluation(name).of_metric(metric)] for name in names]
     title, scores = metric_names(first)[metric], first.of_metric(metric)[0]
-    direction = "higher is better" if scores.higher_is_better else "lower is better"
     chart = dots_chart(
         names,
         first.systems,
         np.array(values),
         title=f"{title} by {slices.by}",
-        label=direction,
+        label=direction(scores.higher_is_better),
         decimals=scores.decimals,
     )
     return figure(chart, f"{title} by {slices.by}")
@@ -134,9 +130,7 @@ def _agreement_picture(results: Results, by: str) -> Markup:
 def _table(table: Table) -> Markup:
     """A table; a long one folded, with its notes."""
     shown = html_table(table, sortable=True)
-    if len(table.rows) <= MOST_ROWS:
-        return shown
-    return element("details", element("summary", f"{table.title}: numbers"), shown)
+    return shown if len(table.rows) <= MOST_ROWS else folded(f"{table.title}: numbers", shown)
 
 
 def _figures(figures: Sequence[Markup]) -> Markup:

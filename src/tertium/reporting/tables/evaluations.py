@@ -8,6 +8,7 @@ from dataclasses import replace
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation
+from tertium.reporting.names import metric_names
 from tertium.reporting.tables.table import Cell, Table, counted_lines, number
 from tertium.scores import Scores
 
@@ -18,15 +19,13 @@ def system_table(
     evaluation: Evaluation, decimals: int | None = None, *, warnings: bool = True
 ) -> Table:
     """Systems x metrics, the best of each metric marked, intervals where there are some."""
-    rows: list[list[Cell | str]] = []
-    for system in evaluation.systems:
-        row: list[Cell | str] = [system]
-        for metric in evaluation.metrics:
-            row.append(_score_cell(evaluation, system, metric, decimals))
-        rows.append(row)
-    header = ["system", *(column_name(evaluation, metric) for metric in evaluation.metrics)]
+    rows: list[list[Cell | str]] = [
+        [system, *(_score_cell(evaluation, system, m, decimals) for m in evaluation.metrics)]
+        for system in evaluation.systems
+    ]
     said = warning_lines(evaluation) if warnings else []
-    return Table(header, rows, notes=[*_signatures(evaluation), *said])
+    notes = [*_signatures(evaluation), *said]
+    return Table(["system", *_column_names(evaluation)], rows, notes=notes)
 
 
 def document_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
@@ -91,17 +90,16 @@ def meaning_lines(comparison: Comparison) -> list[str]:
     lines = []
     for metric in comparison.evaluation.metrics:
         for system in comparison.evaluation.systems[1:]:
-            scores, meaning = (
-                comparison.evaluation.scores[system][metric],
-                comparison.meaning(metric, system),
-            )
-            lines += [f"{system}: {meaning.say(scores.name, scores.decimals)}"] if meaning else []
+            if meaning := comparison.meaning(metric, system):
+                scores = comparison.evaluation.scores[system][metric]
+                lines.append(f"{system}: {meaning.say(scores.name, scores.decimals)}")
     return lines
 
 
 def meaning_table(comparison: Comparison) -> Table:
     """The same as a table."""
     evaluation, rows = comparison.evaluation, list[list[Cell | str]]()
+    names = metric_names(evaluation)
     for metric in evaluation.metrics:
         for system in evaluation.systems[1:]:
             if meaning := comparison.meaning(metric, system):
@@ -110,7 +108,7 @@ def meaning_table(comparison: Comparison) -> Table:
                 rows.append(
                     [
                         system,
-                        _label(evaluation, metric),
+                        names[metric],
                         Cell(shown, meaning.difference),
                         Cell(f"{100 * meaning.agree:.0f} %", meaning.agree),
                         Cell(f"{meaning.pairs:,}", meaning.pairs),
@@ -142,7 +140,7 @@ def pair_table(comparison: Comparison, metric: str) -> Table:
         f"{how_tested(comparison)}; * marks p < {comparison.alpha:g}: "
         "the row's system is better (+) or worse (-) than the column's"
     )
-    title = f"p-values of all pairs, {_label(comparison.evaluation, metric)}"
+    title = f"p-values of all pairs, {metric_names(comparison.evaluation)[metric]}"
     return Table(["", *systems], rows, title=title, notes=[note])
 
 
@@ -179,20 +177,13 @@ def _column_names(evaluation: Evaluation) -> list[str]:
 
 def column_name(evaluation: Evaluation, metric: str) -> str:
     up = evaluation.of_metric(metric)[0].higher_is_better
-    return f"{_label(evaluation, metric)} {'↑' if up else '↓'}"
-
-
-def _label(evaluation: Evaluation, metric: str) -> str:
-    """The name of a metric; two settings of one metric are told apart by their specs."""
-    first = evaluation.scores[evaluation.systems[0]]
-    titles = [first[m].name for m in evaluation.metrics]
-    return first[metric].name if titles.count(first[metric].name) == 1 else metric
+    return f"{metric_names(evaluation)[metric]} {'↑' if up else '↓'}"
 
 
 def _score_cell(evaluation: Evaluation, system: str, metric: str, decimals: int | None) -> Cell:
     scores = evaluation.scores[system][metric]
     places = _decimals(scores, decimals)
-    best = scores.system == _best(evaluation.of_metric(metric)) and len(evaluation.systems) > 1
+    best = is_best(scores, evaluation.of_metric(metric))
     text, more = f"{scores.system:.{places}f}", {}
     if system in evaluation.intervals:
         bounds = evaluation.intervals[system][metric]
@@ -220,9 +211,10 @@ def marked_p(p: float, better: bool, alpha: float) -> Cell:
     return Cell(f"{p:.4f} *{'+' if better else '-'}"[:9], p, "good" if better else "bad")
 
 
-def _best(scores: Sequence[Scores]) -> float:
-    values = [s.system for s in scores]
-    return max(values) if scores[0].higher_is_better else min(values)
+def is_best(scores: Scores, every: Sequence[Scores]) -> bool:
+    """Whether no other system has a better score, where there are others."""
+    choose = max if scores.higher_is_better else min
+    return len(every) > 1 and scores.system == choose(other.system for other in every)
 
 
 def _decimals(scores: Scores, wanted: int | None) -> int:

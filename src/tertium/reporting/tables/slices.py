@@ -6,7 +6,7 @@ from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.slices import Slices
 from tertium.meta.evaluation import Results, TaskResult
 from tertium.reporting.tables.agreements import agreement_title, figure_cell
-from tertium.reporting.tables.evaluations import FEW, column_name, how_tested, marked_p
+from tertium.reporting.tables.evaluations import FEW, column_name, how_tested, is_best, marked_p
 from tertium.reporting.tables.table import Cell, Table, number
 
 
@@ -39,12 +39,10 @@ def _row(
     size = len(evaluation.testset)
     row: list[Cell | str] = [name, evaluation.systems[system], Cell(str(size), size)]
     for metric in evaluation.metrics:
-        scores = evaluation.of_metric(metric)
-        every = [s.system for s in scores]
-        best = max(every) if scores[0].higher_is_better else min(every)
-        wins = every[system] == best and len(every) > 1
-        places = scores[system].decimals if decimals is None else decimals
-        row.append(number(every[system], places, "best" if wins else ""))
+        every = evaluation.of_metric(metric)
+        own = every[system]
+        places = own.decimals if decimals is None else decimals
+        row.append(number(own.system, places, "best" if is_best(own, every) else ""))
         if isinstance(part, Comparison):
             better = part.difference(metric, evaluation.systems[system]) > 0
             p = float(slices.adjusted[metric][place, system])

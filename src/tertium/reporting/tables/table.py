@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tertium.errors import UsageError
-from tertium.reporting.markup import Markup, element, join
+from tertium.reporting.markup import Markup, element, join, scrollable
 
 Format = Literal["text", "md", "latex", "tsv"]
+Mark = Literal["", "best", "good", "bad", "dim"]
 NARROWEST = 16  # what a column of texts keeps when a terminal is narrow
 
 
@@ -28,7 +29,7 @@ class Cell:
 
     text: str
     value: float | int | str | None = None
-    mark: Literal["", "best", "good", "bad", "dim"] = ""
+    mark: Mark = ""
     more: Mapping[str, float | int | str] = field(default_factory=dict)
 
 
@@ -50,9 +51,7 @@ class Table:
     together: int = 1
 
 
-def number(
-    value: float, decimals: int, mark: Literal["", "best", "good", "bad", "dim"] = ""
-) -> Cell:
+def number(value: float, decimals: int, mark: Mark = "") -> Cell:
     """A cell that shows a rounded number and keeps the full one.
 
     >>> number(2 / 3, 2)
@@ -79,13 +78,10 @@ def render(
     """The table as text that ends in a newline."""
     if style == "text":
         return _render_text(table, width, color)
-    if style == "md":
-        return _render_markdown(table)
-    if style == "latex":
-        return _render_latex(table)
-    if style == "tsv":
-        return _render_tsv(table)
-    raise UsageError(f"unknown table format {style!r}: text, md, latex or tsv")
+    plain = {"md": _render_markdown, "latex": _render_latex, "tsv": _render_tsv}
+    if style not in plain:
+        raise UsageError(f"unknown table format {style!r}: text, md, latex or tsv")
+    return plain[style](table)
 
 
 def _cells(row: Sequence[Cell | str]) -> list[Cell]:
@@ -281,10 +277,7 @@ def html_table(table: Table, *, sortable: bool = False, style: str = "") -> Mark
         class_=" ".join(filter(None, ["sortable" if sortable else "", style])) or None,
     )
     said = [element("p", note, class_="note") for note in table.notes]
-    label = table.title or "table"
-    # Wide tables scroll inside their frame, which the keyboard must be able to reach.
-    frame = element("div", grid, class_="scroll", tabindex=0, role="region", aria_label=label)
-    return join([frame, *said])
+    return join([scrollable(grid, table.title or "table"), *said])
 
 
 def _sorter(name: str) -> Markup:
@@ -293,8 +286,7 @@ def _sorter(name: str) -> Markup:
 
 def _row(cells: Sequence[Cell | str], left: frozenset[int]) -> Markup:
     parts = []
-    for n, given in enumerate(cells):
-        cell = given if isinstance(given, Cell) else Cell(given, given)
+    for n, cell in enumerate(_cells(cells)):
         style = " ".join(filter(None, ["" if n in left else "number", cell.mark]))
         value = cell.value if isinstance(cell.value, int | float) else None
         parts.append(
