@@ -14,9 +14,9 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from tertium.cli.late import LateParser
 from tertium.errors import TertiumError
 from tertium.registry import explain_missing
 from tertium.version import __version__
@@ -50,6 +50,31 @@ examples:
 
 `tertium COMMAND --help` explains each command, with examples of its own.
 """
+
+
+Late = Callable[[argparse.ArgumentParser, Sequence[str]], None]
+
+
+class LateParser(argparse.ArgumentParser):
+    """Learns its options when it is used, so that other commands need not load them.
+
+    `late` is called once, with the arguments it is given, before it parses or explains itself.
+    """
+
+    late: Late | None = None
+
+    def complete(self, arguments: Sequence[str] = ()) -> None:
+        late, self.late = self.late, None
+        if late is not None:
+            late(self, arguments)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.complete(args or ())
+        return super().parse_known_args(args, namespace)
+
+    def format_help(self) -> str:
+        self.complete()
+        return super().format_help()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

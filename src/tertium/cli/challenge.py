@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from tertium.cli.inputs import BEST, add_list, add_metrics, named_metrics
-from tertium.cli.output import FORMATS, check_outputs, print_table, to_json
+from tertium.cli.output import FORMATS, check_outputs, print_records, print_table
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
 
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
         write_picture(args.plot, [[("", challenge_chart(study))]])
     if args.format == "json":
-        sys.stdout.write(to_json(study.records()))
+        print_records([study.records()])
     else:
         print_table(challenge_table(study, args.width), args.format)
     low = [

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.cli.inputs import BEST, add_inputs, add_metrics, add_slices, named_metrics, read_inputs
-from tertium.cli.output import (
-    NOTED,
-    add_output,
-    check_outputs,
-    print_records,
-    print_table,
-    print_warnings,
-    write_json,
-    write_report,
-)
+from tertium.cli import inputs, output
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.cli.score import add_paired, print_slices, sliced_results, test_choices
 
@@ -35,12 +25,12 @@ Slices (--by) are tested by randomisation unless --paired-bs is given, and their
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_metrics(parser, f"bleu chrf and {BEST}")
-    add_inputs(parser)
-    add_slices(parser)
+    inputs.add_metrics(parser, f"bleu chrf and {inputs.BEST}")
+    inputs.add_inputs(parser)
+    inputs.add_slices(parser)
     add_runtime(parser)
-    output = add_output(parser)
-    output.add_argument(
+    shown = output.add_output(parser)
+    shown.add_argument(
         "--pairs", action="store_true", help="also the p-values of all pairs; in TSV these alone"
     )
     add_paired(parser)
@@ -53,9 +43,9 @@ def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.scoring import usual_metrics
     from tertium.reporting.tables import evaluations
 
-    check_outputs(args)
-    testset = read_inputs(args)
-    metrics = named_metrics(args, usual_metrics(testset))
+    output.check_outputs(args)
+    testset = inputs.read_inputs(args)
+    metrics = inputs.named_metrics(args, usual_metrics(testset))
     with bars(args.quiet), runtime_of(args):
         result = comparison.compare(
             testset, metrics, **test_choices(args), alpha=getattr(args, "alpha", 0.05)
@@ -64,23 +54,24 @@ def run(args: argparse.Namespace) -> int:
         if args.report:
             from tertium.reporting.page.making import report_results
 
-            write_report(args.report, report_results(result, metrics, slices=slices), args.quiet)
+            page = report_results(result, metrics, slices=slices)
+            output.write_report(args.report, page, args.quiet)
     more = [record for part in slices for record in part.records()]
     if args.to_json:
-        write_json(args.to_json, result.records(segments=True) + more)
+        output.write_json(args.to_json, result.records(segments=True) + more)
     pairs = getattr(args, "pairs", False)
-    if args.format not in NOTED:
-        print_warnings(evaluations.warning_lines(result), args.quiet)
+    if args.format not in output.NOTED:
+        output.print_warnings(evaluations.warning_lines(result), args.quiet)
     if args.format == "json":
-        print_records(result.records() + more)
+        output.print_records(result.records() + more)
     elif slices and args.format == "tsv":
         print_slices(args, slices)
     elif pairs and args.format == "tsv":
-        print_table(evaluations.long_pair_table(result), args.format)
+        output.print_table(evaluations.long_pair_table(result), args.format)
     else:
         table = evaluations.comparison_table(result, args.width, warnings=not args.quiet)
-        print_table(table, args.format)
+        output.print_table(table, args.format)
         for metric in result.evaluation.metrics if pairs else ():
-            print_table(evaluations.pair_table(result, metric), args.format, first=False)
+            output.print_table(evaluations.pair_table(result, metric), args.format, first=False)
         print_slices(args, slices)
     return 0

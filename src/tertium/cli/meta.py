@@ -7,17 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tertium.cli.inputs import add_list, add_metrics
+from tertium.cli import inputs, output
 from tertium.cli.meta_modes import Mode, chosen_mode, sources
-from tertium.cli.output import (
-    add_output,
-    check_outputs,
-    print_table,
-    print_warnings,
-    to_json,
-    write_json,
-    write_report,
-)
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
 from tertium.meta.protocol import PROTOCOLS
@@ -55,17 +46,17 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_sources(parser)
-    add_metrics(parser, "none, where --scores are given")
+    inputs.add_metrics(parser, "none, where --scores are given")
     add_modes(parser)
     add_statistics(parser)
     add_runtime(parser)
-    output = add_output(parser)
-    output.add_argument("--intervals", action="store_true", help="show confidence intervals")
-    output.add_argument(
+    shown = output.add_output(parser)
+    shown.add_argument("--intervals", action="store_true", help="show confidence intervals")
+    shown.add_argument(
         "--p-values", action="store_true", help="also p-values of all pairs; in TSV these alone"
     )
-    output.add_argument("--plot", metavar="FILE", help="a scatter plot (.svg)")
-    output.add_argument(
+    shown.add_argument("--plot", metavar="FILE", help="a scatter plot (.svg)")
+    shown.add_argument(
         "--panel",
         action="store_true",
         help="also ask what there is to doubt: sentinels, chance, bad outputs, length and more",
@@ -83,7 +74,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="human scores or comparisons: files, folders, or names of sets in --data",
     )
-    add_list(group, "--scores", metavar="FILE", help="scores that metrics gave")
+    inputs.add_list(group, "--scores", metavar="FILE", help="scores that metrics gave")
     group.add_argument(
         "--spans",
         nargs="*",
@@ -91,9 +82,9 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
         help="compare marked errors instead: those in files, or of the metrics of -m that mark any",
     )
     group.add_argument("--data", metavar="DIR", help="where named sets are (or TERTIUM_DATA)")
-    add_list(group, "--lps", metavar="LP", help="these language pairs")
-    add_list(group, "--exclude", metavar="SYSTEM", help="leave these systems out")
-    add_list(
+    inputs.add_list(group, "--lps", metavar="LP", help="these language pairs")
+    inputs.add_list(group, "--exclude", metavar="SYSTEM", help="leave these systems out")
+    inputs.add_list(
         group,
         "--ceiling",
         metavar="FILE",
@@ -104,7 +95,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--standardise", action="store_true", help="turn ratings into z-scores of each annotator"
     )
-    add_list(
+    inputs.add_list(
         group,
         "--lower-better",
         metavar="METRIC",
@@ -137,7 +128,7 @@ def add_modes(parser: argparse.ArgumentParser) -> None:
 def add_statistics(parser: argparse.ArgumentParser) -> None:
     """Which agreement, how it is grouped, sliced and tested."""
     group = parser.add_argument_group("statistics")
-    add_list(
+    inputs.add_list(
         group,
         "--statistic",
         metavar="NAME",
@@ -146,7 +137,7 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
         "people compared)",
     )
     group.add_argument("--level", choices=("segment", "system"), help="default: by statistic")
-    add_list(
+    inputs.add_list(
         group,
         "--by",
         metavar="COLUMN",
@@ -169,7 +160,9 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    check_outputs(args)
+    from tertium.evaluation.panel.panel import ask_doubts
+
+    output.check_outputs(args)
     mode = chosen_mode(args)
     if mode is not None:
         return _run_mode(args, mode)
@@ -179,14 +172,14 @@ def run(args: argparse.Namespace) -> int:
         check_plot(args.plot)
     with bars(args.quiet), runtime_of(args):
         agreement = _measure(args)
-        panel = _ask_doubts(args, agreement)
+        panel = ask_doubts(agreement, seed=args.seed) if args.panel else None
     records = agreement.records() | ({"panel": panel.records()} if panel else {})
     if args.plot:
         write_scatter(args.plot, agreement.sets, level=agreement.level)
     if args.report:
         from tertium.reporting.page.making import report_agreement
 
-        write_report(args.report, report_agreement(agreement, panel), args.quiet)
+        output.write_report(args.report, report_agreement(agreement, panel), args.quiet)
     if _write_records(args, records):
         return 0
     _print(args, agreement)
@@ -200,16 +193,16 @@ def _run_mode(args: argparse.Namespace, mode: Mode) -> int:
         records, tables = mode.show(args)
     if not _write_records(args, records):
         for number, table in enumerate(tables):
-            print_table(table, args.format, first=not number)
+            output.print_table(table, args.format, first=not number)
     return 0
 
 
 def _write_records(args: argparse.Namespace, records: dict[str, Any]) -> bool:
     """Write JSON where it was asked for; whether that is all."""
     if args.to_json:
-        write_json(args.to_json, records)
+        output.write_json(args.to_json, records)
     if args.format == "json":
-        sys.stdout.write(to_json(records))
+        output.print_records([records])
     return bool(args.format == "json")
 
 
@@ -234,25 +227,16 @@ def _measure(args: argparse.Namespace) -> AgreementStudy:
     )
 
 
-def _ask_doubts(args: argparse.Namespace, agreement: AgreementStudy) -> DoubtPanel | None:
-    if not args.panel:
-        return None
-    from tertium.evaluation.panel.panel import ask_doubts
-
-    return ask_doubts(agreement, seed=args.seed)
-
-
 def _print_panel(args: argparse.Namespace, panel: DoubtPanel) -> None:
     from tertium.reporting.tables import panels
 
-    if args.format == "tsv":
-        print_table(panels.long_panel_table(panel), args.format, first=False)
-    for doubt in panel.doubts if args.format != "tsv" else ():
-        drawn = args.format == "text"
+    drawn = args.format == "text"
+    tables = [panels.doubt_table(doubt, args.width, drawn=drawn) for doubt in panel.doubts]
+    for table in [panels.long_panel_table(panel)] if args.format == "tsv" else tables:
         if drawn:
             print()
-        print_table(panels.doubt_table(doubt, args.width, drawn=drawn), args.format, first=False)
-    print_warnings(panels.not_asked_lines(panel), args.quiet)
+        output.print_table(table, args.format, first=False)
+    output.print_warnings(panels.not_asked_lines(panel), args.quiet)
 
 
 def _grouping(given: Sequence[str]) -> str:
@@ -268,21 +252,20 @@ def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:
     results, statistics = agreement.results, agreement.statistics
     if args.format == "tsv" and (args.p_values or len(statistics) > 1):
         long = agreements.long_p_value_table if args.p_values else agreements.long_table
-        print_table(long(results), args.format)
+        output.print_table(long(results), args.format)
         statistics = ()
     for number, statistic in enumerate(statistics):
         tasks = [task for task in results.tasks if task.task.statistic == statistic]
         table = agreements.agreement_table(results, tasks, args.width, intervals=args.intervals)
-        print_table(table, args.format, first=number == 0)
+        output.print_table(table, args.format, first=number == 0)
         for task in tasks if args.p_values else []:
-            print_table(agreements.p_value_table(task), args.format, first=False)
+            output.print_table(agreements.p_value_table(task), args.format, first=False)
     if len(statistics) > 1:
-        print_table(agreements.rank_table(results), args.format, first=False)
+        output.print_table(agreements.rank_table(results), args.format, first=False)
     for by, sliced in agreement.slices.items():
         from tertium.reporting.tables.slices import agreement_slice_tables
 
         for table in agreement_slice_tables(sliced, by, args.width, intervals=args.intervals):
-            print_table(table, args.format, first=False)
-    for line in agreements.left_out_lines(results, agreement.left_out):
-        if not args.quiet:
-            print(line, file=sys.stderr)
+            output.print_table(table, args.format, first=False)
+    for line in () if args.quiet else agreements.left_out_lines(results, agreement.left_out):
+        print(line, file=sys.stderr)

@@ -6,8 +6,8 @@ Each mode calls one public function and says what to show of its result.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tertium.cli.inputs import named_metrics
@@ -15,26 +15,9 @@ from tertium.errors import UsageError
 from tertium.reporting.tables.table import Table
 
 Shown = tuple[dict[str, Any], list[Table]]  # records for JSON, and tables
-# Options that belong to agreement alone: name and flag.
-AGREEMENT = {
-    "statistic": "--statistic",
-    "level": "--level",
-    "by": "--by",
-    "test": "--test",
-    "over": "--over",
-    "tie_rate": "--tie-rate",
-    "intervals": "--intervals",
-    "p_values": "--p-values",
-    "plot": "--plot",
-    "panel": "--panel",
-    "report": "--report",
-}
-OF_SCORES = {
-    "scores": "--scores",
-    "ceiling": "--ceiling",
-    "standardise": "--standardise",
-    "lower_better": "--lower-better",
-}
+# options that belong to agreement alone, and those that marked errors have no use for
+AGREEMENT = "statistic level by test over tie_rate intervals p_values plot panel report".split()
+OF_SCORES = "scores ceiling standardise lower_better".split()
 
 
 @dataclass(frozen=True)
@@ -43,7 +26,7 @@ class Mode:
 
     option: str
     show: Callable[[argparse.Namespace], Shown]
-    refused: Mapping[str, str] = field(default_factory=dict)
+    refused: Sequence[str] = ()
 
 
 def chosen_mode(args: argparse.Namespace) -> Mode | None:
@@ -52,9 +35,9 @@ def chosen_mode(args: argparse.Namespace) -> Mode | None:
     if len(asked) > 1:
         raise UsageError(f"{' and '.join(m.option for m in asked)}: give one of them at a time")
     for mode in asked:
-        for name, flag in {**AGREEMENT, **mode.refused}.items():
+        for name in (*AGREEMENT, *mode.refused):
             if getattr(args, name) not in (None, False, [], "auto"):
-                raise UsageError(f"{flag} does not go with {mode.option}")
+                raise UsageError(f"--{name.replace('_', '-')} does not go with {mode.option}")
     return asked[0] if asked else None
 
 

@@ -7,17 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from tertium.cli.inputs import add_inputs, read_inputs
-from tertium.cli.output import (
-    NOTED,
-    add_output,
-    check_outputs,
-    print_records,
-    print_table,
-    print_warnings,
-    write_json,
-    write_report,
-)
+from tertium.cli import inputs, output
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
 
@@ -47,11 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m", "--ranker", "--model", default=DEFAULT, metavar="RANKER", help=f"default: {DEFAULT}"
     )
-    add_inputs(parser)
+    inputs.add_inputs(parser)
     parser.add_argument("--nbest", action="store_true", help="-t is a JSONL file of candidates")
     add_runtime(parser, precision=False)
-    output = add_output(parser)
-    output.add_argument(
+    shown = output.add_output(parser)
+    shown.add_argument(
         "-sl", "--sentence-level", action="store_true", help="print a chance for each segment"
     )
 
@@ -62,28 +52,28 @@ def run(args: argparse.Namespace) -> int:
     from tertium.reporting.tables import evaluations
     from tertium.reporting.tables.table import counted_lines
 
-    check_outputs(args)
+    output.check_outputs(args)
     ranker = load_ranker(args.ranker)  # a wrong name is said before files are read
     if args.nbest:
         return _rerank(args, ranker)
-    testset = read_inputs(args)
+    testset = inputs.read_inputs(args)
     with bars(args.quiet), runtime_of(args):
         ranking = rank(testset, ranker)
         if args.report:
             from tertium.reporting.page.making import report_ranking
 
-            write_report(args.report, report_ranking(ranking), args.quiet)
+            output.write_report(args.report, report_ranking(ranking), args.quiet)
     if args.to_json:
-        write_json(args.to_json, ranking.records(segments=True))
+        output.write_json(args.to_json, ranking.records(segments=True))
     if args.format == "json":
-        print_records(ranking.records(segments=args.sentence_level))
+        output.print_records(ranking.records(segments=args.sentence_level))
     elif args.sentence_level:
-        print_table(evaluations.ranked_segment_table(ranking, args.width), args.format)
+        output.print_table(evaluations.ranked_segment_table(ranking, args.width), args.format)
     else:
         table = evaluations.ranking_table(ranking, args.width, warnings=not args.quiet)
-        print_table(table, args.format)
-    if args.sentence_level or args.format not in NOTED:
-        print_warnings(counted_lines(ranking.warnings), args.quiet)
+        output.print_table(table, args.format)
+    if args.sentence_level or args.format not in output.NOTED:
+        output.print_warnings(counted_lines(ranking.warnings), args.quiet)
     return 0
 
 
@@ -101,8 +91,8 @@ def _rerank(args: argparse.Namespace, ranker: Ranker) -> int:
         records = rerank(lists, ranker)
         counts = ranker.warnings([segment for entry in lists for segment in entry.segments])
     if args.to_json:
-        write_json(args.to_json, records)
+        output.write_json(args.to_json, records)
     for record in records:
         sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
-    print_warnings([f"warning: {kind}: {n}" for kind, n in counts.items()], args.quiet)
+    output.print_warnings([f"warning: {kind}: {n}" for kind, n in counts.items()], args.quiet)
     return 0

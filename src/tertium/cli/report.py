@@ -4,17 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.cli.inputs import (
-    BEST,
-    add_inputs,
-    add_list,
-    add_metrics,
-    add_slices,
-    named_metrics,
-    read_inputs,
-    slice_columns,
-)
-from tertium.cli.output import check_outputs, write_report
+from tertium.cli import inputs, output
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.cli.score import add_paired, test_choices
 
@@ -38,13 +28,13 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_metrics(parser, f"bleu chrf and {BEST}")
-    add_inputs(parser)
-    add_slices(parser)
+    inputs.add_metrics(parser, f"bleu chrf and {inputs.BEST}")
+    inputs.add_inputs(parser)
+    inputs.add_slices(parser)
     parser.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
     parser.add_argument("--ranker", metavar="RANKER", help="also a ranker's chances to win")
-    add_list(parser, "--curves", metavar="FILE", help="learning curves, ablations (JSON)")
-    add_list(
+    inputs.add_list(parser, "--curves", metavar="FILE", help="learning curves, ablations (JSON)")
+    inputs.add_list(
         parser,
         "--challenge",
         metavar="SET",
@@ -69,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.scoring import usual_metrics
     from tertium.reporting.page.making import report
 
-    check_outputs(args)
-    testset = read_inputs(args)
-    metrics = named_metrics(args, usual_metrics(testset))
+    output.check_outputs(args)
+    testset = inputs.read_inputs(args)
+    metrics = inputs.named_metrics(args, usual_metrics(testset))
     with bars(args.quiet), runtime_of(args):
         page = report(
             testset,
@@ -81,10 +71,10 @@ def run(args: argparse.Namespace) -> int:
             curves=args.curves,
             explain=args.explain,
             title=args.title,
-            by=slice_columns(args),
+            by=inputs.slice_columns(args),
             challenges=args.challenge,
             **test_choices(args),
             alpha=args.alpha,
         )
-    write_report(args.output, page, args.quiet)
+    output.write_report(args.output, page, args.quiet)
     return 0

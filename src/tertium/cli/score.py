@@ -7,25 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tertium.cli.inputs import (
-    BEST,
-    add_inputs,
-    add_metrics,
-    add_slices,
-    named_metrics,
-    read_inputs,
-    slice_columns,
-)
-from tertium.cli.output import (
-    NOTED,
-    add_output,
-    check_outputs,
-    print_records,
-    print_table,
-    print_warnings,
-    write_json,
-    write_report,
-)
+from tertium.cli import inputs, output
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.data.formats import write_jsonl, write_table
 from tertium.errors import UsageError
@@ -70,27 +52,27 @@ With --paired-bs or --paired-ar the systems are compared as `tertium compare` do
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_metrics(parser, BEST)
-    add_inputs(parser)
-    add_slices(parser)
+    inputs.add_metrics(parser, inputs.BEST)
+    inputs.add_inputs(parser)
+    inputs.add_slices(parser)
     add_runtime(parser)
-    output = add_output(parser)
-    output.add_argument(
+    shown = output.add_output(parser)
+    shown.add_argument(
         "-b", "--score-only", action="store_true", help="print the system scores and nothing else"
     )
-    output.add_argument(
+    shown.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         help="also write segment scores: .parquet (needs pandas), .tsv, .csv or .jsonl",
     )
-    output.add_argument(
+    shown.add_argument(
         "--spans",
         metavar="FILE",
         help="also write the errors that metrics mark: .jsonl (a translation a line) or .tsv (an "
         "error a line)",
     )
-    levels = output.add_mutually_exclusive_group()
+    levels = shown.add_mutually_exclusive_group()
     levels.add_argument(
         "-sl", "--sentence-level", action="store_true", help="print a score for each segment"
     )
@@ -147,12 +129,12 @@ def run(args: argparse.Namespace) -> int:
     if args.by and (args.score_only or args.sentence_level or args.document_level):
         raise UsageError("--by shows scores of slices: leave out -b, -sl and -dl")
     confidence = _resamples(args)
-    check_outputs(args)
+    output.check_outputs(args)
     check_frame_file(args.output)
-    testset = read_inputs(args)
+    testset = inputs.read_inputs(args)
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
-    metrics = named_metrics(args, [scoring.best_metric(testset)])
+    metrics = inputs.named_metrics(args, [scoring.best_metric(testset)])
     check_span_file(args.spans, metrics)
     with bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)
@@ -165,10 +147,10 @@ def run(args: argparse.Namespace) -> int:
 
             tested = with_tests(evaluation, seed=args.seed)
             page = report_results(tested, metrics, slices=sliced_results(args, tested))
-            write_report(args.report, page, args.quiet)
+            output.write_report(args.report, page, args.quiet)
     more = [record for part in sliced for record in part.records()]
     if args.to_json:
-        write_json(args.to_json, evaluation.records(segments=not args.only_system) + more)
+        output.write_json(args.to_json, evaluation.records(segments=not args.only_system) + more)
     if args.output:
         write_frame(evaluation.segment_columns(), args.output)
     if args.score_only:
@@ -178,20 +160,20 @@ def run(args: argparse.Namespace) -> int:
             shown = zip(scores, places, strict=True)
             print("\t".join(f"{s.system:.{decimals}f}" for s, decimals in shown))
     elif args.format == "json":
-        print_records(evaluation.records(segments=args.sentence_level) + more)
+        output.print_records(evaluation.records(segments=args.sentence_level) + more)
     elif sliced and args.format == "tsv":
         print_slices(args, sliced)
     elif args.sentence_level:
-        print_table(evaluations.segment_table(evaluation, args.width), args.format)
+        output.print_table(evaluations.segment_table(evaluation, args.width), args.format)
     elif args.document_level:
-        print_table(evaluations.document_table(evaluation, args.width), args.format)
+        output.print_table(evaluations.document_table(evaluation, args.width), args.format)
     else:
         table = evaluations.system_table(evaluation, args.width, warnings=not args.quiet)
-        print_table(table, args.format)
+        output.print_table(table, args.format)
         print_slices(args, sliced)
-    below = args.format in NOTED and not args.sentence_level and not args.document_level
+    below = args.format in output.NOTED and not args.sentence_level and not args.document_level
     if not below and not args.score_only:
-        print_warnings(evaluations.warning_lines(evaluation), args.quiet)
+        output.print_warnings(evaluations.warning_lines(evaluation), args.quiet)
     return 0
 
 
@@ -207,7 +189,7 @@ def sliced_results(args: argparse.Namespace, results: Evaluation | Comparison) -
             test="bootstrap" if bootstrap else "randomisation",
             resamples=args.paired_bs_n if bootstrap else args.paired_ar_n,
         )
-        for column in slice_columns(args)
+        for column in inputs.slice_columns(args)
     ]
 
 
@@ -217,7 +199,7 @@ def print_slices(args: argparse.Namespace, slices: Sequence[Slices]) -> None:
 
     for number, part in enumerate(slices):
         first = number == 0 and args.format == "tsv"
-        print_table(slice_table(part, args.width), args.format, first=first)
+        output.print_table(slice_table(part, args.width), args.format, first=first)
 
 
 def _resamples(args: argparse.Namespace) -> int:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 import typing
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tertium.cli import LateParser
 from tertium.cli.inputs import add_list
-from tertium.cli.late import LateParser
 from tertium.cli.runtime import bars
 from tertium.errors import TertiumError, UsageError
-from tertium.registry import read_value
+from tertium.registry import print_value, read_value
 
 if TYPE_CHECKING:
     from tertium.models.trained import Epoch, Option, Trained
@@ -162,8 +163,6 @@ def _defaults(cls: type[Trained], name: str) -> str:
 def _explain_recipes(known: Sequence[type[Trained]]) -> str:
     if len(known) > 1:
         return "published or ours: a preset of settings and options (default: ours)"
-    from tertium.registry import print_value
-
     told = []
     for name, recipe in known[0].recipes.items():
         chosen = ",".join(f"{key}={print_value(v)}" for key, v in recipe.settings.items())
@@ -173,10 +172,6 @@ def _explain_recipes(known: Sequence[type[Trained]]) -> str:
 
 def _explain_settings(shown: Sequence[type[Trained]]) -> str | None:
     """What may be chosen in the spec of a learner, with its defaults."""
-    import dataclasses
-
-    from tertium.registry import print_value
-
     for cls in shown:
         kind: Any = cls.settings or cls
         fields = [f for f in dataclasses.fields(kind) if f.name != "model"]
