@@ -66,11 +66,10 @@ def bound(said: Floats, softness: float) -> Floats:
 def moments(folder: Path, name: str, view: View, softness: float) -> list[Moments]:
     """Columns: the bounded score, the two readings, chrF (zero by the source), and the network's
     own score, for comparison."""
-    names = json.loads((folder / "names.json").read_text())
     with np.load(folder / f"{name}.npz") as stored:
-        said = stored[f"said_{view}"][:, 0].astype(np.float64)
-        read = stored[f"more_{view}"][:, -len(READ) :].astype(np.float64)
-        letters = stored["text"][:, names["text"].index("r.chrf")].astype(np.float64)
+        said = stored[f"said_{view}"].astype(np.float64)
+        read = stored[f"read_{view}"].astype(np.float64)
+        letters = stored["letters"][:, 1].astype(np.float64)
         letters = np.zeros_like(said) if view == "source" else letters
         columns = [bound(said, softness), read[:, MODERN], read[:, ALL], letters, said]
         table = np.column_stack([*columns, stored["human"].astype(np.float64)])

@@ -26,7 +26,10 @@ for seed in 1 2; do
     pids="$pids $!"
 done
 (
-    [ -z "$SHIPPED" ] || train teach "$SHIPPED" > "$RUN/teach-shipped.out" 2>&1
+    if [ -n "$SHIPPED" ]; then
+        $PYTHON -m recipes.multi.teachers --parts "$PARTS" --run "$RUN" --rows "$ROWS" > "$RUN/letters.out" 2>&1
+        train teach "$SHIPPED" > "$RUN/teach-shipped.out" 2>&1
+    fi
     $PYTHON -m recipes.multi.english --parts "$PARTS" --run "$RUN" --rows "$ROWS" --device "$DEVICE"
 ) > "$RUN/english.out" 2>&1 &
 wait $pids

@@ -299,6 +299,7 @@ class Multi(nn.Module):
         nn.init.zeros_(self.roles.weight)
         self.norm, self.dropout = nn.LayerNorm(hidden, 1e-12), nn.Dropout(dropout)
         self.layers = nn.ModuleList(Layer(hidden, heads, inner, dropout) for _ in range(layers))
+        self.numbers: Sequence[int] = range(1, layers + 1)
         self.mix = nn.Parameter(torch.zeros(len(MIX)))
         self.comparisons = nn.ModuleList(Comparison(hidden) for _ in range(2))
         features = 2 * hidden + 2 * (3 * hidden + 4 * COMPARED + 2 * len(MATCHED) + 1)
@@ -306,6 +307,12 @@ class Multi(nn.Module):
         self.tagger = nn.Sequential(
             nn.Linear(hidden + 2 * COMPARED, COMPARED), nn.GELU(), nn.Linear(COMPARED, TAGS)
         )
+
+    def keep_layers(self, numbers: Sequence[int]) -> Multi:
+        """Leaves some layers, which stay what they were: those of `MATCHED` must be among them."""
+        self.layers = nn.ModuleList(self.layers[number - 1] for number in numbers)
+        self.numbers = numbers
+        return self
 
     def to_half(self) -> Multi:
         """All but the head in bfloat16."""
@@ -322,7 +329,7 @@ class Multi(nn.Module):
         states = self.dropout(self.norm(states + roles))
         shares, mixed = self.mix.float().softmax(0), torch.zeros_like(states)
         matched: dict[int, Tensor] = {}
-        for number, layer in enumerate(self.layers, 1):
+        for number, layer in zip(self.numbers, self.layers, strict=True):
             within = batch.texts if number <= self.apart else batch.rows
             states = layer(states, within, self.ragged)
             if number in MATCHED:

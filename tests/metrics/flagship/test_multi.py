@@ -104,7 +104,7 @@ def test_a_second_reading_is_that_of_the_hidden_layer(metric: TertiumMulti) -> N
     ]
     network = Looking(metric.model).eval()
     with torch.no_grad():
-        network.look(send_batch(lay_out(numbers), "cpu"))
+        network(send_batch(lay_out(numbers), "cpu"))
     weights = metric.model.restore_tensors("network.")
     expected = network.hidden @ weights["readout.weight"].T + weights["readout.bias"]
     said = np.array([one[READ] for one in metric.all_said(rows)])

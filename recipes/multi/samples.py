@@ -1,0 +1,159 @@
+"""Rows of packed parts to look at the frozen tertium-multi with: sets, paragraphs, damage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recipes.multi.damage import Damager
+from recipes.multi.e5 import Pieces
+from recipes.multi.evaluate import cut, draw_damage, set_rows
+from recipes.multi.examples import Documents, Outputs, row_texts
+from recipes.multi.network import Texts
+from recipes.multi.store import Store, prepare, read_lines, write_pieces
+
+Strings = tuple[str, str | None, str | None]
+
+
+@dataclass
+class Rows:
+    """Rows of one kind: their set, people's score, texts by pieces and as strings."""
+
+    names: list[str] = field(default_factory=list)
+    human: list[float] = field(default_factory=list)
+    texts: list[Texts] = field(default_factory=list)
+    strings: list[Strings] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)  # the row of the store, or the pair of damage
+
+    def add(self, name: str, human: float, texts: Texts, strings: Strings, key: int) -> None:
+        self.names.append(name)
+        self.human.append(human)
+        self.texts.append(cut(texts))
+        self.strings.append(strings)
+        self.keys.append(key)
+
+    def save(self, path: Path, **columns: Any) -> None:
+        kinds = list(dict.fromkeys(self.names))
+        np.savez_compressed(
+            path,
+            allow_pickle=False,
+            names=np.array(kinds),
+            set=np.array([kinds.index(n) for n in self.names], np.int16),
+            human=np.array(self.human, np.float32),
+            key=np.array(self.keys, np.int64),
+            **columns,
+        )
+
+
+def strings_of(store: Store, lines: list[str], rows: Sequence[int]) -> Strings:
+    """The texts of a row, or of neighbours joined."""
+    found = []
+    for column in ("hypothesis", "source", "reference"):
+        numbers = store.columns[column][list(rows)]
+        found.append(None if (numbers < 0).any() else " ".join(lines[n] for n in numbers))
+    return tuple(found)  # type: ignore[return-value]
+
+
+def sample_sets(store: Store, lines: list[str], part: str, most: int) -> Rows:
+    rows = Rows()
+    compared = set(store.columns["comparisons"][:, 2].tolist())
+    for number, name in enumerate(store.names):
+        if name.startswith(part) and number not in compared:
+            for row in set_rows(store, number, most):
+                human = float(store.columns["score"][row])
+                rows.add(
+                    name, human, row_texts(store, row), strings_of(store, lines, [row]), int(row)
+                )
+    return rows
+
+
+def sample_comparisons(store: Store, lines: list[str], most: int) -> tuple[Rows, NDArray[np.int64]]:
+    """Rows of some strict comparisons, and these: left, right (places in rows), set, outcome."""
+    every = store.columns["comparisons"]
+    every = every[every[:, 3] != 0]
+    rng, rows, place, kept = np.random.default_rng(5), Rows(), dict[int, int](), []
+    for number in np.unique(every[:, 2]):
+        for left, right, which, outcome in rng.permutation(every[every[:, 2] == number])[:most]:
+            for row in (left, right):
+                if int(row) not in place:
+                    place[int(row)] = len(rows.names)
+                    strings = strings_of(store, lines, [row])
+                    rows.add(store.names[which], 0.0, row_texts(store, row), strings, int(row))
+            kept.append((place[int(left)], place[int(right)], which, outcome))
+    return rows, np.array(kept)
+
+
+def sample_paragraphs(store: Store, lines: list[str], part: str, most: int) -> Rows:
+    """Neighbours joined as `measure_paragraphs` does for sets that choose."""
+    documents, rows = Documents(store), Rows()
+    for number, name in enumerate(store.names):
+        if not name.startswith(part):
+            continue
+        own = [r for r in set_rows(store, number, None) if store.columns["document"][r] >= 0]
+        done, count = set[int](), 0
+        for row in sorted(own, key=lambda r: documents.rank[r]):
+            if row in done or count == most:
+                continue
+            group = documents.neighbours(int(row), 10)
+            done.update(group)
+            if len(group) > 2:
+                texts, human = documents.join(group)
+                rows.add(name, human, texts, strings_of(store, lines, group), int(row))
+                count += 1
+    return rows
+
+
+def sample_damage(parts: Path, pieces: Pieces, each: int) -> Rows:
+    """Damaged copies of outputs, each behind the whole: the last lines of FLORES."""
+    outputs, damager = Outputs(parts / "outputs"), Damager(pieces.names)
+    rows, count = Rows(), Counter[str]()
+
+    def write(text: NDArray[np.int32] | None) -> str:
+        return "".join(pieces.names[n] for n in text).replace("▁", " ").strip()  # type: ignore[union-attr]
+
+    for kind, whole, broken in draw_damage(outputs, damager, each):
+        for texts in (whole, broken):
+            rows.add(kind, 0.0, texts, tuple(write(t) for t in texts), count[kind])  # type: ignore[arg-type]
+        count[kind] += 1
+    return rows
+
+
+def open_part(folder: Path, pieces: Pieces) -> tuple[Store, list[str]]:
+    """A packed part with its lines, in pieces the first time."""
+    lines = read_lines(folder / "texts.xz")
+    if not (folder / "offsets.npy").exists():
+        write_pieces(folder, lines, pieces)
+    return Store.open(folder), lines
+
+
+def gather(
+    parts: Path, most: dict[str, Any], pieces: Pieces
+) -> Iterator[tuple[str, Rows, dict[str, Any]]]:
+    """Names of samples, their rows, and what is saved with them; those that test last."""
+    store, lines = open_part(parts / "judgements", pieces)
+    yield "read", sample_sets(store, lines, "", most["read"]), {}
+    held, held_lines = open_part(parts / "held-out", pieces)
+    yield "dev", sample_sets(held, held_lines, "dev:", most["dev"]), {}
+    yield "dev-paragraphs", sample_paragraphs(held, held_lines, "dev:", most["paragraphs"]), {}
+    if not (parts / "outputs/READY").exists():
+        prepare(parts / "outputs", pieces)
+    yield "damage", sample_damage(parts, pieces, most["damage"]), {}
+    yield "test", sample_sets(held, held_lines, "test:", most["test"]), {}
+    rows, comparisons = sample_comparisons(held, held_lines, most["compared"])
+    yield "test-compared", rows, {"comparisons": comparisons}
+
+
+MOST = {  # rows of a set, of each kind of damage, and comparisons of a pair
+    "read": 3000,
+    "dev": 3000,
+    "paragraphs": 1500,
+    "damage": 100,
+    "test": 10**9,
+    "compared": 1500,
+}

@@ -1,0 +1,183 @@
+"""What teachers say of rows: networks, the model that ships, tertium-base for English.
+
+python -m recipes.multi.teachers --parts parts/ --run run/ --processes 6
+
+writes chrF of these rows, which is a part of what the model that ships says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from recipes.multi import tables
+from recipes.multi.deck import Floats, Ints, in_view, judge_rows
+from recipes.multi.network import SCALES, Multi
+from recipes.multi.store import ARCHIVE, read_lines, read_outputs
+from recipes.multi.tables import Parts
+from tertium.metrics.flagship.combination import match_letters
+from tertium.metrics.flagship.multi import READOUT, VIEWS, TertiumMulti
+from tertium.metrics.flagship.rows import NETWORK
+from tertium.models.trained import shipped_models
+
+SHIPPED = "weights"  # the name of a file of `train start`
+SEEN = {"rankings": ("both",), "outputs": ("reference", "both"), "judgements": ("both", "source")}
+LEAST_ENGLISH = 1000
+PART = 5000
+
+
+def taught_rows(parts: Parts, rows: int) -> dict[str, Ints]:
+    """The rows that teachers score, (rows, 3) texts by kind."""
+    ranked, _ = parts.rankings
+    return {
+        "rankings": tables.store_texts(*parts.rankings, tables.compared_rows(ranked)),
+        "outputs": parts.outputs.texts(*parts.outputs.sample(rows)),
+        "judgements": tables.store_texts(*parts.judgements),
+    }
+
+
+def seen_rows(name: str, texts: Ints) -> Iterator[tuple[str, Ints, float]]:
+    """A view, the rows that are scored in it, and what share of their mean that is.
+
+    Judged rows, many of which have no reference, are seen once, with all they have.
+    """
+    whole = texts[:, 2] >= 0
+    for view in SEEN[name]:
+        if name == "judgements":
+            yield view, np.flatnonzero(whole == (view == "both")), 1.0
+        else:
+            yield view, np.arange(len(texts)), 1 / len(SEEN[name])
+
+
+class Corrected(nn.Module):
+    """The last layer of the model that ships, which says what its correction makes of that.
+
+    chrF is left out, and what counts copies: damage teaches these.
+    """
+
+    def __init__(self, last: nn.Linear) -> None:
+        super().__init__()
+        self.last, self.view = last, VIEWS[0]
+        folder = shipped_models() / TertiumMulti.name
+        readout = load_file(folder / READOUT)
+        self.weight, self.bias = (
+            readout[f"{NETWORK}readout.{name}"].to(last.weight.device)
+            for name in ("weight", "bias")
+        )
+        self.shares: dict[str, Any] = json.loads((folder / "config.json").read_text())[
+            "corrections"
+        ]
+
+    @property
+    def letters(self) -> float:
+        return float(self.shares[self.view]["letters"])
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        out, own, row = self.last(hidden), self.shares[self.view], VIEWS.index(self.view)
+        bounded = out[:, 0] / torch.sqrt(1 + (out[:, 0] / own["softness"]) ** 2)
+        raw = own["share"] * bounded + hidden @ self.weight[row] + self.bias[row]
+        scores = raw[:, None].expand(-1, len(SCALES))
+        return torch.cat([scores, out[:, len(SCALES) :]], 1)
+
+
+def teach(network: Multi, parts: Parts, rows: int, run: Path, stem: str) -> None:
+    """Writes what a network says of the rows, `run/taught-KIND-stem.npy`."""
+    corrected = None
+    if stem == SHIPPED:
+        corrected = network.head.last = Corrected(network.head.last)  # type: ignore[assignment]
+    for name, texts in taught_rows(parts, rows).items():
+        letters = np.load(tables.wait_for(run / f"letters-{name}.npy")) if corrected else None
+        mean = np.zeros((len(texts), len(SCALES)), np.float32)
+        for view, some, share in seen_rows(name, texts):
+            if corrected is not None:
+                corrected.view = view  # type: ignore[assignment]
+            said = judge_rows(network, parts.pool, in_view(texts[some], view))
+            if corrected is not None and letters is not None and view != "source":
+                said = said + corrected.letters * letters[some, None]
+            mean[some] += share * said
+        np.save(run / f"taught-{name}-{stem}.npy", mean)
+
+
+def teachers_mean(run: Path, name: str, shipped: float, english: float) -> Floats:
+    """What all teachers say of rows, (rows, scales), tertium-base mixed in where it spoke.
+
+    A model that ships has one scale, that of direct assessment: it teaches no other, counts
+    `shipped` times, and is first brought to the mean and spread of those that are new.
+    """
+    told = {path.stem: np.load(path) for path in sorted(run.glob(f"taught-{name}-*.npy"))}
+    old = told.pop(f"taught-{name}-{SHIPPED}", None)
+    mean = np.mean(list(told.values()), 0) if told else np.array(old)
+    if told and old is not None:
+        fitted = like(old[:, 0], mean[:, 0])
+        mean[:, 0] = (len(told) * mean[:, 0] + shipped * fitted) / (len(told) + shipped)
+    known = np.zeros(len(mean))
+    if (path := run / f"english-{name}.npy").exists():
+        known = np.load(path)
+        there = np.isfinite(known)
+        if there.sum() > LEAST_ENGLISH:
+            fitted = like(known[there], mean[there, 0])
+            mean[there, 0] = (1 - english) * mean[there, 0] + english * fitted
+    print(name, mean.shape, [*told], old is not None, int(np.isfinite(known).sum()), flush=True)
+    return np.asarray(mean, np.float32)
+
+
+def like(values: Floats, others: Floats) -> Floats:
+    """The values with the mean and spread of others.
+
+    >>> like(np.array([1.0, 3.0]), np.array([0.0, 10.0])).tolist()
+    [0.0, 10.0]
+    """
+    return np.asarray((values - values.mean()) / values.std() * others.std() + others.mean())
+
+
+def taught_pairs(parts: Parts, rows: int) -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
+    """By kind hypothesis and reference of the rows that teachers score, as strings."""
+    for kind in ("rankings", "judgements"):
+        store, _ = getattr(parts, kind)
+        lines = read_lines(parts.folder / kind / "texts.xz")
+        own, other = store.columns["hypothesis"], store.columns["reference"]
+        some = tables.compared_rows(store) if kind == "rankings" else range(len(store))
+        yield kind, [(lines[own[n]], lines[other[n]] if other[n] >= 0 else None) for n in some]
+    names, blocks = read_outputs(parts.folder / "outputs" / ARCHIVE)
+    lines_, systems = parts.outputs.sample(rows)
+    columns = parts.outputs.systems[systems]
+    found = zip(lines_, columns, strict=True)
+    yield "outputs", [(blocks[names[h]][n], blocks[names[r]][n]) for n, (h, _, r) in found]
+
+
+def letters_of(pairs: Sequence[tuple[str, str | None]]) -> Floats:
+    there = [n for n, (_, reference) in enumerate(pairs) if reference is not None]
+    found = np.zeros(len(pairs), np.float32)
+    if there:
+        found[there] = match_letters([(pairs[n][0], None, pairs[n][1]) for n in there], 2)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--parts", type=Path, required=True)
+    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--rows", type=int, default=tables.TAUGHT, help="taught outputs")
+    parser.add_argument("--processes", type=int, default=6)
+    given = parser.parse_args()
+    given.run.mkdir(parents=True, exist_ok=True)
+    with multiprocessing.get_context("fork").Pool(given.processes) as pool:
+        for name, pairs in taught_pairs(Parts(given.parts, "cpu"), given.rows):
+            parts = [pairs[n : n + PART] for n in range(0, len(pairs), PART)]
+            partial = given.run / f"letters-{name}.part.npy"
+            np.save(partial, np.concatenate(pool.map(letters_of, parts, chunksize=1)))
+            partial.rename(given.run / f"letters-{name}.npy")
+            print(name, len(pairs), flush=True)
+
+
+if __name__ == "__main__":
+    main()
