@@ -9,15 +9,17 @@ A file larger than 15 MB is written in parts, to be joined when it is put into t
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from recipes.flagship.corpus import Corpus
 from recipes.flagship.train import Job
-from tertium.metrics.flagship.compact import apply_difference, difference, quantise, restore
+from tertium.metrics.flagship.compact import LEFT, RIGHT, apply_difference, quantise, restore
 
 PART_BYTES = 15_000_000
 
@@ -56,6 +58,33 @@ def main() -> None:
     }
     size = write_parts(compact, args.output, metadata)
     print(f"{args.model}: da/wmt15 {before:.4f} -> {after:.4f}, {size / 1e6:.1f} MB")
+
+
+def difference(
+    tuned: Mapping[str, Tensor], public: Mapping[str, Tensor], *, rank: int
+) -> dict[str, Tensor]:
+    """What turns public weights into tuned ones: low-rank for matrices, in full for the rest.
+
+    A matrix (m, n) becomes `.left` (rank, m) and `.right` (rank, n), of which it is left' right.
+    Weights that did not change are left out; weights the public model lacks are kept in full.
+    """
+    compact: dict[str, Tensor] = {}
+    for name, weight in tuned.items():
+        base = public.get(name)
+        if base is None:
+            compact[name] = weight.to(torch.float16).contiguous()
+            continue
+        delta = weight.float() - base.float()
+        if not bool(delta.any()):
+            continue
+        if delta.ndim == 2 and min(delta.shape) > rank:
+            u, s, v = torch.linalg.svd(delta, full_matrices=False)
+            root = s[:rank].sqrt()[:, None]
+            thin = {name + LEFT: root * u[:, :rank].T, name + RIGHT: root * v[:rank]}
+            compact |= quantise(thin, smallest=0)
+        else:
+            compact[name] = delta.to(torch.float16).contiguous()
+    return compact
 
 
 def write_parts(compact: dict[str, Tensor], folder: Path, metadata: dict[str, str]) -> int:

@@ -24,8 +24,11 @@ from recipes.flagship.corpus import to_english
 from recipes.flagship.train import LAYERS
 from tertium.cache.files import hash_of
 from tertium.data.collection import Collection
+from tertium.encoders.encoder import EncoderName
+from tertium.encoders.settings import read_settings
+from tertium.encoders.weights import locate
 from tertium.metrics.flagship.assessment import EnglishAssessment
-from tertium.metrics.flagship.base import TertiumBase, settings_of
+from tertium.metrics.flagship.base import TertiumBase
 from tertium.metrics.flagship.packaged import ENCODER, load_packaged
 from tertium.metrics.flagship.small import TertiumSmall
 from tertium.metrics.flagship.surface import NAMES
@@ -57,7 +60,7 @@ def main() -> None:
     config: dict[str, Any] = (
         student_settings(Path(args.encoder), folder)
         if args.what == "small"
-        else settings_of(args.encoder, float(metadata["scale"]), float(metadata["shift"]))
+        else base_settings(args.encoder, float(metadata["scale"]), float(metadata["shift"]))
     )
     config["weights_sha256"] = hash_of(folder / "weights.safetensors")
     write(folder, {**UNCALIBRATED, **config})
@@ -69,6 +72,19 @@ def main() -> None:
         config["free"] = {key: config[key] for key in UNCALIBRATED}
     write(folder, config)
     print(json.dumps({key: config[key] for key in ("calibration", "uncertainty")}, indent=1))
+
+
+def base_settings(encoder: str, scale: float, shift: float) -> dict[str, Any]:
+    """What a model of this make says of itself, apart from its calibration."""
+    weights = locate(EncoderName.parse(encoder))
+    return {
+        "architecture": "cross-encoder",
+        "encoder": encoder,
+        "encoder_sha256": weights.hash,
+        "positions": read_settings(weights.folder).max_length,
+        "scale": scale,
+        "shift": shift,
+    }
 
 
 def join(parts: Path, file: Path) -> dict[str, str]:

@@ -13,7 +13,7 @@ import pytest
 
 from tertium.errors import ModelError, UsageError
 from tertium.metrics.base.metric import load_metric
-from tertium.metrics.flagship.base import MODEL, TertiumBase, settings_of
+from tertium.metrics.flagship.base import MODEL, TertiumBase
 from tertium.metrics.flagship.packaged import ENCODER_PREFIX
 from tertium.models.trained import shipped_models
 from tertium.runtime import runtime
@@ -38,10 +38,11 @@ TABLES = {
 @pytest.fixture(scope="module")
 def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of the recipe's make: a tiny mpnet, changed by a difference of rank 3, and a head."""
+    from recipes.flagship.package import difference
+    from recipes.flagship.ship import base_settings
     from safetensors.torch import save_file
     from transformers import AutoModel
 
-    from tertium.metrics.flagship.compact import difference
     from tertium.metrics.flagship.late import CrossHead
 
     torch.manual_seed(5)
@@ -59,7 +60,7 @@ def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp("base")
     save_file(difference({**weights, **head}, given, rank=3), folder / "weights.safetensors")
     digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
-    config = {**settings_of(f"dir/{encoder}", 1.5, -0.25), **TABLES, "weights_sha256": digest}
+    config = {**base_settings(f"dir/{encoder}", 1.5, -0.25), **TABLES, "weights_sha256": digest}
     (folder / "config.json").write_text(json.dumps(config))
     return folder
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import torch
+from recipes.flagship.package import difference
 
-from tertium.metrics.flagship.compact import apply_difference, difference, quantise, restore
+from tertium.metrics.flagship.compact import apply_difference, quantise, restore
 
 
 def test_an_int8_row_is_off_by_half_a_step_at_most() -> None:

@@ -7,17 +7,18 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.metrics.pairwise.network import (
     BETA,
     GAMMA,
+    Array,
     Cost,
     Inputs,
     PairwiseNetwork,
     Rows,
     Weights,
-    cost_of,
     forward,
     gradient_of,
     groups,
@@ -29,6 +30,26 @@ from tertium.metrics.pairwise.training import (
     Scaler,
     train_networks,
 )
+
+
+def cost_of(
+    weights: Weights, inputs: Inputs, verdicts: Array, hidden: int, cost: Cost, decay: float
+) -> float:
+    """The mean cost of a batch with its L2 penalty, s = f(t_1, t_2, r), D = s - f(t_2, t_1, r).
+
+    As the docstring of `gradient_of` has it, which is the one that training needs.
+    """
+    inner, outer = weights
+    penalty = decay * float((inner[:-1] ** 2).sum() + (outer[:-1] ** 2).sum())
+    s = forward(weights, inputs, hidden)[1]
+    if cost == "logistic":
+        # a sigmoid in float32 reaches 0 and 1, whose logarithm would make the cost infinite
+        likely = np.clip(np.where(verdicts > 0.5, s, 1 - s), 1e-12, None)
+        return float(-np.log(likely).mean()) + penalty
+    margin = s - forward(weights, inputs.swap(), hidden)[1]
+    step = expit(GAMMA * margin)
+    costs = verdicts * (1 - step) + (1 - verdicts) * step + np.exp(-BETA / 2 * margin**2)
+    return float(costs.mean()) + penalty
 
 
 def tiny() -> tuple[Weights, Inputs]:

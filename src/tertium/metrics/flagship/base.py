@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
@@ -265,16 +265,3 @@ class PairJudge:
 @lru_cache(maxsize=2)
 def _judge(model: Packaged, precision: Precision, device: str) -> PairJudge:
     return PairJudge(model, precision, device)
-
-
-def settings_of(encoder: str, scale: float, shift: float) -> dict[str, Any]:
-    """What a model of this make says of itself, apart from its calibration."""
-    weights = locate(EncoderName.parse(encoder))
-    return {
-        "architecture": "cross-encoder",
-        "encoder": encoder,
-        "encoder_sha256": weights.hash,
-        "positions": read_settings(weights.folder).max_length,
-        "scale": scale,
-        "shift": shift,
-    }

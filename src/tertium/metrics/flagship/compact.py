@@ -50,33 +50,6 @@ def restore(compact: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return weights
 
 
-def difference(
-    tuned: Mapping[str, Tensor], public: Mapping[str, Tensor], *, rank: int
-) -> dict[str, Tensor]:
-    """What turns public weights into tuned ones: low-rank for matrices, in full for the rest.
-
-    A matrix (m, n) becomes `.left` (rank, m) and `.right` (rank, n), of which it is left' right.
-    Weights that did not change are left out; weights the public model lacks are kept in full.
-    """
-    compact: dict[str, Tensor] = {}
-    for name, weight in tuned.items():
-        base = public.get(name)
-        if base is None:
-            compact[name] = weight.to(torch.float16).contiguous()
-            continue
-        delta = weight.float() - base.float()
-        if not bool(delta.any()):
-            continue
-        if delta.ndim == 2 and min(delta.shape) > rank:
-            u, s, v = torch.linalg.svd(delta, full_matrices=False)
-            root = s[:rank].sqrt()[:, None]
-            thin = {name + LEFT: root * u[:, :rank].T, name + RIGHT: root * v[:rank]}
-            compact |= quantise(thin, smallest=0)
-        else:
-            compact[name] = delta.to(torch.float16).contiguous()
-    return compact
-
-
 def apply_difference(
     public: Mapping[str, Tensor], compact: Mapping[str, Tensor], where: object = "the difference"
 ) -> dict[str, Tensor]:

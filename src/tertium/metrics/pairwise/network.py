@@ -188,10 +188,12 @@ def forward(weights: Weights, inputs: Inputs, hidden: int) -> tuple[Array, Array
     return seen, _sigmoid((seen @ weights.outer[..., None])[..., 0])
 
 
-def cost_of(
+def gradient_of(
     weights: Weights, inputs: Inputs, verdicts: Array, hidden: int, cost: Cost, decay: float
-) -> float:
-    """The mean cost of a batch with its L2 penalty, s = f(t_1, t_2, r), D = s - f(t_2, t_1, r).
+) -> Weights:
+    """The gradient, by the weights, of a batch's mean cost with its L2 penalty; verdicts (..., n).
+
+    With s = f(t_1, t_2, r) and D = s - f(t_2, t_1, r) the costs are
 
     Logistic: -(y log s + (1 - y) log(1 - s))                                      (equation 4)
     Kendall:  y sig(-g D) + (1 - y) sig(g D) + exp(-b D^2 / 2)                     (equation 6)
@@ -199,23 +201,6 @@ def cost_of(
     Equation 6 is printed with a minus sign in front, which would reward discordance; the text
     around it says it penalises discordance, and so does this. Biases are not decayed.
     """
-    inner, outer = weights
-    penalty = decay * float((inner[:-1] ** 2).sum() + (outer[:-1] ** 2).sum())
-    s = forward(weights, inputs, hidden)[1]
-    if cost == "logistic":
-        # a sigmoid in float32 reaches 0 and 1, whose logarithm would make the cost infinite
-        likely = np.clip(np.where(verdicts > 0.5, s, 1 - s), 1e-12, None)
-        return float(-np.log(likely).mean()) + penalty
-    margin = s - forward(weights, inputs.swap(), hidden)[1]
-    step = _sigmoid(np.float32(GAMMA) * margin)
-    costs = verdicts * (1 - step) + (1 - verdicts) * step + np.exp(-BETA / 2 * margin**2)
-    return float(costs.mean()) + penalty
-
-
-def gradient_of(
-    weights: Weights, inputs: Inputs, verdicts: Array, hidden: int, cost: Cost, decay: float
-) -> Weights:
-    """The gradient of `cost_of` by the weights; verdicts (..., n)."""
     if cost == "logistic":
         seen, s = forward(weights, inputs, hidden)
         slopes = (s - verdicts) / np.float32(s.shape[-1])
