@@ -13,11 +13,11 @@ from tertium.linguistics.alignment import (
     NOTHING,
     Candidate,
     WordAlignment,
-    align,
     align_both,
     candidates,
     drop_claimed,
     edge_score,
+    solve,
 )
 from tertium.linguistics.parse import load_parser
 from tertium.linguistics.sentence import ROOT, Sentence, build_sentence
@@ -39,6 +39,11 @@ SMALL = [
 def sentence_of(text: str) -> Sentence:
     [analysis] = load_parser().analyse([text])
     return build_sentence(analysis)
+
+
+def align(hypothesis: Sentence, premise: Sentence) -> WordAlignment:
+    """One direction by itself."""
+    return solve(hypothesis, premise, candidates(hypothesis, premise))
 
 
 def partners(hypothesis: str, premise: str) -> dict[str, str]:

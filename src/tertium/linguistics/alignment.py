@@ -60,22 +60,17 @@ class WordAlignment:
     score: float
 
 
-def align(hypothesis: Sentence, premise: Sentence) -> WordAlignment:
-    """The best alignment of the hypothesis to the premise.
+def align_both(left: Sentence, right: Sentence) -> tuple[WordAlignment, WordAlignment]:
+    """The alignments of left to right and of right to left, comparing each pair of words once.
 
     >>> from tertium.linguistics.parse import load_parser
     >>> from tertium.linguistics.sentence import build_sentence
     >>> texts = ["India acquires arms.", "India buys 1,000 tanks."]
     >>> h, p = map(build_sentence, load_parser().analyse(texts))
-    >>> a = align(h, p)
+    >>> a, _ = align_both(h, p)
     >>> [p.nodes[t].text for t in a.targets[:2]], a.relations[:2]
     (['India', 'buys'], ('same', 'hyponym'))
     """
-    return solve(hypothesis, premise, candidates(hypothesis, premise))
-
-
-def align_both(left: Sentence, right: Sentence) -> tuple[WordAlignment, WordAlignment]:
-    """The alignments of left to right and of right to left, comparing each pair of words once."""
     forward = candidates(left, right)
     backward: list[list[Candidate]] = [[] for _ in right.nodes]
     for i, options in enumerate(forward):

@@ -96,29 +96,15 @@ WORDNET = Resource(
 __all__ = ["DETACHMENTS", "Pos", "Relation", "WordNet", "load_wordnet"]
 
 # The suffixes morphy(7WN) takes off and what it puts in their place, in its order.
+_ENDINGS: Mapping[Pos, str] = {
+    "n": "s> ses>s xes>x zes>z ches>ch shes>sh men>man ies>y",
+    "v": "s> ies>y es>e es> ed>e ed> ing>e ing>",
+    "a": "er> est> er>e est>e",
+    "r": "",
+}
 DETACHMENTS: Mapping[Pos, tuple[tuple[str, str], ...]] = {
-    "n": (
-        ("s", ""),
-        ("ses", "s"),
-        ("xes", "x"),
-        ("zes", "z"),
-        ("ches", "ch"),
-        ("shes", "sh"),
-        ("men", "man"),
-        ("ies", "y"),
-    ),
-    "v": (
-        ("s", ""),
-        ("ies", "y"),
-        ("es", "e"),
-        ("es", ""),
-        ("ed", "e"),
-        ("ed", ""),
-        ("ing", "e"),
-        ("ing", ""),
-    ),
-    "a": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
-    "r": (),
+    pos: tuple((ending, base) for ending, base in (rule.split(">") for rule in rules.split()))
+    for pos, rules in _ENDINGS.items()
 }
 
 

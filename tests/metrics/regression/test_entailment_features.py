@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.linguistics.alignment import align
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.feature import (
     AnyFeature,
     Feature,
     Pair,
     Quality,
-    make_pair,
+    make_pairs,
 )
 from tertium.metrics.regression.entailment.featurizer import sentences
 
@@ -408,7 +407,7 @@ def parsed() -> None:
 
 def pair_of(texts: Texts) -> Pair:
     hypothesis, premise = (sentences(texts)[text] for text in texts)
-    return make_pair(hypothesis, premise, align(hypothesis, premise))
+    return make_pairs(hypothesis, premise)[0]
 
 
 def test_every_feature_has_its_pairs() -> None:

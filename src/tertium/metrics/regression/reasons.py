@@ -70,24 +70,22 @@ def explain(metric: Regression, segment: Segment) -> Explanation:
     perfect = metric.features([Segment(reference, None, (reference,))], trained.information)
     difference = (linear.contributions(rows[[best]]) - linear.contributions(perfect))[0]
     entailment: EntailmentFeatures | None = getattr(metric, "entailment", None)
-    pairs = entailment.pairs([chosen])[0] if entailment else None
+    found = _find(entailment, chosen) if entailment else Findings()
     groups = [metric.family(name) for name in linear.names]
-    fired = _firing_sentences(entailment, pairs)
-    parts = _contributions(linear.names, groups, rows[best], difference, fired)
+    parts = _contributions(linear.names, groups, rows[best], difference, found.fired)
     said_of = linear.predict(np.vstack([rows[best], perfect[0]]))
     if beyond := float((scores[best] - said_of[0]) - (limits[best] - said_of[1])):
         parts.append(Contribution(feature=LIMIT, group=LIMIT, value=beyond, contribution=beyond))
-    said = remarks(pairs, entailment.features, DIRECTIONS) if entailment and pairs else []
     reasons = Reasons(
         hypothesis=segment.hypothesis,
         reference=reference,
         perfect=float(limits[best]),
         groups=_sum_groups(parts),
         contributions=tuple(sorted(parts, key=lambda part: -abs(part.contribution))),
-        alignment=_matches(pairs) if pairs else (),
-        follows=_verdicts(entailment, pairs),
-        faults=tuple(remark.sentence for remark in said if not remark.good),
-        merits=tuple(remark.sentence for remark in said if remark.good),
+        alignment=found.alignment,
+        follows=found.follows,
+        faults=tuple(remark.sentence for remark in found.remarks if not remark.good),
+        merits=tuple(remark.sentence for remark in found.remarks if remark.good),
         warnings=tuple(metric.warnings([segment])),
     )
     return Explanation(metric=metric.label, score=float(scores[best]), reasons=reasons)
@@ -120,29 +118,29 @@ def _sum_groups(parts: Sequence[Contribution]) -> dict[str, float]:
     return totals
 
 
-def _firing_sentences(
-    entailment: EntailmentFeatures | None, pairs: tuple[Pair, Pair] | None
-) -> dict[str, tuple[str, ...]]:
-    """The sentences of every feature that fired, by column."""
-    if entailment is None or pairs is None:
-        return {}
-    return {
-        f"{direction}.{feature.name}": tuple(feature.sentences(pair, direction))
-        for direction, pair in zip(DIRECTIONS, pairs, strict=True)
-        for feature in entailment.features
-        if feature.find(pair)
-    }
+class Findings(NamedTuple):
+    """What entailment says of a pair: sentences of every column that fired, matches, verdicts."""
+
+    fired: Mapping[str, tuple[str, ...]] = {}
+    alignment: tuple[WordMatch, ...] = ()
+    follows: Mapping[str, bool] = {}
+    remarks: Sequence[Remark] = ()
 
 
-def _verdicts(
-    entailment: EntailmentFeatures | None, pairs: tuple[Pair, Pair] | None
-) -> dict[str, bool]:
-    if entailment is None or pairs is None:
-        return {}
-    return {
-        direction: follows(pair, entailment.features)
-        for direction, pair in zip(DIRECTIONS, pairs, strict=True)
-    }
+def _find(entailment: EntailmentFeatures, segment: Segment) -> Findings:
+    [pairs], features = entailment.pairs([segment]), entailment.features
+    directions = dict(zip(DIRECTIONS, pairs, strict=True))
+    return Findings(
+        fired={
+            f"{direction}.{feature.name}": tuple(feature.sentences(pair, direction))
+            for direction, pair in directions.items()
+            for feature in features
+            if feature.find(pair)
+        },
+        alignment=_matches(pairs),
+        follows={direction: follows(pair, features) for direction, pair in directions.items()},
+        remarks=remarks(pairs, features, DIRECTIONS),
+    )
 
 
 def _matches(pairs: tuple[Pair, Pair]) -> tuple[WordMatch, ...]:

@@ -13,18 +13,21 @@ translation add?) and as hypothesis (what does it lose?).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tertium.linguistics.alignment import NOTHING, WordAlignment, align_both
-from tertium.linguistics.sentence import Marks, Node, Sentence
+from tertium.linguistics.sentence import Sentence
 
 # (hypothesis node, premise node); NOTHING where there is none
 Match = tuple[int, int]
 FORWARD, BACKWARD = "forward", "backward"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+NOMINAL = frozenset({"noun", "name", "pronoun", "number"})
+
+
 class Pair:
     """One direction of a comparison, with the lists that features ask for most.
 
@@ -36,24 +39,19 @@ class Pair:
     number of content nodes of the hypothesis, at least 1.
     """
 
-    hypothesis: Sentence
-    premise: Sentence
-    alignment: WordAlignment
-    h: tuple[Node, ...]
-    p: tuple[Node, ...]
-    h_marks: tuple[Marks, ...]
-    p_marks: tuple[Marks, ...]
-    targets: tuple[int, ...]
-    relations: tuple[str, ...]
-    similarity: tuple[float, ...]
-    edges: tuple[str, ...]
-    aligned: tuple[Match, ...]
-    contents: tuple[Match, ...]
-    predicates: tuple[Match, ...]
-    nominals: tuple[Match, ...]
-    unaligned: tuple[int, ...]
-    takers: dict[int, int]
-    size: int
+    def __init__(self, hypothesis: Sentence, premise: Sentence, alignment: WordAlignment) -> None:
+        self.hypothesis, self.premise, self.alignment = hypothesis, premise, alignment
+        self.h_marks, self.p_marks = hypothesis.marks, premise.marks
+        self.targets, self.relations = alignment.targets, alignment.relations
+        self.similarity, self.edges = alignment.similarity, alignment.edges
+        self.h, self.p = h, p = hypothesis.graph.nodes, premise.graph.nodes
+        self.aligned = aligned = [(i, j) for i, j in enumerate(self.targets) if j != NOTHING]
+        self.contents = [m for m in aligned if h[m[0]].content]
+        self.predicates = [(i, j) for i, j in aligned if h[i].kind == "verb" == p[j].kind]
+        self.nominals = [(i, j) for i, j in aligned if {h[i].kind, p[j].kind} <= NOMINAL]
+        self.unaligned = [i for i, j in enumerate(self.targets) if j == NOTHING]
+        self.takers = Counter(j for _, j in aligned)
+        self.size = max(1, len(hypothesis.contents))
 
     def matches_by(self, *relations: str) -> list[Match]:
         """The content matches that hold by one of these relations."""
@@ -61,42 +59,10 @@ class Pair:
         return [match for match in self.contents if found[match[0]] in relations]
 
 
-NOMINAL = frozenset({"noun", "name", "pronoun", "number"})
-
-
-def make_pair(hypothesis: Sentence, premise: Sentence, alignment: WordAlignment) -> Pair:
-    """A pair with its lists filled in."""
-    h, p, targets = hypothesis.graph.nodes, premise.graph.nodes, alignment.targets
-    aligned = tuple((i, j) for i, j in enumerate(targets) if j != NOTHING)
-    takers: dict[int, int] = {}
-    for _, j in aligned:
-        takers[j] = takers.get(j, 0) + 1
-    return Pair(
-        hypothesis,
-        premise,
-        alignment,
-        h,
-        p,
-        hypothesis.marks,
-        premise.marks,
-        targets,
-        alignment.relations,
-        alignment.similarity,
-        alignment.edges,
-        aligned=aligned,
-        contents=tuple(m for m in aligned if h[m[0]].content),
-        predicates=tuple(m for m in aligned if h[m[0]].kind == "verb" == p[m[1]].kind),
-        nominals=tuple(m for m in aligned if h[m[0]].kind in NOMINAL and p[m[1]].kind in NOMINAL),
-        unaligned=tuple(i for i, j in enumerate(targets) if j == NOTHING),
-        takers=takers,
-        size=max(1, len(hypothesis.contents)),
-    )
-
-
 def make_pairs(translation: Sentence, reference: Sentence) -> tuple[Pair, Pair]:
     """Both directions: the reference as premise, then the translation as premise."""
     forward, backward = align_both(translation, reference)
-    return (make_pair(translation, reference, forward), make_pair(reference, translation, backward))
+    return Pair(translation, reference, forward), Pair(reference, translation, backward)
 
 
 Find = Callable[[Pair], Sequence[Match]]

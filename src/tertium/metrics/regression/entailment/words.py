@@ -161,38 +161,19 @@ def _subtrees(pair: Pair) -> list[Match]:
     return found
 
 
+def _added(kind: str, what: str, test: Callable[[Node], bool]) -> Feature:
+    """What stands on one side alone: words of a kind, or phrases around them."""
+    return Feature(f"unaligned.{kind}", additions(test), f"the hypothesis {{adds}} the {what}")
+
+
 INSERTIONS = (
-    Feature(
-        "unaligned.noun",
-        additions(lambda n: n.kind == "noun" and n.content),
-        "the hypothesis {adds} the noun {words}",
-    ),
-    Feature(
-        "unaligned.name",
-        additions(lambda n: n.kind == "name"),
-        "the hypothesis {adds} the name {words}",
-    ),
-    Feature(
-        "unaligned.verb",
-        additions(lambda n: n.kind == "verb" and n.content),
-        "the hypothesis {adds} the verb {words}",
-    ),
-    Feature(
-        "unaligned.quality",
-        additions(lambda n: n.kind in ("adjective", "adverb") and n.content),
-        "the hypothesis {adds} the quality {words}",
-    ),
-    Feature(
-        "unaligned.number",
-        additions(lambda n: n.kind == "number"),
-        "the hypothesis {adds} the number {words}",
-    ),
+    _added("noun", "noun {words}", lambda n: n.kind == "noun" and n.content),
+    _added("name", "name {words}", lambda n: n.kind == "name"),
+    _added("verb", "verb {words}", lambda n: n.kind == "verb" and n.content),
+    _added("quality", "quality {words}", lambda n: n.kind in ("adjective", "adverb") and n.content),
+    _added("number", "number {words}", lambda n: n.kind == "number"),
     Feature("unaligned.unknown", _unlisted_words, "the hypothesis {adds} the unknown word {words}"),
-    Feature(
-        "unaligned.function",
-        additions(lambda n: not n.content),
-        "the hypothesis {adds} the function word {words}",
-    ),
+    _added("function", "function word {words}", lambda n: not n.content),
     Feature(
         "unaligned.only_function",
         _only_function,
@@ -204,38 +185,16 @@ INSERTIONS = (
         additions(lambda n: n.parent == ROOT),
         "the main word {words} has no partner",
     ),
-    Feature(
-        "unaligned.subject",
-        additions(lambda n: n.role == "subject" and not _is_agent(n)),
-        "the hypothesis {adds} the subject {phrase}",
-    ),
-    Feature("unaligned.agent", additions(_is_agent), "the hypothesis {adds} the agent {phrase}"),
-    Feature(
-        "unaligned.object",
-        additions(lambda n: n.role in ("object", "recipient", "predicate")),
-        "the hypothesis {adds} the object {phrase}",
-    ),
-    Feature("unaligned.time", additions(_is_time), "the hypothesis {adds} the time {phrase}"),
-    Feature("unaligned.place", additions(_is_place), "the hypothesis {adds} the place {phrase}"),
-    Feature(
-        "unaligned.adjunct", additions(_is_adjunct), "the hypothesis {adds} the adjunct {phrase}"
-    ),
+    _added("subject", "subject {phrase}", lambda n: n.role == "subject" and not _is_agent(n)),
+    _added("agent", "agent {phrase}", _is_agent),
+    _added("object", "object {phrase}", lambda n: n.role in ("object", "recipient", "predicate")),
+    _added("time", "time {phrase}", _is_time),
+    _added("place", "place {phrase}", _is_place),
+    _added("adjunct", "adjunct {phrase}", _is_adjunct),
     Feature("unaligned.modifier", _modifiers, "the hypothesis {adds} the modifier {phrase}"),
-    Feature(
-        "unaligned.apposition",
-        additions(lambda n: n.role == "apposition"),
-        "the hypothesis {adds} the apposition {phrase}",
-    ),
-    Feature(
-        "unaligned.clause",
-        additions(lambda n: n.role in _CLAUSES and n.kind == "verb"),
-        "the hypothesis {adds} the clause around {words}",
-    ),
-    Feature(
-        "unaligned.negation",
-        additions(lambda n: n.lemma in NEGATIONS),
-        "the hypothesis {adds} the negation {words}",
-    ),
+    _added("apposition", "apposition {phrase}", lambda n: n.role == "apposition"),
+    _added("clause", "clause around {words}", lambda n: n.role in _CLAUSES and n.kind == "verb"),
+    _added("negation", "negation {words}", lambda n: n.lemma in NEGATIONS),
     Feature("unaligned.phrase", _subtrees, "the hypothesis {adds} the phrase {phrase}"),
 )
 
