@@ -244,12 +244,14 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
     rng = np.random.default_rng(job.seed)
     if job.preferences and corpus.preferences:
         options = replace(job.comparisons, seed=job.seed)
-        training.on_comparisons(_some_items(corpus.preferences, job.items, rng), options)
+        compared = _some_items(corpus.preferences, job.items, rng)
+        training.run("comparisons", training.by_comparisons(compared, options), options)
     if job.regress:
         train = corpus.train
         if job.judgements is not None:
             train = train.some(rng.permutation(len(train.data))[: job.judgements])
-        training.on_scores(train.data, replace(job.scores, seed=job.seed))
+        options = replace(job.scores, seed=job.seed)
+        training.run("scores", training.by_scores(train.data, options), options)
     result = {**asdict(job), **measure(corpus, network), "dev": choose()}
     if job.keep:
         scores = all_scores(network, corpus.states, corpus.test.data.pairs)

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -86,7 +86,7 @@ def fit(
             value = math.nan if dev is None else _evaluate(network, dev)
             best = _note(run, network, best, loss, value, time.perf_counter() - started)
             if snapshot is not None:
-                write_snapshot(snapshot, _capture(identity, run, network, best, optimiser, rng))
+                write_snapshot(snapshot, identity, _capture(run, network, best, optimiser, rng))
             if on_epoch is not None:
                 on_epoch(run.epochs[-1])
     finally:
@@ -167,8 +167,19 @@ def _copy(network: nn.Module) -> dict[str, Tensor]:
     return copy.deepcopy({name: t.detach() for name, t in network.state_dict().items()})
 
 
+class Snapshot(NamedTuple):
+    """A run after an epoch: all that is needed to go on from there.
+
+    A safetensors file: `tensors` by kind (network, best, optimiser, random) and name, everything
+    else as JSON in its header, replaced in one step.
+    """
+
+    stage: str
+    progress: dict[str, Any]
+    tensors: Mapping[str, Mapping[str, Tensor]]
+
+
 def _capture(
-    identity: str,
     run: Run,
     network: nn.Module,
     best: dict[str, Tensor],
@@ -179,8 +190,12 @@ def _capture(
     randomness = {"torch": torch.get_rng_state()}
     if device.type == "cuda":
         randomness["cuda"] = torch.cuda.get_rng_state(device)
+    moments = {
+        f"{number}.{name}": torch.as_tensor(value)
+        for number, values in optimiser.state_dict()["state"].items()
+        for name, value in values.items()
+    }
     return Snapshot(
-        identity=identity,
         stage=run.stage,
         progress={
             "epochs": [vars(epoch) for epoch in run.epochs],
@@ -188,10 +203,12 @@ def _capture(
             "since_best": run.since_best,
             "order": rng.bit_generator.state,
         },
-        network=network.state_dict(),
-        best=best,
-        optimiser=optimiser.state_dict()["state"],
-        randomness=randomness,
+        tensors={
+            "network": network.state_dict(),
+            "best": best,
+            "optimiser": moments,
+            "random": randomness,
+        },
     )
 
 
@@ -199,14 +216,17 @@ def _restore(
     found: Snapshot, network: nn.Module, optimiser: torch.optim.Optimizer, rng: np.random.Generator
 ) -> tuple[Run, dict[str, Tensor]]:
     """Put everything back as it was after the snapshot's last epoch."""
-    device = next(network.parameters()).device
-    network.load_state_dict(found.network)
-    state = optimiser.state_dict()
-    optimiser.load_state_dict({**state, "state": found.optimiser})
+    device, tensors = next(network.parameters()).device, found.tensors
+    network.load_state_dict(tensors["network"])
+    moments: dict[int, dict[str, Tensor]] = {}
+    for place, tensor in tensors["optimiser"].items():
+        number, _, name = place.partition(".")
+        moments.setdefault(int(number), {})[name] = tensor
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
     rng.bit_generator.state = found.progress["order"]
-    torch.set_rng_state(found.randomness["torch"])
-    if device.type == "cuda" and "cuda" in found.randomness:
-        torch.cuda.set_rng_state(found.randomness["cuda"], device)
+    torch.set_rng_state(tensors["random"]["torch"])
+    if device.type == "cuda" and "cuda" in tensors["random"]:
+        torch.cuda.set_rng_state(tensors["random"]["cuda"], device)
     run = Run(
         stage=found.stage,
         epochs=[Epoch(**row) for row in found.progress["epochs"]],
@@ -214,45 +234,18 @@ def _restore(
         since_best=int(found.progress["since_best"]),
     )
     log.info("%s: going on after epoch %d", run.stage, len(run.epochs))
-    return run, {name: tensor.to(device) for name, tensor in found.best.items()}
+    return run, {name: tensor.to(device) for name, tensor in tensors["best"].items()}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Snapshot:
-    """A run after an epoch: all that is needed to go on from there.
-
-    A safetensors file: tensors under `network.`, `best.`, `optimiser.` and `random.`, everything
-    else as JSON in its header, replaced in one step. `identity` stands for data and settings: a run
-    with others does not go on from here.
-    """
-
-    identity: str
-    stage: str
-    progress: dict[str, Any]
-    network: Mapping[str, Tensor]
-    best: Mapping[str, Tensor]
-    optimiser: Mapping[int, Mapping[str, Tensor]]
-    randomness: Mapping[str, Tensor]
-
-
-def write_snapshot(file: Path, snapshot: Snapshot) -> None:
-    """Replace the file."""
-    tensors = {
-        **{f"network.{name}": tensor for name, tensor in snapshot.network.items()},
-        **{f"best.{name}": tensor for name, tensor in snapshot.best.items()},
-        **{f"random.{name}": tensor for name, tensor in snapshot.randomness.items()},
-        **{
-            f"optimiser.{number}.{name}": torch.as_tensor(value)
-            for number, values in snapshot.optimiser.items()
-            for name, value in values.items()
-        },
+def write_snapshot(file: Path, identity: str, snapshot: Snapshot) -> None:
+    """Replace the file; a run with other data and settings than `identity` does not go on."""
+    arrays = {
+        f"{kind}.{name}": tensor.detach().cpu().numpy()
+        for kind, part in snapshot.tensors.items()
+        for name, tensor in part.items()
     }
-    header = {
-        "identity": snapshot.identity,
-        "stage": snapshot.stage,
-        "progress": json.dumps(snapshot.progress),
-    }
-    arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+    progress = json.dumps(snapshot.progress)
+    header = {"identity": identity, "stage": snapshot.stage, "progress": progress}
     write_arrays(file, arrays, header)
 
 
@@ -266,23 +259,11 @@ def read_snapshot(file: Path, identity: str) -> Snapshot | None:
             f"{file} is of a training run with other data or settings: give another folder, or "
             "remove the file to begin anew"
         )
-    parts: dict[str, dict[str, Tensor]] = {"network": {}, "best": {}, "random": {}, "optimiser": {}}
+    tensors: dict[str, dict[str, Tensor]] = {}
     for name, array in arrays.items():
         kind, _, rest = name.partition(".")
-        parts[kind][rest] = torch.from_numpy(array)
-    optimiser: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in parts["optimiser"].items():
-        number, _, rest = name.partition(".")
-        optimiser.setdefault(int(number), {})[rest] = tensor
-    return Snapshot(
-        identity=identity,
-        stage=header["stage"],
-        progress=json.loads(header["progress"]),
-        network=parts["network"],
-        best=parts["best"],
-        optimiser=optimiser,
-        randomness=parts["random"],
-    )
+        tensors.setdefault(kind, {})[rest] = torch.from_numpy(array)
+    return Snapshot(header["stage"], json.loads(header["progress"]), tensors)
 
 
 class OfMargins(Protocol):

@@ -14,10 +14,10 @@ import itertools
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -184,6 +184,13 @@ EVALUATED = 256  # pairs of one batch when nothing is learned
 SNAPSHOT, LOG = "training.safetensors", "log.tsv"
 
 
+class Steps(NamedTuple):
+    """What a stage learns by: the loss of a batch, and the batches of an epoch."""
+
+    loss_of: Callable[[Any], Tensor]
+    batches: Callable[[np.random.Generator], Iterator[Any]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class HeadTraining:
     """A network with the states it reads.
@@ -197,52 +204,24 @@ class HeadTraining:
     choose: Callable[[], float] | None = None
     snapshot: Path | None = None
     identity: str = ""
-    on_epoch: Callable[[Epoch], None] | None = field(default=None)
+    on_epoch: Callable[[Epoch], None] | None = None
 
-    def on_scores(self, data: Scored, options: TrainingOptions, stage: str = "scores") -> Run:
-        """Least squares on human scores, on the scale they have."""
-        loss_of, batches = self._score_steps(data, options)
-        return self._fit(batches, loss_of, options, stage)
+    def run(self, stage: str, steps: Steps, options: TrainingOptions) -> Run:
+        """Go through a stage by its name."""
+        return fit(
+            self.network,
+            steps.batches,
+            steps.loss_of,
+            options=options,
+            dev=self.choose,
+            stage=stage,
+            snapshot=self.snapshot,
+            identity=self.identity,
+            on_epoch=self.on_epoch,
+        )
 
-    def on_comparisons(
-        self,
-        data: Compared,
-        options: TrainingOptions,
-        stage: str = "comparisons",
-        loss: PairLoss = "logistic",
-    ) -> Run:
-        """Pairwise loss on what people preferred, item by item."""
-        loss_of, batches = self._comparison_steps(data, options, loss)
-        return self._fit(batches, loss_of, options, stage)
-
-    def on_both(
-        self,
-        scored: Scored,
-        compared: Compared,
-        options: TrainingOptions,
-        stage: str = "both",
-        loss: PairLoss = "logistic",
-    ) -> Run:
-        """Each step the sum of both losses, on a batch of scores and a batch of comparisons.
-
-        An epoch goes over the comparisons once, and over the scores as often as that takes.
-        """
-        of_scores, score_batches = self._score_steps(scored, options)
-        of_comparisons, comparison_batches = self._comparison_steps(compared, options, loss)
-
-        def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, ComparedBatch]]:
-            rounds = itertools.chain.from_iterable(score_batches(rng) for _ in itertools.count())
-            return zip(rounds, comparison_batches(rng), strict=False)
-
-        def loss_of(batch: tuple[IntArray, ComparedBatch]) -> Tensor:
-            return of_scores(batch[0]) + of_comparisons(batch[1])
-
-        return self._fit(batches, loss_of, options, stage)
-
-    def _score_steps(
-        self, data: Scored, options: TrainingOptions
-    ) -> tuple[Callable[[IntArray], Tensor], Callable[[np.random.Generator], Iterator[IntArray]]]:
-        """The loss of a batch of scores, in units of their variance, and an epoch's batches."""
+    def by_scores(self, data: Scored, options: TrainingOptions) -> Steps:
+        """Least squares on human scores, on the scale they have, in units of their variance."""
         sizes = pair_sizes(data.pairs, self.states.lengths)
         regressor, spread = self.network.regressor, float(data.targets.std())
         regressor.centre.fill_(float(data.targets.mean()))
@@ -253,14 +232,12 @@ class HeadTraining:
             scores = pair_scores(self.network, self.states, data.pairs.take(rows))
             return squared_error(scores, targets[torch.from_numpy(rows)]) / spread**2
 
-        return loss_of, lambda rng: plan(sizes, options.batch_size, rng)
+        return Steps(loss_of, lambda rng: plan(sizes, options.batch_size, rng))
 
-    def _comparison_steps(
-        self, data: Compared, options: TrainingOptions, loss: PairLoss
-    ) -> tuple[
-        Callable[[ComparedBatch], Tensor], Callable[[np.random.Generator], Iterator[ComparedBatch]]
-    ]:
-        """The loss of a batch of items and an epoch's batches."""
+    def by_comparisons(
+        self, data: Compared, options: TrainingOptions, loss: PairLoss = "logistic"
+    ) -> Steps:
+        """Pairwise loss on what people preferred, item by item."""
         usable = np.flatnonzero(has_comparisons(data))
         sizes = item_sizes(data, self.states.lengths)[usable]
 
@@ -276,26 +253,20 @@ class HeadTraining:
             for items in plan(sizes, options.batch_size, rng):
                 yield comparisons_of(data, usable[items])
 
-        return loss_of, batches
+        return Steps(loss_of, batches)
 
-    def _fit(
-        self,
-        batches: Callable[[np.random.Generator], Iterator[object]],
-        loss_of: Callable[..., Tensor],
-        options: TrainingOptions,
-        stage: str,
-    ) -> Run:
-        return fit(
-            self.network,
-            batches,
-            loss_of,
-            options=options,
-            dev=self.choose,
-            stage=stage,
-            snapshot=self.snapshot,
-            identity=self.identity,
-            on_epoch=self.on_epoch,
-        )
+
+def join_steps(scores: Steps, comparisons: Steps) -> Steps:
+    """Each step the sum of both losses, on a batch of scores and a batch of comparisons.
+
+    An epoch goes over the comparisons once, and over the scores as often as that takes.
+    """
+
+    def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, ComparedBatch]]:
+        rounds = itertools.chain.from_iterable(scores.batches(rng) for _ in itertools.count())
+        return zip(rounds, comparisons.batches(rng), strict=False)
+
+    return Steps(lambda batch: scores.loss_of(batch[0]) + comparisons.loss_of(batch[1]), batches)
 
 
 def pair_scores(network: PairNetwork, states: States, pairs: Pairs) -> Tensor:
@@ -457,15 +428,19 @@ class _Keeper:
 
 def _run_stages(training: HeadTraining, options: HeadOptions, data: Numbered) -> None:
     """Comparisons, then scores; or both at once. A stage that was finished is not run again."""
+    first, second = options.on_comparisons, options.on_scores(after=data.compared is not None)
     if data.scored is not None and data.compared is not None and options.mixed:
-        training.on_both(data.scored, data.compared, options.on_comparisons, loss=options.loss)
+        by_scores = training.by_scores(data.scored, first)
+        by_comparisons = training.by_comparisons(data.compared, first, options.loss)
+        training.run("both", join_steps(by_scores, by_comparisons), first)
         return
     found = read_snapshot(training.snapshot, training.identity) if training.snapshot else None
     past_comparisons = found is not None and found.stage == "scores"
     if data.compared is not None and not past_comparisons:
-        training.on_comparisons(data.compared, options.on_comparisons, loss=options.loss)
+        steps = training.by_comparisons(data.compared, first, options.loss)
+        training.run("comparisons", steps, first)
     if data.scored is not None:
-        training.on_scores(data.scored, options.on_scores(after=data.compared is not None))
+        training.run("scores", training.by_scores(data.scored, second), second)
 
 
 def _choice(network: PairNetwork, states: States, held_out: Numbered) -> Any:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -167,6 +168,7 @@ def _exact(rows: Array, weights: Array) -> Array:
     return products(rows, weights.T).astype(np.float32)
 
 
+@cache  # it is wanted in every step of training
 def groups(width: int, hidden: int) -> Array:
     """Which weights of `inner` exist: 1 inside the groups 12, 1r, 2r, and 0 outside them.
 
@@ -235,17 +237,7 @@ def _backward(weights: Weights, inputs: Inputs, seen: Array, slopes: Array, hidd
     nodes = seen[..., : 3 * hidden]
     back = slopes[..., None] * weights.outer[..., None, : 3 * hidden] * (1 - nodes * nodes)
     inner = np.swapaxes(inputs.z, -1, -2) @ back
-    return Weights(inner * groups_cached(inputs.z.shape[-1] // 3, hidden), outer)
-
-
-_masks: dict[tuple[int, int], Array] = {}
-
-
-def groups_cached(width: int, hidden: int) -> Array:
-    """`groups`, made once for each shape: it is wanted in every step of training."""
-    if (width, hidden) not in _masks:
-        _masks[width, hidden] = groups(width, hidden)
-    return _masks[width, hidden]
+    return Weights(inner * groups(inputs.z.shape[-1] // 3, hidden), outer)
 
 
 def _sigmoid(x: Array) -> Array:
