@@ -9,20 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text import meteor_alignment
+from tertium.text import meteor_crowds
 from tertium.text.meteor_alignment import (
     BEAM,
     Match,
     MeteorAlignment,
     align,
     choose,
-    choose_from_crowds,
     count_chunks,
-    crowds_of,
     exact_matches,
     stem_matches,
     synonym_matches,
 )
+from tertium.text.meteor_crowds import choose_from_crowds, crowds_of
 
 WORDS = st.lists(st.sampled_from(["a", "b", "as", "bs", "c"]), max_size=8)
 
@@ -166,14 +165,14 @@ def test_the_steps_of_a_long_repetition_grow_with_its_length(
 ) -> None:
     """No more matches are tried at a word than paths are kept, however often it is repeated."""
     tried = 0
-    make_item = meteor_alignment._Step._item
+    make_item = meteor_crowds._Step._item
 
     def count_item(step: Any, *place: Any) -> Any:
         nonlocal tried
         tried += 1
         return make_item(step, *place)
 
-    monkeypatch.setattr(meteor_alignment._Step, "_item", count_item)
+    monkeypatch.setattr(meteor_crowds._Step, "_item", count_item)
     alignment = align(["word"] * 300, ["word"] * 290)
     assert len(alignment.matches) == 290
     assert alignment.chunks == 1
