@@ -59,6 +59,11 @@ def test_any_text_has_a_code_or_none(text: str) -> None:
         ("列車は今日出発しません。", "zh", True),
         ("1951년 Zhabdrung Ngawang Namgyal의 이미지와 같이", "ko", False),  # names in Latin letters
         ("Voz danas ne polazi u dva sata.", "sr", False),  # Serbian in Latin letters
+        ("Putnici za Hamburg danas moraju da pređu na drugi voz u Berlinu.", "sr", False),
+        ("Podróżni do Hamburga muszą dziś przesiąść się w Berlinie.", "sr", True),
+        ("Пасажири до Гамбурга сьогодні мають пересісти на інший потяг.", "bs", True),
+        ("Бүтүн инсанлар ләјагәт вә һүгугларына ҝөрә азад вә бәрабәр доғулурлар.", "az", False),
+        ("Пътниците за Хамбург днес трябва да сменят влака в Берлин.", "az", True),
         ("Toget går ikke i dag klokken to.", "nb", False),
         ("Hamburg", "en", False),
         ("", "en", False),

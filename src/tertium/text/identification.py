@@ -32,6 +32,7 @@ CLEAR_OF_A_PART = 8.0  # the same of a part of a text, which a name or a title m
 AMONG = 0.2  # of letters in a language's own script: the others are names
 HAN_AMONG = ("Han", "Kana", "Hangul")  # what three languages write tells none of them
 ALIASES = {"nb": "no", "nn": "no"}
+STAND_INS = {"sr": "hr", "bs": "sr", "az": "kk"}  # for a script with no n-grams of theirs
 SCALE = 16  # weights are whole numbers of this part of a logarithm
 
 
@@ -65,8 +66,8 @@ def is_in_other_language(text: str, language: str, clear: float = CLEAR) -> bool
 
     A few words in the same script say nothing (of Ukrainian ones below 40 letters 4 to 24 % are
     taken for another language), and relatives that can hardly be told apart are the same.
-    Of outputs of systems on FLORES in 59 languages 1 in 300 is called so, most of them rightly; of
-    lines in a language at random instead 98.8 %.
+    Of outputs of systems on FLORES in 59 languages 1 in 250 is called so, most of them rightly; of
+    lines in a language at random instead 98.9 %.
 
     >>> is_in_other_language("Der Zug nach Hamburg fährt heute erst um sieben Uhr ab.", "en")
     True
@@ -85,7 +86,8 @@ def is_in_other_language(text: str, language: str, clear: float = CLEAR) -> bool
     if is_short(text):
         return False
     weights = _weigh(text[:MOST], script)
-    return language in weights and max(weights.values()) - weights[language] >= clear
+    own_weight = weights.get(language, weights.get(STAND_INS.get(language, "")))
+    return own_weight is not None and max(weights.values()) - own_weight >= clear
 
 
 def is_short(text: str) -> bool:
