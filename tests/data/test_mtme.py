@@ -47,10 +47,7 @@ def test_scores_are_matrices_with_nan_for_none(evalset: EvalSet) -> None:
     matrix = evalset.human("mqm.seg")
     assert matrix.systems == ("sysX", "sysY", "refB")
     np.testing.assert_array_equal(matrix.values, [[-1, np.nan], [-5, 0], [0, 0]])
-    assert evalset.metric("BLEU-refA.seg")["sysX"].tolist() == [1.0, 2.0]
-    system = evalset.system_scores("wmt-z.sys")
-    assert dict(system.scores) == {"sysX": 0.1}
-    assert system.left_out == {"no score": 1}
+    assert evalset.human("wmt-z.sys")["sysX"].tolist() == [0.1]
 
 
 def test_a_reference_that_is_used_is_no_system(evalset: EvalSet) -> None:
@@ -60,16 +57,6 @@ def test_a_reference_that_is_used_is_no_system(evalset: EvalSet) -> None:
     assert list(both.systems) == ["sysX", "sysY"]
     assert both.references[1] == ("zwei", "Zwei!")
     assert both.columns == {"domain": ("news", "news")}
-
-
-def test_judgements_carry_texts_and_count_what_has_none(evalset: EvalSet) -> None:
-    found = evalset.judgements("mqm.seg", "refB")
-    assert [(j.system, j.item, j.score) for j in found.judgements] == [
-        ("sysX", "1", -1.0),
-        ("sysY", "1", -5.0),
-        ("sysY", "2", 0.0),
-    ]
-    assert found.left_out == {"no score": 1, "unknown system": 2}
 
 
 def test_unknown_names_are_refused(evalset: EvalSet) -> None:

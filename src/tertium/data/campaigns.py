@@ -73,6 +73,14 @@ _WMT23 = {
     **dict.fromkeys(("error", "errors"), "error_types"),
 }
 _GOLD = ("lp", "gold", "sid", "mt", "start_id", "end_id", "error")
+# columns, in lower case, that tell the file of a campaign
+WMT23_LAYOUTS = ({"mt", "start_id", "end_id"}, {"target", "start_ids", "end_ids"})
+ESA_LAYOUTS = (
+    {"esa_spans", "tgt"},
+    {"scores", "tgt_text"},
+    {"hypothesis_segment", "error_types"},
+    *WMT23_LAYOUTS,
+)
 
 Rows = Iterator[tuple[str, Mapping[str, Any]]]
 
@@ -151,24 +159,11 @@ def _names(record: Mapping[str, Any], where: str) -> tuple[str, str, str]:
     return system, item, rater
 
 
-def is_esa(columns: set[str]) -> bool:
-    """Whether columns, in lower case, are those of a campaign."""
-    layouts = ({"esa_spans", "tgt"}, {"scores", "tgt_text"}, {"hypothesis_segment", "error_types"})
-    return any(layout <= columns for layout in layouts) or is_wmt23(columns)
-
-
-def is_wmt23(columns: set[str]) -> bool:
-    """Whether columns, in lower case, are those of WMT23's span task."""
-    return {"mt", "start_id", "end_id"} <= columns or {"target", "start_ids", "end_ids"} <= columns
-
-
 def is_submission(path: PathLike) -> bool:
     """Whether a file is what was handed in to WMT23's span task: sizes, then rows of seven."""
-    lines = read_lines(path)[:4] if Path(path).suffix == ".txt" else []
-    sizes, rows = lines[:3], lines[3:]
-    return (
-        bool(rows) and all(s.strip().isdecimal() for s in sizes) and len(rows[0].split("\t")) == 7
-    )
+    *sizes, row = (read_lines(path) if Path(path).suffix == ".txt" else [])[:4] or [""]
+    wide = len(row.split("\t")) == len(_GOLD)
+    return wide and len(sizes) == 3 and all(size.strip().isdecimal() for size in sizes)
 
 
 def read_esa(path: PathLike) -> JudgementSet:
@@ -200,7 +195,8 @@ def _read_rows(path: PathLike) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _rename(row: Mapping[str, Any]) -> dict[str, Any]:
-    names = _WMT23 if is_wmt23({key.lower() for key in row}) else _COLUMNS
+    columns = {key.lower() for key in row}
+    names = _WMT23 if any(layout <= columns for layout in WMT23_LAYOUTS) else _COLUMNS
     renamed = {names.get(key.lower(), key.lower()): value for key, value in row.items()}
     if "source_lang" in renamed:
         renamed["lp"] = f"{renamed['source_lang']}-{renamed['target_lang']}"
@@ -214,24 +210,15 @@ def _unfold(record: Mapping[str, Any], where: str) -> Rows:
     if not isinstance(scores, Mapping) or not isinstance(texts, Mapping):
         raise DataError(f"{where}: scores and tgt_text are needed, both by system")
     for system, ratings in scores.items():
+        shared = {"item": line, "doc": document, "system": system}
+        shared |= {"src": record.get("src_text"), "mt": texts.get(system)}
         for rating in ratings:
-            yield (
-                f"{where}, {system}",
-                {
-                    **{key: rating.get(key) for key in ("score", "annotator", "errors")},
-                    "item": line,
-                    "doc": document,
-                    "system": system,
-                    "src": record.get("src_text"),
-                    "mt": texts.get(system),
-                },
-            )
+            own = {key: rating.get(key) for key in ("score", "annotator", "errors")}
+            yield f"{where}, {system}", own | shared
 
 
 def is_appraise(path: PathLike) -> bool:
     """Whether a CSV file is an export of Appraise, which has no header."""
-    if ".csv" not in Path(path).suffixes:
-        return False
     first = next(csv.reader(read_lines(path)[:1]), [])
     return len(first) >= len(_APPRAISE) and first[3] in _TYPES
 

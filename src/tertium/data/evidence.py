@@ -30,8 +30,8 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.data.campaigns import (
+    ESA_LAYOUTS,
     is_appraise,
-    is_esa,
     is_submission,
     read_appraise,
     read_esa,
@@ -190,15 +190,9 @@ class ComparedTranslations(Evidence):
         return self.comparisons.win_shares()
 
     def texts(self) -> Texts:
-        return {
-            (self.comparisons.systems[system], self.comparisons.items[item]): segment
-            for system, item, segment in zip(
-                self.comparisons.system_of.tolist(),
-                self.comparisons.item_of.tolist(),
-                self.comparisons.segments,
-                strict=True,
-            )
-        }
+        own = self.comparisons
+        rows = zip(own.system_of.tolist(), own.item_of.tolist(), own.segments, strict=True)
+        return {(own.systems[s], own.items[i]): segment for s, i, segment in rows}
 
     def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
         if not self.comparisons.has_texts:
@@ -334,10 +328,10 @@ def _from_file(path: Path, level: str) -> Iterator[Evidence]:
     if ".score" in path.suffixes:
         yield ScoreTable(name=path.name.split(".score")[0], lp=lp, table=read_score_file(path))
         return
-    if is_appraise(path):
+    if ".csv" in path.suffixes and is_appraise(path):
         yield from _by_pair(average(read_appraise(path)), lp)
         return
-    if is_submission(path):
+    if ".txt" in path.suffixes and is_submission(path):
         yield from _by_pair(average(read_esa(path)), lp)
         return
     columns = _columns(path)
@@ -346,7 +340,7 @@ def _from_file(path: Path, level: str) -> Iterator[Evidence]:
     elif "system1rank" in columns:
         for rankings in read_rankings(path).values():
             yield _comparison_evidence(rankings)
-    elif is_esa(columns):
+    elif any(layout <= columns for layout in ESA_LAYOUTS):
         yield from _by_pair(average(read_esa(path)), lp)
     elif {"severity", "category"} <= columns:
         yield _score_evidence(average(read_mqm(path, lp=lp)))
@@ -464,9 +458,9 @@ def _from_task(task: MetricsTask, level: str, lps: Sequence[str]) -> Iterator[Ev
 
 
 def _from_eval_set(entry: EvalSet, level: str, gold: str) -> Iterator[Evidence]:
-    wanted = f"{gold}.{'sys' if level == 'system' else 'seg'}"
-    ending = wanted.rpartition(".")[2]
-    kinds = [kind for kind in entry.human_scores if kind.endswith(f".{ending}")]
+    ending = ".sys" if level == "system" else ".seg"
+    wanted = gold + ending
+    kinds = [kind for kind in entry.human_scores if kind.endswith(ending)]
     if not gold and len(kinds) > 1:
         names = ", ".join(kind.rpartition(".")[0] for kind in kinds)
         raise UsageError(

@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from tertium.data.formats import PathLike, parse_json, read_lines
-from tertium.data.judgements import JudgementSet, SystemScores, markings_from, read_score
+from tertium.data.judgements import markings_from, read_score
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.scores import ScoreMatrix
-from tertium.segment import Judgement, Segment
+from tertium.segment import Segment
 from tertium.spans import Markings, merge_markings
 
 
@@ -156,12 +156,6 @@ class EvalSet:
             raise UnknownNameError("human scores", name, self.human_scores)
         return read_score_file(self.folder / "human-scores" / f"{self.lp}.{name}.score", name)
 
-    def metric(self, name: str) -> ScoreMatrix:
-        """Metric scores by name and level, e.g. `BLEU-refA.seg`."""
-        if name not in self.metric_scores:
-            raise UnknownNameError("metric scores", name, self.metric_scores)
-        return read_score_file(self.folder / "metric-scores" / self.lp / f"{name}.score", name)
-
     def markings(self, name: str) -> dict[tuple[str, str], Markings]:
         """The errors that were marked beside human scores, by system and item; maybe none.
 
@@ -175,38 +169,6 @@ class EvalSet:
             for key, found in read_rating_file(file, segments).items():
                 marked.setdefault(key, []).append(found)
         return {key: merge_markings(found) for key, found in marked.items()}
-
-    def system_scores(self, name: str) -> SystemScores:
-        """Human scores of systems, e.g. `wmt-z.sys` (or the means of a segment file)."""
-        matrix = self.human(name)
-        scores = dict(zip(matrix.systems, matrix.system_scores.tolist(), strict=True))
-        judged = {system: score for system, score in scores.items() if score == score}
-        missing = len(scores) - len(judged)
-        left_out = {"no score": missing} if missing else {}
-        return SystemScores(name=name, lp=self.lp, scores=judged, left_out=left_out)
-
-    def judgements(self, name: str, *references: str) -> JudgementSet:
-        """Human scores of segments with their texts; systems without texts are counted."""
-        matrix, testset = self.human(name), self.testset(*references)
-        if matrix.values.shape[1] != len(testset):
-            raise LengthError(
-                f"{self.folder}, {name}: {matrix.values.shape[1]} scores a system, but "
-                f"{len(testset)} segments"
-            )
-        kept: list[Judgement] = []
-        unknown = missing = 0
-        for system, scores in zip(matrix.systems, matrix.values, strict=True):
-            if system not in testset.systems:
-                unknown += int((~np.isnan(scores)).sum())
-                continue
-            missing += int(np.isnan(scores).sum())
-            segments = testset.segments(system)
-            for n in np.flatnonzero(~np.isnan(scores)):
-                score, item = float(scores[n]), str(n + 1)
-                kept.append(Judgement(segments[n], score, item, system, "", self.lp))
-        counts = {"no score": missing, "unknown system": unknown}
-        left_out = {reason: count for reason, count in counts.items() if count}
-        return JudgementSet(name=name, lp=self.lp, judgements=tuple(kept), left_out=left_out)
 
 
 def eval_sets(folder: PathLike) -> tuple[EvalSet, ...]:

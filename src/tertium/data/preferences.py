@@ -32,17 +32,9 @@ VERDICT_NAMES = ("preference", "verdict", "winner", "better")
 LEFT_TEXTS = ("hypothesis_a", "translation_a", "output_a", "mt_a", "text_a")
 RIGHT_TEXTS = ("hypothesis_b", "translation_b", "output_b", "mt_b", "text_b")
 VERDICTS = {
-    "a": 1.0,
-    "left": 1.0,
-    "first": 1.0,
-    "b": 0.0,
-    "right": 0.0,
-    "second": 0.0,
-    "tie": 0.5,
-    "equal": 0.5,
-    "same": 0.5,
-    "both": 0.5,
-    "=": 0.5,
+    **dict.fromkeys(("a", "left", "first"), 1.0),
+    **dict.fromkeys(("b", "right", "second"), 0.0),
+    **dict.fromkeys(("tie", "equal", "same", "both", "="), 0.5),
 }
 
 
@@ -302,16 +294,9 @@ class _Columns(NamedTuple):
 def _columns(header: tuple[str, ...]) -> _Columns:
     """The columns of a header by their aliases; looked up once a file, not once a row."""
     known = {name.lower(): name for name in header}
-    wanted = (
-        ITEM_NAMES,
-        LEFT_NAMES,
-        RIGHT_NAMES,
-        VERDICT_NAMES,
-        ANNOTATOR_NAMES,
-        LEFT_TEXTS,
-        RIGHT_TEXTS,
-    )
-    return _Columns(*(next((known[n] for n in names if n in known), None) for names in wanted))
+    wanted = (ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, ANNOTATOR_NAMES)
+    every = (*wanted, LEFT_TEXTS, RIGHT_TEXTS)
+    return _Columns(*(next((known[n] for n in names if n in known), None) for names in every))
 
 
 def _comparison(record: Mapping[str, Any], columns: _Columns) -> PairJudgement:

@@ -182,18 +182,18 @@ def matrix_of(name: str, cells: Mapping[tuple[str, str], float]) -> ScoreMatrix:
 
 def _system_scores(name: str, lp: str, rows: list[tuple[str, list[str]]]) -> SystemScores:
     scores: dict[str, float] = {}
-    left_out: dict[str, int] = {}
+    left_out: Counter[str] = Counter()
     for where, (_, human, system) in rows:
         score = read_score(human, where)
         if score != score:
-            left_out[NO_SCORE] = left_out.get(NO_SCORE, 0) + 1
+            left_out[NO_SCORE] += 1
         elif scores.get(system, score) != score:
             raise DataError(f"{where}: another score of system {system!r}")
         elif system in scores:
-            left_out[DUPLICATE] = left_out.get(DUPLICATE, 0) + 1
+            left_out[DUPLICATE] += 1
         else:
             scores[system] = score
-    return SystemScores(name=name, lp=lp, scores=scores, left_out=left_out)
+    return SystemScores(name=name, lp=lp, scores=scores, left_out=dict(left_out))
 
 
 def _output_files(root: Path, lp: str) -> dict[str, Path]:
