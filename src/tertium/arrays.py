@@ -27,6 +27,16 @@ def divide(numerator: ArrayLike, denominator: ArrayLike) -> FloatArray:
     return quotient
 
 
+def mean_known(values: FloatArray) -> FloatArray:
+    """The mean over the last axis of what is known, NaN where nothing is.
+
+    >>> mean_known(np.array([[1.0, np.nan, 2.0], [np.nan, np.nan, np.nan]]))
+    array([1.5, nan])
+    """
+    known = ~np.isnan(values)
+    return divide(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
+
+
 def generator(seed: int, *parts: int) -> np.random.Generator:
     """The generator of a seed; `parts` tell apart what draws under the same seed.
 

@@ -11,7 +11,8 @@ from tertium.cli import main
 from tertium.data.evidence import ScoredTranslations
 from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError
-from tertium.evaluation.agreement import ONE_RATER, hold_out_rater, relative_to_people
+from tertium.evaluation.ceiling import ONE_RATER, hold_out_rater
+from tertium.reporting.tables.agreements import people_notes
 from tertium.segment import Judgement, Segment
 
 
@@ -47,8 +48,9 @@ def test_ratings_of_one_rater_leave_none_to_hold_out():
 
 def test_shares_of_what_people_reach():
     names = ("chrf", "people: held-out rater", "bleu")
-    assert relative_to_people(names, np.array([0.4, 0.8, np.nan]))["chrf"] == 0.5
-    assert relative_to_people(("chrf",), np.array([0.4])) == {}
+    said = people_notes(names, np.array([0.4, 0.8, np.nan]))
+    assert said == ["of what people reach: chrf 50 %"]
+    assert people_notes(("chrf",), np.array([0.4])) == []
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray, divide
+from tertium.arrays import FloatArray, IntArray, divide, mean_known
 from tertium.data.preferences import RankingSet
 from tertium.errors import DataError
 
@@ -53,9 +53,7 @@ def expected_wins(rankings: RankingSet) -> FloatArray:
     `win_ratio` it does not favour a system that happened to meet weak ones often.
     """
     wins, _ = pair_counts(rankings)
-    shares = divide(wins, wins + wins.T)
-    met = ~np.isnan(shares)
-    return divide(np.where(met, shares, 0.0).sum(axis=1), met.sum(axis=1))
+    return mean_known(divide(wins, wins + wins.T))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

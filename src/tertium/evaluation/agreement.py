@@ -1,15 +1,12 @@
 """How well metrics agree with people: judgements of any kind beside scores of any origin.
 
 Metrics come with their scores in files, or score the judged translations now; `meta` then sees
-matrices only. People may stand beside them: a metric cannot be asked to agree with people better
-than they agree with each other, so one rater, or a second campaign, can be a row of the table like
-a metric's; its name begins with `people`.
+matrices only. People may stand beside them (`ceiling`).
 """
 
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray, generator
-from tertium.data.evidence import Evidence, ScoredTranslations, ScoreTable, read_evidence
+from tertium.arrays import FloatArray
+from tertium.data.evidence import Evidence, ScoreTable, read_evidence
 from tertium.data.formats import PathLike
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
 from tertium.display import Displayed
 from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.evaluation.ceiling import RATER, hold_out_rater, second_campaign
 from tertium.evaluation.scoring import foresee, load_metrics, score_systems
 from tertium.evaluation.slices import slice_agreement
 from tertium.meta.differences import DifferenceScale, fit_scales
@@ -32,77 +30,7 @@ from tertium.meta.tasks import STATISTICS, JudgedSet, tasks_for
 from tertium.metrics.base.metric import Metric
 from tertium.runtime import track
 from tertium.scores import ScoreMatrix, Scores
-from tertium.segment import Judgement, Segment
-
-RATER = "rater"  # what is given instead of files
-PEOPLE = "people"
-ONE_RATER = "translation of one rater, who cannot be held out"
-
-
-def hold_out_rater(
-    people: Evidence, level: str, *, seed: int = 12345
-) -> tuple[Evidence, ScoreMatrix]:
-    """The judgements less one rater of each translation, drawn by lot, and what those raters said.
-
-    Translations with one rating leave nothing to compare; they are left out and counted.
-    """
-    if not isinstance(people, ScoredTranslations):
-        raise UsageError(
-            f"{people.title}: a rater can be held out where people scored translations"
-        )
-    cells: dict[tuple[str, str], list[Judgement]] = {}
-    for judgement in people.judgements.judgements:
-        cells.setdefault((judgement.system, judgement.item), []).append(judgement)
-    rng = generator(seed)
-    held: list[Judgement] = []
-    kept: list[Judgement] = []
-    for ratings in cells.values():
-        place = int(rng.integers(len(ratings)))
-        if len({rating.annotator for rating in ratings}) > 1:
-            held.append(ratings[place])
-            kept += ratings[:place] + ratings[place + 1 :]
-    if not held:
-        raise DataError(
-            f"{people.title}: no translation has ratings of two annotators, so none is held out; "
-            "give a second campaign, --ceiling FILE"
-        )
-    alone = len(cells) - len(held)
-    left_out = Counter(people.left_out) + Counter({ONE_RATER: alone} if alone else {})
-    rest = replace(people.judgements, judgements=tuple(kept), left_out=dict(left_out))
-    others = replace(people.judgements, judgements=tuple(held)).matrix(
-        split_joint=level == "system"
-    )
-    row = replace(others, name=f"{PEOPLE}: held-out rater")
-    return replace(people, judgements=rest, left_out=dict(left_out)), row
-
-
-def second_campaign(
-    people: Mapping[str, Evidence], others: Mapping[str, Evidence], level: str
-) -> dict[str, ScoreMatrix]:
-    """What a second campaign said of the sets of a first, by the name of the set."""
-    by_lp = {entry.lp: entry for entry in others.values()}
-    rows = {}
-    for name, entry in people.items():
-        other = others.get(name) or by_lp.get(entry.lp)
-        if other is None and len(people) == len(others) == 1:
-            other = next(iter(others.values()))
-        if other is None:
-            raise DataError(f"{name}: --ceiling has no judgements of this language pair")
-        matrix = other.matrix(level)
-        if matrix is None:
-            raise UsageError(f"{other.title}: a ceiling needs human scores of segments")
-        rows[name] = replace(matrix, name=f"{PEOPLE}: {other.name}")
-    return rows
-
-
-def relative_to_people(metrics: tuple[str, ...], values: np.ndarray) -> dict[str, float]:
-    """Each metric's figure as a share of the best that people reached; none without people."""
-    known = dict(zip(metrics, values.tolist(), strict=True))
-    people = [v for m, v in known.items() if m.startswith(PEOPLE) and v == v]
-    if not people or max(people) <= 0:
-        return {}
-    return {m: v / max(people) for m, v in known.items() if not m.startswith(PEOPLE)}
-
+from tertium.segment import Segment
 
 Sources = PathLike | Sequence[PathLike]
 
@@ -129,7 +57,7 @@ class AgreementStudy(Displayed):
     @property
     def left_out(self) -> dict[str, dict[str, int]]:
         """By set and reason, how many judgements were not used."""
-        return {name: dict(e.left_out) for name, e in self.people.items() if e.left_out}
+        return count_left_out(self.people)
 
     def records(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
@@ -284,6 +212,11 @@ def _with_ceiling(
 
 def several(sources: Sources) -> list[PathLike]:
     return [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+
+
+def count_left_out(people: Mapping[str, Evidence]) -> dict[str, dict[str, int]]:
+    """By set and reason, how many judgements were not used."""
+    return {name: dict(entry.left_out) for name, entry in people.items() if entry.left_out}
 
 
 def _common_level(statistics: Sequence[str]) -> str:
@@ -463,14 +396,9 @@ class MetricRanking:
     sets: tuple[JudgedSet, ...]
     people: Mapping[str, Evidence]
 
-    @property
-    def left_out(self) -> dict[str, dict[str, int]]:
-        """By set and reason, how many judgements were not used."""
-        return {name: dict(e.left_out) for name, e in self.people.items() if e.left_out}
-
     def records(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
-        return {**self.results.records(), "judgements_left_out": self.left_out}
+        return {**self.results.records(), "judgements_left_out": count_left_out(self.people)}
 
 
 def rank_metrics(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal
@@ -22,7 +22,6 @@ from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.evaluation.resampling import (
-    Interval,
     bootstrap,
     clusters,
     interval,
@@ -93,26 +92,6 @@ def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
     return {metric: scale for metric, scale in found.items() if scale is not None}
 
 
-def find_meaning(
-    evaluation: Evaluation,
-    scales: Mapping[str, DifferenceScale],
-    metric: str,
-    system: str,
-    other: str,
-) -> Meaning | None:
-    """What the difference of a system to another means; none where there is none or no scale."""
-    scores = [evaluation.scores[name][metric] for name in (system, other)]
-    sign = 1.0 if scores[0].higher_is_better else -1.0
-    difference = sign * (scores[0].system - scores[1].system)
-    if metric not in scales or difference != difference or difference == 0:
-        return None
-    scale = scales[metric]
-    part = scale.find(difference)
-    return Meaning(
-        difference=difference, agree=part.agree, pairs=part.pairs, direction=scale.direction
-    )
-
-
 Test = Literal["bootstrap", "randomisation"]
 
 DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomisation": 10_000}
@@ -143,11 +122,11 @@ class Comparison(Displayed):
         """The system the others are compared to."""
         return self.evaluation.systems[0]
 
-    def difference(self, metric: str, system: str) -> float:
-        """How much better than the baseline; positive is better, whatever the metric."""
-        ours = self.evaluation.scores[system][metric]
-        sign = 1.0 if ours.higher_is_better else -1.0
-        return sign * (ours.system - self.evaluation.scores[self.baseline][metric].system)
+    def difference(self, metric: str, system: str, other: str = "") -> float:
+        """How much better than another, or the baseline; positive is better under any metric."""
+        scores = self.evaluation.scores
+        ours, theirs = scores[system][metric], scores[other or self.baseline][metric]
+        return (1.0 if ours.higher_is_better else -1.0) * (ours.system - theirs.system)
 
     def p_value(self, metric: str, system: str) -> float:
         """The p-value of a system against the baseline."""
@@ -161,8 +140,17 @@ class Comparison(Displayed):
         return find_scales(self.evaluation)
 
     def meaning(self, metric: str, system: str, other: str = "") -> Meaning | None:
-        """How often people agree with a system's difference to another, or to the baseline."""
-        return find_meaning(self.evaluation, self.scales, metric, system, other or self.baseline)
+        """How often people agree with a system's difference to another, or to the baseline.
+
+        None where there is no difference, or no scale of the metric.
+        """
+        difference, scale = self.difference(metric, system, other), self.scales.get(metric)
+        if scale is None or difference != difference or difference == 0:
+            return None
+        part = scale.find(difference)
+        return Meaning(
+            difference=difference, agree=part.agree, pairs=part.pairs, direction=scale.direction
+        )
 
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """One plain dictionary for each system and metric, with p-values and clusters."""
@@ -233,13 +221,11 @@ def compare_evaluation(
         for metric in evaluation.metrics
     }
     groups = {m: clusters(evaluation.of_metric(m), p_values[m], alpha=alpha) for m in p_values}
-    scored = Evaluation(
-        evaluation.testset,
-        evaluation.systems,
-        evaluation.metrics,
-        evaluation.scores,
-        _intervals(evaluation, by_metric),
-    )
+    intervals = {
+        system: {metric: interval(by_metric[metric][n]) for metric in evaluation.metrics}
+        for n, system in enumerate(evaluation.systems)
+    }
+    scored = replace(evaluation, intervals=intervals)
     return Comparison(scored, test, count, seed, alpha, p_values, groups)
 
 
@@ -250,12 +236,3 @@ def with_tests(
     if len(evaluation.systems) < 2:
         return with_intervals(evaluation, DEFAULT_RESAMPLES["bootstrap"], seed)
     return compare_evaluation(evaluation, seed=seed, **choices)
-
-
-def _intervals(
-    evaluation: Evaluation, samples: Mapping[str, FloatArray]
-) -> dict[str, dict[str, Interval]]:
-    return {
-        system: {metric: interval(samples[metric][n]) for metric in evaluation.metrics}
-        for n, system in enumerate(evaluation.systems)
-    }

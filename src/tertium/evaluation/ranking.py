@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.candidates import CandidateList
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
@@ -134,8 +134,4 @@ def mean_scores(spec: str, values: FloatArray, name: str, signature: str = "") -
 
 
 def _mean(totals: FloatArray) -> FloatArray:
-    shape = totals.shape[:-1]
-    result: FloatArray = np.divide(
-        totals[..., 0], totals[..., 1], out=np.full(shape, np.nan), where=totals[..., 1] > 0
-    )
-    return result
+    return divide(totals[..., 0], totals[..., 1])

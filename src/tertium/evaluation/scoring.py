@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -224,9 +224,7 @@ def with_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) ->
     bounds: dict[str, dict[str, Interval]] = {system: {} for system in evaluation.systems}
     for (system, metric), row in zip(pairs, samples, strict=True):
         bounds[system][metric] = interval(row)
-    return Evaluation(
-        evaluation.testset, evaluation.systems, evaluation.metrics, evaluation.scores, bounds
-    )
+    return replace(evaluation, intervals=bounds)
 
 
 COMPANIONS = ("bleu", "chrf")  # what comparisons and reports show beside the best metric

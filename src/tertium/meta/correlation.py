@@ -19,7 +19,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import BoolArray, FloatArray, IntArray, divide
+from tertium.arrays import BoolArray, FloatArray, IntArray, divide, mean_known
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 
 Grouping = Literal["none", "item", "system"]
@@ -124,16 +124,12 @@ def average_groups(layout: Layout, values: FloatArray) -> Agreement:
     """The mean of group values (metrics, groups) over the groups where each is defined."""
     asked = (~np.isnan(layout.human)).any(axis=-1)  # (groups,)
     values = values[:, asked]
-    defined = ~np.isnan(values)
-    counts = defined.sum(axis=1)
-    totals = np.where(defined, values, 0.0).sum(axis=1)
-    mean = divide(totals, counts)
     return Agreement(
-        value=mean.reshape(layout.shape),
+        value=mean_known(values).reshape(layout.shape),
         judged=layout.judged,
         used=layout.present.sum(axis=(1, 2)).reshape(layout.shape),
         groups=int(asked.sum()),
-        undefined=(asked.sum() - counts).reshape(layout.shape),
+        undefined=np.isnan(values).sum(axis=1).reshape(layout.shape),
     )
 
 
@@ -197,21 +193,12 @@ def _centre(values: FloatArray, present: BoolArray, counts: FloatArray) -> Float
 
 
 def ranks(values: FloatArray) -> FloatArray:
-    """Ranks from 1 along the last axis, ties sharing their mean rank; NaN ranks last.
+    """Ranks from 1 along the last axis, ties sharing their mean rank; NaN has none.
 
     >>> ranks(np.array([30.0, 10.0, 20.0, 10.0]))
     array([4. , 1.5, 3. , 1.5])
     """
-    n = values.shape[-1]
-    order = np.argsort(values, axis=-1, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=-1)
-    fresh = np.ones(values.shape, dtype=bool)
-    fresh[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    final = np.ones(values.shape, dtype=bool)
-    final[..., :-1] = fresh[..., 1:]
-    place = np.arange(n)
-    first = np.maximum.accumulate(np.where(fresh, place, 0), axis=-1)
-    last = np.minimum.accumulate(np.where(final, place, n)[..., ::-1], axis=-1)[..., ::-1]
-    result = np.empty(values.shape)
-    np.put_along_axis(result, order, (first + last) / 2 + 1, axis=-1)
+    from scipy.stats import rankdata
+
+    result: FloatArray = rankdata(values, axis=-1, nan_policy="omit")
     return result

@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -73,10 +73,7 @@ def measure(task: Task, sets: Sequence[JudgedSet], rng: np.random.Generator) -> 
     if task.kind.reads == "comparisons":
         return _comparisons(first, task)
     if task.level == "system":
-        people, scores = judged_columns(
-            first.name, first.human_systems[None], first.system_scores[:, None]
-        )
-        return _correlation(people, scores, task.statistic, "none")
+        return _correlation(*_system_columns(first), task.statistic, "none")
     people, scores = judged_columns(first.name, first.human, first.scores)
     if task.statistic in ("darr", "darr17"):
         return _darr(people, scores, task)
@@ -110,21 +107,34 @@ def judged_columns(
     return human[:, judged], scores[:, :, judged]
 
 
+def _system_columns(judged: JudgedSet) -> tuple[FloatArray, FloatArray]:
+    """The scores of whole systems as one row, (1, systems), and (metrics, 1, systems)."""
+    return judged_columns(judged.name, judged.human_systems[None], judged.system_scores[:, None])
+
+
 def _correlation(human: FloatArray, scores: FloatArray, statistic: str, by: Grouping) -> Measured:
     function, group_values, pool = _CORRELATIONS[statistic]
-    agreement = function(human, scores, by=by)
-    tests: dict[str, TestFunction] = {
-        "perm-both": lambda samples, rng: significance.perm_both_any(
-            human, scores, lambda h, m: function(h, m, by=by), samples=samples, rng=rng
-        )
-    }
+    correlate = partial(function, by=by)
+    tests = {"perm-both": _permute_metrics(human, scores, correlate)}
     if statistic == "pearson" and by == "none":
         tests["perm-both"] = lambda samples, rng: significance.perm_both(
             human, scores, samples=samples, rng=rng
         )
         tests["williams"] = lambda samples, rng: significance.williams(human, scores)
-    replicate = _by_group(human, scores, by, pool, group_values)
-    return Measured(agreement=agreement, replicate=replicate, strata=(human.shape[1],), tests=tests)
+    return Measured(
+        agreement=correlate(human, scores),
+        replicate=_by_group(human, scores, by, pool, group_values),
+        strata=(human.shape[1],),
+        tests=tests,
+    )
+
+
+def _permute_metrics(
+    human: FloatArray, scores: FloatArray, statistic: Callable[..., Agreement]
+) -> TestFunction:
+    return lambda samples, rng: significance.perm_both_any(
+        human, scores, statistic, samples=samples, rng=rng
+    )
 
 
 def _by_group(
@@ -150,8 +160,8 @@ def _late(make: Callable[[], Replicate]) -> Replicate:
 
 
 def _accuracy(human: FloatArray, scores: FloatArray, by: Grouping, *, calibrated: bool) -> Measured:
-    function = acc_eq_calibrated if calibrated else acc_eq
-    agreement = function(human, scores, by=by)
+    function = partial(acc_eq_calibrated if calibrated else acc_eq, by=by)
+    agreement = function(human, scores)
     epsilon = np.asarray(agreement.epsilon)
 
     def group_values(layout: Layout) -> FloatArray:
@@ -168,31 +178,21 @@ def _accuracy(human: FloatArray, scores: FloatArray, by: Grouping, *, calibrated
             "pairs": lambda samples, rng: significance.pair_test(
                 lay_out(human, scores, by), epsilon, samples=samples, rng=rng
             ),
-            "perm-both": lambda samples, rng: significance.perm_both_any(
-                human, scores, lambda h, m: function(h, m, by=by), samples=samples, rng=rng
-            ),
+            "perm-both": _permute_metrics(human, scores, function),
         },
     )
 
 
 def _darr(human: FloatArray, scores: FloatArray, task: Task) -> Measured:
-    year = 2018 if task.statistic == "darr" else 2017
-
-    def statistic(h: FloatArray, m: FloatArray) -> Agreement:
-        return darr(h, m, year=year, threshold=task.threshold)  # type: ignore[arg-type]
-
-    layout = lay_out(human, scores, "item")
-    counts = pairwise.count_groups(layout, threshold=task.threshold)
-    reduce = pairwise.tau_strict if year == 2018 else pairwise.tau_wmt14
+    late = task.statistic == "darr"
+    statistic = partial(darr, year=2018 if late else 2017, threshold=task.threshold)
+    counts = pairwise.count_groups(lay_out(human, scores, "item"), threshold=task.threshold)
+    reduce = pairwise.tau_strict if late else pairwise.tau_wmt14
     return Measured(
         agreement=statistic(human, scores),
         replicate=replicates.of_sums(counts, reduce),
         strata=(human.shape[1],),
-        tests={
-            "perm-both": lambda samples, rng: significance.perm_both_any(
-                human, scores, statistic, samples=samples, rng=rng
-            )
-        },
+        tests={"perm-both": _permute_metrics(human, scores, statistic)},
     )
 
 
@@ -229,7 +229,7 @@ def _comparisons(judged: JudgedSet, task: Task) -> Measured:
 
 
 def _system_accuracy(sets: Sequence[JudgedSet]) -> Measured:
-    judged = [judged_columns(s.name, s.human_systems[None], s.system_scores[:, None]) for s in sets]
+    judged = [_system_columns(s) for s in sets]
     agreement = systems.system_accuracy([h[0] for h, _ in judged], [m[:, 0] for _, m in judged])
     sizes = tuple(h.shape[1] for h, _ in judged)
     metrics = len(judged[0][1])
@@ -546,6 +546,4 @@ def _with_metrics(judged: JudgedSet, metrics: tuple[str, ...]) -> JudgedSet:
     for n, metric in enumerate(judged.metrics):
         place = metrics.index(metric)
         scores[place], totals[place] = judged.scores[n], judged.system_scores[n]
-    return JudgedSet(
-        **{**vars(judged), "metrics": metrics, "scores": scores, "system_scores": totals}
-    )
+    return replace(judged, metrics=metrics, scores=scores, system_scores=totals)

@@ -12,7 +12,7 @@ import os
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,23 +55,9 @@ PROTOCOLS: Mapping[str, Protocol] = {
     "wmt25": Protocol(
         name="wmt25",
         title="WMT25 evaluation task, quality scores",
-        lps=(
-            "cs-de",
-            "cs-uk",
-            "en-ar",
-            "en-bho",
-            "en-cs",
-            "en-et",
-            "en-is",
-            "en-it",
-            "en-ja",
-            "en-ko",
-            "en-mas",
-            "en-ru",
-            "en-sr",
-            "en-uk",
-            "en-zh",
-            "ja-zh",
+        lps=tuple(
+            "cs-de cs-uk en-ar en-bho en-cs en-et en-is en-it en-ja en-ko en-mas en-ru en-sr en-uk "
+            "en-zh ja-zh".split()
         ),
         caveats=("assumed: statistics, tests and equal weights are those of WMT24",),
     ),
@@ -180,11 +166,7 @@ def _sum_up(
         protocol=protocol,
         metrics=metrics,
         tasks=tuple(
-            TaskResult(
-                **vars(_rank(metrics, result.values, contest, alpha)),
-                task=result.task,
-                agreement=result.agreement,
-            )
+            replace(result, **vars(_rank(metrics, result.values, contest, alpha)))
             for result, contest in done
         ),
         weights=weights,

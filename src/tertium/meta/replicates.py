@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray, divide
+from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray, divide, mean_known
 from tertium.errors import DataError, UsageError
 from tertium.scores import Reduce
 
@@ -66,13 +66,7 @@ def of_values(values: FloatArray) -> Replicate:
 
 def mean_replicate(parts: Sequence[Replicate]) -> Replicate:
     """The mean over groups of what is defined, all under the same weights."""
-
-    def replicate(weights: FloatArray) -> FloatArray:
-        values = np.stack([part(weights) for part in parts])  # (groups, draws, metrics)
-        defined = ~np.isnan(values)
-        return divide(np.where(defined, values, 0.0).sum(axis=0), defined.sum(axis=0))
-
-    return replicate
+    return lambda weights: mean_known(np.stack([part(weights) for part in parts], axis=-1))
 
 
 def of_pearson(human: FloatArray, metrics: FloatArray) -> Replicate:

@@ -17,9 +17,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, IntArray, divide
+from tertium.arrays import BoolArray, FloatArray, IntArray, divide, mean_known
 from tertium.data.preferences import RankingSet
-from tertium.data.win_rates import expected_wins
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.meta.correlation import Grouping
 from tertium.meta.pairwise import DARR_THRESHOLD
@@ -40,6 +39,17 @@ class ComparisonIndex:
 
     def __len__(self) -> int:
         return len(self.verdicts)
+
+    def select(self, rows: BoolArray) -> ComparisonIndex:
+        """Some of the comparisons."""
+        return ComparisonIndex(**{name: values[rows] for name, values in vars(self).items()})
+
+    def expected_wins(self, systems: int) -> FloatArray:
+        """What `data.win_rates.expected_wins` says of a set, of comparisons by index."""
+        wins = np.zeros((systems, systems))
+        np.add.at(wins, (self.left, self.right), self.verdicts == 1.0)
+        np.add.at(wins, (self.right, self.left), self.verdicts == 0.0)
+        return mean_known(divide(wins, wins + wins.T))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,13 +93,7 @@ class JudgedSet:
             raise UnknownNameError(f"system of {self.name}", unknown, self.systems)
         compared = self.comparisons
         if compared is not None:
-            kept = ~(dropped[compared.left] | dropped[compared.right])
-            compared = ComparisonIndex(
-                item=compared.item[kept],
-                left=compared.left[kept],
-                right=compared.right[kept],
-                verdicts=compared.verdicts[kept],
-            )
+            compared = compared.select(~(dropped[compared.left] | dropped[compared.right]))
         return replace(
             self,
             human=np.where(dropped[:, None], np.nan, self.human),
@@ -106,14 +110,9 @@ class JudgedSet:
         people = self.human[:, kept]
         totals = mean_known(people)
         if compared is not None:
-            chosen = kept[compared.item]
-            compared = ComparisonIndex(
-                item=(np.cumsum(kept) - 1)[compared.item[chosen]],
-                left=compared.left[chosen],
-                right=compared.right[chosen],
-                verdicts=compared.verdicts[chosen],
-            )
-            totals = _expected_wins(compared, len(self.systems))
+            chosen = compared.select(kept[compared.item])
+            compared = replace(chosen, item=(np.cumsum(kept) - 1)[chosen.item])
+            totals = compared.expected_wins(len(self.systems))
         return replace(
             self,
             name=name,
@@ -162,11 +161,12 @@ class JudgedSet:
         totals = [
             _vector(given[m], systems) if m in given else _means(by_name[m], systems) for m in names
         ]
-        people = human.system_scores
+        people, compared = human.system_scores, None
+        if comparisons is not None:
+            compared = _index_comparisons(comparisons)
+            people = compared.expected_wins(len(systems))
         if human_systems:
             people = _vector(human_systems, systems)
-        elif comparisons is not None:
-            people = expected_wins(comparisons)
         shape = (len(names), len(systems))
         return cls(
             name=name,
@@ -177,23 +177,9 @@ class JudgedSet:
             scores=np.array([r for r, _ in rows]).reshape((*shape, len(items))),
             human_systems=people,
             system_scores=np.array(totals).reshape(shape),
-            comparisons=_index_comparisons(comparisons) if comparisons is not None else None,
+            comparisons=compared,
             left_out={m: counts for m, (_, counts) in zip(names, rows, strict=True) if counts},
         )
-
-
-def mean_known(values: FloatArray) -> FloatArray:
-    """The mean over the last axis of what is known, NaN where nothing is."""
-    known = ~np.isnan(values)
-    return divide(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
-
-
-def _expected_wins(compared: ComparisonIndex, systems: int) -> FloatArray:
-    """What `expected_wins` says of rankings, of comparisons by index."""
-    wins = np.zeros((systems, systems))
-    np.add.at(wins, (compared.left, compared.right), compared.verdicts == 1.0)
-    np.add.at(wins, (compared.right, compared.left), compared.verdicts == 0.0)
-    return mean_known(divide(wins, wins + wins.T))
 
 
 def _grid(

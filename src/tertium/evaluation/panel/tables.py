@@ -14,11 +14,10 @@ import zlib
 
 import numpy as np
 
-from tertium.arrays import FloatArray, generator
+from tertium.arrays import FloatArray, generator, mean_known
 from tertium.data.slices import slice_items
 from tertium.errors import TertiumError
 from tertium.evaluation.panel.case import MOST_POOLED, Case, Doubt, NotAsked, weighted_means
-from tertium.meta.tasks import mean_known
 from tertium.segment import Segment
 
 FOLDS, HASHES = 5, 256

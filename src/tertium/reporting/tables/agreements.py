@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.evaluation.agreement import relative_to_people
+from tertium.evaluation.ceiling import PEOPLE
 from tertium.evaluation.decisions import Decision
 from tertium.meta.differences import DifferenceScale
 from tertium.meta.evaluation import Figures, Results, TaskResult
@@ -58,19 +58,23 @@ def agreement_table(
         rows,
         footer=_counts(tasks, len(columns)),
         title=agreement_title(tasks[0].task),
-        notes=[
-            *_notes(part, intervals),
-            *people_notes(relative_to_people(part.metrics, part.average.values)),
-        ],
+        notes=[*_notes(part, intervals), *people_notes(part.metrics, part.average.values)],
     )
 
 
-def people_notes(shares: Mapping[str, float]) -> list[str]:
-    """How far each metric is from people's agreement with each other, where that is a row."""
-    if not shares:
+def people_notes(metrics: Sequence[str], values: FloatArray) -> list[str]:
+    """Each metric's figure as a share of the best that people reached, where these are rows.
+
+    >>> people_notes(("chrf", "people: held-out rater"), np.array([0.4, 0.8]))
+    ['of what people reach: chrf 50 %']
+    """
+    order = [n for n in _descending(values) if values[n] == values[n]]
+    known = [(metrics[n], float(values[n])) for n in order]
+    most = max((v for m, v in known if m.startswith(PEOPLE)), default=0.0)
+    if most <= 0:
         return []
-    known = sorted(((m, s) for m, s in shares.items() if s == s), key=lambda entry: -entry[1])
-    return ["of what people reach: " + ", ".join(f"{m} {100 * s:.0f} %" for m, s in known)]
+    shares = [f"{m} {100 * (v / most):.0f} %" for m, v in known if not m.startswith(PEOPLE)]
+    return ["of what people reach: " + ", ".join(shares)]
 
 
 def agreement_title(task: Task) -> str:
@@ -314,8 +318,8 @@ def _protocol_notes(results: ProtocolResults) -> Sequence[str]:
         notes.append(f"pairs without a metric's score (at most): {', '.join(lacking)}")
     if results.missing:
         notes.append(f"the shared task also had {', '.join(results.missing)}")
-    shares = relative_to_people(results.metrics, results.average.values)
-    return [*notes, *people_notes(shares), *results.protocol.caveats]
+    people = people_notes(results.metrics, results.average.values)
+    return [*notes, *people, *results.protocol.caveats]
 
 
 def _count(number: int, noun: str) -> str:
