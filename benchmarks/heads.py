@@ -15,8 +15,7 @@ import torch
 from benchmarks.corpus import wmt17
 from tertium.encoders import chunks, load_encoder
 from tertium.metrics.base.metric import load_metric
-from tertium.metrics.heads.metric import loaded_network
-from tertium.metrics.heads.networks import representations
+from tertium.metrics.heads.metric import loaded_scorer
 from tertium.runtime import runtime
 
 HEADS = ("bilstm", "bilstm-attention", "esim")
@@ -34,15 +33,15 @@ def main() -> None:
     encoder = load_encoder("minilm@all")
     encoder.encode(["a text that loads the model"])
     metrics: dict[str, Any] = {name: load_metric(name) for name in HEADS}
-    networks = {name: loaded_network(metric) for name, metric in metrics.items()}
+    scorers = {name: loaded_scorer(metric) for name, metric in metrics.items()}
     spent = dict.fromkeys(("encoder", *HEADS), 0.0)
     with runtime(cache=False, threads=args.threads), torch.inference_mode():
         started = time.perf_counter()
         for chunk in chunks(encoder, left, right):
             spent["encoder"] += time.perf_counter() - started
-            for name, network in networks.items():
+            for name, scorer in scorers.items():
                 started = time.perf_counter()
-                network.regressor(representations(network, chunk))
+                scorer.scores(scorer.representations(chunk))
                 spent[name] += time.perf_counter() - started
             started = time.perf_counter()
         print(f"{len(testset.systems)} systems x {len(testset)} segments, {args.threads} threads")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from tertium.metrics.heads import scoring
 from tertium.metrics.heads.networks import Recurrent, Sequences
+from tertium.metrics.heads.scoring import RecurrentSteps, product
 
 
 @pytest.mark.parametrize("lengths", [[5, 3, 1, 3], [1], [7, 7]])
@@ -33,3 +36,31 @@ def test_values_and_gradients_equal_torchs(lengths: list[int]) -> None:
         found.append([states, x.grad, *(p.grad.clone() for p in module.parameters())])
     for ours, torchs in zip(*found, strict=True):
         torch.testing.assert_close(ours, torchs, atol=2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("lengths", [[5, 3, 0, 1, 3, 9, 2, 2, 2, 4], [1], [0], [7, 7]])
+def test_steps_of_several_texts_are_those_of_each(lengths: list[int]) -> None:
+    torch.manual_seed(0)
+    module = Recurrent(6, 4)
+    flat = torch.randn(sum(lengths), 6)
+    texts = torch.split(flat, lengths)
+    with torch.inference_mode():
+        steps = RecurrentSteps(module)
+        for at_once in (steps.at_once, 1):  # 1: where a text's place matters
+            steps.at_once = at_once
+            found = torch.split(steps(flat, np.array(lengths)), lengths)
+            for text, states in zip(texts, found, strict=True):
+                assert torch.equal(states, steps(text, np.array([len(text)])))
+                if len(text):
+                    torchs = module.lstm(text[None])[0][0]
+                    torch.testing.assert_close(states, torchs, atol=2e-6, rtol=1e-5)
+
+
+def test_a_product_that_mixes_rows_is_made_text_by_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [torch.randn(n, 6) for n in (3, 40, 1)]
+    lengths, weight = np.array([3, 40, 1]), torch.randn(4, 6)
+    monkeypatch.setattr(scoring, "keeps_rows_apart", lambda *_: False)
+    parts = torch.split(product(weight)(torch.cat(texts), lengths), lengths.tolist())
+    for text, part in zip(texts, parts, strict=True):
+        assert torch.equal(part, product(weight)(text, np.array([len(text)])))
+        torch.testing.assert_close(part, text @ weight.T)

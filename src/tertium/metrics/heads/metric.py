@@ -37,7 +37,7 @@ from tertium.runtime import choose_device, current_runtime
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
-    from tertium.metrics.heads.networks import PairNetwork
+    from tertium.metrics.heads.scoring import HeadScorer
 
 
 Difference = Literal["signed", "absolute"]
@@ -216,18 +216,16 @@ class PairHead(ComparingMetric):
         """Scores of hypotheses against one column of texts for each side."""
         import torch
 
-        from tertium.metrics.heads.networks import representations, scores
-
-        network, encoder = loaded_network(self), self.encoder
+        scorer, encoder = loaded_scorer(self), self.encoder
 
         def represent(chunk: Chunk) -> FloatArray:
             with torch.inference_mode():
-                found: FloatArray = representations(network, chunk).cpu().numpy()
+                found: FloatArray = scorer.representations(chunk).cpu().numpy()
             return found
 
         def score(chunk: Chunk) -> FloatArray:
             with torch.inference_mode():
-                found: FloatArray = scores(network, representations(network, chunk)).cpu().numpy()
+                found: FloatArray = scorer.scores(scorer.representations(chunk)).cpu().numpy()
             return found
 
         if len(columns) == 1:
@@ -237,8 +235,8 @@ class PairHead(ComparingMetric):
             stop = start + BLOCK
             parts = [pairwise(encoder, left[start:stop], c[start:stop], represent) for c in columns]
             with torch.inference_mode():
-                joined = torch.from_numpy(np.hstack(parts)).float().to(network.mix.gamma.device)
-                result[start:stop] = scores(network, joined).cpu().numpy()
+                joined = torch.from_numpy(np.hstack(parts)).float().to(scorer.device)
+                result[start:stop] = scorer.scores(joined).cpu().numpy()
         return result
 
     @classmethod
@@ -254,17 +252,18 @@ class PairHead(ComparingMetric):
         return train_head(cls.name, lesson)
 
 
-def loaded_network(metric: PairHead) -> PairNetwork:
+def loaded_scorer(metric: PairHead) -> HeadScorer:
     """The network of a metric on the device of the current runtime; kept between calls."""
     device = choose_device(current_runtime().device)
-    return _network(metric.checkpoint.hash, device, metric)
+    return _scorer(metric.checkpoint.hash, device, metric)
 
 
 @lru_cache(maxsize=4)
-def _network(digest: str, device: str, metric: PairHead) -> PairNetwork:
+def _scorer(digest: str, device: str, metric: PairHead) -> HeadScorer:
+    from tertium.metrics.heads.scoring import HeadScorer
     from tertium.metrics.heads.training import restore_network
 
-    return restore_network(metric.checkpoint, metric.encoder, metric.where).to(device)
+    return HeadScorer(restore_network(metric.checkpoint, metric.encoder, metric.where).to(device))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,29 +11,20 @@ however many comparisons it is part of; `represent` compares two sides; `score` 
 comparison (against the reference or the source) or on several side by side (against both). d is
 the encoder's width, h the hidden size, 2h a BiLSTM's output.
 
-To score (`representations`, `scores`), layers are mixed while the vectors still lie flat; then
-texts, and later pairs, go through the network: on a CPU one by one, each on one thread, so that
-none changes another's last bits (`encoders.apart`), on a GPU in batches of nearly equal length.
 Sequences of different length lie in one tensor (`Sequences`), and whatever reduces or mixes tokens
-(pooling, attention, recurrence) never looks at what is padding.
+(pooling, attention, recurrence) never looks at what is padding. `scoring` runs a trained network.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
-
-from tertium.arrays import IntArray
-from tertium.encoders.apart import each_on_one_thread
-from tertium.encoders.stream import Chunk
-from tertium.encoders.transformer import plan_batches
 
 
 class Sequences(NamedTuple):
@@ -134,11 +125,8 @@ class Recurrent(nn.Module):
             texts.values.float(), texts.lengths.clamp(min=1), batch_first=True, enforce_sorted=False
         )
         with torch.autocast(texts.values.device.type, enabled=False):
-            # One text alone is only scored, never learned from: torch's own code is faster there.
-            if texts.values.device.type == "cpu" and len(texts.values) > 1:
+            if texts.values.device.type == "cpu":
                 states = packed._replace(data=self._on_cpu(packed))
-            elif texts.values.device.type == "cpu":
-                states, _ = self.lstm(packed)
             else:  # cuDNN would round factors to 10 bits, and neighbours then move a score
                 with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
                     states, _ = self.lstm(packed)
@@ -209,7 +197,7 @@ class DirectionalLSTM(torch.autograd.Function):
             g.mul_(2).sub_(1)
             cell = torch.addcmul(f * c[:count], i, g, out=cells[step])
             c[:count] = cell
-            torch.mul(o, _tanh(cell), out=states[step])
+            torch.mul(o, fast_tanh(cell), out=states[step])
             h[:count] = states[step]
         ctx.save_for_backward(x, w_in, w_hidden, gates, states, cells)
         ctx.sizes, ctx.reverse = sizes, reverse
@@ -232,7 +220,7 @@ class DirectionalLSTM(torch.autograd.Function):
             step = slice(start, start + count)
             i, f, g, o = gates[step].chunk(4, dim=1)
             di, df, dg, do = at_gates[step].chunk(4, dim=1)
-            t = _tanh(cells[step])
+            t = fast_tanh(cells[step])
             out = dh[:count] + upstream[step]
             cell = dc[:count] + out * o * (1 - t * t)
             torch.mul(out * t, o * (1 - o), out=do)
@@ -279,18 +267,14 @@ def _previous_cells(cells: Tensor, sizes: tuple[int, ...], reverse: bool) -> Ten
     return previous
 
 
-def _tanh(x: Tensor) -> Tensor:
+def fast_tanh(x: Tensor) -> Tensor:
+    """tanh by way of sigmoid, at a third of its cost."""
     return (2 * x).sigmoid_().mul_(2).sub_(1)
 
 
 def split_layers(values: Tensor, layers: int) -> Tensor:
     """Layers side by side, (..., layers x d), to (..., layers, d)."""
     return values.view(*values.shape[:-1], layers, values.shape[-1] // layers)
-
-
-# Tokens that go through a network at once, and what starting a batch costs in tokens.
-BUDGET, OVERHEAD = 4096, 256
-SHARE = 64  # items dealt to a thread of a CPU
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,6 +351,7 @@ class PairNetwork(nn.Module, ABC):
         self.input_dropout = SequenceDropout(shape.of_input)
         self.encoder = Recurrent(shape.dim, shape.hidden)
         self.regressor = Regressor(self.width * shape.sides, shape.hidden, shape.dropout)
+        self.compose: Recurrent | None = None  # what reads sides again that have met
 
     @property
     @abstractmethod
@@ -379,8 +364,23 @@ class PairNetwork(nn.Module, ABC):
         return 2 * self.shape.hidden
 
     @abstractmethod
+    def meet(self, hypothesis: Sequences, other: Sequences) -> tuple[Sequences, Sequences]:
+        """Two sides as they are once they have seen each other."""
+
+    def describe(self, *sides: Sequences) -> Tensor:
+        """What a comparison looks like to the regressor, (pairs, width), of sides that met and,
+        where that is done, were read again."""
+        left, right = (pool(side) for side in sides)
+        return match(left, right, self.shape.absolute)
+
     def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
         """What a comparison looks like to the regressor, (pairs, width)."""
+        sides = self.meet(hypothesis, other)
+        return self.describe(*(map(self.compose, sides) if self.compose is not None else sides))
+
+    def shown_weights(self) -> Tensor | None:
+        """What tokens are multiplied by that `read` adds to their states, (more, 2h)."""
+        return None
 
     def read(self, texts: Sequences) -> Sequences:
         """Frozen states (texts, tokens, layers, d) to what `represent` takes: BiLSTM states
@@ -406,8 +406,8 @@ class BiLSTMNetwork(PairNetwork):
     def width(self) -> int:
         return 16 * self.shape.hidden
 
-    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
-        return match(pool(hypothesis), pool(other), self.shape.absolute)
+    def meet(self, hypothesis: Sequences, other: Sequences) -> tuple[Sequences, Sequences]:
+        return hypothesis, other
 
 
 class AttentionNetwork(PairNetwork):
@@ -417,9 +417,8 @@ class AttentionNetwork(PairNetwork):
     def width(self) -> int:
         return 16 * self.shape.hidden
 
-    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
-        attended = cross_attention(hypothesis, other)
-        return match(pool(attended[0]), pool(attended[1]), self.shape.absolute)
+    def meet(self, hypothesis: Sequences, other: Sequences) -> tuple[Sequences, Sequences]:
+        return cross_attention(hypothesis, other)
 
 
 class ESIMNetwork(PairNetwork):
@@ -451,26 +450,31 @@ class ESIMNetwork(PairNetwork):
     def read_mixed(self, texts: Sequences) -> Sequences:
         """[h; (F2 - F4) h; (F1 + F4) h] of each token, (texts, tokens, 4h); absolute: no F4."""
         states = super().read_mixed(texts)
-        own, seen, _, difference = self.project.weight.chunk(4, dim=1)
-        signed = 0 if self.shape.absolute else difference
-        blocks = torch.cat([seen - signed, own + signed])  # (2h, 2h)
-        projected = states.values @ blocks.T
+        projected = states.values @ self.shown_weights().T
         return states._replace(values=torch.cat([states.values, projected], dim=-1))
 
-    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
+    def shown_weights(self) -> Tensor:
+        """(F2 - F4) and (F1 + F4), one below the other, (2h, 2h); absolute: no F4."""
+        own, seen, _, difference = self.project.weight.chunk(4, dim=1)
+        signed = 0 if self.shape.absolute else difference
+        return torch.cat([seen - signed, own + signed])
+
+    def describe(self, *sides: Sequences) -> Tensor:
+        return torch.cat([pool(side) for side in sides], dim=-1)
+
+    def meet(self, hypothesis: Sequences, other: Sequences) -> tuple[Sequences, Sequences]:
         size = 2 * self.shape.hidden
         plain = [side._replace(values=side.values[..., :size]) for side in (hypothesis, other)]
         to_other, to_hypothesis = attention_weights(*plain)
         seen = 3 * self.shape.hidden  # what each side shows the other: h and (F2 - F4) h
-        sides = (
-            (other, to_hypothesis @ hypothesis.values[..., :seen]),
-            (hypothesis, to_other @ other.values[..., :seen]),
+        return (
+            self._join(other, to_hypothesis @ hypothesis.values[..., :seen]),
+            self._join(hypothesis, to_other @ other.values[..., :seen]),
         )
-        return torch.cat([pool(self._compose_side(own, shown)) for own, shown in sides], dim=-1)
 
-    def _compose_side(self, own: Sequences, seen: Tensor) -> Sequences:
-        """The second BiLSTM over a side, (pairs, tokens, 4h), and what it sees of the other,
-        (pairs, tokens, 3h)."""
+    def _join(self, own: Sequences, seen: Tensor) -> Sequences:
+        """What the second BiLSTM reads of a side, (pairs, tokens, 4h), and of what it sees of the
+        other, (pairs, tokens, 3h)."""
         half = self.shape.hidden
         h, from_own = own.values[..., : 2 * half], own.values[..., 3 * half :]
         h_seen, from_seen = seen[..., : 2 * half], seen[..., 2 * half :]
@@ -479,8 +483,7 @@ class ESIMNetwork(PairNetwork):
         if self.shape.absolute:
             enhanced = enhanced + nn.functional.linear((h - h_seen).abs(), of_difference)
         projected = self.dropout((enhanced + from_own + from_seen).relu())
-        composed: Sequences = self.compose(Sequences(projected, own.lengths))
-        return composed
+        return Sequences(projected, own.lengths)
 
 
 NETWORKS: Mapping[str, type[PairNetwork]] = {
@@ -509,79 +512,3 @@ def linear(width: int, out: int) -> nn.Linear:
     nn.init.xavier_uniform_(layer.weight)
     nn.init.zeros_(layer.bias)
     return layer
-
-
-def scores(network: PairNetwork, found: Tensor) -> Tensor:
-    """What the regressor says of comparisons, (m, width) -> (m,)."""
-    result = found.new_zeros(len(found))
-
-    def run(rows: IntArray) -> None:
-        places = torch.from_numpy(rows).to(found.device)
-        result[places] = network.regressor(found[places])
-
-    _run_all(network, run, np.ones(len(found), dtype=np.int64))
-    return result
-
-
-def representations(network: PairNetwork, chunk: Chunk) -> Tensor:
-    """What each comparison of a chunk looks like to the regressor, (m, width)."""
-    device = network.mix.gamma.device
-    states = read_texts(network, chunk)
-    lengths = chunk.texts.lengths
-    longest = np.maximum(lengths[chunk.left], lengths[chunk.right])
-    result = torch.zeros(len(chunk), network.width, device=device)
-
-    def run(rows: IntArray) -> None:
-        left, right = (
-            gather(states, chunk.texts.offsets, texts[rows]) for texts in (chunk.left, chunk.right)
-        )
-        result[torch.from_numpy(rows).to(device)] = network.represent(left, right)
-
-    _run_all(network, run, longest)
-    return result
-
-
-def read_texts(network: PairNetwork, chunk: Chunk) -> Tensor:
-    """What the network reads in all texts of a chunk, flat, (total tokens, width)."""
-    texts, device = chunk.texts, network.mix.gamma.device
-    vectors = torch.from_numpy(texts.vectors).to(device)
-    mixed = network.mix(split_layers(vectors, network.shape.layers))  # (total tokens, d)
-    states = torch.zeros(len(mixed), network.reading_width, device=device)
-
-    def run(rows: IntArray) -> None:
-        read = network.read_mixed(gather(mixed, texts.offsets, rows))
-        starts, tokens = texts.offsets[rows], np.arange(read.values.shape[1])
-        places = (starts[:, None] + tokens)[tokens < texts.lengths[rows][:, None]]
-        states[torch.from_numpy(places).to(device)] = read.values[read.mask]
-
-    _run_all(network, run, texts.lengths)
-    return states
-
-
-def _run_all(network: PairNetwork, run: Callable[[IntArray], None], lengths: IntArray) -> None:
-    """Run batches of items of these lengths: one by one on a CPU, as many as fit on a GPU."""
-    if network.mix.gamma.device.type != "cpu":
-        for rows in plan_batches(lengths, budget=BUDGET, overhead=OVERHEAD):
-            run(rows)
-        return
-
-    def run_share(share: IntArray) -> None:
-        with torch.inference_mode():
-            for row in share:
-                run(row[None])
-
-    shares = np.array_split(np.arange(len(lengths)), max(1, len(lengths) // SHARE))
-    for _ in each_on_one_thread(run_share, shares):
-        pass
-
-
-def gather(flat: Tensor, offsets: IntArray, rows: IntArray) -> Sequences:
-    """Some texts of a flat tensor (total tokens, d), padded; what is padding is anything."""
-    lengths = offsets[rows + 1] - offsets[rows]
-    width = max(1, int(lengths.max(initial=0)))
-    places = np.minimum(offsets[rows][:, None] + np.arange(width), max(0, len(flat) - 1))
-    if not len(flat):
-        values = flat.new_zeros(len(rows), width, flat.shape[1])
-    else:
-        values = flat[torch.from_numpy(places).to(flat.device)]
-    return Sequences(values, torch.from_numpy(lengths))
