@@ -69,7 +69,7 @@ def test_faults_are_refused(ranker: Ranker, segments: list[Segment]) -> None:
         ranker.prefer([segments[0]], [segments[1]])
     with pytest.raises(NeedsError, match="needs references"):
         ranker.prefer([Segment("a", "b")], [Segment("c", "b")])
-    with pytest.raises(DataError, match="nothing to compare"):
+    with pytest.raises(DataError, match="nothing to score"):
         ranker.prefer([], [])
     with pytest.raises(DataError, match="two systems"):
         ranker.rank(TestSet(systems={"a": ["x"]}, references=[("y",)]))

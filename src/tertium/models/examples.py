@@ -283,41 +283,31 @@ def judged_sets(
     metric: str, data: TrainingData, dev: TrainingData, needs: frozenset[str]
 ) -> tuple[JudgedSets, JudgedSets]:
     """What to train on and what to choose on, checked, and without what they share."""
-    held = JudgedSets(*_usable(*training_sets(dev), needs))
-    scores, rankings = without_leaks(*training_sets(data), held.all)
-    sets = JudgedSets(*_usable(scores, rankings, needs))
+    held = _usable(*training_sets(dev), needs)
+    sets = _usable(*without_leaks(*training_sets(data), held.all), needs)
     check_needs(metric, [*sets.all, *held.all], needs)
     return sets, held
 
 
 def _usable(
     scores: list[JudgementSet], rankings: list[RankingSet], needs: frozenset[str]
-) -> tuple[list[JudgementSet], list[RankingSet]]:
-    """The same without single translations that lack the reference which others have."""
-    if "references" not in needs:
-        return scores, rankings
-    return [one.with_references() for one in scores], rankings
+) -> JudgedSets:
+    """Sets without single translations that lack the reference which others have."""
+    if "references" in needs:
+        scores = [one.with_references() for one in scores]
+    return JudgedSets(scores, rankings)
 
 
 def training_sets(data: TrainingData) -> tuple[list[JudgementSet], list[RankingSet]]:
     """Sets and single verdicts, sorted into sets of scores and sets of comparisons."""
-    if isinstance(data, JudgementSet | RankingSet):
-        data = [data]
-    scores: list[JudgementSet] = []
-    rankings: list[RankingSet] = []
-    judgements: list[Judgement] = []
-    preferences: list[Preference] = []
-    for entry in data:
-        if isinstance(entry, JudgementSet):
-            scores.append(entry)
-        elif isinstance(entry, RankingSet):
-            rankings.append(entry)
-        elif isinstance(entry, Judgement):
-            judgements.append(entry)
-        else:
-            preferences.append(entry)
+    entries = [data] if isinstance(data, JudgementSet | RankingSet) else list(data)
+    scores = [one for one in entries if isinstance(one, JudgementSet)]
+    rankings = [one for one in entries if isinstance(one, RankingSet)]
+    single = [one for one in entries if not isinstance(one, JudgementSet | RankingSet)]
+    judgements = tuple(one for one in single if isinstance(one, Judgement))
+    preferences = [one for one in single if not isinstance(one, Judgement)]
     if judgements:
-        scores.append(JudgementSet(name="judgements", judgements=tuple(judgements)))
+        scores.append(JudgementSet(name="judgements", judgements=judgements))
     if preferences:
         rankings.append(_ranking_set(preferences))
     return scores, rankings
@@ -372,15 +362,12 @@ def check_needs(
         used = one.is_compared if isinstance(one, RankingSet) else np.ones(len(one), dtype=bool)
         for number in np.flatnonzero(used):
             segment = one.segments[number]
-            missing = [
-                *(["references"] if "references" in needs and not segment.references else []),
-                *(["a source"] if "source" in needs and segment.source is None else []),
-            ]
-            if missing:
+            lacks = {"references": not segment.references, "source": segment.source is None}
+            if missing := [name for name in sorted(needs) if lacks[name]]:
                 raise DataError(
                     f"{metric} learns from {' and '.join(sorted(needs))}, and segment "
                     f"{number + 1} of {one.name} {one.lp}".rstrip()
-                    + f" has no {' and no '.join(m.removeprefix('a ') for m in missing)}"
+                    + f" has no {' and no '.join(missing)}"
                 )
 
 

@@ -47,20 +47,16 @@ WAYS = {
 }
 
 
-class Metric(PeerCalls, ABC):
-    """Scores segments.
+class Scorer(ABC):
+    """What a metric and a ranker share: a name, settings that are values, what it asks of segments.
 
-    A subclass sets `name` (as in specs) and `title` (as in tables), and implements `statistics`
-    and `reduce`. A segment's statistics never depend on its neighbours unless `reads_corpus` says
-    so (NIST's information weights, idf from the references), in which case it is documented there.
+    A subclass is a frozen keyword-only dataclass; it sets `name` (as in specs) and `title` (as in
+    tables).
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
-    higher_is_better: ClassVar[bool] = True
     citation: ClassVar[str] = ""
-    decimals: ClassVar[int] = 4
-    reads_context: ClassVar[bool] = False  # what stands around a segment in its document
 
     def __new__(cls, *args: Any, **fields: Any) -> Self:
         check_ranges(cls, fields)
@@ -75,6 +71,59 @@ class Metric(PeerCalls, ABC):
     def needs(self) -> frozenset[str]:
         """What every segment must have, of "references", "source" and "context"."""
         return REFERENCES
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        """Refuse segments that lack what it needs, naming the first."""
+        if not segments:
+            raise DataError(f"{self.name}: there is nothing to score (no segments)")
+        needs = self.needs  # which what was trained reads from its settings
+        for number, segment in enumerate(segments, start=1):
+            if "references" in needs and not segment.references:
+                raise NeedsError(
+                    f"{self.name} needs references, and segment {number} has none: "
+                    f"{WAYS['references']}; or choose one that reads the source"
+                )
+            if "source" in needs and segment.source is None:
+                raise NeedsError(
+                    f"{self.name} needs the source, and segment {number} has none: {WAYS['source']}"
+                )
+            if "context" in needs and segment.context is None:
+                raise NeedsError(
+                    f"{self.name} needs the document, and segment {number} is of none: "
+                    f"{WAYS['context']}"
+                )
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        """Counts of what a reader of the score should know; only those above zero."""
+        return count_odd_texts(segments)
+
+    @property
+    def spec(self) -> str:
+        """The text that rebuilds it: `load_metric(metric.spec) == metric`, of a ranker likewise."""
+        return print_spec(self.name, self)
+
+    def signature(self, segments: Sequence[Segment]) -> str:
+        """What to publish beside a score, e.g. `BLEU|nrefs:1|case:mixed|...|version:0.1.0`."""
+        parts = {"nrefs": count_references(segments), **self.signature_fields(segments)}
+        parts["version"] = __version__
+        return "|".join([self.label, *(f"{key}:{value}" for key, value in parts.items())])
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        """Its own part of its signature; no key or value contains a pipe or colon."""
+        return {}
+
+
+class Metric(PeerCalls, Scorer):
+    """Scores segments.
+
+    A subclass implements `statistics` and `reduce`. A segment's statistics never depend on its
+    neighbours unless `reads_corpus` says so (NIST's information weights, idf from the references),
+    in which case it is documented there.
+    """
+
+    higher_is_better: ClassVar[bool] = True
+    decimals: ClassVar[int] = 4
+    reads_context: ClassVar[bool] = False  # what stands around a segment in its document
 
     @property
     def reads_corpus(self) -> bool:
@@ -186,46 +235,6 @@ class Metric(PeerCalls, ABC):
             check_places(marked, segment.hypothesis, "hypothesis", self.name)
             check_places(marked, segment.source or "", "source", self.name)
         return [spans[row] for row in rows]
-
-    def check(self, segments: Sequence[Segment]) -> None:
-        """Refuse segments that lack what the metric needs, naming the first."""
-        if not segments:
-            raise DataError(f"{self.name}: there is nothing to score (no segments)")
-        needs = self.needs  # which a trained metric reads from its settings
-        for number, segment in enumerate(segments, start=1):
-            if "references" in needs and not segment.references:
-                raise NeedsError(
-                    f"{self.name} needs references, and segment {number} has none: "
-                    f"{WAYS['references']}; or choose a metric that reads the source"
-                )
-            if "source" in needs and segment.source is None:
-                raise NeedsError(
-                    f"{self.name} needs the source, and segment {number} has none: {WAYS['source']}"
-                )
-            if "context" in needs and segment.context is None:
-                raise NeedsError(
-                    f"{self.name} needs the document, and segment {number} is of none: "
-                    f"{WAYS['context']}"
-                )
-
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        """Counts of what a reader of the score should know; only those above zero."""
-        return count_odd_texts(segments)
-
-    @property
-    def spec(self) -> str:
-        """The text that rebuilds this metric: `load_metric(metric.spec) == metric`."""
-        return print_spec(self.name, self)
-
-    def signature(self, segments: Sequence[Segment]) -> str:
-        """What to publish beside a score, e.g. `BLEU|nrefs:1|case:mixed|...|version:0.1.0`."""
-        parts = {"nrefs": count_references(segments), **self.signature_fields(segments)}
-        parts["version"] = __version__
-        return "|".join([self.label, *(f"{key}:{value}" for key, value in parts.items())])
-
-    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        """The metric's own part of its signature; no key or value contains a pipe or colon."""
-        return {}
 
     def verbose(self, totals: FloatArray) -> str:
         """What stands behind a system score in words, such as BLEU's precisions; may be empty."""

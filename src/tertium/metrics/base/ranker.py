@@ -7,75 +7,32 @@ probability of each system on each segment (`rank`) and of each candidate in a l
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.data.testset import TestSet
-from tertium.errors import (
-    DataError,
-    LengthError,
-    ModelError,
-    NeedsError,
-    UnknownNameError,
-    UsageError,
-)
+from tertium.errors import DataError, LengthError, ModelError, UnknownNameError, UsageError
 from tertium.metrics.base.explanation import Explanation, Votes
-from tertium.metrics.base.metric import (
-    REFERENCES,
-    WAYS,
-    count_odd_texts,
-    count_references,
-    is_folder,
-    load_metric,
-)
+from tertium.metrics.base.metric import Scorer, is_folder, load_metric
 from tertium.models.checkpoint import read_config
-from tertium.registry import (
-    ALIASES,
-    METRICS,
-    RANKERS,
-    build,
-    check_ranges,
-    explain_missing,
-    print_spec,
-    resolve,
-    split_spec,
-)
+from tertium.registry import ALIASES, METRICS, RANKERS, build, explain_missing, resolve, split_spec
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
-from tertium.version import __version__
 
 
-class Ranker(ABC):
+class Ranker(Scorer):
     """Says which of two translations of the same source is better.
 
-    A subclass is a frozen keyword-only dataclass that implements `prefer_rows`. What it says of a
-    pair never depends on other pairs, and prefer(a, b) + prefer(b, a) = 1.
+    A subclass implements `prefer_rows`. What it says of a pair never depends on other pairs, and
+    prefer(a, b) + prefer(b, a) = 1.
     """
-
-    name: ClassVar[str]
-    title: ClassVar[str]
-    citation: ClassVar[str] = ""
-
-    def __new__(cls, *args: Any, **fields: Any) -> Self:
-        check_ranges(cls, fields)
-        return super().__new__(cls)
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """What every segment must have."""
-        return REFERENCES
-
-    @property
-    def spec(self) -> str:
-        """The text that rebuilds this ranker: `load_ranker(ranker.spec) == ranker`."""
-        return print_spec(self.name, self)
 
     @abstractmethod
     def prefer_rows(
@@ -152,30 +109,6 @@ class Ranker(ABC):
         score = float(_mean_wins(wins, len(translations))[0])
         return Explanation(metric=self.spec, score=score, votes=votes)
 
-    def check(self, segments: Sequence[Segment]) -> None:
-        """Refuse segments that lack what the ranker needs."""
-        if not segments:
-            raise DataError(f"{self.name}: there is nothing to compare")
-        for segment in segments:
-            if "references" in self.needs and not segment.references:
-                raise NeedsError(f"{self.name} needs references: {WAYS['references']}")
-            if "source" in self.needs and segment.source is None:
-                raise NeedsError(f"{self.name} needs the source: {WAYS['source']}")
-
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        """Counts of what a reader of a ranking should know; only those above zero."""
-        return count_odd_texts(segments)
-
-    def signature(self, segments: Sequence[Segment]) -> str:
-        """What to publish beside a ranking."""
-        parts = {"nrefs": count_references(segments), **self.signature_fields()}
-        parts["version"] = __version__
-        return "|".join([self.title, *(f"{key}:{value}" for key, value in parts.items())])
-
-    def signature_fields(self) -> dict[str, str]:
-        """The ranker's own part of its signature."""
-        return {}
-
 
 @dataclass(frozen=True, kw_only=True)
 class ByScore(Ranker):
@@ -210,8 +143,6 @@ class ByScore(Ranker):
         return result
 
     def check(self, segments: Sequence[Segment]) -> None:
-        if not segments:
-            super().check(segments)
         load_metric(self.metric).check(segments)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:

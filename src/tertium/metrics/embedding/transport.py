@@ -48,26 +48,16 @@ class Transport:
 
 
 def unit_distances(left: Float32Array, right: Float32Array) -> FloatArray:
-    """Euclidean distances (..., l, r) of vectors (..., l, d) and (..., r, d) scaled to length 1.
-
-    By one exact matrix product (`grid`); where two vectors almost agree it has too few digits, and
-    the length of their difference is taken.
+    """Euclidean distances (l, r) of vectors (l, d) and (r, d) scaled to length 1.
 
     >>> unit_distances(np.eye(2, dtype=np.float32), 3 * np.eye(2, dtype=np.float32)).round(3)
     array([[0.   , 1.414],
            [1.414, 0.   ]])
     """
-    squares = (on_grid(left) @ on_grid(right).swapaxes(-1, -2)).astype(np.float32)
-    squares *= -2 * _scales(left)[..., :, None]
-    squares *= _scales(right)[..., None, :]
-    squares += 2
-    result: FloatArray = squares.astype(np.float64)
-    near = np.nonzero(squares < NEAR)
-    if len(near[0]):
-        *outer, i, j = near
-        gaps = _unit64(left[(*outer, i)]) - _unit64(right[(*outer, j)])
-        result[near] = np.einsum("ij,ij->i", gaps, gaps)
-    return np.sqrt(result, out=result)
+    both, edges = np.concatenate([left, right]), offsets_of([len(left), len(right)])
+    sides = (edges[:1], edges[1:2]), (edges[1:2], edges[2:])
+    [found] = _distances(both, on_grid(both), _scales(both), *sides)
+    return found
 
 
 def _scales(vectors: Float32Array) -> Float32Array:
@@ -75,12 +65,6 @@ def _scales(vectors: Float32Array) -> Float32Array:
     lengths = np.sqrt(exact_squares(vectors))
     scales: Float32Array = (1 / np.maximum(lengths, TINY)).astype(np.float32)
     return scales
-
-
-def _unit64(vectors: Float32Array) -> FloatArray:
-    wide = vectors.astype(np.float64)
-    scaled: FloatArray = wide / np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
-    return scaled
 
 
 def exact(
@@ -177,9 +161,10 @@ def _distances(
 ) -> list[FloatArray]:
     """What `unit_distances` gives for the rows start:stop of each comparison's two texts.
 
-    A product for each comparison; everything after it for all of them at once, since numpy takes
-    longer to be called than to work on a few hundred numbers. `wide` are the
-    vectors on the grid that makes products exact; `scales` bring rows to length 1.
+    An exact product for each comparison (`wide` are the vectors on its grid, `scales` bring rows to
+    length 1); everything after it for all of them at once, since numpy takes longer to be called
+    than to work on a few hundred numbers. Where two vectors almost agree a product has too few
+    digits, and the length of their difference is taken.
     """
     rows, columns = left[1] - left[0], right[1] - right[0]
     edges = offsets_of(rows * columns)

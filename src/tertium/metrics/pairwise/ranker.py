@@ -180,7 +180,7 @@ class Pairwise(Trained, Ranker):
                 result[kind] = count
         return result
 
-    def signature_fields(self) -> dict[str, str]:
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         return {"model": f"{self.origin}@{self.trained.digest}"}
 
     @classmethod
