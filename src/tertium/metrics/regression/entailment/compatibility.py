@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tertium.linguistics.alignment import NOTHING
 from tertium.linguistics.lexicons import NEGATIONS, QUANTIFIER_ORDER
 from tertium.linguistics.sentence import Marks
-from tertium.metrics.regression.entailment.feature import Feature, Match, Pair
+from tertium.metrics.regression.entailment.feature import Feature, Match, Pair, merit
 
 _WEAK = frozenset({"possible", "probable", "hypothetical"})
 _FIRM = frozenset({"actual", "certain"})
@@ -108,11 +108,10 @@ _polarity = _predicates(lambda h, p: h.negated != p.negated)
 _tense = _predicates(lambda h, p: h.tense != p.tense and bool(h.tense) and bool(p.tense))
 
 FEATURES = (
-    Feature(
+    merit(
         "modality.same",
         _predicates(lambda h, p: h.modality == p.modality != "actual"),
         "{hypothesis} and {reference} have the same modality",
-        good=True,
     ),
     Feature(
         "modality.root",
@@ -146,11 +145,10 @@ FEATURES = (
         _predicates(lambda h, p: (h.modality == "hypothetical") != (p.modality == "hypothetical")),
         "{hypothesis} is under a condition on one side only",
     ),
-    Feature(
+    merit(
         "factivity.same",
         _predicates(lambda h, p: h.attitude == p.attitude != ""),
         "{hypothesis} and {reference} are embedded alike",
-        good=True,
     ),
     Feature(
         "factivity.differs",
@@ -167,11 +165,10 @@ FEATURES = (
         _predicates(lambda h, p: (h.attitude == "negative") != (p.attitude == "negative")),
         "{words} happens on one side and fails to on the other",
     ),
-    Feature(
+    merit(
         "polarity.same",
         _predicates(lambda h, p: h.negated and p.negated),
         "{hypothesis} and {reference} are both negated",
-        good=True,
     ),
     Feature(
         "polarity.root",
@@ -184,22 +181,20 @@ FEATURES = (
         "one of {hypothesis} and {reference} is negated",
     ),
     Feature("polarity.negations", _negations, "the hypothesis {adds} the negation {words}"),
-    Feature(
+    merit(
         "polarity.licensed",
         lambda pair: _changes(pair, True),
         "{words} follows from {premise} in its context",
-        good=True,
     ),
     Feature(
         "polarity.unlicensed",
         lambda pair: _changes(pair, False),
         "{words} does not follow from {premise} in its context",
     ),
-    Feature(
+    merit(
         "quantifier.same",
         _nominals(lambda h, p: h.quantifier == p.quantifier != ""),
         "{hypothesis} and {reference} are quantified alike",
-        good=True,
     ),
     Feature(
         "quantifier.weaker",
@@ -219,18 +214,16 @@ FEATURES = (
         _nominals(lambda h, p: h.definite != p.definite and bool(h.definite) and bool(p.definite)),
         "{words} is definite on one side only",
     ),
-    Feature(
+    merit(
         "lexical.synonym",
         _by_relation("synonym", "marker"),
         "{hypothesis} is a synonym of {reference}",
-        good=True,
     ),
     Feature("lexical.antonym", _by_relation("antonym"), "{hypothesis} is opposed to {reference}"),
-    Feature(
+    merit(
         "lexical.derivation",
         _by_relation("derivation"),
         "{hypothesis} is derived from {reference} or the reverse",
-        good=True,
     ),
     Feature(
         "lexical.sibling",
@@ -242,11 +235,8 @@ FEATURES = (
         _by_relation("distributional"),
         "{hypothesis} is used like {reference}, no more is known",
     ),
-    Feature(
-        "lexical.inflection",
-        _by_relation("lemma"),
-        "{hypothesis} is another form of {reference}",
-        good=True,
+    merit(
+        "lexical.inflection", _by_relation("lemma"), "{hypothesis} is another form of {reference}"
     ),
     Feature("lexical.kind", _other_kind, "{hypothesis} is another part of speech than {reference}"),
     Feature("tense.root", _of_roots(_tense, True), "main clauses differ in tense: {hypothesis}"),

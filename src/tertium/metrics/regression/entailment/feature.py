@@ -109,6 +109,11 @@ class Feature:
         )
 
 
+def merit(name: str, find: Find, says: str) -> Feature:
+    """A feature that speaks for the hypothesis."""
+    return Feature(name, find, says, good=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Quality:
     """A feature that is a number between 0 and 1 for the pair as a whole."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tertium.linguistics.alignment import NOTHING
 from tertium.linguistics.sentence import ROOT, Graph
-from tertium.metrics.regression.entailment.feature import Feature, Match, Pair, Quality
+from tertium.metrics.regression.entailment.feature import Feature, Match, Pair, Quality, merit
 
 POOR = 0.6  # of a similarity: below it partners are relatives at best
 _CLAUSES = frozenset({"clause", "relative clause", "adverbial clause"})
@@ -58,8 +58,25 @@ def _differs(pair: Pair, own: int, other: int) -> bool:
     return NOTHING not in (own, other) and pair.targets[own] != other
 
 
-def _absent(pair: Pair, own: int, other: int) -> bool:
-    return own == NOTHING
+def _of_arguments(role: str) -> tuple[Feature, ...]:
+    """Whether aligned predicates have the same argument in a role, another one, or none."""
+    return (
+        merit(
+            f"{role}.kept",
+            _argument_matches(role, _is_match),
+            f"the {role} is the same: {{hypothesis}}",
+        ),
+        Feature(
+            f"{role}.changed",
+            _argument_matches(role, _differs),
+            f"the {role} differs: {{hypothesis}} for {{reference}}",
+        ),
+        Feature(
+            f"{role}.missing",
+            _argument_matches(role, lambda pair, own, other: own == NOTHING),
+            f"one side has no {role} {{words}}",
+        ),
+    )
 
 
 def _swaps(pair: Pair) -> list[Match]:
@@ -91,25 +108,14 @@ def _voices(pair: Pair, kept: bool) -> list[Match]:
 
 
 def _roots(test: Callable[[Pair, int, int], bool]) -> Callable[[Pair], list[Match]]:
-    """The main word with its partner, if they pass a test."""
+    """The main word with its partner, where it has one and they pass a test."""
 
     def find(pair: Pair) -> list[Match]:
         tops = [n.index for n in pair.h if n.parent == ROOT]
-        return [(i, pair.targets[i]) for i in tops if test(pair, i, pair.targets[i])]
+        ends = [(i, pair.targets[i]) for i in tops]
+        return [(i, j) for i, j in ends if j != NOTHING and test(pair, i, j)]
 
     return find
-
-
-def _keeps_root(pair: Pair, i: int, j: int) -> bool:
-    return j != NOTHING and pair.p[j].parent == ROOT
-
-
-def _root_elsewhere(pair: Pair, i: int, j: int) -> bool:
-    return j != NOTHING and pair.p[j].parent != ROOT
-
-
-def _root_poor(pair: Pair, i: int, j: int) -> bool:
-    return j != NOTHING and pair.similarity[i] < POOR
 
 
 def _root_other_kind(pair: Pair) -> list[Match]:
@@ -195,70 +201,45 @@ def _splits(pair: Pair) -> list[Match]:
     return [(i, NOTHING) for i in own[max(1, len(other)) :]]
 
 
-FEATURES = (
-    Feature("root.kept", _roots(_keeps_root), "main words agree: {hypothesis}", good=True),
-    Feature("root.elsewhere", _roots(_root_elsewhere), "the main word {words} is below another"),
-    Feature("root.poor", _roots(_root_poor), "main words are far apart: {hypothesis}, {reference}"),
+FEATURES: tuple[Feature | Quality, ...] = (
+    merit(
+        "root.kept",
+        _roots(lambda pair, i, j: pair.p[j].parent == ROOT),
+        "main words agree: {hypothesis}",
+    ),
+    Feature(
+        "root.elsewhere",
+        _roots(lambda pair, i, j: pair.p[j].parent != ROOT),
+        "the main word {words} is below another",
+    ),
+    Feature(
+        "root.poor",
+        _roots(lambda pair, i, j: pair.similarity[i] < POOR),
+        "main words are far apart: {hypothesis}, {reference}",
+    ),
     Feature("root.kind", _root_other_kind, "only one side's main word is a verb: {hypothesis}"),
-    Feature("verb.kept", _verbs, "the verb {hypothesis} stands for {reference}", good=True),
-    Feature(
-        "subject.kept",
-        _argument_matches("subject", _is_match),
-        "the subject is the same: {hypothesis}",
-        good=True,
-    ),
-    Feature(
-        "subject.changed",
-        _argument_matches("subject", _differs),
-        "the subject differs: {hypothesis} for {reference}",
-    ),
-    Feature(
-        "subject.missing", _argument_matches("subject", _absent), "one side has no subject {words}"
-    ),
-    Feature(
-        "object.kept",
-        _argument_matches("object", _is_match),
-        "the object is the same: {hypothesis}",
-        good=True,
-    ),
-    Feature(
-        "object.changed",
-        _argument_matches("object", _differs),
-        "the object differs: {hypothesis} for {reference}",
-    ),
-    Feature(
-        "object.missing", _argument_matches("object", _absent), "one side has no object {words}"
-    ),
+    merit("verb.kept", _verbs, "the verb {hypothesis} stands for {reference}"),
+    *_of_arguments("subject"),
+    *_of_arguments("object"),
     Feature("argument.swapped", _swaps, "subject and object are swapped: {words}"),
-    Feature(
+    merit(
         "passive.kept",
         lambda pair: _voices(pair, True),
         "{hypothesis} for {reference}: active and passive with the same arguments",
-        good=True,
     ),
     Feature(
         "passive.wrong",
         lambda pair: _voices(pair, False),
         "{hypothesis} for {reference}: active and passive with different arguments",
     ),
-    Feature(
-        "adjunct.kept",
-        _role_edges(_ADJUNCTS, "same"),
-        "{words} belongs to the same word",
-        good=True,
-    ),
+    merit("adjunct.kept", _role_edges(_ADJUNCTS, "same"), "{words} belongs to the same word"),
     Feature(
         "adjunct.moved",
         _role_edges(_ADJUNCTS, "near", "far", "merged", "reversed"),
         "{words} belongs to another word",
     ),
     Feature("preposition.differs", _other_preposition, "{words} has another preposition"),
-    Feature(
-        "modifier.kept",
-        _role_edges(_MODIFIERS, "same"),
-        "{words} modifies the same word",
-        good=True,
-    ),
+    merit("modifier.kept", _role_edges(_MODIFIERS, "same"), "{words} modifies the same word"),
     Feature(
         "modifier.moved",
         _role_edges(_MODIFIERS, "near", "far", "merged", "reversed"),
@@ -272,17 +253,15 @@ FEATURES = (
     Feature(
         "relation.reversed", _role_edges(_EVERY, "reversed"), "{words} governs what governed it"
     ),
-    Feature(
+    merit(
         "conjunct.kept",
         _role_edges(frozenset({"conjunct"}), "same"),
         "{words} is joined to the same word",
-        good=True,
     ),
-    Feature(
+    merit(
         "clause.kept",
         lambda pair: _clauses(pair, True),
         "the clause of {words} is embedded on both sides",
-        good=True,
     ),
     Feature(
         "clause.promoted",

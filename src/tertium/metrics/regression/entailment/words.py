@@ -14,7 +14,7 @@ from itertools import pairwise
 from tertium.linguistics.alignment import FUNCTION_WEIGHT, NOTHING, SAME_EDGE, THRESHOLD
 from tertium.linguistics.lexicons import NEGATIONS, PRONOUNS
 from tertium.linguistics.sentence import ROOT, Node
-from tertium.metrics.regression.entailment.feature import Feature, Match, Pair, Quality
+from tertium.metrics.regression.entailment.feature import Feature, Match, Pair, Quality, merit
 
 _WEIGHTS = {"root": 2.0, "subject": 1.5, "object": 1.5, "predicate": 1.5}
 _NAME_WEIGHT = 1.5  # a wrong name or number misleads more than another word
@@ -174,11 +174,8 @@ INSERTIONS = (
     _added("number", "number {words}", lambda n: n.kind == "number"),
     Feature("unaligned.unknown", _unlisted_words, "the hypothesis {adds} the unknown word {words}"),
     _added("function", "function word {words}", lambda n: not n.content),
-    Feature(
-        "unaligned.only_function",
-        _only_function,
-        "only function words have no partner: {words}",
-        good=True,
+    merit(
+        "unaligned.only_function", _only_function, "only function words have no partner: {words}"
     ),
     Feature(
         "unaligned.root",
@@ -266,21 +263,21 @@ _person, _place, _group = _mentions(PEOPLE), _mentions(PLACES), _mentions(ORGANI
 _date, _amount = _quantities(_DATES), _quantities(_AMOUNTS)
 
 REFERENCE = (
-    Feature("person.kept", _same(_person), "both speak of the person {words}", good=True),
+    merit("person.kept", _same(_person), "both speak of the person {words}"),
     Feature("person.changed", _others(_person), "the person {reference} became {hypothesis}"),
     Feature("person.missing", additions(_person), "the hypothesis {adds} the person {words}"),
-    Feature("place.kept", _same(_place), "both speak of the place {words}", good=True),
+    merit("place.kept", _same(_place), "both speak of the place {words}"),
     Feature("place.changed", _others(_place), "the place {reference} became {hypothesis}"),
     Feature("place.missing", additions(_place), "the hypothesis {adds} the place {words}"),
-    Feature("organisation.kept", _same(_group), "both speak of the group {words}", good=True),
+    merit("organisation.kept", _same(_group), "both speak of the group {words}"),
     Feature("organisation.lost", _losses(_group), "the group {words} is on one side only"),
-    Feature("date.kept", _same(_date), "both give the date {words}", good=True),
+    merit("date.kept", _same(_date), "both give the date {words}"),
     Feature("date.changed", _others(_date), "the date {reference} became {hypothesis}"),
     Feature("date.missing", additions(_date), "the hypothesis {adds} the date {words}"),
-    Feature("amount.kept", _same(_amount), "both give the number {words}", good=True),
+    merit("amount.kept", _same(_amount), "both give the number {words}"),
     Feature("amount.changed", _others(_amount), "the number {reference} became {hypothesis}"),
     Feature("amount.missing", additions(_amount), "the hypothesis {adds} the number {words}"),
-    Feature("pronoun.kept", _pronouns, "{hypothesis} and {reference} point to the same", good=True),
+    merit("pronoun.kept", _pronouns, "{hypothesis} and {reference} point to the same"),
     Feature(
         "pronoun.changed",
         _other_pronouns,
