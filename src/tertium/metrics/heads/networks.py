@@ -209,13 +209,8 @@ class DirectionalLSTM(torch.autograd.Function):
         size, steps = w_hidden.shape[1], _steps(ctx.sizes, ctx.reverse)
         upstream = gradients[0]
         at_gates = torch.empty_like(gates)
-        before = torch.zeros_like(states)  # the state each step started from
-        h = x.new_zeros(ctx.sizes[0], size)
+        before, previous = (_earlier(values, steps, ctx.sizes[0]) for values in (states, cells))
         dh, dc = x.new_zeros(ctx.sizes[0], size), x.new_zeros(ctx.sizes[0], size)
-        for start, count in steps:
-            before[start : start + count] = h[:count]
-            h[:count] = states[start : start + count]
-        previous = _previous_cells(cells, ctx.sizes, ctx.reverse)
         for start, count in reversed(steps):
             step = slice(start, start + count)
             i, f, g, o = gates[step].chunk(4, dim=1)
@@ -258,13 +253,13 @@ def _steps(sizes: tuple[int, ...], reverse: bool) -> list[tuple[int, int]]:
     return steps[::-1] if reverse else steps
 
 
-def _previous_cells(cells: Tensor, sizes: tuple[int, ...], reverse: bool) -> Tensor:
-    """The cell each step started from, 0 where a text begins."""
-    previous, c = torch.zeros_like(cells), cells.new_zeros(sizes[0], cells.shape[1])
-    for start, count in _steps(sizes, reverse):
-        previous[start : start + count] = c[:count]
-        c[:count] = cells[start : start + count]
-    return previous
+def _earlier(values: Tensor, steps: Sequence[tuple[int, int]], texts: int) -> Tensor:
+    """The states or cells each step started from, 0 where a text begins."""
+    earlier, last = torch.zeros_like(values), values.new_zeros(texts, values.shape[1])
+    for start, count in steps:
+        earlier[start : start + count] = last[:count]
+        last[:count] = values[start : start + count]
+    return earlier
 
 
 def fast_tanh(x: Tensor) -> Tensor:
