@@ -28,30 +28,25 @@ NEGATIONS = _words(
 NEGATIVE_PRONOUNS = _words("nobody nothing none no_one neither")
 NEGATIVE_DETERMINERS = _words("no neither")
 
-MODAL_VERBS: Mapping[str, Modality] = {
-    "can": "possible", "could": "possible", "may": "possible", "might": "possible",
-    "must": "necessary", "should": "necessary", "ought": "necessary", "need": "necessary",
-    "would": "hypothetical",
-}  # fmt: skip
+MODAL_VERBS: Mapping[str, Modality] = _by_class(
+    possible="can could may might",
+    necessary="must should ought need",
+    hypothetical="would",
+)
 FUTURE_AUXILIARIES = _words("will shall 'll wo sha")
-SEMI_MODALS: Mapping[str, Modality] = {  # verbs and adjectives that take an infinitive
-    "have": "necessary", "need": "necessary", "oblige": "necessary", "require": "necessary",
-    "force": "necessary", "able": "possible", "possible": "possible", "likely": "probable",
-    "unlikely": "possible", "supposed": "necessary", "suppose": "necessary", "seem": "probable",
-    "appear": "probable", "allow": "possible", "permit": "possible", "enable": "possible",
-    "bind": "certain", "sure": "certain", "certain": "certain", "necessary": "necessary",
-}  # fmt: skip
-MODAL_ADVERBS: Mapping[str, Modality] = {
-    "certainly": "certain", "surely": "certain", "definitely": "certain", "undoubtedly": "certain",
-    "clearly": "certain", "obviously": "certain", "indeed": "certain", "of_course": "certain",
-    "doubtless": "certain", "inevitably": "certain", "undeniably": "certain",
-    "probably": "probable", "likely": "probable", "presumably": "probable",
-    "apparently": "probable", "seemingly": "probable", "supposedly": "probable",
-    "allegedly": "probable", "reportedly": "probable",
-    "possibly": "possible", "perhaps": "possible", "maybe": "possible", "potentially": "possible",
-    "conceivably": "possible", "perchance": "possible",
-    "necessarily": "necessary",
-}  # fmt: skip
+SEMI_MODALS: Mapping[str, Modality] = _by_class(  # verbs and adjectives that take an infinitive
+    necessary="have need oblige require force supposed suppose necessary",
+    possible="able possible unlikely allow permit enable",
+    probable="likely seem appear",
+    certain="bind sure certain",
+)
+MODAL_ADVERBS: Mapping[str, Modality] = _by_class(
+    certain="""certainly surely definitely undoubtedly clearly obviously indeed of_course
+    doubtless inevitably undeniably""",
+    probable="probably likely presumably apparently seemingly supposedly allegedly reportedly",
+    possible="possibly perhaps maybe potentially conceivably perchance",
+    necessary="necessarily",
+)
 CONDITIONALS = _words("if unless whether provided assuming lest in_case otherwise")
 
 ATTITUDES: Mapping[str, Attitude] = _by_class(
@@ -72,19 +67,15 @@ ATTITUDES: Mapping[str, Attitude] = _by_class(
     unable prohibit miss lack cease unwilling impossible""",
 )
 
-QUANTIFIERS: Mapping[str, Quantifier] = {
-    "all": "all", "every": "all", "each": "all", "both": "all", "everyone": "all",
-    "everybody": "all", "everything": "all", "always": "all", "entire": "all", "whole": "all",
-    "most": "most", "majority": "most", "mostly": "most", "usually": "most",
-    "many": "many", "much": "many", "numerous": "many", "a_lot": "many", "lot": "many",
-    "often": "many", "frequently": "many", "a_great_deal": "many", "plenty": "many",
-    "some": "some", "several": "some", "any": "some", "someone": "some", "somebody": "some",
-    "something": "some", "anyone": "some", "anybody": "some", "anything": "some",
-    "sometimes": "some", "a_few": "some", "a_little": "some", "various": "some",
-    "few": "few", "little": "few", "rarely": "few", "seldom": "few", "hardly": "few",
-    "no": "none", "none": "none", "nobody": "none", "nothing": "none", "no_one": "none",
-    "never": "none", "neither": "none",
-}  # fmt: skip
+QUANTIFIERS: Mapping[str, Quantifier] = _by_class(
+    all="all every each both everyone everybody everything always entire whole",
+    most="most majority mostly usually",
+    many="many much numerous a_lot lot often frequently a_great_deal plenty",
+    some="""some several any someone somebody something anyone anybody anything sometimes a_few
+    a_little various""",
+    few="few little rarely seldom hardly",
+    none="no none nobody nothing no_one never neither",
+)
 QUANTIFIER_ORDER: tuple[Quantifier, ...] = ("none", "few", "some", "many", "most", "all")
 
 # Words that turn "more general" into "does not follow": their scope is downward monotone.
@@ -100,20 +91,20 @@ INDEFINITE_THINGS = _words("anything something nothing everything thing")
 
 # person, number, gender; an empty field is left open
 PRONOUNS: Mapping[str, tuple[str, str, str]] = {
-    "i": ("1", "sing", ""), "me": ("1", "sing", ""), "my": ("1", "sing", ""),
-    "mine": ("1", "sing", ""), "myself": ("1", "sing", ""),
-    "we": ("1", "plur", ""), "us": ("1", "plur", ""), "our": ("1", "plur", ""),
-    "ours": ("1", "plur", ""), "ourselves": ("1", "plur", ""),
-    "you": ("2", "", ""), "your": ("2", "", ""), "yours": ("2", "", ""),
-    "yourself": ("2", "sing", ""), "yourselves": ("2", "plur", ""),
-    "he": ("3", "sing", "masc"), "him": ("3", "sing", "masc"), "his": ("3", "sing", "masc"),
-    "himself": ("3", "sing", "masc"),
-    "she": ("3", "sing", "fem"), "her": ("3", "sing", "fem"), "hers": ("3", "sing", "fem"),
-    "herself": ("3", "sing", "fem"),
-    "it": ("3", "sing", "neut"), "its": ("3", "sing", "neut"), "itself": ("3", "sing", "neut"),
-    "they": ("3", "plur", ""), "them": ("3", "plur", ""), "their": ("3", "plur", ""),
-    "theirs": ("3", "plur", ""), "themselves": ("3", "plur", ""),
-}  # fmt: skip
+    word: features
+    for features, listed in {
+        ("1", "sing", ""): "i me my mine myself",
+        ("1", "plur", ""): "we us our ours ourselves",
+        ("2", "", ""): "you your yours",
+        ("2", "sing", ""): "yourself",
+        ("2", "plur", ""): "yourselves",
+        ("3", "sing", "masc"): "he him his himself",
+        ("3", "sing", "fem"): "she her hers herself",
+        ("3", "sing", "neut"): "it its itself",
+        ("3", "plur", ""): "they them their theirs themselves",
+    }.items()
+    for word in listed.split()
+}
 
 # discourse markers that can stand for each other
 MARKER_SENSES: Mapping[str, str] = _by_class(

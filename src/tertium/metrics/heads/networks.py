@@ -349,9 +349,9 @@ class PairNetwork(nn.Module, ABC):
         self.compose: Recurrent | None = None  # what reads sides again that have met
 
     @property
-    @abstractmethod
     def width(self) -> int:
-        """The width of one comparison's representation."""
+        """The width of one comparison's representation: four matchings of two poolings."""
+        return 16 * self.shape.hidden
 
     @property
     def reading_width(self) -> int:
@@ -397,20 +397,12 @@ class PairNetwork(nn.Module, ABC):
 class BiLSTMNetwork(PairNetwork):
     """m = [t; r; t*r; t-r] of each side's pooled states (equations 3 to 6)."""
 
-    @property
-    def width(self) -> int:
-        return 16 * self.shape.hidden
-
     def meet(self, hypothesis: Sequences, other: Sequences) -> tuple[Sequences, Sequences]:
         return hypothesis, other
 
 
 class AttentionNetwork(PairNetwork):
     """The same of the states each side attends to on the other (equations 7 to 9)."""
-
-    @property
-    def width(self) -> int:
-        return 16 * self.shape.hidden
 
     def meet(self, hypothesis: Sequences, other: Sequences) -> tuple[Sequences, Sequences]:
         return cross_attention(hypothesis, other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -68,14 +68,7 @@ class BLEU(SacreMetric):
             raise UnknownNameError("smoothing", self.smooth_method, SacreBLEU.SMOOTH_DEFAULTS)
 
     def sacre(self) -> Any:
-        return load_sacre_bleu(
-            lowercase=self.lowercase,
-            tokenize=self.tokenize,
-            smooth_method=self.smooth_method,
-            smooth_value=self.smooth_value,
-            max_ngram_order=self.max_ngram_order,
-            effective_order=bool(self.effective_order),
-        )
+        return load_sacre_bleu(**{**asdict(self), "effective_order": bool(self.effective_order)})
 
     @property
     def columns(self) -> tuple[str, ...]:

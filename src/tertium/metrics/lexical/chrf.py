@@ -8,7 +8,7 @@ these cannot hold, since it has many hundreds of distinct characters, is left to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Annotated, Any, ClassVar
 
@@ -75,14 +75,7 @@ class ChrF(SacreMetric):
     def sacre(self) -> Any:
         from sacrebleu.metrics.chrf import CHRF as SacreChrF
 
-        return SacreChrF(
-            char_order=self.char_order,
-            word_order=self.word_order,
-            beta=self.beta,
-            lowercase=self.lowercase,
-            whitespace=self.whitespace,
-            eps_smoothing=self.eps_smoothing,
-        )
+        return SacreChrF(**asdict(self))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
         return count_ngrams(self.sacre(), segments, self.reduce, self.title)

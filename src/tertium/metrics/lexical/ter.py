@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -70,12 +70,7 @@ class TER(Metric):
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
         from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
 
-        tokenizer = TercomTokenizer(
-            normalized=self.normalized,
-            no_punct=self.no_punct,
-            asian_support=self.asian_support,
-            case_sensitive=self.case_sensitive,
-        )
+        tokenizer = TercomTokenizer(**asdict(self))
 
         def tokenize(text: str) -> str:
             tokenized: str = tokenizer(text.rstrip())
@@ -98,14 +93,7 @@ class TER(Metric):
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         from sacrebleu.metrics.ter import TER as SacreTER
 
-        return sacre_signature(
-            SacreTER(
-                normalized=self.normalized,
-                no_punct=self.no_punct,
-                asian_support=self.asian_support,
-                case_sensitive=self.case_sensitive,
-            )
-        )
+        return sacre_signature(SacreTER(**asdict(self)))
 
     def verbose(self, totals: FloatArray) -> str:
         edits, length, insertions, deletions, substitutions, shifts, _ = totals
