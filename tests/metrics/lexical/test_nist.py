@@ -90,18 +90,6 @@ def test_several_references_clip_by_the_most_generous_and_share_their_length() -
     assert nltk == pytest.approx(2 * math.log2(6 / 2) / 3)
 
 
-def test_information_from_other_texts_makes_segments_independent() -> None:
-    hypotheses, references = [["a", "b"], ["b", "z"]], [[["a", "b"]], [["b", "z"]]]
-    background = [["a", "b", "b", "c"]]
-    together = nist_statistics(hypotheses, references, background)
-    for row in range(2):
-        alone = nist_statistics([hypotheses[row]], [references[row]], background)
-        assert (together[row] == alone[0]).all()
-    # a: 1 of 4 words, b: 2 of 4; z is not there and counts as seen once; b z as well, after 2 b.
-    assert together[:, 2] == pytest.approx([2 + 1, 1 + 2])
-    assert together[:, 3] == pytest.approx([0, 1])
-
-
 def test_all_orders_are_there_whatever_enters_the_score() -> None:
     segments = [Segment("a b c d e f g h i j k", references=("a b c d e f g h i j k",))]
     scores = {order: NIST(order=order).score(segments) for order in range(1, 11)}

@@ -1,10 +1,10 @@
 """Optimal transport between two small sets of vectors, exact or entropic, many problems at once.
 
-    W(C, a, b) = min_T sum_ij T_ij C_ij,   T >= 0,  T 1 = a,  T' 1 = b
+    W(C) = min_T sum_ij T_ij C_ij,   T >= 0,  T 1 = 1/rows,  T' 1 = 1/columns
 
-Equal numbers of points that weigh the same make an assignment problem, which has a faster exact
-solver; every other problem goes to the network simplex of POT. Both let go of Python's lock, so
-problems are solved on several cores.
+Points of a side weigh the same. Equal numbers of them make an assignment problem, which has a
+faster exact solver; every other problem goes to the network simplex of POT. Both let go of Python's
+lock, so problems are solved on several cores.
 """
 
 from __future__ import annotations
@@ -67,35 +67,27 @@ def _scales(vectors: Float32Array) -> Float32Array:
     return scales
 
 
-def exact(
-    costs: FloatArray, left: FloatArray | None = None, right: FloatArray | None = None
-) -> Transport:
-    """The cheapest plan between weights `left` and `right` (each sums to 1; None: all alike).
+def exact(costs: FloatArray) -> Transport:
+    """The cheapest plan.
 
     >>> round(exact(np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])).cost, 6)
     0.333333
     """
     rows, columns = costs.shape
-    if rows == columns and left is None and right is None:
+    if rows == columns:
         return _assign(costs)
-    a = np.full(rows, 1 / rows) if left is None else left
-    b = np.full(columns, 1 / columns) if right is None else right
+    a, b = np.full(rows, 1 / rows), np.full(columns, 1 / columns)
     plan, cost, _, _, status = _simplex()(a, b, costs, SIMPLEX_ROUNDS, 1)
     if status != OPTIMAL:
         raise TertiumError(
             f"the transport of {rows} x {columns} points was not solved (code {status}): "
-            "weights must be positive and sum to 1, costs finite"
+            "costs must be finite"
         )
     return Transport(cost=float(cost), plan=plan)
 
 
 def sinkhorn(
-    costs: FloatArray,
-    left: FloatArray | None = None,
-    right: FloatArray | None = None,
-    *,
-    regularisation: float = 0.05,
-    tolerance: float = 0.03,
+    costs: FloatArray, *, regularisation: float = 0.05, tolerance: float = 0.03
 ) -> Transport:
     """A plan near the one of least cost less `regularisation` x entropy (Cuturi 2013).
 
@@ -108,8 +100,7 @@ def sinkhorn(
     0.3333
     """
     rows, columns = costs.shape
-    a = np.full(rows, 1 / rows) if left is None else left
-    b = np.full(columns, 1 / columns) if right is None else right
+    a, b = np.full(rows, 1 / rows), np.full(columns, 1 / columns)
     # Constants taken off a row or column change no plan; so each has an entry that is not tiny.
     reduced = costs - costs.min(axis=1, keepdims=True)
     reduced -= reduced.min(axis=0)

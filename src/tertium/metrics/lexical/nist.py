@@ -34,10 +34,9 @@ class NIST(Metric):
         BP = exp(beta log^2 min(1, hypothesis length / mean reference length))
 
     Counts are taken over all references of the call, so that a segment's score depends on the
-    other segments' references (`nist_statistics` can learn from other texts); the empty n-gram
-    counts as often as there are words. Matches are clipped by the reference that has the n-gram
-    most often. beta makes BP = 1/2 at a ratio of 2/3. The score has no upper bound; 5 to 10 is
-    usual for a corpus.
+    other segments' references; the empty n-gram counts as often as there are words. Matches are
+    clipped by the reference that has the n-gram most often. beta makes BP = 1/2 at a ratio of 2/3.
+    The score has no upper bound; 5 to 10 is usual for a corpus.
 
     `order` is the longest n-gram that enters the score, 1 to 10; the statistics hold all ten.
     `tokenize` names any of sacrebleu's tokenisers. The defaults are those of mteval-v13a, whose
@@ -125,23 +124,19 @@ class NIST(Metric):
         return load_sacre_bleu(tokenize=self.tokenize, lowercase=self.lowercase)
 
 
-def nist_statistics(
-    hypotheses: Texts, references: Sequence[Texts], background: Texts | None = None
-) -> FloatArray:
+def nist_statistics(hypotheses: Texts, references: Sequence[Texts]) -> FloatArray:
     """The rows of statistics of tokenised hypotheses and their references, (n, 32).
 
-    Information is learned from all references, or from the texts of `background` where they are
-    given, so that a segment's row depends on that segment alone; an n-gram that they lack counts as
-    seen once.
+    Information is learned from all references.
 
     >>> rows = nist_statistics([["a", "b"]], [[["a", "b", "c", "d"]]])
     >>> rows[0, :4]  # lengths; two words of log2(4/1) bits each, a word that follows for certain
     array([2., 4., 4., 0.])
     """
     texts = [text for group in references for text in group]
-    index = NgramIndex.of([*texts, *(background or ())], MAX_ORDER)
+    index = NgramIndex.of(texts, MAX_ORDER)
     located = index.locate(texts)
-    weights = _information(index, located if background is None else index.locate(background))
+    weights = _information(index, located)
     sizes = np.array([len(group) for group in references], dtype=np.int64)
     groups = np.repeat(np.arange(len(references)), sizes)  # (references,)
     lengths = np.array([len(words) for words in hypotheses], dtype=np.float64)
@@ -156,7 +151,7 @@ def nist_statistics(
 
 def _information(index: NgramIndex, located: Located) -> list[FloatArray]:
     """The bits that the last word of each n-gram of the index tells, for each order."""
-    counts = [np.maximum(count, 1) for count in index.counts(located)]
+    counts = index.counts(located)
     before = np.full(len(counts[0]), max(len(located.owner), 1))
     weights = [np.log2(before / counts[0])]
     for n in range(2, MAX_ORDER + 1):
