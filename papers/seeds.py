@@ -13,7 +13,7 @@ from papers.table import Figure
 from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared, keep_shared
 from tertium.data.preferences import RankingSet, sample_comparisons
-from tertium.metrics.pairwise.ranker import DRAWN_BY, Pairwise, PairwiseOptions
+from tertium.metrics.pairwise.ranker import DRAWN_BY, Pairwise, PairwiseOptions, learn
 from tertium.segment import Preference
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -62,18 +62,11 @@ def train(collection: Collection, recipe: Recipe) -> list[Pairwise]:
     for name in recipe.train:
         for rankings in read_rankings(collection, name):
             data += drop_shared(rankings, [*dev, *others])
-    return Pairwise.train_seeds(
-        data,
-        dev=[p for rankings in dev for p in rankings],
-        seeds=recipe.seeds,
-        options=recipe.options,
-        note=recipe.note,
-        vectors=recipe.vectors,
-        features=recipe.features,
-        hidden=recipe.hidden,
-        cost=recipe.cost,
-        scaling=recipe.scaling,
-    )
+    names = ("vectors", "features", "hidden", "cost", "scaling")
+    blank = Pairwise(**{name: getattr(recipe, name) for name in names})
+    chosen_on = [p for rankings in dev for p in rankings]
+    learned = learn(blank, data, chosen_on, recipe.seeds, recipe.options, recipe.note)
+    return [Pairwise.from_checkpoint(checkpoint) for checkpoint in learned]
 
 
 def held_out_sets(collection: Collection, name: str) -> list[RankingSet]:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -199,23 +199,8 @@ class Pairwise(Trained, Ranker):
         if 0 < options.choose_on < sum(map(len, held)):
             held = sample_comparisons(held, options.choose_on, generator(DRAWN_BY))
         data, dev = ([p for one in sets for p in one] for sets in (lesson.data.comparisons, held))
-        (learned,) = _learn(lesson.settings, data, dev, (options.seed,), options, note)
+        (learned,) = learn(lesson.settings, data, dev, (options.seed,), options, note)
         return learned
-
-    @classmethod
-    def train_seeds(
-        cls,
-        data: Iterable[Preference],
-        *,
-        dev: Iterable[Preference],
-        seeds: Sequence[int],
-        options: PairwiseOptions,
-        note: str = "",
-        **config: Any,
-    ) -> list[Self]:
-        """The same training from several starts; inputs are computed once and scaled alike."""
-        learned = _learn(cls(**config), data, dev, seeds, options, note)
-        return [cls.from_checkpoint(checkpoint) for checkpoint in learned]
 
     @property
     def _vectors(self) -> tuple[VectorName, ...]:
@@ -278,7 +263,7 @@ def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> PairwiseModel:
     )
 
 
-def _learn(
+def learn(
     blank: Pairwise,
     data: Iterable[Preference],
     dev: Iterable[Preference],
@@ -286,7 +271,10 @@ def _learn(
     options: PairwiseOptions,
     note: Any,
 ) -> list[Checkpoint]:
-    """What a ranker of these settings learns from each seed."""
+    """What a ranker of these settings learns from each seed.
+
+    Inputs are computed once and scaled alike.
+    """
     segments, known = _comparisons(data)
     model = _prepare(blank, segments)
     raw = blank._rows(segments, model)
