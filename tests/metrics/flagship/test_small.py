@@ -109,7 +109,7 @@ def test_pairs_judged_together_have_the_scores_they_have_alone(
         network = small._network(metric.model, "cpu")
         for choices in ({"token_budget": 8192}, {"batch_size": 3}):
             with runtime(**choices):
-                together = small.judge_together(network, metric.encoder, left, right)
+                together = small.LateJudge(network, metric.encoder).together(left, right)
             assert np.abs(together - alone).max() < 1e-5
     assert len({*alone}) > len(references)
 
@@ -121,14 +121,12 @@ def test_pairs_dealt_to_threads_have_the_scores_of_kept_vectors(
     references = [texts[0] for texts in example.references]
     left = [*example.systems["good"], *example.systems["fair"], "", "a cat", "long words " * 500]
     right = [*references, *references, "a cat", "", "long words, " * 600]
-    network = small._network(metric.model, "cpu")
+    judge = small.LateJudge(small._network(metric.model, "cpu"), metric.encoder)
     with runtime(cache=False, device="cpu"):
-        kept = small.judge_chunks(network, metric.encoder, left, right)
+        kept = judge.by_chunks(left, right)
     for threads in (1, 3):
         with runtime(cache=False, memory=0, device="cpu", threads=threads):
-            assert (
-                small.judge_shares(network, metric.encoder, left, right).tolist() == kept.tolist()
-            )
+            assert judge.by_shares(left, right).tolist() == kept.tolist()
 
 
 def test_other_languages_are_refused_with_advice() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders import Chunk, chunks
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.transformer import run_or_halve
@@ -111,14 +111,12 @@ class TertiumSmall(EnglishAssessment):
         return self.encoder.max_length
 
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        settings, encoder = current_runtime(), self.encoder
-        device = choose_device(settings.device)
-        network = _network(self.model, device)
+        settings, device = current_runtime(), choose_device(current_runtime().device)
+        judge = LateJudge(_network(self.model, device), self.encoder)
         if device != "cpu":
-            return judge_together(network, encoder, hypotheses, references)
-        if settings.cache or settings.memory:
-            return judge_chunks(network, encoder, hypotheses, references)
-        return judge_shares(network, encoder, hypotheses, references)
+            return judge.together(hypotheses, references)
+        kept = settings.cache or settings.memory
+        return (judge.by_chunks if kept else judge.by_shares)(hypotheses, references)
 
     def explain(self, segment: Segment) -> Explanation:
         """The score, its uncertainty, and each piece's best partner in the other text."""
@@ -160,132 +158,113 @@ def _network(model: Packaged, device: str) -> LateInteraction:
     return load_into(lambda: LateInteraction(**shape), weights, model.folder).to(device)
 
 
-def judge_shares(
-    network: LateInteraction,
-    encoder: Transformer,
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-) -> FloatArray:
-    """Raw scores of pairs, (m,), where no vector is kept: a thread reads some, judges and forgets.
+@dataclass(frozen=True)
+class LateJudge:
+    """An encoder with the head that compares what it says of two texts: raw scores of pairs."""
 
-    No thread waits for vectors of others, and no more of them are held than threads work on.
-    """
-    from tertium.encoders.apart import each_on_one_thread
+    network: LateInteraction
+    encoder: Transformer
 
-    settings = asdict(replace(current_runtime(), threads=1))
+    def by_shares(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        """Raw scores of pairs, (m,), where no vector is kept.
 
-    def run(rows: IntArray) -> FloatArray:
-        with runtime(**settings):
-            left, right = [hypotheses[n] for n in rows], [references[n] for n in rows]
-            return judge_chunks(network, encoder, left, right)
+        A thread reads some, judges and forgets: none waits for vectors of others, and no more of
+        them are held than threads work on.
+        """
+        from tertium.encoders.apart import each_on_one_thread
 
-    pairs = zip(hypotheses, references, strict=True)
-    shares = encoder.body.plan([(len(a) + len(b)) // CHARACTERS + 4 for a, b in pairs])
-    result = np.zeros(len(hypotheses))
-    for rows, scores in zip(shares, each_on_one_thread(run, shares), strict=True):
-        result[rows] = scores
-    return result
+        settings = asdict(replace(current_runtime(), threads=1))
 
+        def run(rows: IntArray) -> FloatArray:
+            with runtime(**settings):
+                left, right = [hypotheses[n] for n in rows], [references[n] for n in rows]
+                return self.by_chunks(left, right)
 
-def judge_chunks(
-    network: LateInteraction,
-    encoder: Transformer,
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-) -> FloatArray:
-    """Raw scores of pairs, (m,), from vectors that may be kept and found again."""
-    result = np.zeros(len(hypotheses))
-    for chunk in chunks(encoder, hypotheses, references):
-        surface = surface_features(
-            [hypotheses[n] for n in chunk.pairs], [references[n] for n in chunk.pairs]
-        )
-        result[chunk.pairs] = judge_chunk(network, chunk, surface, encoder.layers)
-        del chunk  # its vectors, before those of the next are computed
-    return result
+        pairs = zip(hypotheses, references, strict=True)
+        shares = self.encoder.body.plan([(len(a) + len(b)) // CHARACTERS + 4 for a, b in pairs])
+        result = np.zeros(len(hypotheses))
+        for rows, scores in zip(shares, each_on_one_thread(run, shares), strict=True):
+            result[rows] = scores
+        return result
 
+    def by_chunks(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        """Raw scores of pairs, (m,), from vectors that may be kept and found again."""
+        result = np.zeros(len(hypotheses))
+        for chunk in chunks(self.encoder, hypotheses, references):
+            surface = surface_features(
+                [hypotheses[n] for n in chunk.pairs], [references[n] for n in chunk.pairs]
+            )
+            result[chunk.pairs] = self._judge_chunk(chunk, surface)
+            del chunk  # its vectors, before those of the next are computed
+        return result
 
-def judge_chunk(
-    network: LateInteraction, chunk: Chunk, surface: FloatArray, layers: int
-) -> FloatArray:
-    """Raw scores of a chunk's comparisons, (m,), each computed alone, on one thread."""
-    import torch
+    def _judge_chunk(self, chunk: Chunk, surface: FloatArray) -> FloatArray:
+        """Raw scores of a chunk's comparisons, (m,), each computed alone, on one thread."""
+        import torch
 
-    from tertium.encoders.apart import each_on_one_thread
+        from tertium.encoders.apart import each_on_one_thread
 
-    def run(rows: IntArray) -> FloatArray:
+        def run(rows: IntArray) -> FloatArray:
+            with torch.inference_mode():
+                scores = [
+                    self.network(
+                        self._tokens(chunk.texts.tokens(chunk.left[row])),
+                        self._tokens(chunk.texts.tokens(chunk.right[row])),
+                        torch.tensor(surface[row : row + 1]).float(),
+                    )
+                    for row in rows
+                ]
+                found: FloatArray = torch.cat(scores).numpy()
+            return found
+
+        shares = [
+            np.arange(start, min(start + PAIRS_AT_ONCE, len(chunk)))
+            for start in range(0, len(chunk), PAIRS_AT_ONCE)
+        ]
+        return np.concatenate([np.zeros(0), *each_on_one_thread(run, shares)])
+
+    def _tokens(self, vectors: Float32Array) -> Tokens:
+        """The states of one text; of an empty one a place that is masked."""
+        import torch
+
+        from tertium.metrics.flagship.late import Tokens
+
+        layers, mask = self.encoder.layers, np.ones((1, max(1, len(vectors))), dtype=np.bool_)
+        if not len(vectors):
+            vectors, mask[:] = np.zeros((1, vectors.shape[1]), dtype=np.float32), False
+        states = vectors.reshape(1, len(vectors), layers, -1).transpose(2, 0, 1, 3)
+        return Tokens(torch.tensor(states), torch.from_numpy(mask))  # copied to aligned memory
+
+    def together(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        """Raw scores of pairs, (m,), many in a pass, as a GPU wants them.
+
+        From pieces to scores everything stays on the device, and nothing waits for it before the
+        end: words are compared here while vectors are computed there.
+        """
+        import torch
+
+        from tertium.metrics.flagship.late import Tokens
+
+        body, device = self.encoder.body, self.network.temperature.device
+        texts = list(dict.fromkeys((*references, *hypotheses)))
+        numbers = dict(zip(texts, body.number(texts), strict=True))
+
+        def run(places: IntArray) -> Tensor:
+            left, right = [hypotheses[n] for n in places], [references[n] for n in places]
+            rows = {text: row for row, text in enumerate(dict.fromkeys((*right, *left)))}
+            tokens = Tokens(*body.states([numbers[text] for text in rows], self.encoder.layer))
+            surface = torch.tensor(surface_features(left, right)).float().to(device)
+            sides = [torch.tensor([rows[t] for t in side]).to(device) for side in (left, right)]
+            scores: Tensor = self.network(tokens.take(sides[0]), tokens.take(sides[1]), surface)
+            return scores
+
+        around, pairs = body.tokenizer.specials, zip(hypotheses, references, strict=True)
+        sizes = [2 * (max(len(numbers[a]), len(numbers[b])) + around) for a, b in pairs]
+        batches, result = body.plan(sizes), np.zeros(len(hypotheses))
         with torch.inference_mode():
-            scores = [
-                network(
-                    _tokens(chunk, chunk.left[row : row + 1], layers),
-                    _tokens(chunk, chunk.right[row : row + 1], layers),
-                    torch.tensor(surface[row : row + 1]).float(),
-                )
-                for row in rows
-            ]
-            found: FloatArray = torch.cat(scores).numpy()
-        return found
-
-    shares = [
-        np.arange(start, min(start + PAIRS_AT_ONCE, len(chunk)))
-        for start in range(0, len(chunk), PAIRS_AT_ONCE)
-    ]
-    return np.concatenate([np.zeros(0), *each_on_one_thread(run, shares)])
-
-
-def judge_together(
-    network: LateInteraction,
-    encoder: Transformer,
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-) -> FloatArray:
-    """Raw scores of pairs, (m,), many in a pass, as a GPU wants them.
-
-    From pieces to scores everything stays on the device, and nothing waits for it before the end:
-    words are compared here while vectors are computed there.
-    """
-    import torch
-
-    from tertium.metrics.flagship.late import Tokens
-
-    body, device = encoder.body, network.temperature.device
-    texts = list(dict.fromkeys((*references, *hypotheses)))
-    numbers = dict(zip(texts, body.number(texts), strict=True))
-
-    def run(places: IntArray) -> Tensor:
-        left, right = [hypotheses[n] for n in places], [references[n] for n in places]
-        rows = {text: row for row, text in enumerate(dict.fromkeys((*right, *left)))}
-        tokens = Tokens(*body.states([numbers[text] for text in rows], encoder.layer))
-        surface = torch.tensor(surface_features(left, right)).float().to(device)
-        sides = [torch.tensor([rows[t] for t in side]).to(device) for side in (left, right)]
-        scores: Tensor = network(tokens.take(sides[0]), tokens.take(sides[1]), surface)
-        return scores
-
-    around, pairs = body.tokenizer.specials, zip(hypotheses, references, strict=True)
-    sizes = [2 * (max(len(numbers[a]), len(numbers[b])) + around) for a, b in pairs]
-    batches, result = body.plan(sizes), np.zeros(len(hypotheses))
-    with torch.inference_mode():
-        found = [scores for batch in batches for scores in run_or_halve(run, batch)]
-        result[np.concatenate(batches)] = torch.cat(found).cpu().numpy()
-    return result
-
-
-def _tokens(chunk: Chunk, texts: IntArray, layers: int) -> Tokens:
-    """The states of some texts of a chunk, padded to the longest."""
-    import torch
-
-    from tertium.metrics.flagship.late import Tokens
-
-    lengths = chunk.texts.lengths[texts]
-    width = max(1, int(lengths.max()))
-    place = np.arange(width)[None]
-    mask = place < lengths[:, None]  # (texts, width)
-    where = np.minimum(chunk.texts.offsets[texts][:, None] + place, len(chunk.texts.vectors) - 1)
-    if len(chunk.texts.vectors):
-        flat = chunk.texts.vectors[np.maximum(where, 0)]  # (texts, width, layers * dim)
-    else:
-        flat = np.zeros((len(texts), width, chunk.texts.vectors.shape[1]), dtype=np.float32)
-    states = flat.reshape(len(texts), width, layers, flat.shape[-1] // layers).transpose(2, 0, 1, 3)
-    return Tokens(torch.tensor(states), torch.from_numpy(mask))  # copied to aligned memory
+            found = [scores for batch in batches for scores in run_or_halve(run, batch)]
+            result[np.concatenate(batches)] = torch.cat(found).cpu().numpy()
+        return result
 
 
 def _comparison(
