@@ -101,7 +101,7 @@ class Body:
         cut = [len(pieces) > self.most for pieces in found]
         pieces = [text.first(self.most) for text in found]
         around = (len(self.tokenizer.prefix), len(self.tokenizer.suffix)) if special else (0, 0)
-        results = PassResults.empty(pieces, cut, self.settings, layers, sentences, around)
+        results = PassResults(pieces, cut, self.settings, layers, sentences, around)
         jobs = self._jobs(pieces, sentences)
         batches = self.plan([len(job.ids) + self.tokenizer.specials for job in jobs])
         self._run_all(results, [[jobs[i] for i in batch] for batch in batches])
@@ -168,42 +168,32 @@ class Body:
             results.pooled.update(zip(jobs, pooled.cpu().numpy(), strict=True))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class PassResults:
-    """The vectors of one pass, filled in place: token vectors by layer choice, sentence vectors."""
+    """The vectors of one pass, filled in place: token vectors by layer choice, sentence vectors.
 
-    tokens: Mapping[str, Float32Array]
-    sentences: Float32Array
-    offsets: IntArray
-    names: tuple[tuple[str, ...], ...]
-    truncated: Sequence[bool]
-    around: tuple[int, int]
-    pooled: dict[Job, Float32Array] = field(default_factory=dict)
+    `cut` says which texts are read in part, `around` how many special tokens are kept before and
+    behind a text; `pooled` are the sentence vectors of single windows.
+    """
 
-    @classmethod
-    def empty(
-        cls,
+    def __init__(
+        self,
         pieces: Sequence[Pieces],
         cut: Sequence[bool],
         settings: ModelSettings,
         layers: Sequence[str],
         sentences: bool,
         around: tuple[int, int],
-    ) -> PassResults:
-        names = tuple(names_of(text, around) for text in pieces)
-        offsets = offsets_of([len(text) for text in names])
+    ) -> None:
+        self.truncated, self.around = cut, around
+        self.names = tuple(names_of(text, around) for text in pieces)
+        self.offsets = offsets_of([len(text) for text in self.names])
+        self.tokens: Mapping[str, Float32Array] = {
+            layer: np.zeros((int(self.offsets[-1]), width_of(layer, settings)), dtype=np.float32)
+            for layer in layers
+        }
         width = settings.pooling.width(settings.hidden) * sentences
-        return cls(
-            tokens={
-                layer: np.zeros((int(offsets[-1]), width_of(layer, settings)), dtype=np.float32)
-                for layer in layers
-            },
-            sentences=np.zeros((len(pieces), width), dtype=np.float32),
-            offsets=offsets,
-            names=names,
-            truncated=cut,
-            around=around,
-        )
+        self.sentences = np.zeros((len(pieces), width), dtype=np.float32)
+        self.pooled: dict[Job, Float32Array] = {}
 
     def of(self, layer: str | None, width: int) -> Embeddings:
         """The embeddings under a layer choice, or sentence vectors alone."""
