@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -356,7 +356,7 @@ MOST_KNOWN = 4096  # long texts of which it is remembered whether they are too l
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Transformer:
-    """The encoder of a model folder at a layer.
+    """The encoder of a model folder at a layer; encoders of equal bodies can share a pass.
 
     `layer` is a number (0: the embeddings), a range such as 3-6 (their mean), a list such as 2+4+6
     or `all` (side by side, for learners that weigh them). Sentence vectors do not depend on it.
@@ -365,13 +365,14 @@ class Transformer:
 
     name: str
     weights: WeightFolder
-    settings: ModelSettings
+    body: Body
     layer: str
-    precision: Precision = "fp32"
-    long: Long = "truncate"
     special: bool = False
-    device: str = "auto"
     _known: dict[str, bool] = field(default_factory=dict, repr=False)
+
+    @property
+    def settings(self) -> ModelSettings:
+        return self.body.settings
 
     @property
     def dim(self) -> int:
@@ -397,18 +398,6 @@ class Transformer:
     def max_length(self) -> int:
         """How many positions the model has, special tokens included."""
         return self.settings.max_length
-
-    @cached_property
-    def body(self) -> Body:
-        """What runs; encoders of equal bodies can share a pass."""
-        return Body(
-            folder=self.weights.folder,
-            settings=self.settings,
-            precision=self.precision,
-            long=self.long,
-            device=self.device,
-            tensors=self.weights.tensors,
-        )
 
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
@@ -443,7 +432,7 @@ class Transformer:
         return [names_of(text, around) for text in self.body.pieces(texts)]
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        most = self.max_length if self.long == "truncate" else ENCODED_PIECES
+        most = self.max_length if self.body.long == "truncate" else ENCODED_PIECES
         room = most - len(self.settings.prefix.encode())
         doubtful = [text for text in texts if not surely_fits(text, room)]
         unknown = [text for text in dict.fromkeys(doubtful) if text not in self._known]
@@ -464,12 +453,12 @@ class Transformer:
         fields = {
             "model": f"{stem}@{self.weights_hash[:8]}",
             "layer": self.layer,
-            "prec": self.precision,
+            "prec": self.body.precision,
             "maxlen": str(self.max_length),
         }
         if self.settings.prefix:
             fields["prefix"] = re.sub(r"\W+", "_", self.settings.prefix).strip("_")
-        return {**fields, "long": "window"} if self.long == "window" else fields
+        return {**fields, "long": "window"} if self.body.long == "window" else fields
 
     def with_special(self) -> Transformer:
         """This encoder keeping special tokens: what memory and disk hold, whoever asks."""
@@ -478,8 +467,9 @@ class Transformer:
     def fingerprint(self, part: str) -> str:
         layer = self.layer if part == "tokens" else "pooled"
         # what is read of a long text decides its vectors, too
-        long = self.long if self.long == "truncate" else f"{self.long}-{ENCODED_PIECES}"
-        choices = (self.settings.hash, layer, self.precision, str(self.max_length), long)
+        long, precision = self.body.long, self.body.precision
+        reading = long if long == "truncate" else f"{long}-{ENCODED_PIECES}"
+        choices = (self.settings.hash, layer, precision, str(self.max_length), reading)
         return ":".join(["transformer-4", self.weights_hash, part, *choices])
 
 
@@ -512,13 +502,13 @@ def of_weights(
     recommended = weights.card.layer if weights.card else None
     layer = name.layer or str(settings.depth if recommended is None else recommended)
     parse_layers(layer, settings.depth, str(name))
-    return Transformer(
-        name=str(EncoderName(name.family, name.rest, layer)),
-        weights=weights,
+    body = Body(
+        folder=weights.folder,
         settings=settings,
-        layer=layer,
         precision=precision,
         long=long,
-        special=special,
         device=device,
+        tensors=weights.tensors,
     )
+    full = str(EncoderName(name.family, name.rest, layer))
+    return Transformer(name=full, weights=weights, body=body, layer=layer, special=special)
