@@ -22,23 +22,9 @@ from tertium.registry import explain_missing
 from tertium.version import __version__
 
 COMMANDS = (
-    "score",
-    "compare",
-    "rank",
-    "corpus",
-    "explain",
-    "report",
-    "meta",
-    "challenge",
-    "list",
-    "data",
-    "reproduce",
-    "train",
-    "analyse",
-    "models",
-    "cache",
-    "cite",
-)
+    "score compare rank corpus explain report meta challenge list data reproduce train analyse "
+    "models cache cite"
+).split()
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 DESCRIPTION = "Judge machine translation: score, compare, learn, and measure agreement with people."

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from tertium.cli.inputs import BEST, add_list, add_metrics, named_metrics
-from tertium.cli.output import FORMATS, check_outputs, print_records, print_table
+from tertium.cli.output import FORMATS, check_outputs, print_result
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
 
@@ -76,13 +76,9 @@ def run(args: argparse.Namespace) -> int:
         from tertium.reporting.charts.standalone import write_picture
 
         write_picture(args.plot, [[("", challenge_chart(study))]])
-    if args.format == "json":
-        print_records([study.records()])
-    else:
-        print_table(challenge_table(study, args.width), args.format)
-    low = [
-        m for m, mean in zip(study.names, study.mean, strict=True) if mean < (args.at_least or 0)
-    ]
+    print_result([study.records()], challenge_table(study, args.width), args.format)
+    means = zip(study.names, study.mean, strict=True)
+    low = [name for name, mean in means if mean < (args.at_least or 0)]
     for name in low:
         print(f"tertium: {name}: mean accuracy below {args.at_least:g}", file=sys.stderr)
     return 1 if low else 0

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tertium.cli.inputs import add_languages, named_metrics
-from tertium.cli.output import print_records, print_table
+from tertium.cli.output import print_result
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
 
@@ -121,10 +121,7 @@ def run(args: argparse.Namespace) -> int:
             cpus=args.worker_cpus,
             gpus=args.worker_gpus,
         )
-    if args.format == "json":
-        print_records([summary.record()])
-    else:
-        print_table(summary_table(summary, args.output), args.format)
+    print_result([summary.record()], summary_table(summary, args.output), args.format)
     return 0
 
 

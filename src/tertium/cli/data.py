@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 from typing import Any
 
-from tertium.cli.output import FORMATS, print_records, print_table
+from tertium.cli.output import FORMATS, print_result
 from tertium.cli.runtime import bars
 from tertium.data.collection import VARIABLE, Collection
 from tertium.errors import DataError
@@ -51,17 +51,16 @@ def run(args: argparse.Namespace) -> int:
             found = [summarise(collection, s) for s in track(collection.sets, "reading")]
             records = [dataclasses.asdict(summary) for summary in found]
             title, notes = f"{len(records)} sets in {collection.root}", []
-    if args.format == "json":
-        print_records(records)
-    else:
-        print_table(as_table(records, title, notes), args.format)
+    print_result(records, as_table(records, title, notes), args.format)
     return 0
 
 
 def as_table(records: list[dict[str, Any]], title: str, notes: list[str]) -> Table:
     """Records as a table: texts to the left, numbers to the right, nothing for nothing."""
     header = list(records[0]) if records else []
-    left = frozenset(n for n, key in enumerate(header) if not _is_number(records[0][key]))
+    left = frozenset(
+        n for n, key in enumerate(header) if not isinstance(records[0][key], int | float)
+    )
     rows = [[_cell(record[key]) for key in header] for record in records]
     return Table(header, rows, title=title, notes=notes, left=left)
 
@@ -74,7 +73,3 @@ def _cell(value: Any) -> Cell:
     if isinstance(value, int):
         return Cell(f"{value:,}" if value else "–", value)
     return Cell(str(value), value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float)

@@ -8,7 +8,7 @@ import inspect
 import re
 from typing import Any
 
-from tertium.cli.output import FORMATS, print_records, print_table
+from tertium.cli.output import FORMATS, print_records, print_result, print_table
 from tertium.errors import MissingResourceError
 from tertium.registry import ALIASES, METRICS, RANKERS, print_value, resolve_scorer, split_spec
 from tertium.reporting.tables.table import Table
@@ -32,16 +32,12 @@ def run(args: argparse.Namespace) -> int:
     if args.metric:
         return _explain(args.metric, args.format)
     records = [_describe(name) for name in (*METRICS, *RANKERS)]
-    if args.format == "json":
-        print_records(records)
-        return 0
     rows = [[r["metric"], r["needs"], r["better"], r["summary"]] for r in records]
     notes = [f"{alias} is short for {spec}" for alias, spec in ALIASES.items()]
     notes.append("what ranks compares two translations: tertium rank -m NAME")
-    table = Table(
-        ["metric", "needs", "better", "what"], rows, notes=notes, left=frozenset(range(4))
-    )
-    print_table(table, args.format)
+    header = ["metric", "needs", "better", "what"]
+    table = Table(header, rows, notes=notes, left=frozenset(range(4)))
+    print_result(records, table, args.format)
     return 0
 
 

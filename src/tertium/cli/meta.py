@@ -255,10 +255,10 @@ def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:
         output.print_table(long(results), args.format)
         statistics = ()
     for number, statistic in enumerate(statistics):
-        tasks = [task for task in results.tasks if task.task.statistic == statistic]
-        table = agreements.agreement_table(results, tasks, args.width, intervals=args.intervals)
+        part = results.by_statistic()[statistic]
+        table = agreements.agreement_table(part, args.width, intervals=args.intervals)
         output.print_table(table, args.format, first=number == 0)
-        for task in tasks if args.p_values else []:
+        for task in part.tasks if args.p_values else ():
             output.print_table(agreements.p_value_table(task), args.format, first=False)
     if len(statistics) > 1:
         output.print_table(agreements.rank_table(results), args.format, first=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tertium.cache.files import hub_folder, models_folder
-from tertium.cli.output import FORMATS, print_records, print_table
+from tertium.cli.output import FORMATS, print_result
 from tertium.cli.runtime import bars
 from tertium.encoders.cards import CARDS, Resource
 from tertium.encoders.encoder import ENCODERS
@@ -68,14 +68,11 @@ def run(args: argparse.Namespace) -> int:
             for name, entries in ENCODERS.plugins.items()
         ),
     ]
-    if args.format == "json":
-        print_records(records)
-        return 0
     rows = [_row(record) for record in records]
     notes = [f"models folder: {models_folder()}", f"Hugging Face cache: {hub_folder()}"]
     header = ["name", "what", "languages", "MB", "where, or what would install it"]
     table = Table(header, rows, notes=notes, left=frozenset({0, 1, 2, 4}))
-    print_table(table, args.format)
+    print_result(records, table, args.format)
     return 0
 
 

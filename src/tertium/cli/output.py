@@ -26,16 +26,7 @@ NOTED = ("text", "md", "latex")  # formats with notes below a table, warnings am
 # the options, of all commands, that name files to write and to read
 OUTPUTS = {"output": "-o", "to_json": "--to-json", "report": "--report", "plot": "--plot"}
 OUTPUTS |= {"spans": "--spans"}  # a file to write under `score`; `meta` reads a list of such
-INPUTS = (
-    "translations",
-    "sources",
-    "references",
-    "documents",
-    "human",
-    "scores",
-    "curves",
-    "ceiling",
-)
+INPUTS = "translations sources references documents human scores curves ceiling".split()
 MOST_DECIMALS = 17  # all that a double holds
 
 
@@ -110,6 +101,14 @@ def to_json(value: Any) -> str:
 def print_records(records: Sequence[dict[str, Any]]) -> None:
     """Print records as JSON: a lone one as an object, as sacrebleu does, several as a list."""
     sys.stdout.write(to_json(records[0] if len(records) == 1 else list(records)))
+
+
+def print_result(records: Sequence[dict[str, Any]], table: Table, style: str) -> None:
+    """Print records where JSON was asked for, else the table."""
+    if style == "json":
+        print_records(records)
+    else:
+        print_table(table, style)  # type: ignore[arg-type]
 
 
 def write_json(path: str, value: Any) -> None:

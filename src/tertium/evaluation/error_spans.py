@@ -7,7 +7,7 @@ layout that human ones come in. What several raters marked in one translation is
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,8 @@ class SpanResult:
             name: {"micro": vars(micro(rows)), "macro": vars(macro(rows))}
             for name, rows in self.rows.items()
         }
-        bounds = {} if self.interval is None else {"f1_interval": _bounds(self.interval)}
+        own = self.interval
+        bounds = {} if own is None else {"f1_interval": [own.low, own.high]}
         return {
             "metric": self.metric,
             "set": self.set,
@@ -85,6 +86,10 @@ class SpanStudy(Displayed):
     @property
     def metrics(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(result.metric for result in self.results))
+
+    def of_set(self, name: str) -> list[SpanResult]:
+        """What came of the metrics on one set."""
+        return [result for result in self.results if result.set == name]
 
     def records(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
@@ -222,11 +227,4 @@ def _with_intervals(results: Sequence[SpanResult], samples: int, seed: int) -> l
     if not samples:
         return list(results)
     drawn = bootstrap([_as_scores(r) for r in results], resamples=samples, seed=seed)
-    return [
-        SpanResult(**{**vars(result), "interval": interval(rows)})
-        for result, rows in zip(results, drawn, strict=True)
-    ]
-
-
-def _bounds(bounds: Interval) -> list[float]:
-    return [bounds.low, bounds.high]
+    return [replace(r, interval=interval(rows)) for r, rows in zip(results, drawn, strict=True)]

@@ -157,20 +157,14 @@ class WeightedRanks:
 
 def of_kendall_b(human: FloatArray, metrics: FloatArray) -> Replicate:
     """Kendall's tau-b of all cells: w' (sign H * sign M) w over the untied pairs."""
-    groups = _shared_points(human, metrics)
 
-    def replicate(weights: FloatArray) -> FloatArray:
-        result = np.full((len(weights), len(metrics)), np.nan)
-        for points in groups:
-            drawn = weights[:, points.unit]
-            untied = WeightedRanks(points.human).untied_weight(drawn)
-            for metric, scores in zip(points.metrics, points.scores, strict=True):
-                top = quadratic(_same_order(points.human, scores), drawn)
-                below = np.sqrt(untied * WeightedRanks(scores).untied_weight(drawn))
-                result[:, metric] = divide(top, below)
-        return result
+    def taus(points: _Points, drawn: FloatArray) -> Iterator[FloatArray]:
+        untied = WeightedRanks(points.human).untied_weight(drawn)
+        for scores in points.scores:
+            top = quadratic(_same_order(points.human, scores), drawn)
+            yield divide(top, np.sqrt(untied * WeightedRanks(scores).untied_weight(drawn)))
 
-    return replicate
+    return _of_points(human, metrics, taus)
 
 
 def _same_order(human: FloatArray, scores: FloatArray) -> PairMatrix:
@@ -185,19 +179,14 @@ def _same_order(human: FloatArray, scores: FloatArray) -> PairMatrix:
 
 def of_accuracy(human: FloatArray, metrics: FloatArray, epsilon: FloatArray) -> Replicate:
     """Pairwise accuracy over all pairs of distinct cells, ties within epsilon (metrics,)."""
-    groups = _shared_points(human, metrics)
 
-    def replicate(weights: FloatArray) -> FloatArray:
-        result = np.full((len(weights), len(metrics)), np.nan)
-        for points in groups:
-            drawn = weights[:, points.unit]
-            below = drawn.sum(axis=1) ** 2 - np.einsum("dc,dc->d", drawn, drawn)
-            for metric, scores in zip(points.metrics, points.scores, strict=True):
-                matrix = _same_outcome(points.human, scores, float(epsilon[metric]))
-                result[:, metric] = divide(quadratic(matrix, drawn), below)
-        return result
+    def shares(points: _Points, drawn: FloatArray) -> Iterator[FloatArray]:
+        below = drawn.sum(axis=1) ** 2 - np.einsum("dc,dc->d", drawn, drawn)
+        for metric, scores in zip(points.metrics, points.scores, strict=True):
+            matrix = _same_outcome(points.human, scores, float(epsilon[metric]))
+            yield divide(quadratic(matrix, drawn), below)
 
-    return replicate
+    return _of_points(human, metrics, shares)
 
 
 def _same_outcome(human: FloatArray, scores: FloatArray, epsilon: float) -> PairMatrix:
@@ -268,6 +257,25 @@ def _shared_points(human: FloatArray, metrics: FloatArray) -> list[_Points]:
         )
         for same in groups.values()
     ]
+
+
+def _of_points(
+    human: FloatArray,
+    metrics: FloatArray,
+    values: Callable[[_Points, FloatArray], Iterator[FloatArray]],
+) -> Replicate:
+    """What `values` makes of the weights of shared cells (draws, cells), metric by metric."""
+    groups = _shared_points(human, metrics)
+
+    def replicate(weights: FloatArray) -> FloatArray:
+        result = np.full((len(weights), len(metrics)), np.nan)
+        for points in groups:
+            own = values(points, weights[:, points.unit])
+            for metric, column in zip(points.metrics, own, strict=True):
+                result[:, metric] = column
+        return result
+
+    return replicate
 
 
 def _row_blocks(count: int, width: int) -> Iterator[slice]:

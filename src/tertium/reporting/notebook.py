@@ -32,16 +32,8 @@ def show_scores(scores: Scores) -> str:
     values = scores.segments[np.isfinite(scores.segments)]
     quartiles = np.percentile(values, [0, 25, 50, 75, 100]) if values.size else [np.nan] * 5
     places = scores.decimals
-    header = [
-        "metric",
-        "system",
-        "segments",
-        "lowest",
-        "quarter",
-        "median",
-        "three quarters",
-        "highest",
-    ]
+    header = ["metric", "system", "segments", "lowest", "quarter", "median"]
+    header += ["three quarters", "highest"]
     name = scores.name or scores.metric
     row: list[Cell | str] = [name, number(scores.system, places, "best"), number(len(scores), 0)]
     row += [number(float(value), places) for value in quartiles]
@@ -77,12 +69,8 @@ def show_ranking(ranking: Ranking) -> str:
 
 def show_agreement(agreement: AgreementStudy) -> str:
     """A table for each statistic."""
-    results = agreement.results
-    by_statistic = [
-        [task for task in results.tasks if task.task.statistic == statistic]
-        for statistic in agreement.statistics
-    ]
-    return fragment(*(html_table(agreement_table(results, tasks)) for tasks in by_statistic))
+    parts = agreement.results.by_statistic().values()
+    return fragment(*(html_table(agreement_table(part)) for part in parts))
 
 
 def show_challenge(study: ChallengeStudy) -> str:
@@ -104,12 +92,8 @@ def show_marked(marked: MarkedTranslations) -> str:
 
 def show_spans(study: SpanStudy) -> str:
     """Marked errors beside people's, by set, then by severity and category."""
-    tables = [
-        table
-        for name in study.people
-        for table in (span_table(study, name), *detail_tables(study, name))
-    ]
-    return fragment(*(html_table(table) for table in tables))
+    tables = ((span_table(study, name), *detail_tables(study, name)) for name in study.people)
+    return fragment(*(html_table(table) for several in tables for table in several))
 
 
 def fragment(*parts: Markup) -> str:

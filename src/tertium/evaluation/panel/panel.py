@@ -109,29 +109,17 @@ def _interference(doubt: Doubt) -> str:
     return "; ".join(parts) + "."
 
 
-READINGS: Mapping[str, Callable[[Doubt], str]] = {
-    "chance": _chance,
-    "sentinels": _sentinels,
-    "length": _length,
-    "bad outputs": _bad_outputs,
-    "references": _references,
-    "order": _order,
-    "domains": _domains,
-    "best systems": _best_systems,
-    "interference": _interference,
-}
-
-
-DOUBTS: Mapping[str, Callable[[Case], Doubt]] = {
-    "sentinels": ask_sentinels,
-    "chance": ask_chance,
-    "bad outputs": ask_bad_outputs,
-    "references": ask_references,
-    "length": ask_length,
-    "order": ask_order,
-    "domains": ask_domains,
-    "best systems": ask_best_systems,
-    "interference": ask_interference,
+# how each is asked, and read
+DOUBTS: Mapping[str, tuple[Callable[[Case], Doubt], Callable[[Doubt], str]]] = {
+    "sentinels": (ask_sentinels, _sentinels),
+    "chance": (ask_chance, _chance),
+    "bad outputs": (ask_bad_outputs, _bad_outputs),
+    "references": (ask_references, _references),
+    "length": (ask_length, _length),
+    "order": (ask_order, _order),
+    "domains": (ask_domains, _domains),
+    "best systems": (ask_best_systems, _best_systems),
+    "interference": (ask_interference, _interference),
 }
 
 
@@ -164,22 +152,26 @@ def ask_doubts(study: AgreementStudy, *, seed: int = 12345) -> DoubtPanel:
     }
     doubts, not_asked = [], {}
     for name in track(list(DOUBTS), "doubting"):
-        answers, reasons = _ask(name, cases)
+        ask, read = DOUBTS[name]
+        answers, reasons = _ask(ask, cases)
         if answers:
             merged = merge(answers)
-            doubts.append(replace(merged, reading=READINGS[name](merged)))
+            doubts.append(replace(merged, reading=read(merged)))
         else:
             not_asked[name] = reasons[0]
     return DoubtPanel(doubts=tuple(doubts), not_asked=not_asked)
 
 
-def _ask(name: str, cases: Mapping[str, Case]) -> tuple[list[tuple[str, Doubt]], list[str]]:
+def _ask(
+    ask: Callable[[Case], Doubt], cases: Mapping[str, Case]
+) -> tuple[list[tuple[str, Doubt]], list[str]]:
+    """What came of each set that can answer, and why others cannot."""
     answers, reasons = [], []
     for label, case in cases.items():
         try:
             if np.isnan(case.human).all():
                 raise NotAsked("there are scores of whole systems only")
-            answers.append((label, DOUBTS[name](case)))
+            answers.append((label, ask(case)))
         except NotAsked as reason:
             reasons.append(str(reason))
     return answers, reasons

@@ -28,7 +28,7 @@ from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import Evaluation, load_metrics, score, usual_metrics
 from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.curves import Curve, read_curves
-from tertium.meta.evaluation import MetaEvaluation, Results, TaskResult
+from tertium.meta.evaluation import MetaEvaluation, Results
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
@@ -191,7 +191,7 @@ def human_tables(evaluation: Evaluation, human: ScoreMatrix) -> tuple[Table, ...
     ]
     results = MetaEvaluation([judged]).run(tasks)
     down = [names[m] for m in evaluation.metrics if not evaluation.of_metric(m)[0].higher_is_better]
-    return tuple(_noted_table(results, [task], down) for task in results.tasks)
+    return tuple(_noted_table(part, down) for part in results.by_statistic().values())
 
 
 def _title(evaluation: Evaluation) -> str:
@@ -250,13 +250,11 @@ def agreement_report(
     about = [replace(entry, name=names.get(entry.spec, entry.name)) for entry in about]
     results = rename_metrics(results, names)
     down = [names[e.spec] for e in about if not e.higher_is_better and e.spec in names]
-    kinds: dict[tuple[str, ...], list[TaskResult]] = {}
-    for task in results.tasks:
-        kinds.setdefault((task.task.statistic, task.task.level, task.task.by), []).append(task)
+    parts = results.by_statistic().values()
     return Report(
         title="Metrics and people",
         grid=grid_of_judged(sets, texts, about),
-        agreement=tuple(_noted_table(results, tasks, down) for tasks in kinds.values()),
+        agreement=tuple(_noted_table(part, down) for part in parts),
         judged=tuple(_shown_set(judged, names, about) for judged in sets),
         findings=tuple(agreement_findings(results)),
         signatures=tuple(signatures),
@@ -284,10 +282,10 @@ def _shown_set(judged: JudgedSet, names: Mapping[str, str], about: Sequence[Abou
     )
 
 
-def _noted_table(results: Results, tasks: Sequence[TaskResult], down: Sequence[str]) -> Table:
+def _noted_table(part: Results, down: Sequence[str]) -> Table:
     """A table that also says how metrics were tested, and which were turned over."""
-    first = tasks[0].task
-    table = agreement_table(results, tasks, intervals=bool(first.samples))
+    first = part.tasks[0].task
+    table = agreement_table(part, intervals=bool(first.samples))
     notes = [*table.notes, *words_of_test(first)]
     if down:
         notes.append(

@@ -29,18 +29,14 @@ TESTS = {
 
 
 def agreement_table(
-    results: Results,
-    tasks: Sequence[TaskResult],
-    decimals: int | None = None,
-    *,
-    intervals: bool = False,
+    part: Results, decimals: int | None = None, *, intervals: bool = False
 ) -> Table:
     """One row for each metric, best average first; one column for each task of one statistic.
 
     With more than one task there are an average and an average rank; the footer counts what
     people judged and what a metric had no score for.
     """
-    part = Results(metrics=results.metrics, tasks=tuple(tasks), seed=results.seed)
+    tasks = part.tasks
     columns: list[Figures] = [*tasks, *([part.average] if len(tasks) > 1 else [])]
     header = ["metric", *(t.task.label for t in tasks), *(["average"] if len(tasks) > 1 else [])]
     places = 3 if decimals is None else decimals

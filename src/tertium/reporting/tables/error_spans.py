@@ -16,13 +16,10 @@ MOST_CATEGORIES = 12
 def span_table(study: SpanStudy, name: str, decimals: int | None = None) -> Table:
     """One set: a row for each metric, best F1 first."""
     places = 3 if decimals is None else decimals
-    results = [result for result in study.results if result.set == name]
-    ordered = sorted(results, key=lambda r: -micro(r.rows["characters"]).f1)
+    ordered = sorted(study.of_set(name), key=lambda r: -micro(r.rows["characters"]).f1)
     header = ["metric", "precision", "recall", "F1", "", "F1 macro", "F1 once", "spans", "macro"]
     best = ordered[0]
-    rows: list[list[Cell | str]] = [
-        [r.metric, *_figures(r, places), *_more(r, places)] for r in ordered
-    ]
+    rows: list[list[Cell | str]] = [[r.metric, *_figures(r, places)] for r in ordered]
     notes = [
         "characters as WMT25's span task counts them, 1/2 for the wrong severity; once: as WMT23's",
         "spans: one to one, overlap by union, 1/2 for the wrong severity; macro: mean over texts",
@@ -34,7 +31,7 @@ def span_table(study: SpanStudy, name: str, decimals: int | None = None) -> Tabl
 
 def detail_tables(study: SpanStudy, name: str, decimals: int | None = None) -> list[Table]:
     """By severity and by category, as far as people said them."""
-    first = next(result for result in study.results if result.set == name)
+    first = study.of_set(name)[0]
     severities = [severity_table(study, name, decimals)] if first.severities else []
     return severities + ([category_table(study, name, decimals)] if first.categories else [])
 
@@ -42,7 +39,7 @@ def detail_tables(study: SpanStudy, name: str, decimals: int | None = None) -> l
 def severity_table(study: SpanStudy, name: str, decimals: int | None = None) -> Table:
     """Precision, recall and F1 of each severity alone."""
     places = 3 if decimals is None else decimals
-    results = [result for result in study.results if result.set == name]
+    results = study.of_set(name)
     severities = list(results[0].severities)
     header = ["metric", *(f"{s} {part}" for s in severities for part in ("P", "R", "F1"))]
     rows: list[list[Cell | str]] = []
@@ -56,7 +53,7 @@ def severity_table(study: SpanStudy, name: str, decimals: int | None = None) -> 
 def category_table(study: SpanStudy, name: str, decimals: int | None = None) -> Table:
     """The share of each category's characters that metrics marked, the most frequent first."""
     places = 3 if decimals is None else decimals
-    results = [result for result in study.results if result.set == name]
+    results = study.of_set(name)
     weight = {c: float(rows[:, 1].sum()) for c, rows in results[0].categories.items()}
     frequent = sorted(weight, key=lambda c: -weight[c])
     rows: list[list[Cell | str]] = [
@@ -74,8 +71,8 @@ def category_table(study: SpanStudy, name: str, decimals: int | None = None) -> 
 
 
 def _figures(result: SpanResult, places: int) -> list[Cell]:
-    figures = micro(result.rows["characters"])
-    bounds = result.interval
+    rows, bounds = result.rows, result.interval
+    figures = micro(rows["characters"])
     shown = "" if bounds is None else f"[{bounds.low:.{places}f}, {bounds.high:.{places}f}]"
     more = {} if bounds is None else {"F1 low": bounds.low, "F1 high": bounds.high}
     return [
@@ -83,18 +80,11 @@ def _figures(result: SpanResult, places: int) -> list[Cell]:
         number(figures.recall, places),
         number(figures.f1, places, "best"),
         Cell(shown, "", "dim", more),
+        number(macro(rows["characters"]).f1, places),
+        number(micro(rows["characters-once"]).f1, places),
+        number(micro(rows["spans"]).f1, places),
+        number(macro(rows["spans"]).f1, places),
     ]
-
-
-def _more(result: SpanResult, places: int) -> list[Cell]:
-    rows = result.rows
-    values = (
-        macro(rows["characters"]).f1,
-        micro(rows["characters-once"]).f1,
-        micro(rows["spans"]).f1,
-        macro(rows["spans"]).f1,
-    )
-    return [number(value, places) for value in values]
 
 
 def _contests(
