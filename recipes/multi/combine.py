@@ -116,7 +116,8 @@ def choose(folder: Path, view: View) -> tuple[float, Floats]:
     for softness in SOFTNESS:
         sets = [m for n in ("dev", "dev-paragraphs") for m in moments(folder, n, view, softness)]
         tried.append((*climb(sets), softness, sets))
-    _, weights, softness, sets = max(tried, key=lambda t: t[0])
+    best, weights, softness, sets = max(tried, key=lambda t: t[0])
+    print(f"{view}: {best:.4f}")
     old = [m.slope(weights) for m in sets if m.name.rpartition("/")[0] in OLD]
     weights = weights * np.mean(old)
     own, letters = np.array([0.0, 0, 0, 0, 1]), np.array([0.0, 0, 0, 1, 0])

@@ -157,16 +157,9 @@ def restore(network: Multi, path: Path) -> None:
         raise ValueError(f"{path} does not fit: missing {missing}, unknown {unknown}")
 
 
-def average(paths: Sequence[Path], path: Path, shares: Sequence[float] | None = None) -> None:
-    """Writes the mean of several weights of one make."""
-    states = [load_file(p) for p in paths]
-    portions = shares or [1 / len(states)] * len(states)
-    mean = {
-        name: torch.stack(
-            [state[name].float() * part for state, part in zip(states, portions, strict=True)]
-        )
-        .sum(0)
-        .half()
-        for name in states[0]
-    }
-    save_file(mean, path)
+def mix(network: Multi, other: Multi, share: float) -> None:
+    """Moves all weights so far towards those of another, one of which began as the other."""
+    theirs = other.state_dict()
+    with torch.no_grad():
+        for name, value in network.state_dict().items():
+            value.lerp_(theirs[name], share)

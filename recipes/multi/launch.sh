@@ -6,7 +6,7 @@ set -u
 PARTS=$1 RUN=$2
 : "${TOTAL:=1200}" "${DEVICE:=cuda}" "${EXTRA:=}" "${MOST:=1500}" "${PYTHON:=python3}"
 : "${STAGE1:=$((TOTAL * 12 / 100))}" "${STAGE2:=$((TOTAL * 26 / 100))}" "${TAGS:=$((TOTAL * 6 / 100))}"
-: "${SHIPPED:=}"  # weights.safetensors of `train start`: a further teacher
+: "${SHIPPED:=}"  # weights.safetensors of `train start`: a further teacher, and where the student starts
 : "${ROWS:=252000}" "${PROCESSES:=8}"  # outputs that teachers score; processes that damage texts
 export OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=true PYTHONUNBUFFERED=1
 mkdir -p "$RUN"
@@ -42,9 +42,10 @@ means = {p[:-5]: json.load(open(p))["mean"] for p in glob.glob(sys.argv[1] + "/s
 print(max(means, key=means.get))
 P
 )
+best=${SHIPPED:-$best.safetensors}
 seconds=$((BEGIN + TOTAL * 9 / 10 - $(date +%s)))
 say "student from $best for $seconds s"
-train student "$best.safetensors" --seconds $seconds --rates 1.2e-4 > "$RUN/student.out" 2>&1
+train student "$best" --seconds $seconds --rates 1.2e-4 > "$RUN/student.out" 2>&1
 say "tags and report"
 train tags "$RUN/student1.safetensors" --seconds "$TAGS" --rates 5e-4 > "$RUN/tags.out" 2>&1 &
 train report "$RUN/student1.safetensors" --test --most "$MOST" > "$RUN/report.out" 2>&1 &

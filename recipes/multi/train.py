@@ -3,6 +3,7 @@
 seed      comparisons, then judgements with damage (one process a seed)
 teach     scores of the seeds on outputs nobody judged, on compared and on judged ones
 student   distils these, and tertium-base for English, into a seed, judgements and damage mixed in
+mix       the mean of two networks, of which one began as the other
 start     takes a model that ships apart, so that it can teach, or `tags` can go on from it
 tags      a tagger of wrong pieces on top of given weights, which stay as they are
 report    agreement on all held-out sets, spans, paragraphs, damage
@@ -14,6 +15,7 @@ python -m recipes.multi.train seed --parts parts/ --run run/ --seed 1 --seconds 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import shutil
 import time
@@ -194,6 +196,15 @@ def train_seed(given: argparse.Namespace) -> None:
     quick_look(given, network, name, 300)
 
 
+def mix(given: argparse.Namespace) -> None:
+    """Writes `mixed-SHARE.safetensors`: the first network, so far on the way to the second."""
+    network, other = (build(given, given.apart, weights) for weights in given.weights)
+    for share in given.shares:
+        mixed = copy.deepcopy(network)
+        fit.mix(mixed, other, share)
+        fit.save(mixed, given.run / f"mixed-{share}.safetensors")
+
+
 def make_start(given: argparse.Namespace) -> None:
     """Takes the folder of a model that ships apart: tokenizer and table, and the rest in int8."""
     shipped, encoder = given.weights[0], given.parts / "encoder"
@@ -348,6 +359,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, help="rows of a set in a report")
     parser.add_argument("--english", type=float, default=0.6, help="share of the English teacher")
     parser.add_argument("--shipped", type=float, default=1.5, help="share of the model that ships")
+    parser.add_argument("--shares", type=float, nargs="+", default=[0.5], help="for mix")
     parser.add_argument("--kept", type=int, nargs="+", help="layers of a smaller student, from 1")
     parser.add_argument("--test", action="store_true")
     parser.add_argument("--budget", type=int, default=65_536, help="pieces of a batch")
@@ -361,6 +373,7 @@ STAGES = {
     "seed": train_seed,
     "teach": teach,
     "student": train_student,
+    "mix": mix,
     "start": make_start,
     "tags": train_tags,
     "report": report,

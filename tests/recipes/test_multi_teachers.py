@@ -11,9 +11,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from recipes.multi import teachers, train
+from recipes.multi import fit, teachers, train
 from recipes.multi.deck import Pool
 from recipes.multi.e5 import Pieces
+from recipes.multi.network import Multi
 
 from tertium.metrics.flagship.multi import TertiumMulti
 from tertium.models.trained import shipped_models
@@ -63,3 +64,16 @@ def test_teachers_count_as_stated(tmp_path: Path) -> None:
     fitted = teachers.like(base[:1200], mean[:1200, 0])
     np.testing.assert_allclose(again[:1200, 0], 0.4 * mean[:1200, 0] + 0.6 * fitted, atol=1e-5)
     np.testing.assert_array_equal(again[1200:], mean[1200:])
+
+
+def test_a_mixture_lies_between_two_networks(tmp_path: Path) -> None:
+    one, other = (Multi(20, hidden=24, layers=2, heads=2, inner=8) for _ in range(2))
+    before = {name: value.clone() for name, value in one.state_dict().items()}
+    fit.mix(one, other, 0.25)
+    for name, value in one.state_dict().items():
+        expected = 0.75 * before[name] + 0.25 * other.state_dict()[name]
+        np.testing.assert_allclose(value, expected, atol=1e-6)
+    cut = Multi(20, hidden=24, layers=12, heads=2, inner=8)
+    kept = list(cut.layers)
+    cut.keep_layers((1, 3, 6, 12))
+    assert [*cut.layers] == [kept[n - 1] for n in (1, 3, 6, 12)]
