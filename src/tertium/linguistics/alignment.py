@@ -15,16 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nlargest
+from operator import itemgetter
 
 from tertium.encoders.grid import products
 from tertium.linguistics.numbers import same_quantity
 from tertium.linguistics.sentence import ROOT, Node, Sentence
 from tertium.linguistics.similarity import (
+    FLIPPED,
     STRENGTHS,
     UNLIKE,
     Likeness,
     distributional,
-    flip,
     relate,
     relate_function_words,
     relate_mixed,
@@ -75,7 +77,7 @@ def align_both(left: Sentence, right: Sentence) -> tuple[WordAlignment, WordAlig
     backward: list[list[Candidate]] = [[] for _ in right.nodes]
     for i, options in enumerate(forward):
         for j, strength, relation in options:
-            backward[j].append((i, strength, flip(relation)))
+            backward[j].append((i, strength, FLIPPED.get(relation, relation)))
     return solve(left, right, forward), solve(right, left, backward)
 
 
@@ -87,19 +89,28 @@ def candidates(hypothesis: Sentence, premise: Sentence) -> list[list[Candidate]]
     """
     found: list[list[Candidate]] = [[] for _ in hypothesis.nodes]
     cosines = products(hypothesis.vectors, premise.vectors).tolist()
-    h, p = hypothesis.nodes, premise.nodes
+    h, p, heads = hypothesis.nodes, premise.nodes, {*hypothesis.initials.values()}
+    known: dict[object, list[Candidate]] = {}  # a word that comes again is alike to the same words
     for i in hypothesis.contents:
-        node, row, options = h[i], cosines[i], found[i]
-        for j in premise.contents:
-            strength, relation = compare_contents(hypothesis, node, premise, p[j], row[j])
-            if strength > 0.0:
-                options.append((j, strength, relation))
+        node, row = h[i], cosines[i]
+        word = id(hypothesis.profiles[i]), node.text.lower(), node.lemma, node.quantity
+        key = word, hypothesis.vectors[i].tobytes(), i if i in heads else NOTHING
+        if key not in known:
+            options = known[key] = []
+            for j in premise.contents:
+                strength, relation = compare_contents(hypothesis, node, premise, p[j], row[j])
+                if strength > 0.0:
+                    options.append((j, strength, relation))
+        found[i] = known[key]
     for i in hypothesis.grammar:
-        node, options = h[i], found[i]
-        for j in premise.grammar:
-            strength, relation = compare_grammar(node, p[j])
-            if strength > 0.0:
-                options.append((j, strength, relation))
+        node = h[i]
+        if (kind := (node.kind, node.text.lower(), node.lemma)) not in known:
+            options = known[kind] = []
+            for j in premise.grammar:
+                strength, relation = compare_grammar(node, p[j])
+                if strength > 0.0:
+                    options.append((j, strength, relation))
+        found[i] = known[kind]
     _compare_across(found, hypothesis, premise)
     return found
 
@@ -111,12 +122,14 @@ def _compare_across(found: list[list[Candidate]], hypothesis: Sentence, premise:
         (hypothesis.contents, premise.bridges),
     ):
         for i in ours:
-            a = hypothesis.nodes[i]
+            a, more = hypothesis.nodes[i], []
             for j in theirs:
                 b = premise.nodes[j]
                 strength, relation = relate_mixed(a.lemma, a.kind, b.lemma, b.kind)
                 if strength > 0.0:
-                    found[i].append((j, strength, relation))
+                    more.append((j, strength, relation))
+            if more:
+                found[i] = [*found[i], *more]  # other nodes share the list
 
 
 def compare_contents(left: Sentence, a: Node, right: Sentence, b: Node, cosine: float) -> Likeness:
@@ -197,13 +210,16 @@ def drop_claimed(found: Sequence[list[Candidate]]) -> list[list[Candidate]]:
     A premise node that has its like in the hypothesis is not lent to a mere relative of it.
     """
     best: dict[int, float] = {}
-    for row in found:
+    rows = {id(row): row for row in found}  # nodes of one word share theirs
+    for row in rows.values():
         for j, strength, _ in row:
             if strength > best.get(j, 0.0):
                 best[j] = strength
-    return [
-        [option for option in row if option[1] >= CLOSE or best[option[0]] < ALIKE] for row in found
-    ]
+    kept = {
+        name: [option for option in row if option[1] >= CLOSE or best[option[0]] < ALIKE]
+        for name, row in rows.items()
+    }
+    return [kept[id(row)] for row in found]
 
 
 # (premise node, node score, similarity, relation)
@@ -215,13 +231,15 @@ def _states(hypothesis: Sentence, premise: Sentence, i: int, row: list[Candidate
     weight = 1.0 if hypothesis.nodes[i].content else FUNCTION_WEIGHT
     place = i / len(hypothesis.nodes)
     size = len(premise.nodes)
+    if wide := len(row) > WIDEST:  # beyond what a change of position can make up for
+        least = nlargest(WIDEST, map(itemgetter(1), row))[-1] - 1.01 * DRIFT / weight
+        row = [option for option in row if option[1] >= least]
     states: list[State] = [
         (j, weight * (strength - THRESHOLD) - DRIFT * abs(place - j / size), strength, relation)
         for j, strength, relation in row
     ]
-    if len(states) > WIDEST:
-        states.sort(key=lambda state: -state[1])
-        del states[WIDEST:]
+    if wide:
+        states = nlargest(WIDEST, states, key=itemgetter(1))  # of equals the first
     return [(NOTHING, 0.0, 0.0, "none"), *states]
 
 
