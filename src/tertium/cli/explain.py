@@ -76,12 +76,10 @@ def run(args: argparse.Namespace) -> int:
 
     if not args.reference and args.source is None:
         raise UsageError("nothing to hold the translation against: give -r TEXT, or -s TEXT")
-    for option, text in (
-        *(("-t", translation) for translation in args.translation),
-        ("-s", args.source or ""),
-        *(("-r", reference) for reference in args.reference),
-    ):
-        check_characters(text, option)
+    given = {"-t": args.translation, "-s": [args.source or ""], "-r": args.reference}
+    for option, texts in given.items():
+        for text in texts:
+            check_characters(text, option)
     if args.top < 0:
         raise UsageError(f"--top {args.top}: expected zero or more features")
     segments = [Segment(text, args.source, tuple(args.reference)) for text in args.translation]

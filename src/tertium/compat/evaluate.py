@@ -91,15 +91,13 @@ def load(path: str, config_name: str | None = None, **ignored: Any) -> Evaluatio
 def _sacrebleu(
     predictions: Sequence[str], references: Sequence[Any], **options: Any
 ) -> dict[str, Any]:
-    found = sacrebleu.corpus_bleu(predictions, _streams(predictions, references), **options)
+    found = sacrebleu.corpus_bleu(predictions, _streams(references), **options)
     keys = ("counts", "totals", "precisions", "bp", "sys_len", "ref_len")
     return {"score": found.score, **{key: found.details[key] for key in keys}}
 
 
 def _chrf(predictions: Sequence[str], references: Sequence[Any], **options: Any) -> dict[str, Any]:
-    scorer = sacrebleu.CHRF(**options)
-    found = scorer.corpus_score(predictions, _streams(predictions, references))
-    return {"score": found.score, **found.details}
+    return _scores_of(sacrebleu.CHRF(**options), predictions, references)
 
 
 def _ter(
@@ -111,7 +109,13 @@ def _ter(
     case_sensitive: bool = False,
 ) -> dict[str, Any]:
     scorer = sacrebleu.TER(normalized, ignore_punct, support_zh_ja_chars, case_sensitive)
-    found = scorer.corpus_score(predictions, _streams(predictions, references))
+    return _scores_of(scorer, predictions, references)
+
+
+def _scores_of(
+    scorer: sacrebleu.CHRF | sacrebleu.TER, predictions: Sequence[str], references: Sequence[Any]
+) -> dict[str, Any]:
+    found = scorer.corpus_score(predictions, _streams(references))
     return {"score": found.score, **found.details}
 
 
@@ -169,7 +173,7 @@ def _comet(model: str | None) -> Compute:
     return compute
 
 
-def _streams(predictions: Sequence[str], references: Sequence[Any]) -> list[list[str]]:
+def _streams(references: Sequence[Any]) -> list[list[str]]:
     """References per prediction, as evaluate has them, as streams; all need the same number."""
     rows = [[row] if isinstance(row, str) else list(row) for row in references]
     if len({len(row) for row in rows}) > 1:

@@ -181,11 +181,10 @@ class TestSet:
         for system, segments in rows.items():
             _check_same_items(str(path), first, rows[first], system, segments)
             _check_same_documents(str(path), first, documents[first], system, documents[system])
+        references = tuple(s.references for s in rows[first])
         return cls(
             systems={name: tuple(s.hypothesis for s in segs) for name, segs in rows.items()},
-            references=tuple(s.references for s in rows[first])
-            if any(s.references for s in rows[first])
-            else (),
+            references=references if any(references) else (),
             sources=_sources(rows[first], str(path)),
             documents=tuple(documents[first]) if any(documents[first]) else (),
             columns=_shared_columns(list(labels.values())),

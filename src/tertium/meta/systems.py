@@ -40,10 +40,8 @@ def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) ->
     counts = parts.sum(axis=0)  # (metrics, 6)
     absent = (parts[..., : pairwise.MISSING].sum(axis=-1) == 0) & (parts.sum(axis=-1) > 0)
     value = np.where(absent.any(axis=0), np.nan, pairwise.accuracy(counts))
-    judged, used = (
-        int(counts.sum(axis=-1).max(initial=0)),
-        counts[:, : pairwise.MISSING].sum(axis=-1),
-    )
+    judged = int(counts.sum(axis=-1).max(initial=0))
+    used = counts[:, : pairwise.MISSING].sum(axis=-1)
     return pool_agreement(value, layouts[0].shape, judged=judged, used=used, groups=len(layouts))
 
 
@@ -174,12 +172,9 @@ def tie_aware_spearman(
     stack = finite(scores, "scores")
     shape = stack.shape[:-2]
     flat = stack.reshape((int(np.prod(shape)), *stack.shape[-2:]))
-    scored = [(~np.isnan(_lead(matrix))).any() for matrix in flat]
+    scored = [(~np.isnan(_lead(m))).any() for m in flat]
     epsilons = np.array(
-        [
-            tie_epsilon(matrix, tie_rate) if known else np.nan
-            for matrix, known in zip(flat, scored, strict=True)
-        ]
+        [tie_epsilon(m, tie_rate) if s else np.nan for m, s in zip(flat, scored, strict=True)]
     )
     shares = [best_shares(m, e) for m, e in zip(flat, epsilons, strict=True)]
     result = spearman(human_systems, np.stack(shares))

@@ -231,14 +231,13 @@ def merge(doubts: Sequence[tuple[str, Doubt]]) -> Doubt:
     first = doubts[0][1]
     if len(doubts) == 1:
         return first
+    every = [doubt.values for _, doubt in doubts]
+    parts = [doubt.draws for _, doubt in doubts if doubt.draws is not None]
     if any(doubt.rows != first.rows for _, doubt in doubts):
         rows = tuple(f"{name} {row}" for name, doubt in doubts for row in doubt.rows)
-        values = np.concatenate([d.values for _, d in doubts])
-        parts = [d.draws for _, d in doubts if d.draws is not None]
         draws = np.concatenate(parts, axis=1) if parts else None
-        return replace(first, rows=rows, values=values, draws=draws)
-    stacked = np.stack([doubt.values for _, doubt in doubts], axis=-1)
-    parts = [doubt.draws for _, doubt in doubts if doubt.draws is not None]
+        return replace(first, rows=rows, values=np.concatenate(every), draws=draws)
+    stacked = np.stack(every, axis=-1)
     drawn = mean_known(np.stack(parts, axis=-1)) if parts else None  # sets are independent
     note = f"mean over {len(doubts)} sets: {', '.join(name for name, _ in doubts)}"
     return replace(first, values=mean_known(stacked), draws=drawn, notes=(*first.notes, note))

@@ -129,15 +129,6 @@ def outermost(x: FloatArray, y: FloatArray) -> list[int]:
     return [int(rows[n]) for n in np.argsort(-far, kind="stable")[:OUTERMOST]]
 
 
-def format_pair(x: float, y: float) -> str:
-    """Two numbers of a translation.
-
-    >>> format_pair(12.345, 45)
-    '12.3 / 45'
-    """
-    return f"{x:.3g} / {y:.3g}"
-
-
 def buckets(words: FloatArray, values: FloatArray) -> tuple[list[float], list[FloatArray]]:
     """Translations in equal shares by length: the median length, and the quartiles of the values.
 
@@ -161,7 +152,7 @@ def _translations(
         return _shades(a, b, plot)
     dots = []
     for x, y, row in zip(a, b, rows, strict=True):
-        title = f"{label(int(row))}: {format_pair(x, y)}"
+        title = f"{label(int(row))}: {x:.3g} / {y:.3g}"
         dots.append(dot(plot.x(float(x)), plot.y(float(y)), 3, title, data_row=int(row)))
     return [element("g", *dots, class_="dots")]
 

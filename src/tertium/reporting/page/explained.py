@@ -149,17 +149,13 @@ def _reasons(explained: Explanation, reasons: Reasons) -> Markup:
         )
     ]
     for direction, holds in reasons.follows.items():
-        what = (
-            "the hypothesis follows from the reference"
-            if direction == "forward"
-            else "the reference follows from the hypothesis"
-        )
+        first, second = "hypothesis", "reference"
+        if direction == "backward":
+            first, second = second, first
         sign = element("b", "yes" if holds else "no", class_="good" if holds else "bad")
-        parts.append(element("p", f"{what}: ", sign))
-    for title, sentences, style in (
-        ("Faults", reasons.faults, "bad"),
-        ("Merits", reasons.merits, "good"),
-    ):
+        parts.append(element("p", f"the {first} follows from the {second}: ", sign))
+    found = (("Faults", reasons.faults, "bad"), ("Merits", reasons.merits, "good"))
+    for title, sentences, style in found:
         if sentences:
             parts.append(element("p", element("b", title, class_=style)))
             parts.append(element("ul", *(element("li", sentence) for sentence in sentences)))

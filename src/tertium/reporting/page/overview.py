@@ -120,12 +120,10 @@ def _standing(comparison: Comparison, place: int, system: str, metric: str) -> l
     if not place:
         return [element("span", class_="mark"), badge]
     p = comparison.p_value(metric, system)
-    better = comparison.difference(metric, system) > 0
-    sign, style = ("▲", "good") if better else ("▼", "bad")
-    word = "better" if better else "worse"
-    said = f"{word} than"
-    if not p < comparison.alpha:
-        sign, style, said = "", "", "not told apart from"
+    sign, style, said = "", "", "not told apart from"
+    if p < comparison.alpha:
+        better = comparison.difference(metric, system) > 0
+        sign, style, said = ("▲", "good", "better than") if better else ("▼", "bad", "worse than")
     baseline, sure = comparison.baseline, f", p = {p:.4f} "
     hidden = element("span", f" {said} ", element("bdi", baseline), sure, class_="hidden")
     title = f"{said} {baseline}{sure}".strip()
