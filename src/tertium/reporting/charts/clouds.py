@@ -97,9 +97,9 @@ def correlation(a: FloatArray, b: FloatArray) -> float:
 
 
 def describe(a: FloatArray, b: FloatArray) -> str:
-    """How close two numbers go together, in words."""
-    r = correlation(a, b)
-    return f"r = {r:.3f}, n = {len(a):,}" if r == r else f"n = {len(a):,}"
+    """How close two numbers go together where both are known, in words."""
+    r, n = correlation(a, b), int((np.isfinite(a) & np.isfinite(b)).sum())
+    return f"r = {r:.3f}, n = {n:,}" if r == r else f"n = {n:,}"
 
 
 def darkest(x: FloatArray, y: FloatArray) -> int:
@@ -241,8 +241,7 @@ def _draw(judged: JudgedSet, metric: str, level: str) -> Captioned:
     if level == "system":
         x, y, names = judged.human_systems, judged.system_scores[number], judged.systems
     x, y = x.ravel(), y.ravel()
-    known = np.isfinite(x) & np.isfinite(y)
     chart = cloud_chart(
         Axis(name="human", values=x), Axis(name=metric, values=y), fit=True, names=names
     )
-    return f"{judged.name}  {describe(x[known], y[known])}", chart
+    return f"{judged.name}  {describe(x, y)}", chart

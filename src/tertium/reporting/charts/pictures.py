@@ -25,7 +25,7 @@ from tertium.reporting.charts.rows import interval_chart, ridge_chart
 from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.names import metric_names
 from tertium.reporting.page.explained import heat_map
-from tertium.reporting.page.grid import Column, TranslationGrid
+from tertium.reporting.page.grid import TranslationGrid
 
 MOST_PAIRS = 9  # of metrics that are drawn against each other
 MOST_SYSTEM_PICTURES = 24
@@ -106,7 +106,9 @@ def human_pictures(grid: TranslationGrid) -> Markup:
         return Markup("")
     people = Axis(name="human score", values=grid.human)
     figures = [
-        translations_figure(grid, people, _axis(c), f"{c.name}: {_close(grid.human, c)}", fit=True)
+        translations_figure(
+            grid, people, c, f"{c.name}: {describe(grid.human, c.values)}", fit=True
+        )
         for c in grid.columns
     ]
     said = "The line is the least-squares fit of the metric to people's scores."
@@ -123,8 +125,7 @@ def system_pictures(sets: Sequence[JudgedSet]) -> Markup:
                 continue
             x = Axis(name="human score of a system", values=judged.human_systems)
             chart = cloud_chart(x, Axis(name=name, values=scores), fit=True, names=judged.systems)
-            both = known & np.isfinite(scores)
-            close = describe(judged.human_systems[both], scores[both])
+            close = describe(judged.human_systems, scores)
             figures.append(figure(chart, f"{judged.name}, {name}: {close}"))
     return group("Systems: metrics against people", "A dot is a system.", figures)
 
@@ -134,14 +135,14 @@ def pair_pictures(grid: TranslationGrid) -> Markup:
     columns = grid.columns
     if len(columns) < 2 or not len(grid):
         return Markup("")
-    table = np.array([[abs(_r(a, b)) for b in columns] for a in columns])
+    table = np.array([[abs(correlation(a.values, b.values)) for b in columns] for a in columns])
     names = [c.name for c in columns]
     matrix = heat_map(names, names, table, caption="Correlation of segment scores, |r|")
-    pairs = sorted(combinations(columns, 2), key=lambda pair: abs(_r(*pair)))
-    figures = [
-        translations_figure(grid, _axis(a), _axis(b), f"{a.name}, {b.name}: {_close(a.values, b)}")
-        for a, b in pairs[:MOST_PAIRS]
-    ]
+    pairs = sorted(combinations(range(len(columns)), 2), key=lambda pair: table[pair])
+    figures = []
+    for a, b in ((columns[i], columns[j]) for i, j in pairs[:MOST_PAIRS]):
+        caption = f"{a.name}, {b.name}: {describe(a.values, b.values)}"
+        figures.append(translations_figure(grid, a, b, caption))
     hidden = len(pairs) - MOST_PAIRS
     said = f" Of {len(pairs)} pairs the {MOST_PAIRS} least alike." if hidden > 0 else ""
     return group("Metrics against each other", f"{_sign(figures)}{said}", figures, matrix)
@@ -154,8 +155,8 @@ def length_pictures(grid: TranslationGrid) -> Markup:
     words = Axis(name="words of the translation", values=grid.lengths)
     figures = []
     for column in grid.columns:
-        chart = length_chart(grid.lengths, _axis(column), label=grid.label)
-        figures.append(_with_rows(grid, chart, column.name, words, _axis(column)))
+        chart = length_chart(grid.lengths, column, label=grid.label)
+        figures.append(_with_rows(grid, chart, column.name, words, column))
     said = "The line is the median of translations of about one length, the band their middle half."
     return group("Length against score", f"{_sign(figures)} {said}", figures)
 
@@ -193,10 +194,6 @@ def _sign(figures: Sequence[Markup]) -> str:
     return " ".join([dot] * (shaded < len(figures)) + [shade] * (shaded > 0))
 
 
-def _axis(column: Column) -> Axis:
-    return Axis(name=column.name, values=column.values)
-
-
 def curve_pictures(curves: Mapping[str, Curve]) -> Markup:
     """Learning curves and ablations that were given."""
     figures = [figure(curve_chart(curve, name), name) for name, curve in curves.items()]
@@ -222,12 +219,3 @@ def group(title: str, said: str, figures: Sequence[Markup], before: str = "") ->
         element("div", *figures, class_="figures"),
         aria_labelledby=name,
     )
-
-
-def _r(a: Column, b: Column) -> float:
-    return correlation(a.values, b.values)
-
-
-def _close(values: np.ndarray, column: Column) -> str:
-    known = np.isfinite(values) & np.isfinite(column.values)
-    return describe(values[known], column.values[known])

@@ -19,6 +19,7 @@ from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.correlation import ranks
 from tertium.meta.tasks import JudgedSet
+from tertium.reporting.charts.clouds import Axis
 from tertium.reporting.names import distinct_labels, metric_names
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
@@ -51,10 +52,8 @@ class About:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Column(About):
+class Column(About, Axis):
     """One metric's own scores of all rows, NaN where there are none."""
-
-    values: FloatArray
 
     @property
     def upward(self) -> FloatArray:
