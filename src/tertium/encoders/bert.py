@@ -370,13 +370,8 @@ def _checked(tensors: Mapping[str, Any], folder: Path) -> Stored:
 
 
 def _read_layer(shape: BertShape, stored: Stored, prefix: str) -> TransformerLayer:
-    layer = TransformerLayer(
-        shape.hidden_size,
-        shape.num_attention_heads,
-        shape.intermediate_size,
-        shape.layer_norm_eps,
-        device="meta",
-    )
+    sizes = shape.hidden_size, shape.num_attention_heads, shape.intermediate_size
+    layer = TransformerLayer(*sizes, shape.layer_norm_eps, device="meta")
     *projections, out, norm = shape.names
     for module, names in (
         (layer.qkv, projections),

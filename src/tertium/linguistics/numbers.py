@@ -15,36 +15,35 @@ from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from typing import Protocol
 
-ONES: Mapping[str, int] = {
-    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7,
-    "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14,
-    "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19,
-}  # fmt: skip
-TENS: Mapping[str, int] = {
-    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70,
-    "eighty": 80, "ninety": 90,
-}  # fmt: skip
+
+def _count(words: str, start: int = 1, step: int = 1) -> dict[str, int]:
+    return {word: start + step * n for n, word in enumerate(words.split())}
+
+
+ONES: Mapping[str, int] = _count(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen",
+    start=0,
+)
+TENS: Mapping[str, int] = _count("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
 SCALES: Mapping[str, int] = {
     "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
     "k": 10**3, "m": 10**6, "mln": 10**6, "mn": 10**6, "bn": 10**9, "tn": 10**12,
 }  # fmt: skip
 ORDINALS: Mapping[str, int] = {
-    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7,
-    "eighth": 8, "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13,
-    "fourteenth": 14, "fifteenth": 15, "sixteenth": 16, "seventeenth": 17, "eighteenth": 18,
-    "nineteenth": 19, "twentieth": 20, "thirtieth": 30, "fortieth": 40, "fiftieth": 50,
-    "sixtieth": 60, "seventieth": 70, "eightieth": 80, "ninetieth": 90, "hundredth": 100,
-    "thousandth": 1000, "millionth": 10**6,
-}  # fmt: skip
+    **_count(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
+        "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"
+    ),
+    **_count(
+        "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth", 20, 10
+    ),
+    **{"hundredth": 100, "thousandth": 1000, "millionth": 10**6},
+}
 GROUPS: Mapping[str, Decimal] = {"dozen": Decimal(12), "half": Decimal("0.5")}
 
-MONTHS: Mapping[str, int] = {
-    "jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6,
-    "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12,
-}  # fmt: skip
-WEEKDAYS: Mapping[str, int] = {
-    "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6, "sun": 7,
-}  # fmt: skip
+MONTHS: Mapping[str, int] = _count("jan feb mar apr may jun jul aug sep oct nov dec")
+WEEKDAYS: Mapping[str, int] = _count("mon tue wed thu fri sat sun")
 CURRENCIES: Mapping[str, str] = {
     "$": "USD", "us$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD", "buck": "USD",
     "bucks": "USD", "€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR", "£": "GBP",
@@ -288,12 +287,10 @@ def _words(match: re.Match[str]) -> tuple[str, str] | None:
     return ("ordinal" if ordinal else "number"), write_decimal(value)
 
 
-def _day_month(match: re.Match[str]) -> tuple[str, str] | None:
-    return _date(match.group("y"), _month(match.group("m")), match.group("d"), match.group("w"))
-
-
-def _month_alone(match: re.Match[str]) -> tuple[str, str] | None:
-    return _date(match.group("y"), _month(match.group("m")), None, None)
+def _named_month(match: re.Match[str]) -> tuple[str, str] | None:
+    parts = match.groupdict()
+    month = MONTHS[parts["m"].lower().rstrip(".")[:3]]
+    return _date(parts.get("y"), month, parts.get("d"), parts.get("w"))
 
 
 def _iso(match: re.Match[str]) -> tuple[str, str] | None:
@@ -325,10 +322,6 @@ def _clock(match: re.Match[str]) -> tuple[str, str] | None:
     if half:
         hour = hour % 12 + (12 if half == "p" else 0)
     return ("time", f"{hour}:{minute:02d}") if hour < 25 and minute < 60 else None
-
-
-def _month(name: str) -> int:
-    return MONTHS[name.lower().rstrip(".")[:3]]
 
 
 def _date(
@@ -377,10 +370,10 @@ _CURRENCY_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _READERS = (
-    (re.compile(rf"{_W}{_D}\s+(?:of\s+)?{_M}{_Y}"), _day_month),
-    (re.compile(rf"{_W}{_M}\s*(?:the\s+)?{_D}(?![:,.]?\d){_Y}"), _day_month),
-    (re.compile(rf"{_M},?\s+(?:of\s+)?(?P<y>1\d{{3}}|20\d{{2}})\b"), _month_alone),
-    (re.compile(rf"{_M}(?P<y>(?!))?"), _month_alone),
+    (re.compile(rf"{_W}{_D}\s+(?:of\s+)?{_M}{_Y}"), _named_month),
+    (re.compile(rf"{_W}{_M}\s*(?:the\s+)?{_D}(?![:,.]?\d){_Y}"), _named_month),
+    (re.compile(rf"{_M},?\s+(?:of\s+)?(?P<y>1\d{{3}}|20\d{{2}})\b"), _named_month),
+    (re.compile(_M), _named_month),
     (re.compile(r"((?:1\d|20)\d{2})-([01]?\d)-([0-3]?\d)(?!\d)"), _iso),
     (re.compile(r"([0-3]?\d)[/.]([0-3]?\d)[/.]((?:1\d|20)?\d{2})(?![\d.])"), _slash_date),
     (re.compile(r"(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"), _weekday),

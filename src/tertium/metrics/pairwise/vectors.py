@@ -96,10 +96,10 @@ def sentence_vectors(encoder: str, texts: Sequence[str]) -> Array:
 
 
 def _syntax_vectors(texts: Sequence[str]) -> Array:
-    from tertium.linguistics.parse import parser_name, syntax_vectors
+    from tertium.linguistics.parse import load_parser, syntax_vectors
 
     return rows_by_key(
-        f"{SYNTAX} {parser_name()}",
+        f"{SYNTAX} {load_parser().name}",
         [(text,) for text in texts],
         SYNTAX_WIDTH,
         lambda places: syntax_vectors([texts[n] for n in places]),
