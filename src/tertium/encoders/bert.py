@@ -238,7 +238,9 @@ class Bert(nn.Module):
         else:
             self.types = table("embeddings.token_type_embeddings", shape.type_vocab_size)
         self.norm = nn.LayerNorm(shape.hidden_size, shape.layer_norm_eps, device="meta")
-        _fill(self.norm, stored, ["embeddings.LayerNorm"])
+        norm = _read_part(stored, ["embeddings.LayerNorm"], shape.hidden_size)
+        self.norm.load_state_dict(norm, assign=True)
+        self.norm.requires_grad_(False)
         layers = [_read_layer(shape, stored, f"encoder.layer.{n}.") for n in range(self.depth)]
         self.layers = nn.ModuleList(layers)
         lower_precision(self.layers, precision, device)
@@ -370,27 +372,31 @@ def _checked(tensors: Mapping[str, Any], folder: Path) -> Stored:
 
 
 def _read_layer(shape: BertShape, stored: Stored, prefix: str) -> TransformerLayer:
-    sizes = shape.hidden_size, shape.num_attention_heads, shape.intermediate_size
-    layer = TransformerLayer(*sizes, shape.layer_norm_eps, device="meta")
+    """A layer of stored weights, whose shapes refuse impossible sizes before anything is made."""
+    hidden, inner = shape.hidden_size, shape.intermediate_size
     *projections, out, norm = shape.names
-    for module, names in (
-        (layer.qkv, projections),
-        (layer.out, [out]),
-        (layer.norm1, [norm]),
-        (layer.up, ["intermediate.dense"]),
-        (layer.down, ["output.dense"]),
-        (layer.norm2, ["output.LayerNorm"]),
-    ):
-        _fill(module, stored, [prefix + name for name in names])
-    return layer
+    weights = {
+        f"{part}.{kind}": tensor
+        for part, names, size in (
+            ("qkv", projections, (hidden, hidden)),
+            ("out", [out], (hidden, hidden)),
+            ("norm1", [norm], (hidden,)),
+            ("up", ["intermediate.dense"], (inner, hidden)),
+            ("down", ["output.dense"], (hidden, inner)),
+            ("norm2", ["output.LayerNorm"], (hidden,)),
+        )
+        for kind, tensor in _read_part(stored, [prefix + name for name in names], *size).items()
+    }
+    sizes = hidden, shape.num_attention_heads, inner
+    layer = TransformerLayer(*sizes, shape.layer_norm_eps, device="meta")
+    layer.load_state_dict(weights, assign=True)
+    return layer.requires_grad_(False)
 
 
-def _fill(module: nn.Linear | nn.LayerNorm, stored: Stored, names: Sequence[str]) -> None:
-    """Give a module the weights stored under these names, one above the other."""
-    for kind in ("weight", "bias"):
-        rows, *width = getattr(module, kind).shape
-        parts = [stored(f"{name}.{kind}", rows // len(names), *width) for name in names]
-        setattr(module, kind, _frozen(torch.cat(parts)))
+def _read_part(stored: Stored, names: Sequence[str], *size: int) -> dict[str, Tensor]:
+    """Weights of this size and biases stored under some names, one above the other."""
+    weights = torch.cat([stored(f"{name}.weight", *size) for name in names])
+    return {"weight": weights, "bias": torch.cat([stored(f"{n}.bias", size[0]) for n in names])}
 
 
 def _frozen(tensor: Tensor) -> nn.Parameter:
