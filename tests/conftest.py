@@ -40,6 +40,18 @@ SLOWEST = (
 REGRESSIONS = {name for name, place in METRICS.items() if ".regressions:" in place}
 RELATED = {*REGRESSIONS, "meteor", "mt-rte-r-embeddings", "pairwise-minilm", "pairwise-published"}
 
+# Caches of loaded models, bounded by what a user's memory holds: tests of small models would push
+# out the large ones, which then are read again.
+MODELS = {
+    "tertium.encoders.encoder": ("_load",),
+    "tertium.encoders.transformer": ("_network", "_tokenizer"),
+    "tertium.metrics.heads.metric": ("_scorer",),
+}
+for module, names in MODELS.items():
+    for name in names:
+        kept = getattr(importlib.import_module(module), name).__wrapped__
+        setattr(importlib.import_module(module), name, functools.lru_cache(maxsize=64)(kept))
+
 # On a GPU neighbours may change last bits: laws are tried on the CPU, unless one names a GPU.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -86,13 +87,13 @@ class UniversalEncoder:
         layer = str(self.layer) if part == "tokens" else "pooled"
         return f"universal-3:{self.weights_hash}:{part}:{layer}"
 
-    @cached_property
+    @property
     def _tokenizer(self) -> PieceTokenizer:
-        return PieceTokenizer(self.weights.folder / "sp.model")
+        return _loaded(self.weights.folder)[0]
 
-    @cached_property
+    @property
     def _network(self) -> UniversalNetwork:
-        return UniversalNetwork(self.weights.folder / "weights.npz")
+        return _loaded(self.weights.folder)[1]
 
     def _encode_distinct(self, texts: Sequence[str], tokens: bool, sentences: bool) -> Embeddings:
         whole = self._tokenizer.encode(texts)
@@ -140,6 +141,12 @@ def _inner(ids: Sequence[Sequence[int]]) -> IntArray:
         for start, numbers in zip(starts.tolist(), ids, strict=False)
     ]
     return np.concatenate(spans)
+
+
+@lru_cache(maxsize=1)
+def _loaded(folder: Path) -> tuple[PieceTokenizer, UniversalNetwork]:
+    """What all layers share."""
+    return PieceTokenizer(folder / "sp.model"), UniversalNetwork(folder / "weights.npz")
 
 
 def load(
