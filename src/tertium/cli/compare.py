@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.cli import inputs, output
+from tertium.cli import inputs, output, score
 from tertium.cli.runtime import add_runtime, bars, runtime_of
-from tertium.cli.score import add_paired, print_slices, sliced_results, test_choices
 
 HELP = "compare systems with significance tests"
 DESCRIPTION = "Compare systems: the first is the baseline; every pair is tested."
@@ -33,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown.add_argument(
         "--pairs", action="store_true", help="also the p-values of all pairs; in TSV these alone"
     )
-    add_paired(parser)
+    score.add_paired(parser)
     parser.add_argument("--seed", type=int, default=12345, help="of all resampling")
     parser.add_argument("--alpha", type=float, default=0.05, help="level of the marks and ranks")
 
@@ -48,24 +47,23 @@ def run(args: argparse.Namespace) -> int:
     metrics = inputs.named_metrics(args, usual_metrics(testset))
     with bars(args.quiet), runtime_of(args):
         result = comparison.compare(
-            testset, metrics, **test_choices(args), alpha=getattr(args, "alpha", 0.05)
+            testset, metrics, **score.test_choices(args), alpha=getattr(args, "alpha", 0.05)
         )
-        slices = sliced_results(args, result)
+        slices = score.sliced_results(args, result)
         if args.report:
             from tertium.reporting.page.making import report_results
 
             page = report_results(result, metrics, slices=slices)
             output.write_report(args.report, page, args.quiet)
-    more = [record for part in slices for record in part.records()]
     if args.to_json:
-        output.write_json(args.to_json, result.records(segments=True) + more)
+        output.write_json(args.to_json, result.records(segments=True) + score.records_of(slices))
     pairs = getattr(args, "pairs", False)
     if args.format not in output.NOTED:
         output.print_warnings(evaluations.warning_lines(result), args.quiet)
     if args.format == "json":
-        output.print_records(result.records() + more)
+        output.print_records(result.records() + score.records_of(slices))
     elif slices and args.format == "tsv":
-        print_slices(args, slices)
+        score.print_slices(args, slices)
     elif pairs and args.format == "tsv":
         output.print_table(evaluations.long_pair_table(result), args.format)
     else:
@@ -73,5 +71,5 @@ def run(args: argparse.Namespace) -> int:
         output.print_table(table, args.format)
         for metric in result.evaluation.metrics if pairs else ():
             output.print_table(evaluations.pair_table(result, metric), args.format, first=False)
-        print_slices(args, slices)
+        score.print_slices(args, slices)
     return 0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.cli import inputs, output
+from tertium.cli import inputs, output, score
 from tertium.cli.runtime import add_runtime, bars, runtime_of
-from tertium.cli.score import add_paired, test_choices
 
 HELP = "write an HTML page about systems and metrics"
 DESCRIPTION = "Write one self-contained HTML page that shows how systems and metrics differ."
@@ -50,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--explain", type=int, default=8, metavar="N", help="explain N segments (default: 8)"
     )
     group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
-    add_paired(parser)
+    score.add_paired(parser)
     parser.add_argument("--seed", type=int, default=12345, help="of all resampling")
     parser.add_argument("--alpha", type=float, default=0.05, help="level of significance")
 
@@ -73,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             title=args.title,
             by=inputs.slice_columns(args),
             challenges=args.challenge,
-            **test_choices(args),
+            **score.test_choices(args),
             alpha=args.alpha,
         )
     output.write_report(args.output, page, args.quiet)

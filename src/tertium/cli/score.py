@@ -110,22 +110,11 @@ def test_choices(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.paired_bs or args.paired_ar:
-        if args.output:
-            raise UsageError("-o writes segment scores: leave out --paired-bs and --paired-ar")
-        unread = [name for key, name in UNPAIRED.items() if getattr(args, key)]
-        if unread:
-            raise UsageError(
-                f"{', '.join(unread)}: a paired test compares systems and shows their intervals; "
-                "leave it out, or leave out --paired-bs and --paired-ar"
-            )
-        from tertium.cli import compare
-
-        return compare.run(args)
     from tertium.evaluation import scoring
     from tertium.evaluation.explaining import mark_systems
-    from tertium.reporting.tables import evaluations
 
+    if args.paired_bs or args.paired_ar:
+        return _compare(args)
     if args.by and (args.score_only or args.sentence_level or args.document_level):
         raise UsageError("--by shows scores of slices: leave out -b, -sl and -dl")
     confidence = _resamples(args)
@@ -142,25 +131,54 @@ def run(args: argparse.Namespace) -> int:
         if args.spans:
             write_spans(args.spans, mark_systems(evaluation, metrics))
         if args.report:
-            from tertium.evaluation.comparison import with_tests
-            from tertium.reporting.page.making import report_results
-
-            tested = with_tests(evaluation, seed=args.seed)
-            page = report_results(tested, metrics, slices=sliced_results(args, tested))
-            output.write_report(args.report, page, args.quiet)
-    more = [record for part in sliced for record in part.records()]
+            _write_report(args, evaluation, metrics)
     if args.to_json:
-        output.write_json(args.to_json, evaluation.records(segments=not args.only_system) + more)
+        records = evaluation.records(segments=not args.only_system)
+        output.write_json(args.to_json, records + records_of(sliced))
     if args.output:
         write_frame(evaluation.segment_columns(), args.output)
+    _print(args, evaluation, sliced)
+    return 0
+
+
+def _compare(args: argparse.Namespace) -> int:
+    from tertium.cli import compare
+
+    if args.output:
+        raise UsageError("-o writes segment scores: leave out --paired-bs and --paired-ar")
+    unread = [name for key, name in UNPAIRED.items() if getattr(args, key)]
+    if unread:
+        raise UsageError(
+            f"{', '.join(unread)}: a paired test compares systems and shows their intervals; "
+            "leave it out, or leave out --paired-bs and --paired-ar"
+        )
+    return compare.run(args)
+
+
+def _write_report(
+    args: argparse.Namespace, evaluation: Evaluation, metrics: Sequence[Metric]
+) -> None:
+    from tertium.evaluation.comparison import with_tests
+    from tertium.reporting.page.making import report_results
+
+    tested = with_tests(evaluation, seed=args.seed)
+    page = report_results(tested, metrics, slices=sliced_results(args, tested))
+    output.write_report(args.report, page, args.quiet)
+
+
+def _print(args: argparse.Namespace, evaluation: Evaluation, sliced: Sequence[Slices]) -> None:
+    from tertium.reporting.tables import evaluations
+
     if args.score_only:
         for system in evaluation.systems:
             scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
             places = [s.decimals if args.width is None else args.width for s in scores]
             shown = zip(scores, places, strict=True)
             print("\t".join(f"{s.system:.{decimals}f}" for s, decimals in shown))
-    elif args.format == "json":
-        output.print_records(evaluation.records(segments=args.sentence_level) + more)
+        return
+    if args.format == "json":
+        records = evaluation.records(segments=args.sentence_level)
+        output.print_records(records + records_of(sliced))
     elif sliced and args.format == "tsv":
         print_slices(args, sliced)
     elif args.sentence_level:
@@ -171,10 +189,8 @@ def run(args: argparse.Namespace) -> int:
         table = evaluations.system_table(evaluation, args.width, warnings=not args.quiet)
         output.print_table(table, args.format)
         print_slices(args, sliced)
-    below = args.format in output.NOTED and not args.sentence_level and not args.document_level
-    if not below and not args.score_only:
+    if args.format not in output.NOTED or args.sentence_level or args.document_level:
         output.print_warnings(evaluations.warning_lines(evaluation), args.quiet)
-    return 0
 
 
 def sliced_results(args: argparse.Namespace, results: Evaluation | Comparison) -> list[Slices]:
@@ -191,6 +207,11 @@ def sliced_results(args: argparse.Namespace, results: Evaluation | Comparison) -
         )
         for column in inputs.slice_columns(args)
     ]
+
+
+def records_of(slices: Sequence[Slices]) -> list[dict[str, Any]]:
+    """All slices as plain values, for JSON."""
+    return [record for part in slices for record in part.records()]
 
 
 def print_slices(args: argparse.Namespace, slices: Sequence[Slices]) -> None:
