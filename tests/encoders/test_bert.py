@@ -23,7 +23,14 @@ from tertium.errors import ModelError
 
 torch = pytest.importorskip("torch")
 
-from tertium.encoders.bert import Bert, read_shape, read_tensors  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+from tertium.encoders.bert import (  # noqa: E402
+    Bert,
+    TransformerLayer,
+    read_shape,
+    read_tensors,
+)
 from tertium.encoders.hooked import Hooked  # noqa: E402
 from tertium.encoders.network import Network  # noqa: E402
 
@@ -112,6 +119,36 @@ def test_texts_of_all_lengths_share_a_pass_without_changing_a_bit(minilm: str) -
         for layer in range(7):
             assert torch.equal(together[layer][place, : len(row)], alone[layer][0])
             assert not together[layer][place, len(row) :].any()
+
+
+@pytest.mark.parametrize("habit", ["of groups", "of places"])
+def test_where_a_processor_mixes_texts_each_is_read_alone(
+    habit: str, tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attention that knows how many texts there are, or products that know where a row stands."""
+    attend, transform = functional.scaled_dot_product_attention, TransformerLayer._transform
+
+    def attend_in_groups(query: Any, *others: Any, **choices: Any) -> Any:
+        return attend(query, *others, **choices) * (1 + 1e-4 * (len(query) > 4))
+
+    def transform_by_place(layer: TransformerLayer, states: Any, mixed: Any) -> Any:
+        found = transform(layer, states, mixed)
+        return found * (1 + 1e-4 * (torch.arange(len(found)) % 2))[:, None]
+
+    if habit == "of groups":
+        monkeypatch.setattr(functional, "scaled_dot_product_attention", attend_in_groups)
+    else:
+        monkeypatch.setattr(TransformerLayer, "_transform", transform_by_place)
+    encoder = load_encoder(f"dir/{shutil.copytree(tiny_model('bert'), tmp_path / 'model')}")
+    assert isinstance(encoder, Transformer)
+    assert encoder.body.network.alone
+    texts = [*WORDS, " ".join(WORDS), "It cost"]
+    together = encoder.encode(texts)
+    for place, text in enumerate(texts):
+        own = encoder.encode([text])
+        first, last = together.offsets[place : place + 2]
+        assert np.array_equal(together.vectors[first:last], own.vectors)
+        assert np.array_equal(together.sentences[place], own.sentences[0])
 
 
 @pytest.mark.parametrize(
