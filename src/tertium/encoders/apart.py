@@ -49,6 +49,9 @@ PACKED_ROWS = 1024  # what the layout is tuned for; any number of rows can be mu
 BLOCK_ROWS = 128  # pieces of a product: enough for a processor's matrix units, few enough for cache
 Sizes = tuple[int, ...]
 SIZES: Sizes = (32, 64, 128, 256)  # rows of a product: what is left of 256 goes into smaller ones
+TRIED_NUMBERS = (
+    2048  # sums that were added up at several places, until places are said not to matter
+)
 T = TypeVar("T")
 R = TypeVar("R")
 Layer = Callable[[Tensor], Tensor]
@@ -206,12 +209,26 @@ def take_apart(model: nn.Module) -> None:
 def keeps_rows_apart(layer: Layer, width: int) -> bool:
     """Whether a row has the same product, to the last bit, at every place of every size.
 
-    The order of a sum depends on shape and place, not on values; so one row at all places tells.
+    The order of a sum depends on shape and place, not on values; so a row at all places tells, or
+    some where a layer is small: two orders often round alike.
     """
-    row = torch.randn(1, width, generator=torch.Generator().manual_seed(1))
+    generator = torch.Generator().manual_seed(1)
     with torch.inference_mode(), on_one_thread():
-        found = [layer(row.expand(size, width).contiguous()) for size in SIZES]
-    return all(bool((products == found[0][:1]).all()) for products in found)
+        outputs = layer(torch.zeros(1, width)).shape[-1]
+        for row in torch.randn(rows_to_try(outputs), 1, width, generator=generator):
+            found = [layer(row.expand(size, width).contiguous()) for size in SIZES]
+            if not all(bool((products == found[0][:1]).all()) for products in found):
+                return False
+    return True
+
+
+def rows_to_try(outputs: int) -> int:
+    """How many rows tell whether places matter, by the numbers that are made of each.
+
+    >>> rows_to_try(1536), rows_to_try(4)
+    (2, 512)
+    """
+    return -(-TRIED_NUMBERS // outputs)
 
 
 @contextlib.contextmanager
