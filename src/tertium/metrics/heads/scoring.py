@@ -37,7 +37,7 @@ from tertium.metrics.heads.networks import (
 # Tokens that go through a network at once, and what starting a batch costs in tokens.
 BUDGET, OVERHEAD = 4096, 256
 SHARE = 64  # items dealt to a thread of a CPU
-TEXTS = 8  # of a step: their product costs little more than that of one
+TEXTS = 6  # of a step: kernels of AVX2 and AVX-512 alike add up six rows in one way
 TRIED_STEPS = 3  # of a text that tells whether its place among others matters
 Product = Callable[[Tensor, IntArray], Tensor]  # tokens of texts (total, d), the texts' lengths
 
