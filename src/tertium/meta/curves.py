@@ -21,7 +21,7 @@ from tertium.errors import DataError, UsageError
 from tertium.runtime import track
 
 T = TypeVar("T")
-Scorer = TypeVar("Scorer")
+Learner = TypeVar("Learner")
 
 ALL = "all"
 
@@ -78,8 +78,8 @@ class Curve:
 
 
 def learning_curve(
-    train: Callable[[Sequence[T], int], Scorer],
-    evaluate: Callable[[Scorer], Mapping[str, float]],
+    train: Callable[[Sequence[T], int], Learner],
+    evaluate: Callable[[Learner], Mapping[str, float]],
     data: Sequence[T],
     sizes: Sequence[int | float],
     *,
@@ -109,8 +109,8 @@ def learning_curve(
 
 
 def ablation(
-    train: Callable[[Sequence[str], int], Scorer],
-    evaluate: Callable[[Scorer], Mapping[str, float]],
+    train: Callable[[Sequence[str], int], Learner],
+    evaluate: Callable[[Learner], Mapping[str, float]],
     parts: Sequence[str],
     *,
     seeds: Sequence[int] = (0,),

@@ -1,6 +1,6 @@
 """tertium-base: reference and hypothesis read together by a fine-tuned mpnet, judged by a head.
 
-What ships is the low-rank difference to the public encoder (`learning.compact`), which is put onto
+What ships is the low-rank difference to the public encoder (`compact`), which is put onto
 its weights in memory. Every pair is a text of its own, so that nothing is shared between pairs: it
 costs about seven times what tertium-small does, and agrees with people better.
 """

@@ -1,7 +1,7 @@
 """tertium-small: a small metric that learned from people, from a large teacher, and from damage.
 
 Reference and hypothesis are encoded apart by a fine-tuned six-layer encoder and compared by
-`learning.late`; scores are calibrated against direct assessment.
+`late`; scores are calibrated against direct assessment.
 """
 
 from __future__ import annotations
