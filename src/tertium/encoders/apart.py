@@ -49,9 +49,7 @@ PACKED_ROWS = 1024  # what the layout is tuned for; any number of rows can be mu
 BLOCK_ROWS = 128  # pieces of a product: enough for a processor's matrix units, few enough for cache
 Sizes = tuple[int, ...]
 SIZES: Sizes = (32, 64, 128, 256)  # rows of a product: what is left of 256 goes into smaller ones
-TRIED_NUMBERS = (
-    2048  # sums that were added up at several places, until places are said not to matter
-)
+TRIED_NUMBERS = 2048  # sums that are added up at several places before places are trusted
 T = TypeVar("T")
 R = TypeVar("R")
 Layer = Callable[[Tensor], Tensor]
