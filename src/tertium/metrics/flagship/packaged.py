@@ -158,8 +158,15 @@ class Packaged:
         return read_config(self.folder, "model")
 
     def settings(self, kind: type[S]) -> S:
-        """The settings as declared by a metric."""
-        return read(kind, self.config, self.folder / CONFIG)
+        """The settings as declared by a metric, read once: a score asks for them a dozen times."""
+        if kind not in self._settings:
+            self._settings[kind] = read(kind, self.config, self.folder / CONFIG)
+        found: S = self._settings[kind]
+        return found
+
+    @cached_property
+    def _settings(self) -> dict[type[Any], Any]:
+        return {}
 
     @cached_property
     def hash(self) -> str:
