@@ -20,8 +20,7 @@ from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.work import CorpusJob, check_columns
 from tertium.corpus.writing import ShardFormat, writer_of
 from tertium.errors import TertiumError, UsageError
-from tertium.evaluation.scoring import load_metrics
-from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.metric import Metric, load_metrics
 from tertium.runtime import MEGABYTE, Runtime, current_runtime, runtime, task
 from tertium.segment import Segment
 from tertium.version import __version__

@@ -17,8 +17,7 @@ from tertium.corpus.columns import BadRow
 from tertium.corpus.reading import HERE, Reading, explain_row
 from tertium.data.formats import segment_from_record
 from tertium.errors import DataError, NeedsError, TertiumError, UsageError
-from tertium.evaluation.scoring import foresee
-from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.metric import Metric, foresee
 from tertium.registry import explain_missing
 from tertium.segment import Segment
 

@@ -21,13 +21,13 @@ from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_s
 from tertium.display import Displayed
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.evaluation.ceiling import RATER, hold_out_rater, second_campaign
-from tertium.evaluation.scoring import foresee, load_metrics, score_systems
+from tertium.evaluation.scoring import score_systems
 from tertium.evaluation.slices import slice_agreement
 from tertium.meta.differences import DifferenceScale, fit_scales
 from tertium.meta.evaluation import MetaEvaluation, Results
 from tertium.meta.protocol import PROTOCOLS, ProtocolResults, follow_protocol
 from tertium.meta.tasks import STATISTICS, JudgedSet, tasks_for
-from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.metric import Metric, foresee, load_metrics
 from tertium.runtime import track
 from tertium.scores import ScoreMatrix, Scores
 from tertium.segment import Segment

@@ -16,9 +16,8 @@ from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.challenge import ChallengeSet, read_challenge
 from tertium.data.formats import PathLike
 from tertium.display import Displayed
-from tertium.evaluation.scoring import foresee, load_metrics
 from tertium.meta.significance import wilson
-from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.metric import Metric, foresee, load_metrics
 from tertium.runtime import track
 
 By = Literal["phenomenon", "language"]

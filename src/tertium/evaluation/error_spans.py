@@ -18,7 +18,6 @@ from tertium.display import Displayed
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.agreement import Sources, read_sets, several
 from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomisation
-from tertium.evaluation.scoring import load_metrics
 from tertium.meta.error_spans import (
     COLUMNS,
     COUNTS,
@@ -31,7 +30,7 @@ from tertium.meta.error_spans import (
     micro,
     split_raters,
 )
-from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.metric import Metric, load_metrics
 from tertium.runtime import track
 from tertium.scores import Scores
 from tertium.segment import Segment

@@ -6,20 +6,18 @@ repeated outputs is shared; the rows of statistics are then dealt back to their 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
-from tertium.errors import TertiumError, UnknownNameError, UsageError
+from tertium.errors import TertiumError, UnknownNameError
 from tertium.evaluation.resampling import Interval, bootstrap, interval
 from tertium.frames import make_frame
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.metric import Metric, foresee, load_metric, load_metrics
 from tertium.models.trained import are_installed
 from tertium.registry import explain_missing, is_installed
 from tertium.scores import Scores
@@ -28,8 +26,6 @@ from tertium.text.languages import looks_english
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-    from tertium.encoders import Encoder
 
 
 Value = TypeVar("Value")
@@ -168,39 +164,6 @@ def score(
     }
     evaluation = Evaluation(testset, systems, tuple(by_metric), scores)
     return with_intervals(evaluation, confidence, seed) if confidence else evaluation
-
-
-@contextmanager
-def foresee(metrics: Sequence[Metric], *sets: Sequence[Segment]) -> Iterator[None]:
-    """Let metrics over one encoder have their vectors, layers and all, from one pass.
-
-    The segments of each set say what they will ask. One metric has nothing to share.
-    """
-    needs: list[tuple[Encoder, str]] = []
-    for metric, segments in product(metrics if len(metrics) > 1 else (), sets):
-        metric.check(segments)
-        with explain_missing(metric.name):
-            needs += metric.asks(segments)
-    if not needs:
-        yield
-        return
-    from tertium.encoders import foresee
-
-    with foresee(needs):
-        yield
-
-
-def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:
-    """Metrics from specs or metrics, one or several; a metric given twice is refused."""
-    several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    if not several:
-        raise UsageError("no metric given; `tertium list` shows what there is")
-    loaded = [load_metric(m) if isinstance(m, str) else m for m in several]
-    specs = [metric.spec for metric in loaded]
-    repeated = next((spec for spec in specs if specs.count(spec) > 1), None)
-    if repeated:
-        raise UsageError(f"metric {repeated!r} is given twice")
-    return loaded
 
 
 def score_systems(testset: TestSet, metric: Metric) -> list[Scores]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -301,6 +303,39 @@ def load_metric(spec: str, **fields: Any) -> Metric:
     cls = resolve(METRICS, name, "metric")
     metric: Metric = build(cls, name, texts)
     return dataclasses.replace(metric, **fields) if fields else metric  # type: ignore[type-var]
+
+
+def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:
+    """Metrics from specs or metrics, one or several; a metric given twice is refused."""
+    several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    if not several:
+        raise UsageError("no metric given; `tertium list` shows what there is")
+    loaded = [load_metric(m) if isinstance(m, str) else m for m in several]
+    specs = [metric.spec for metric in loaded]
+    repeated = next((spec for spec in specs if specs.count(spec) > 1), None)
+    if repeated:
+        raise UsageError(f"metric {repeated!r} is given twice")
+    return loaded
+
+
+@contextmanager
+def foresee(metrics: Sequence[Metric], *sets: Sequence[Segment]) -> Iterator[None]:
+    """Let metrics over one encoder have their vectors, layers and all, from one pass.
+
+    The segments of each set say what they will ask. One metric has nothing to share.
+    """
+    needs: list[tuple[Encoder, str]] = []
+    for metric, segments in product(metrics if len(metrics) > 1 else (), sets):
+        metric.check(segments)
+        with explain_missing(metric.name):
+            needs += metric.asks(segments)
+    if not needs:
+        yield
+        return
+    from tertium.encoders import foresee
+
+    with foresee(needs):
+        yield
 
 
 def _unknown_name(name: str) -> UsageError:

@@ -25,12 +25,12 @@ from tertium.evaluation.explaining import (
 )
 from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
-from tertium.evaluation.scoring import Evaluation, load_metrics, score, usual_metrics
+from tertium.evaluation.scoring import Evaluation, score, usual_metrics
 from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.curves import Curve, read_curves
 from tertium.meta.evaluation import MetaEvaluation, Results
 from tertium.meta.tasks import JudgedSet, Task
-from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.metric import Metric, load_metrics
 from tertium.metrics.base.ranker import Ranker
 from tertium.reporting.marks import marked_section
 from tertium.reporting.names import metric_names
