@@ -15,7 +15,7 @@ thousand, only a row's place could matter, which is tried when the network is lo
 
 What is left (attention, which multiplies head after head of one text, norms, sums over pieces and
 functions of single numbers) has no reason to mix texts. That is not taken on trust: a network tries
-it when it is loaded, and one whose texts do change each other reads them one by one
+it before its first pass, and one whose texts do change each other reads them one by one
 (`network.Network.alone`). On a GPU, where passes need thousands of rows to pay, batches are padded
 and shared as ever: equal texts have equal vectors there, and neighbours may change the last bits.
 

@@ -8,6 +8,7 @@ are padded to one length.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ class Network:
 
     `depth` is its number of layers; states of layer 0 are the embeddings, of layer `depth` the
     model's output. `tensors` gives the weights where those of the folder are not to be taken.
-    `alone` says that texts must not share a pass: tried when the model is loaded, they changed
+    `alone` says that texts must not share a pass: tried when a model is first run, they changed
     each other.
     """
 
@@ -42,10 +43,13 @@ class Network:
         self.device, self.precision = device, precision
         self._model = _load(folder, tensors, precision, device)
         self.depth, self.padding = self._model.depth, self._model.padding
-        self.alone = False
-        if device == "cpu":
-            with torch.inference_mode(), on_one_thread():
-                self.alone = not self._model.keeps_apart()
+
+    @cached_property
+    def alone(self) -> bool:
+        if self.device != "cpu":
+            return False
+        with torch.inference_mode(), on_one_thread():
+            return not self._model.keeps_apart()
 
     def __call__(
         self, rows: Sequence[Sequence[int]], layers: Sequence[int], pooling: Pooling | None

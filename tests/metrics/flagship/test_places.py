@@ -1,0 +1,83 @@
+"""Where a processor lets a row's place decide its last bits, large networks read texts alone."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tertium.errors import MissingResourceError
+from tertium.metrics.flagship.base import PairJudge, TertiumBase
+from tertium.metrics.flagship.multi import TertiumMulti
+from tertium.metrics.flagship.rows import RowJudge, load_judge
+from tertium.runtime import runtime
+
+torch = pytest.importorskip("torch")
+
+from tertium.encoders.bert import TransformerLayer  # noqa: E402
+
+TEXTS = [
+    ("the cat sat", "the cat sat on the mat"),
+    ("", "nothing at all"),
+    ("a dog was barking at us", "a dog barked"),
+    ("it is raining", "it rains today"),
+]
+Pairs = list[tuple[str, str]]
+Anew = tuple[Callable[[Pairs], list[Any]], Callable[[bool], None]]  # says, and is told to trust
+
+
+def multi_anew() -> Anew:
+    """tertium-multi with its loaded network, of which nothing was tried yet."""
+    model = TertiumMulti().model
+    judge = RowJudge(model, "fp32", "cpu")
+    judge._network = load_judge(model, "fp32", "cpu")._network
+
+    def say(pairs: Pairs) -> list[Any]:  # of every second against a source as well
+        return judge([(h, None if len(h) % 2 else r, r) for h, r in pairs])
+
+    return say, lambda alone: setattr(judge, "_alone", alone)
+
+
+def base_anew() -> Anew:
+    """The same of tertium-base."""
+    try:
+        loaded = TertiumBase()._judge
+    except MissingResourceError as error:
+        pytest.skip(str(error))
+    judge: PairJudge = copy.copy(loaded)
+    judge._network = network = copy.copy(loaded._network)
+    vars(network).pop("alone", None)
+
+    def say(pairs: Pairs) -> list[Any]:
+        found: dict[int, float] = {}
+        for places, scores in judge.scores(*(list(texts) for texts in zip(*pairs, strict=True))):
+            found |= dict(zip(places.tolist(), scores, strict=True))
+        return [found[place] for place in range(len(pairs))]
+
+    return say, lambda alone: setattr(network, "alone", alone)
+
+
+@pytest.mark.parametrize("anew", [multi_anew, base_anew])
+def test_where_a_place_matters_texts_are_read_alone(
+    anew: Callable[[], Anew], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transform = TransformerLayer._transform
+
+    def transform_by_place(layer: TransformerLayer, states: Any, mixed: Any) -> Any:
+        found = transform(layer, states, mixed)
+        return found * (1 + 1e-4 * (torch.arange(len(found)) % 7))[:, None]
+
+    with runtime(cache=False, threads=1):
+        say, trust = anew()
+        monkeypatch.setattr(TransformerLayer, "_transform", transform_by_place)
+
+        def changes() -> bool:
+            alone = [say([pair])[0] for pair in TEXTS]
+            return not all(map(np.array_equal, alone, say(TEXTS)))
+
+        assert not changes()
+        trust(False)  # as if the trial had found nothing
+        assert changes()
