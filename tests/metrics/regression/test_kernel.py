@@ -18,6 +18,7 @@ from tertium.metrics.regression.kernel import (
     search,
     solve,
     squared_distances,
+    squared_lengths,
 )
 
 
@@ -68,7 +69,9 @@ def test_predictions_equal_scikit_learns(data: tuple[np.ndarray, np.ndarray]) ->
     x, y = data
     setting = Setting(c=1.0, epsilon=0.1, gamma=0.3)
     found = solve(rbf(squared_distances(x[:40], x[:40]), 0.3), y[:40], setting)
-    ours = predict(x[40:], on_grid(x[:40][found.rows]), found.coefficients, found.intercept, 0.3)
+    vectors = on_grid(x[:40][found.rows])
+    said = found.coefficients, found.intercept, 0.3
+    ours = predict(x[40:], vectors, squared_lengths(vectors), *said)
     plain = SVR(kernel="rbf", C=1.0, epsilon=0.1, gamma=0.3).fit(x[:40], y[:40])
     np.testing.assert_allclose(ours, plain.predict(x[40:]), atol=1e-6)
     assert len(found.rows) < 40  # only support vectors are kept

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -196,12 +196,18 @@ def _in_threads(work: Callable[[int], T], jobs: Iterable[int]) -> Iterator[T]:
 
 def _one_blas_thread() -> AbstractContextManager[object]:
     """Products of a few thousand numbers are over before a second thread has woken up."""
+    controller = _blas()
+    return nullcontext() if controller is None else controller.limit(limits=1, user_api="blas")
+
+
+@cache
+def _blas() -> Any:
+    """Handles of numpy's products, looked up once: that takes longer than a short call."""
     try:
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
     except ImportError:
-        return nullcontext()
-    limited: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
-    return limited
+        return None
+    return ThreadpoolController()
 
 
 def _assign(costs: FloatArray) -> Transport:

@@ -79,8 +79,16 @@ class Search:
         return self.scores[0][0]
 
 
-def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
-    """|l_i - r_j|^2, (n, d), (m, d) -> (n, m).
+def squared_lengths(rows: FloatArray) -> FloatArray:
+    """|r_i|^2, (n, d) -> (n,)."""
+    lengths: FloatArray = (np.asarray(rows, np.float64) ** 2).sum(axis=1)
+    return lengths
+
+
+def squared_distances(
+    left: FloatArray, right: FloatArray, lengths: FloatArray | None = None
+) -> FloatArray:
+    """|l_i - r_j|^2, (n, d), (m, d) -> (n, m), given the squared lengths of r where known.
 
     >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))
     array([[25.]])
@@ -88,8 +96,8 @@ def squared_distances(left: FloatArray, right: FloatArray) -> FloatArray:
     left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
     result: FloatArray = left @ right.T
     result *= -2.0
-    result += (left**2).sum(axis=1)[:, None]
-    result += (right**2).sum(axis=1)
+    result += squared_lengths(left)[:, None]
+    result += squared_lengths(right) if lengths is None else lengths
     return np.maximum(result, 0.0, out=result)
 
 
@@ -169,14 +177,18 @@ def rbf(distances: FloatArray, gamma: float) -> FloatArray:
 def predict(
     features: FloatArray,
     vectors: FloatArray,
+    lengths: FloatArray,
     coefficients: FloatArray,
     intercept: float,
     gamma: float,
 ) -> FloatArray:
-    """Scores of new rows (n, d) by support vectors on the grid (s, d), their coefficients (s,)."""
+    """Scores of new rows (n, d) by support vectors on the grid (s, d).
+
+    Their squared lengths and coefficients are (s,).
+    """
     result = np.full(len(features), intercept, dtype=np.float64)
     for start in range(0, len(features), ROWS):
-        part = squared_distances(on_grid(features[start : start + ROWS]), vectors)
+        part = squared_distances(on_grid(features[start : start + ROWS]), vectors, lengths)
         result[start : start + ROWS] += (rbf(part, gamma) * coefficients).sum(axis=1)
     return result
 

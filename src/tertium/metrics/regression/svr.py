@@ -133,7 +133,7 @@ class SVR(ComparingMetric):
         owners, columns = compared_columns(segments, config.against)
         values = svr.predict(
             features(sentence_vectors(self.encoders, columns)),
-            _support(self.checkpoint, len(columns)),
+            *_support(self.checkpoint, len(columns)),
             arrays["coefficients"],
             float(arrays["intercept"]),
             config.gamma,
@@ -196,10 +196,11 @@ def sentence_vectors(encoders: Sequence[Encoder], columns: Sequence[Sequence[str
 
 
 @lru_cache(maxsize=2)  # tens of megabytes each, and most of the time of a short call
-def _support(checkpoint: Checkpoint, sides: int) -> FloatArray:
-    """The features of the support vectors on the grid, (s, 4 sides d)."""
+def _support(checkpoint: Checkpoint, sides: int) -> tuple[FloatArray, FloatArray]:
+    """The features of the support vectors on the grid, (s, 4 sides d), their squared lengths."""
     vectors = checkpoint.arrays["vectors"]
-    return on_grid(features(vectors.reshape(-1, sides, vectors.shape[1] // sides)))
+    rows = on_grid(features(vectors.reshape(-1, sides, vectors.shape[1] // sides)))
+    return rows, svr.squared_lengths(rows)
 
 
 def features(vectors: Any) -> FloatArray:
