@@ -8,16 +8,19 @@ from numpy.testing import assert_allclose
 
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson, replicates, spearman
-from tertium.meta.replicates import (
+from tertium.meta.correlation import (
     bootstrap,
-    mean_replicate,
+    by_group,
+    of_pearson,
+    of_sums,
+    of_values,
+    pearson_values,
+)
+from tertium.meta.replicates import (
     of_accuracy,
     of_kendall_b,
     of_matrix,
-    of_pearson,
     of_spearman,
-    of_sums,
-    of_values,
     quadratic,
 )
 
@@ -94,7 +97,9 @@ def test_sums_values_and_averages():
     assert_allclose(share(np.array([[1.0, 1], [2, 0]])), [[4 / 6], [0.5]])
     mean = of_values(np.array([[0.2, np.nan, 0.8]]))
     assert_allclose(mean(np.array([[1.0, 5, 2], [0, 1, 0]])), [[1.8 / 3], [np.nan]])
-    both = mean_replicate([share, of_values(np.array([[np.nan, 1.0]]))])
+    parts = iter([share, of_values(np.array([[np.nan, 1.0]]))])
+    human, scores = np.zeros((2, 2)), np.zeros((1, 2, 2))
+    both = by_group(human, scores, "system", lambda *_: next(parts), pearson_values)
     assert_allclose(both(np.array([[1.0, 1], [2, 0]])), [[(4 / 6 + 1) / 2], [0.5]])
 
 

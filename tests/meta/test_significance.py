@@ -11,16 +11,13 @@ from scipy import stats
 
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson
-from tertium.meta.correlation import lay_out
+from tertium.meta.correlation import lay_out, perm_both
+from tertium.meta.evaluation import bootstrap_p_values, clusters, interval
 from tertium.meta.significance import (
-    bootstrap_p_values,
-    clusters,
     coin_p_values,
     count_wins,
     flip_p_values,
-    interval,
     pair_test,
-    perm_both,
     perm_both_any,
     williams,
     williams_t,

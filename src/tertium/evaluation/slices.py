@@ -18,8 +18,8 @@ from tertium.data.evidence import Evidence
 from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.evaluation.comparison import Comparison, Test, compare_evaluation
 from tertium.evaluation.scoring import ByMetric, Evaluation
-from tertium.meta.evaluation import MetaEvaluation, Results, TaskResult
-from tertium.meta.significance import clusters, holm
+from tertium.meta.evaluation import MetaEvaluation, Results, TaskResult, clusters
+from tertium.meta.significance import holm
 from tertium.meta.tasks import JudgedSet, Task
 
 

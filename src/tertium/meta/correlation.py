@@ -1,4 +1,4 @@
-"""What a statistic reads (`Layout`) and returns (`Agreement`), and Pearson's and Spearman's.
+"""What a statistic reads (`Layout`) and returns (`Measured`), and those of correlation.
 
 People's judgements are (systems, segments) or a plain vector, NaN where nobody judged; metrics are
 the same shape with any leading axes, so that one call compares many metrics. Pairs with a missing
@@ -9,11 +9,16 @@ statistic:
     none      all cells are one long vector
     item      one vector per segment (its systems); the statistic is averaged over segments
     system    one vector per system (its segments); the statistic is averaged over systems
+
+A `Replicate` is a statistic as a function of weights (draws, units), what it would be, had other
+segments or systems been drawn; the bootstrap is the same function of multinomial counts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -21,8 +26,15 @@ from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, FloatArray, IntArray, divide, mean_known
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.scores import Reduce
 
 Grouping = Literal["none", "item", "system"]
+
+
+Replicate = Callable[[FloatArray], FloatArray]  # weights (draws, units) to (draws, metrics)
+Pooled = Callable[[FloatArray, FloatArray], Replicate]
+TestFunction = Callable[..., FloatArray]  # of samples and rng
+BLOCK = 1 << 22  # numbers in memory at a time
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -202,3 +214,200 @@ def ranks(values: FloatArray) -> FloatArray:
 
     result: FloatArray = rankdata(values, axis=-1, nan_policy="omit")
     return result
+
+
+def of_sums(statistics: FloatArray, reduce: Reduce) -> Replicate:
+    """`reduce(weights @ statistics)` with statistics (metrics, units, k)."""
+    return lambda weights: reduce(np.swapaxes(weights @ statistics, 0, 1))
+
+
+def of_pearson(human: FloatArray, metrics: FloatArray) -> Replicate:
+    """Pearson's r of all cells; human (rows, units), metrics (metrics, rows, units)."""
+    present = ~np.isnan(human) & ~np.isnan(metrics)
+    x, y = _centre_cells(human, present), _centre_cells(metrics, present)
+    columns = (present * 1.0, x, y, x * x, y * y, x * y)
+    return of_sums(np.stack([c.sum(axis=1) for c in columns], axis=-1), _moments_to_r)
+
+
+def _moments_to_r(sums: FloatArray) -> FloatArray:
+    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
+    spread_x, spread_y = n * xx - x * x, n * yy - y * y
+    # A sample of equal values leaves rounding, not variance.
+    flat = (spread_x <= 1e-12 * n * xx) | (spread_y <= 1e-12 * n * yy)
+    return divide(n * xy - x * y, np.where(flat, 0.0, np.sqrt(np.abs(spread_x * spread_y))))
+
+
+def _centre_cells(values: FloatArray, present: BoolArray) -> FloatArray:
+    """Less the mean of the present cells, so that the sums below do not cancel; zero elsewhere."""
+    filled = np.where(present, values, 0.0)
+    mean = divide(filled.sum(axis=(1, 2)), present.sum(axis=(1, 2)))[:, None, None]
+    return np.where(present, filled - mean, 0.0)
+
+
+def of_values(values: FloatArray) -> Replicate:
+    """The weighted mean of what is defined among values (metrics, units)."""
+    defined = ~np.isnan(values)
+    filled = np.where(defined, values, 0.0).T
+    return lambda weights: divide(weights @ filled, weights @ defined.T.astype(np.float64))
+
+
+def perm_both(
+    human: ArrayLike, metrics: ArrayLike, *, samples: int = 1000, rng: np.random.Generator
+) -> FloatArray:
+    """PERM-BOTH for Pearson's r of pooled points (Deutsch et al. 2021).
+
+    Both metrics are standardised; under the null hypothesis it does not matter which of the two
+    gave which score, so each point swaps them with probability 1/2. The p-value is the share of
+    swaps whose difference of correlations is at least the observed one, the data as they are
+    counted as one more swap. With swaps U (samples, n) and standardised metrics X, the three
+    products U(hX), UX, UX^2 serve all pairs of metrics.
+    """
+    if samples < 1:
+        raise UsageError(f"at least one permutation is needed, got {samples}")
+    return all_pairs(human, metrics, lambda h, m: _perm_both_block(h, m, samples, rng))
+
+
+def _perm_both_block(
+    human: FloatArray, metrics: FloatArray, samples: int, rng: np.random.Generator
+) -> FloatArray:
+    h, x = standardise(human), standardise(metrics)  # (n,), (metrics, n)
+    count, n = x.shape
+    columns = np.concatenate([h * x, x, x * x]).T  # (n, 3 metrics)
+    products, plain, squares = np.split(_swapped_sums(columns, samples, rng), 3, axis=1)
+    r = x @ h / n
+    result = np.ones((count, count))
+    for i in range(count):
+        for j in range(i + 1, count):
+            mixed = [
+                _mixed_r(
+                    products[:, a] - products[:, b] + n * r[b],
+                    plain[:, a] - plain[:, b],
+                    squares[:, a] - squares[:, b] + n,
+                    n,
+                )
+                for a, b in ((i, j), (j, i))
+            ]
+            null, observed = mixed[0] - mixed[1], r[i] - r[j]
+            result[i, j] = (1 + np.sum(null >= observed - 1e-12)) / (1 + samples)
+            result[j, i] = (1 + np.sum(null <= observed + 1e-12)) / (1 + samples)
+    undefined = np.isnan(r)
+    result[undefined] = result[:, undefined] = np.nan
+    return result
+
+
+def _mixed_r(product: FloatArray, plain: FloatArray, squares: FloatArray, n: int) -> FloatArray:
+    """Pearson's r of a mixture with standardised h from its sums of hm, m, m^2."""
+    spread = np.maximum(squares - plain**2 / n, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r: FloatArray = product / np.sqrt(n * spread)
+    return r
+
+
+def _swapped_sums(columns: FloatArray, samples: int, rng: np.random.Generator) -> FloatArray:
+    """U @ columns for a random 0/1 matrix U (samples, n), drawn as bits, a block at a time."""
+    n = len(columns)
+    step = max(1, BLOCK // n)
+    width = -(-n // 8)
+    sums = []
+    for start in range(0, samples, step):
+        rows = min(step, samples - start)
+        bits = np.frombuffer(rng.bytes(rows * width), dtype=np.uint8).reshape(rows, width)
+        sums.append(np.unpackbits(bits, axis=1, count=n).astype(np.float64) @ columns)
+    return np.concatenate(sums)
+
+
+def standardise(values: FloatArray) -> FloatArray:
+    """Mean 0 and variance 1 along the last axis; NaN for a constant."""
+    centred = values - values.mean(axis=-1, keepdims=True)
+    constant = values.max(axis=-1, keepdims=True) == values.min(axis=-1, keepdims=True)
+    spread = np.where(constant, np.nan, np.sqrt((centred**2).mean(axis=-1, keepdims=True)))
+    result: FloatArray = centred / spread
+    return result
+
+
+def all_pairs(
+    human: ArrayLike, metrics: ArrayLike, test: Callable[[FloatArray, FloatArray], FloatArray]
+) -> FloatArray:
+    """Run a test of complete vectors: once where metrics score the same points, else by pair."""
+    layout = lay_out(human, metrics)
+    people, scores, present = layout.human[0], layout.metrics[:, 0], layout.present[:, 0]
+    if len(scores) and (present == present[0]).all():
+        if present[0].sum() < 2:
+            return np.full((len(scores), len(scores)), np.nan)
+        return test(people[present[0]], scores[:, present[0]])
+    result = np.ones((len(scores), len(scores)))
+    for i in range(len(scores)):
+        for j in range(i + 1, len(scores)):
+            both = present[i] & present[j]
+            block = np.full((2, 2), np.nan)
+            if both.sum() >= 2:
+                block = test(people[both], scores[[i, j]][:, both])
+            result[i, j], result[j, i] = block[0, 1], block[1, 0]
+    return result
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measured:
+    """One statistic of many metrics: values, how they vary with the sample, tests between them.
+
+    `strata` are the numbers of units that the bootstrap draws from; `tests` map a name to a
+    function of the number of samples and a generator, giving p-values (metrics, metrics).
+    """
+
+    agreement: Agreement
+    replicate: Replicate
+    strata: tuple[int, ...]
+    tests: Mapping[str, TestFunction] = field(default_factory=dict)
+
+
+def by_group(
+    human: FloatArray,
+    scores: FloatArray,
+    by: Grouping,
+    pool: Pooled,
+    group_values: Callable[[Layout], FloatArray],
+) -> Replicate:
+    """How a grouped statistic varies when columns (items) are drawn."""
+    if by == "none":
+        return pool(human, scores)
+    if by == "item":
+        made = cache(lambda: of_values(group_values(lay_out(human, scores, "item"))))
+        return lambda weights: made()(weights)  # made when asked for: without samples nobody does
+    parts = [pool(human[r : r + 1], scores[:, r : r + 1]) for r in range(len(human))]
+    return lambda weights: mean_known(np.stack([part(weights) for part in parts], axis=-1))
+
+
+def judged_columns(
+    name: str, human: FloatArray, scores: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The columns (segments or systems) that people judged at all; the bootstrap draws these."""
+    judged = (~np.isnan(human)).any(axis=0)
+    if not judged.any():
+        raise DataError(f"{name}: people gave no scores that this statistic could use")
+    return human[:, judged], scores[:, :, judged]
+
+
+def bootstrap(
+    replicate: Replicate, units: Sequence[int], *, samples: int, rng: np.random.Generator
+) -> FloatArray:
+    """Values of bootstrap samples, (samples, metrics), in blocks of bounded size.
+
+    `units` lists the sizes of the strata: units are drawn with replacement within each (one number
+    for one pool of segments, one a language pair where several are pooled).
+    """
+    if samples < 1:
+        raise UsageError(f"at least one bootstrap sample is needed, got {samples}")
+    if not units or min(units) < 1:
+        raise DataError("there is nothing to draw a bootstrap sample from")
+    rows = max(1, BLOCK // sum(units))
+    blocks = [min(rows, samples - start) for start in range(0, samples, rows)]
+    return np.concatenate([replicate(_draw(units, count, rng)) for count in blocks])
+
+
+def _draw(units: Sequence[int], count: int, rng: np.random.Generator) -> FloatArray:
+    """How often each unit was drawn, (count, all units)."""
+    parts = []
+    for size in units:
+        drawn = rng.integers(0, size, size=(count, size)) + np.arange(count)[:, None] * size
+        parts.append(np.bincount(drawn.ravel(), minlength=count * size).reshape(count, size))
+    return np.concatenate(parts, axis=1).astype(np.float64)

@@ -11,78 +11,60 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, generator
 from tertium.errors import DataError, UnknownNameError, UsageError
-from tertium.meta import pairwise, replicates, significance, systems
+from tertium.meta import measures
 from tertium.meta.correlation import (
     Agreement,
     Grouping,
     Layout,
-    lay_out,
+    Measured,
+    Pooled,
+    TestFunction,
+    bootstrap,
+    by_group,
+    judged_columns,
+    of_pearson,
     pearson,
     pearson_values,
+    perm_both,
     spearman,
     spearman_values,
 )
-from tertium.meta.pairwise import (
-    acc_eq,
-    acc_eq_calibrated,
-    count_agreement,
-    darr,
-    kendall_b,
-    kendall_b_values,
-)
-from tertium.meta.replicates import Replicate, bootstrap
-from tertium.meta.significance import bootstrap_p_values, clusters, interval
+from tertium.meta.pairwise import kendall_b, kendall_b_values
+from tertium.meta.replicates import of_kendall_b, of_spearman
+from tertium.meta.significance import perm_both_any, williams
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.runtime import track
-from tertium.scores import Reduce
-
-TestFunction = Callable[[int, np.random.Generator], FloatArray]
-Pooled = Callable[[FloatArray, FloatArray], Replicate]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Measured:
-    """One statistic of many metrics: values, how they vary with the sample, tests between them.
-
-    `strata` are the numbers of units that the bootstrap draws from; `tests` map a name to a
-    function of the number of samples and a generator, giving p-values (metrics, metrics).
-    """
-
-    agreement: Agreement
-    replicate: Replicate
-    strata: tuple[int, ...]
-    tests: Mapping[str, TestFunction] = field(default_factory=dict)
 
 
 def measure(task: Task, sets: Sequence[JudgedSet], rng: np.random.Generator) -> Measured:
     """Compute a task on its judged sets, which list the same metrics in the same order."""
     first = sets[0]
     if task.statistic == "accuracy":
-        return _system_accuracy(sets)
+        return measures.system_accuracy(sets)
     if task.statistic == "spa":
-        return _spa(first, task, rng)
+        return measures.spa(first, task, rng)
     if task.statistic == "tie-aware":
-        return _tie_aware(first, task)
+        return measures.tie_aware(first, task)
     if task.kind.reads == "comparisons":
-        return _comparisons(first, task)
+        return measures.comparisons(first, task)
     if task.level == "system":
-        return _correlation(*_system_columns(first), task.statistic, "none")
+        return _correlation(*first.system_columns(), task.statistic, "none")
     people, scores = judged_columns(first.name, first.human, first.scores)
     if task.statistic in ("darr", "darr17"):
-        return _darr(people, scores, task)
+        return measures.darr(people, scores, task)
     by = task.by or "none"
     if task.over == "systems":
         people, scores = judged_columns(first.name, people.T, np.swapaxes(scores, 1, 2))
         by = _TRANSPOSED[by]
     if task.statistic in ("acc-eq", "acc-eq*"):
-        return _accuracy(people, scores, by, calibrated=task.statistic == "acc-eq*")
+        return measures.accuracy(people, scores, by, calibrated=task.statistic == "acc-eq*")
     return _correlation(people, scores, task.statistic, by)
 
 
@@ -91,201 +73,81 @@ _TRANSPOSED: Mapping[Grouping, Grouping] = {"none": "none", "item": "system", "s
 _CORRELATIONS: Mapping[
     str, tuple[Callable[..., Agreement], Callable[[Layout], FloatArray], Pooled]
 ] = {
-    "pearson": (pearson, pearson_values, replicates.of_pearson),
-    "spearman": (spearman, spearman_values, replicates.of_spearman),
-    "kendall": (kendall_b, kendall_b_values, replicates.of_kendall_b),
+    "pearson": (pearson, pearson_values, of_pearson),
+    "spearman": (spearman, spearman_values, of_spearman),
+    "kendall": (kendall_b, kendall_b_values, of_kendall_b),
 }
-
-
-def judged_columns(
-    name: str, human: FloatArray, scores: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The columns (segments or systems) that people judged at all; the bootstrap draws these."""
-    judged = (~np.isnan(human)).any(axis=0)
-    if not judged.any():
-        raise DataError(f"{name}: people gave no scores that this statistic could use")
-    return human[:, judged], scores[:, :, judged]
-
-
-def _system_columns(judged: JudgedSet) -> tuple[FloatArray, FloatArray]:
-    """The scores of whole systems as one row, (1, systems), and (metrics, 1, systems)."""
-    return judged_columns(judged.name, judged.human_systems[None], judged.system_scores[:, None])
 
 
 def _correlation(human: FloatArray, scores: FloatArray, statistic: str, by: Grouping) -> Measured:
     function, group_values, pool = _CORRELATIONS[statistic]
     correlate = partial(function, by=by)
-    tests = {"perm-both": _permute_metrics(human, scores, correlate)}
+    tests: dict[str, TestFunction] = {"perm-both": partial(perm_both_any, human, scores, correlate)}
     if statistic == "pearson" and by == "none":
-        tests["perm-both"] = lambda samples, rng: significance.perm_both(
-            human, scores, samples=samples, rng=rng
-        )
-        tests["williams"] = lambda samples, rng: significance.williams(human, scores)
+        tests["perm-both"] = partial(perm_both, human, scores)
+        tests["williams"] = lambda **_: williams(human, scores)
     return Measured(
         agreement=correlate(human, scores),
-        replicate=_by_group(human, scores, by, pool, group_values),
+        replicate=by_group(human, scores, by, pool, group_values),
         strata=(human.shape[1],),
         tests=tests,
     )
 
 
-def _permute_metrics(
-    human: FloatArray, scores: FloatArray, statistic: Callable[..., Agreement]
-) -> TestFunction:
-    return lambda samples, rng: significance.perm_both_any(
-        human, scores, statistic, samples=samples, rng=rng
-    )
+def interval(replicates: FloatArray, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    """Percentile bounds of bootstrap values (samples, metrics), undefined samples left out.
+
+    >>> [bound.round(2).tolist() for bound in interval(np.arange(101.0)[:, None], 0.9)]
+    [[5.0], [95.0]]
+    """
+    if not 0.0 < confidence < 1.0:
+        raise UsageError(f"a confidence level lies between 0 and 1, got {confidence}")
+    bounds = np.full((2, replicates.shape[1]), np.nan)
+    tail = (1.0 - confidence) / 2
+    for metric, values in enumerate(replicates.T):
+        defined = values[~np.isnan(values)]
+        if len(defined):
+            bounds[:, metric] = np.quantile(defined, [tail, 1.0 - tail])
+    return bounds[0], bounds[1]
 
 
-def _by_group(
-    human: FloatArray,
-    scores: FloatArray,
-    by: Grouping,
-    pool: Pooled,
-    group_values: Callable[[Layout], FloatArray],
-) -> Replicate:
-    """How a grouped statistic varies when columns (items) are drawn."""
-    if by == "none":
-        return pool(human, scores)
-    if by == "item":
-        return _late(lambda: replicates.of_values(group_values(lay_out(human, scores, "item"))))
-    rows = range(len(human))
-    return replicates.mean_replicate([pool(human[r : r + 1], scores[:, r : r + 1]) for r in rows])
+def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
+    """The share of samples (samples, metrics) in which metric i is not better than metric j.
+
+    One more sample is counted on either side, so that no p-value is 0.
+    """
+    count = replicates.shape[1]
+    result = np.ones((count, count))
+    for i in range(count):
+        for j in range(count):
+            difference = replicates[:, i] - replicates[:, j]
+            defined = ~np.isnan(difference)
+            if i != j:
+                known, losses = int(defined.sum()), int((difference[defined] <= 0).sum())
+                result[i, j] = (1 + losses) / (1 + known) if known else np.nan
+    return result
 
 
-def _late(make: Callable[[], Replicate]) -> Replicate:
-    """A replicate that is made when it is asked for: without samples nobody does."""
-    made = cache(make)
-    return lambda weights: made()(weights)
+def clusters(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) -> list[int]:
+    """The rank of each metric, shared by metrics that cannot be told apart (as mt-metrics-eval).
 
+    From the best metric down, a new rank begins with the first metric that some metric of the
+    current rank beats significantly. A metric without a value gets the rank after the last.
 
-def _accuracy(human: FloatArray, scores: FloatArray, by: Grouping, *, calibrated: bool) -> Measured:
-    function = partial(acc_eq_calibrated if calibrated else acc_eq, by=by)
-    agreement = function(human, scores)
-    epsilon = np.asarray(agreement.epsilon)
-
-    def group_values(layout: Layout) -> FloatArray:
-        return pairwise.accuracy(pairwise.count_groups(layout, epsilon=epsilon))
-
-    def pool(people: FloatArray, metrics: FloatArray) -> Replicate:
-        return replicates.of_accuracy(people, metrics, epsilon)
-
-    return Measured(
-        agreement=agreement,
-        replicate=_by_group(human, scores, by, pool, group_values),
-        strata=(human.shape[1],),
-        tests={
-            "pairs": lambda samples, rng: significance.pair_test(
-                lay_out(human, scores, by), epsilon, samples=samples, rng=rng
-            ),
-            "perm-both": _permute_metrics(human, scores, function),
-        },
-    )
-
-
-def _darr(human: FloatArray, scores: FloatArray, task: Task) -> Measured:
-    late = task.statistic == "darr"
-    statistic = partial(darr, year=2018 if late else 2017, threshold=task.threshold)
-    counts = pairwise.count_groups(lay_out(human, scores, "item"), threshold=task.threshold)
-    reduce = pairwise.tau_strict if late else pairwise.tau_wmt14
-    return Measured(
-        agreement=statistic(human, scores),
-        replicate=replicates.of_sums(counts, reduce),
-        strata=(human.shape[1],),
-        tests={"perm-both": _permute_metrics(human, scores, statistic)},
-    )
-
-
-_FORMULAS: Mapping[str, tuple[Reduce, bool]] = {
-    "tau-strict": (pairwise.tau_strict, False),
-    "tau13": (pairwise.tau_wmt13, False),
-    "tau14": (pairwise.tau_wmt14, False),
-    "consistency": (pairwise.accuracy, True),
-}
-
-
-def _comparisons(judged: JudgedSet, task: Task) -> Measured:
-    compared = judged.comparisons
-    if compared is None:
-        raise DataError(
-            f"{judged.name}: {task.statistic} needs human comparisons, and there are only scores"
-        )
-    reduce, human_ties = _FORMULAS[task.statistic]
-    left = judged.scores[:, compared.left, compared.item]
-    right = judged.scores[:, compared.right, compared.item]
-    items, unit = np.unique(compared.item, return_inverse=True)
-    counts = pairwise.count_verdicts(compared.verdicts, left, right, units=unit)
-    return Measured(
-        agreement=count_agreement(
-            counts.sum(axis=1),
-            reduce,
-            compared.verdicts,
-            human_ties=human_ties,
-            shape=left.shape[:1],
-        ),
-        replicate=replicates.of_sums(counts, reduce),
-        strata=(len(items),),
-    )
-
-
-def _system_accuracy(sets: Sequence[JudgedSet]) -> Measured:
-    judged = [_system_columns(s) for s in sets]
-    agreement = systems.system_accuracy([h[0] for h, _ in judged], [m[:, 0] for _, m in judged])
-    sizes = tuple(h.shape[1] for h, _ in judged)
-    metrics = len(judged[0][1])
-    right, eligible = np.zeros((2, metrics, sum(sizes), sum(sizes)))
-    start = 0
-    for (human, scores), size in zip(judged, sizes, strict=True):
-        block = slice(start, start + size)
-        people = np.sign(human[0][:, None] - human[0])  # (systems, systems)
-        order = np.sign(scores[:, 0, :, None] - scores[:, 0, None])
-        known = ~np.isnan(people) & ~np.isnan(order) & ~np.eye(size, dtype=bool)
-        right[:, block, block] = (people == order) & known
-        eligible[:, block, block] = known
-        start += size
-
-    def coins(samples: int, rng: np.random.Generator) -> FloatArray:
-        wins = [significance.count_wins(lay_out(h, m))[0].sum(axis=0) for h, m in judged]
-        total: FloatArray = np.sum(wins, axis=0)[None]
-        return significance.coin_p_values(total, np.ones(1), samples=samples, rng=rng)
-
-    replicate = replicates.of_matrix(right, eligible)
-    return Measured(agreement=agreement, replicate=replicate, strata=sizes, tests={"pairs": coins})
-
-
-def _spa(judged: JudgedSet, task: Task, rng: np.random.Generator) -> Measured:
-    present = (~np.isnan(judged.human)).any(axis=1)
-    human, scores = judged.human[present], judged.scores[:, present]
-    if len(human) < 2:
-        raise DataError(f"{judged.name}: SPA needs two systems with judged segments")
-    permutations = task.samples or 1000
-    gaps = systems.p_value_gaps(human, scores, rng=rng, permutations=permutations)
-    agreement = systems.gap_agreement(gaps, human, (len(scores),))
-    size = len(human)
-    left, right = np.triu_indices(size, k=1)
-    soft, eligible = np.zeros((2, len(scores), size, size))
-    known = ~np.isnan(gaps)
-    soft[:, left, right] = soft[:, right, left] = np.where(known, 1.0 - gaps, 0.0)
-    eligible[:, left, right] = eligible[:, right, left] = known
-    return Measured(
-        agreement=agreement,
-        replicate=replicates.of_matrix(soft, eligible),
-        strata=(size,),
-        tests={
-            "pairs": lambda samples, rng: significance.flip_p_values(gaps, samples=samples, rng=rng)
-        },
-    )
-
-
-def _tie_aware(judged: JudgedSet, task: Task) -> Measured:
-    assert task.tie_rate is not None
-    known = ~np.isnan(judged.human_systems)
-    human, scores = judged.human_systems[known], judged.scores[:, known]
-    agreement = systems.tie_aware_spearman(human, scores, tie_rate=task.tie_rate)
-    epsilons = np.asarray(agreement.epsilon)
-    shares = [systems.best_shares(m, e) for m, e in zip(scores, epsilons, strict=True)]
-    replicate = replicates.of_spearman(human[None], np.stack(shares)[:, None])
-    return Measured(agreement=agreement, replicate=replicate, strata=(len(human),))
+    >>> clusters(np.array([0.5, 0.9, 0.8]), np.array([[1, 1, 1], [0.01, 1, 0.3], [0.02, 1, 1]]))
+    [2, 1, 1]
+    """
+    order = [int(m) for m in np.argsort(-values, kind="stable") if not np.isnan(values[m])]
+    ranks = [0] * len(values)
+    current: list[int] = []
+    rank = 1
+    for metric in order:
+        if any(p_values[member, metric] < alpha for member in current):
+            rank, current = rank + 1, []
+        current.append(metric)
+        ranks[metric] = rank
+    last = rank + 1 if order else 1
+    return [r or last for r in ranks]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -495,7 +357,7 @@ def _p_values(
     if task.test == "bootstrap":
         p = bootstrap_p_values(drawn)
     else:
-        p = measured.tests[task.test](task.samples, rng)
+        p = measured.tests[task.test](samples=task.samples, rng=rng)
     undefined = np.isnan(metrics)
     p[undefined] = p[:, undefined] = np.nan
     return p

@@ -20,8 +20,8 @@ import numpy as np
 from tertium.arrays import FloatArray, generator
 from tertium.errors import UnknownNameError, UsageError
 from tertium.meta.contests import Contest, accuracy_contest, average_contest, soft_accuracy_contest
-from tertium.meta.correlation import lay_out
-from tertium.meta.evaluation import Figures, MetaEvaluation, TaskResult, figures_of, judged_columns
+from tertium.meta.correlation import judged_columns, lay_out
+from tertium.meta.evaluation import Figures, MetaEvaluation, TaskResult, figures_of
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.runtime import track
 

@@ -13,46 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, FloatArray
-from tertium.errors import DataError, UsageError
+from tertium.errors import DataError
 from tertium.meta import pairwise
-from tertium.meta.correlation import Agreement, Layout, correlate, finite, lay_out
+from tertium.meta.correlation import (
+    BLOCK,
+    Agreement,
+    Layout,
+    all_pairs,
+    correlate,
+    finite,
+    standardise,
+)
 
 Statistic = Callable[[FloatArray, FloatArray], Agreement]
-BLOCK = 1 << 22  # numbers in memory at a time
-
-
-def interval(replicates: FloatArray, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    """Percentile bounds of bootstrap values (samples, metrics), undefined samples left out.
-
-    >>> [bound.round(2).tolist() for bound in interval(np.arange(101.0)[:, None], 0.9)]
-    [[5.0], [95.0]]
-    """
-    if not 0.0 < confidence < 1.0:
-        raise UsageError(f"a confidence level lies between 0 and 1, got {confidence}")
-    bounds = np.full((2, replicates.shape[1]), np.nan)
-    tail = (1.0 - confidence) / 2
-    for metric, values in enumerate(replicates.T):
-        defined = values[~np.isnan(values)]
-        if len(defined):
-            bounds[:, metric] = np.quantile(defined, [tail, 1.0 - tail])
-    return bounds[0], bounds[1]
-
-
-def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
-    """The share of samples (samples, metrics) in which metric i is not better than metric j.
-
-    One more sample is counted on either side, so that no p-value is 0.
-    """
-    count = replicates.shape[1]
-    result = np.ones((count, count))
-    for i in range(count):
-        for j in range(count):
-            difference = replicates[:, i] - replicates[:, j]
-            defined = ~np.isnan(difference)
-            if i != j:
-                known, losses = int(defined.sum()), int((difference[defined] <= 0).sum())
-                result[i, j] = (1 + losses) / (1 + known) if known else np.nan
-    return result
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
@@ -102,7 +75,7 @@ def williams(human: ArrayLike, metrics: ArrayLike) -> FloatArray:
 
     which follows Student's t with n-3 degrees of freedom.
     """
-    return _all_pairs(human, metrics, _williams_block)
+    return all_pairs(human, metrics, _williams_block)
 
 
 def williams_t(r12: ArrayLike, r13: ArrayLike, r23: ArrayLike, n: int) -> FloatArray:
@@ -127,80 +100,6 @@ def _williams_block(human: FloatArray, metrics: FloatArray) -> FloatArray:
     p = np.asarray(student.sf(williams_t(r[:, None], r[None], between, n), max(n - 3, 1)))
     equal = np.isclose(between, 1.0, rtol=0, atol=1e-12)
     return np.where(equal & ~np.isnan(r[:, None]), 1.0, p)
-
-
-def perm_both(
-    human: ArrayLike, metrics: ArrayLike, *, samples: int = 1000, rng: np.random.Generator
-) -> FloatArray:
-    """PERM-BOTH for Pearson's r of pooled points (Deutsch et al. 2021).
-
-    Both metrics are standardised; under the null hypothesis it does not matter which of the two
-    gave which score, so each point swaps them with probability 1/2. The p-value is the share of
-    swaps whose difference of correlations is at least the observed one, the data as they are
-    counted as one more swap. With swaps U (samples, n) and standardised metrics X, the three
-    products U(hX), UX, UX^2 serve all pairs of metrics.
-    """
-    if samples < 1:
-        raise UsageError(f"at least one permutation is needed, got {samples}")
-    return _all_pairs(human, metrics, lambda h, m: _perm_both_block(h, m, samples, rng))
-
-
-def _perm_both_block(
-    human: FloatArray, metrics: FloatArray, samples: int, rng: np.random.Generator
-) -> FloatArray:
-    h, x = _standardise(human), _standardise(metrics)  # (n,), (metrics, n)
-    count, n = x.shape
-    columns = np.concatenate([h * x, x, x * x]).T  # (n, 3 metrics)
-    products, plain, squares = np.split(_swapped_sums(columns, samples, rng), 3, axis=1)
-    r = x @ h / n
-    result = np.ones((count, count))
-    for i in range(count):
-        for j in range(i + 1, count):
-            mixed = [
-                _mixed_r(
-                    products[:, a] - products[:, b] + n * r[b],
-                    plain[:, a] - plain[:, b],
-                    squares[:, a] - squares[:, b] + n,
-                    n,
-                )
-                for a, b in ((i, j), (j, i))
-            ]
-            null, observed = mixed[0] - mixed[1], r[i] - r[j]
-            result[i, j] = (1 + np.sum(null >= observed - 1e-12)) / (1 + samples)
-            result[j, i] = (1 + np.sum(null <= observed + 1e-12)) / (1 + samples)
-    undefined = np.isnan(r)
-    result[undefined] = result[:, undefined] = np.nan
-    return result
-
-
-def _mixed_r(product: FloatArray, plain: FloatArray, squares: FloatArray, n: int) -> FloatArray:
-    """Pearson's r of a mixture with standardised h from its sums of hm, m, m^2."""
-    spread = np.maximum(squares - plain**2 / n, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r: FloatArray = product / np.sqrt(n * spread)
-    return r
-
-
-def _swapped_sums(columns: FloatArray, samples: int, rng: np.random.Generator) -> FloatArray:
-    """U @ columns for a random 0/1 matrix U (samples, n), drawn as bits, a block at a time."""
-    n = len(columns)
-    step = max(1, BLOCK // n)
-    width = -(-n // 8)
-    sums = []
-    for start in range(0, samples, step):
-        rows = min(step, samples - start)
-        bits = np.frombuffer(rng.bytes(rows * width), dtype=np.uint8).reshape(rows, width)
-        sums.append(np.unpackbits(bits, axis=1, count=n).astype(np.float64) @ columns)
-    return np.concatenate(sums)
-
-
-def _standardise(values: FloatArray) -> FloatArray:
-    """Mean 0 and variance 1 along the last axis; NaN for a constant."""
-    centred = values - values.mean(axis=-1, keepdims=True)
-    constant = values.max(axis=-1, keepdims=True) == values.min(axis=-1, keepdims=True)
-    spread = np.where(constant, np.nan, np.sqrt((centred**2).mean(axis=-1, keepdims=True)))
-    result: FloatArray = centred / spread
-    return result
 
 
 def perm_both_any(
@@ -248,7 +147,7 @@ def _perm_pair(
 
 def _standardise_at(values: FloatArray, shared: BoolArray) -> FloatArray:
     result = np.full(values.shape, np.nan)
-    result[shared] = _standardise(values[shared]) if shared.any() else np.nan
+    result[shared] = standardise(values[shared]) if shared.any() else np.nan
     return result
 
 
@@ -335,47 +234,4 @@ def flip_p_values(
         result[i] = permutation_p_values(np.where(unknown, 0.0, difference), signs)
         result[i, unknown.all(axis=1)] = np.nan
     np.fill_diagonal(result, 1.0)
-    return result
-
-
-def clusters(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) -> list[int]:
-    """The rank of each metric, shared by metrics that cannot be told apart (as mt-metrics-eval).
-
-    From the best metric down, a new rank begins with the first metric that some metric of the
-    current rank beats significantly. A metric without a value gets the rank after the last.
-
-    >>> clusters(np.array([0.5, 0.9, 0.8]), np.array([[1, 1, 1], [0.01, 1, 0.3], [0.02, 1, 1]]))
-    [2, 1, 1]
-    """
-    order = [int(m) for m in np.argsort(-values, kind="stable") if not np.isnan(values[m])]
-    ranks = [0] * len(values)
-    current: list[int] = []
-    rank = 1
-    for metric in order:
-        if any(p_values[member, metric] < alpha for member in current):
-            rank, current = rank + 1, []
-        current.append(metric)
-        ranks[metric] = rank
-    last = rank + 1 if order else 1
-    return [r or last for r in ranks]
-
-
-def _all_pairs(
-    human: ArrayLike, metrics: ArrayLike, test: Callable[[FloatArray, FloatArray], FloatArray]
-) -> FloatArray:
-    """Run a test of complete vectors: once where metrics score the same points, else by pair."""
-    layout = lay_out(human, metrics)
-    people, scores, present = layout.human[0], layout.metrics[:, 0], layout.present[:, 0]
-    if len(scores) and (present == present[0]).all():
-        if present[0].sum() < 2:
-            return np.full((len(scores), len(scores)), np.nan)
-        return test(people[present[0]], scores[:, present[0]])
-    result = np.ones((len(scores), len(scores)))
-    for i in range(len(scores)):
-        for j in range(i + 1, len(scores)):
-            both = present[i] & present[j]
-            block = np.full((2, 2), np.nan)
-            if both.sum() >= 2:
-                block = test(people[both], scores[[i, j]][:, both])
-            result[i, j], result[j, i] = block[0, 1], block[1, 0]
     return result

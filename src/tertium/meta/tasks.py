@@ -20,7 +20,7 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray, IntArray, divide, mean_known
 from tertium.data.preferences import RankingSet
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
-from tertium.meta.correlation import Grouping
+from tertium.meta.correlation import Grouping, judged_columns
 from tertium.meta.pairwise import DARR_THRESHOLD
 from tertium.scores import ScoreMatrix
 
@@ -100,6 +100,10 @@ class JudgedSet:
             human_systems=np.where(dropped, np.nan, self.human_systems),
             comparisons=compared,
         )
+
+    def system_columns(self) -> tuple[FloatArray, FloatArray]:
+        """The scores of whole systems as one row, (1, systems), and (metrics, 1, systems)."""
+        return judged_columns(self.name, self.human_systems[None], self.system_scores[:, None])
 
     def keep_items(self, kept: BoolArray, name: str) -> JudgedSet:
         """Some of the items under another name; scores of systems are means over these.

@@ -13,8 +13,7 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray, divide, generator, mean_known
 from tertium.data.evidence import Evidence, Texts
 from tertium.errors import DataError
-from tertium.meta.evaluation import MetaEvaluation, TaskResult
-from tertium.meta.significance import interval
+from tertium.meta.evaluation import MetaEvaluation, TaskResult, interval
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
