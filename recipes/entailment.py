@@ -12,7 +12,7 @@ from typing import Any
 from tertium.data.collection import Collection
 from tertium.metrics.regression.metric import Regression
 from tertium.metrics.regression.regressions import BLEUR, METEORR, MTR, MTRTER, NISTR, RTER, TERR
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 from tertium.segment import Judgement
 
 SETS = ("da/wmt15", "da/wmt16")

@@ -48,7 +48,6 @@ from tertium.models.examples import (
     average_pearson,
     compared_pairs,
     scored_pairs,
-    sides_of,
     strict_tau,
 )
 from tertium.models.trained import Epoch, TrainingOptions
@@ -188,13 +187,13 @@ def read_corpus(
         train, dev, test17 = ([_first(s, limit) for s in group] for group in (train, dev, test17))
         rankings = [s.select(np.arange(len(s)) < limit) for s in rankings]
         test12 = [s.select(np.arange(len(s)) < limit) for s in test12]
-    table, sides = TextTable(), sides_of("reference")
+    table, against = TextTable(), "reference"
     parts: dict[str, Any] = {
         "train": judged(train, table),
         "dev": judged(dev, table),
         "test": judged(test17, table),
-        "preferences": compared_pairs(rankings, sides, table) if ranked else None,
-        "test_rankings": {one.lp: compared_pairs([one], sides, table) for one in test12},
+        "preferences": compared_pairs(rankings, against, table) if ranked else None,
+        "test_rankings": {one.lp: compared_pairs([one], against, table) for one in test12},
     }
     encoder: Any = load_encoder(f"{encoder_name}@all")
     precision = "fp16" if device.startswith("cuda") else "fp32"
@@ -214,7 +213,7 @@ def _first(one: JudgementSet, limit: int) -> JudgementSet:
 
 
 def judged(sets: Sequence[JudgementSet], table: TextTable) -> Judged:
-    data = scored_pairs(sets, sides_of("reference"), table)
+    data = scored_pairs(sets, "reference", table)
     return Judged(data=data, groups=tuple(one.lp for one in sets for _ in one.judgements))
 
 

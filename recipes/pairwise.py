@@ -13,7 +13,7 @@ import argparse
 from papers.guzman2015 import FAITHFUL, SHIPPED
 
 from tertium.data.collection import Collection
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 
 RECIPES = {"pairwise": SHIPPED, "pairwise-published": FAITHFUL}
 

@@ -11,7 +11,7 @@ import argparse
 from tertium.data.collection import Collection
 from tertium.meta.correlation import pearson
 from tertium.metrics.regression.svr import SVR
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 from tertium.runtime import runtime
 
 SETS = ("da/wmt15", "da/wmt16")

@@ -26,7 +26,7 @@ from tertium.data.collection import Collection
 from tertium.meta.correlation import pearson
 from tertium.metrics.flagship.packaged import LengthCost
 from tertium.metrics.flagship.small import TertiumSmall
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 
 LEAST, MOST = 6, 64  # words; nearly all references of these sets lie between
 GRID = tuple(round(0.05 * n, 2) for n in range(1, 11))

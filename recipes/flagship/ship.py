@@ -32,7 +32,7 @@ from tertium.metrics.flagship.base import TertiumBase
 from tertium.metrics.flagship.packaged import ENCODER, load_packaged
 from tertium.metrics.flagship.small import TertiumSmall
 from tertium.metrics.flagship.surface import NAMES
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 
 FloatArray = NDArray[np.float64]
 ENCODER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")

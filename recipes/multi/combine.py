@@ -28,7 +28,7 @@ from recipes.multi.columns import READ, RIDGE
 from tertium.cache.files import hash_of
 from tertium.metrics.flagship.multi import READOUT, VIEWS, TertiumMulti, View
 from tertium.metrics.flagship.rows import NETWORK
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 
 Floats = NDArray[np.float64]
 SOFTNESS = (1.0, 1.5, 2.0, 3.0)

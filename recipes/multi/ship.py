@@ -37,7 +37,7 @@ from tertium.metrics.flagship.compact import quantise
 from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
 from tertium.metrics.flagship.packaged import ENCODER
 from tertium.metrics.flagship.rows import NETWORK, WORDS
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 
 FloatArray = NDArray[np.float64]
 HIDDEN, HEADS, APART = 384, 12, 4

@@ -31,7 +31,7 @@ from tertium.metrics.flagship.tagging import (
     Way,
     mark_errors,
 )
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 from tertium.spans import Span, mask_of
 
 Mask = NDArray[np.bool_]

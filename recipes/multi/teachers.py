@@ -27,7 +27,7 @@ from recipes.multi.tables import Parts
 from tertium.metrics.flagship.combination import match_letters
 from tertium.metrics.flagship.multi import READOUT, VIEWS, TertiumMulti
 from tertium.metrics.flagship.rows import NETWORK
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 
 SHIPPED = "weights"  # the name of a file of `train start`
 SEEN = {"rankings": ("both",), "outputs": ("reference", "both"), "judgements": ("both", "source")}

@@ -43,6 +43,17 @@ class Segment:
             check_characters(self.source, "the source of a segment")
         check_texts(self.references, "the references of a segment", "reference")
 
+    def sides(self, against: str) -> list[tuple[str, ...]]:
+        """What it is compared with, by reference, source or both: texts for each comparison.
+
+        >>> Segment("a", "A", ("x", "y")).sides("both")
+        [('x', 'A'), ('y', 'A')]
+        """
+        if against == "source":
+            return [(self.source or "",)]
+        behind = (self.source or "",) if against == "both" else ()
+        return [(reference, *behind) for reference in self.references]
+
 
 @dataclass(frozen=True, slots=True)
 class Document:

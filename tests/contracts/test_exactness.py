@@ -15,7 +15,7 @@ from tertium.data.testset import TestSet
 from tertium.errors import MissingResourceError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 from tertium.registry import METRICS, RANKERS
 from tertium.runtime import runtime
 from tertium.segment import Segment

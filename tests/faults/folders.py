@@ -32,8 +32,8 @@ from tertium.metrics.flagship.base import TertiumBase
 from tertium.metrics.flagship.late import CrossHead
 from tertium.metrics.heads.metric import ESIM, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
-from tertium.models.trained import load_checkpoint, shipped_models
-from tertium.models.training import load_into
+from tertium.models.checkpoint import load_into, shipped_models
+from tertium.models.trained import load_checkpoint
 from tertium.segment import Judgement, Segment
 
 SEGMENT = Segment("a cat sat on the mat", None, ("the cat sat on a mat",))

@@ -13,7 +13,7 @@ from tests.laws.table import Law, law_named, try_law
 from tests.laws.trial import Broken, Subject
 
 from tertium.data.testset import TestSet
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 
 FOUND = Path(__file__).parent.parent / "fuzz" / "found.jsonl"
 PLACE = "TRAINED"  # stands for the folder of models that ship, which lies elsewhere elsewhere

@@ -27,7 +27,7 @@ from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.scoring import Evaluation, score
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.base.ranker import Ranker, load_ranker
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 from tertium.registry import ALIASES, METRICS, RANKERS
 from tertium.scores import Scores
 from tertium.segment import Segment

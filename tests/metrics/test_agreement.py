@@ -16,8 +16,7 @@ from tertium.encoders.cards import CARDS
 from tertium.encoders.weights import find
 from tertium.meta.correlation import pearson
 from tertium.metrics import load_metric
-from tertium.models.checkpoint import read_config
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import read_config, shipped_models
 
 TO_ENGLISH = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
 

@@ -7,7 +7,7 @@ import pytest
 
 from tertium.data.preferences import ItemTexts, PairJudgement, gather
 from tertium.meta import kendall_strict, pearson
-from tertium.models.examples import TextTable, average_pearson, compared_pairs, sides_of, strict_tau
+from tertium.models.examples import TextTable, average_pearson, compared_pairs, strict_tau
 
 
 def test_average_pearson_equals_the_meta_evaluations() -> None:
@@ -52,7 +52,7 @@ def test_strict_tau_counts_equal_outputs_as_the_meta_evaluation_does() -> None:
     left, right = rows[one.left], rows[one.right]
     assert (left == right).sum() > 10
     table = TextTable()
-    data = compared_pairs([one], sides_of("reference"), table)
+    data = compared_pairs([one], "reference", table)
     pairs = np.array([scores[table.texts[n]] for n in data.pairs.hypotheses])
     found = strict_tau(pairs, data.better, data.worse, data.weights)
     assert found == pytest.approx(float(kendall_strict(one.verdicts, left, right)))

@@ -18,7 +18,6 @@ from tertium.models.examples import (
     item_sizes,
     plan,
     scored_pairs,
-    sides_of,
 )
 from tertium.segment import Judgement, Segment
 
@@ -40,7 +39,7 @@ def rankings() -> RankingSet:
 
 def test_comparisons_are_merged_and_each_pair_is_kept_once() -> None:
     table = TextTable()
-    data = compared_pairs([rankings()], sides_of("reference"), table)
+    data = compared_pairs([rankings()], "reference", table)
     said = {
         (table.texts[data.pairs.hypotheses[b]], table.texts[data.pairs.hypotheses[w]]): n
         for b, w, n in zip(data.better, data.worse, data.weights, strict=True)
@@ -53,7 +52,7 @@ def test_comparisons_are_merged_and_each_pair_is_kept_once() -> None:
 
 def test_a_batch_of_items_holds_their_comparisons() -> None:
     table = TextTable()
-    data = compared_pairs([rankings(), rankings()], sides_of("reference"), table)
+    data = compared_pairs([rankings(), rankings()], "reference", table)
     assert len(data) == 4  # equal items of two sets stay apart
     batch = comparisons_of(data, np.array([3, 0]))
     better = [table.texts[batch.pairs.hypotheses[n]] for n in batch.better]
@@ -69,24 +68,24 @@ def test_an_item_of_equal_texts_is_measured_and_not_learned_from() -> None:
     }
     said = [PairJudgement("1", "A", "B", 1.0), PairJudgement("2", "A", "B", 1.0)]
     one = gather(said, texts, name="demo")
-    data = compared_pairs([one], sides_of("reference"), TextTable())
+    data = compared_pairs([one], "reference", TextTable())
     assert data.weights.sum() == 2
     assert has_comparisons(data).tolist() == [False, True]
     only = one.select(np.array([0]))
     with pytest.raises(DataError, match="a text with itself"):
-        compared_pairs([only], sides_of("reference"), TextTable())
+        compared_pairs([only], "reference", TextTable())
 
 
 def test_sides() -> None:
     segment = Segment("h", "s", ("r1", "r2"))
-    assert sides_of("reference")(segment) == [("r1",), ("r2",)]
-    assert sides_of("source")(segment) == [("s",)]
-    assert sides_of("both")(segment) == [("r1", "s"), ("r2", "s")]
+    assert segment.sides("reference") == [("r1",), ("r2",)]
+    assert segment.sides("source") == [("s",)]
+    assert segment.sides("both") == [("r1", "s"), ("r2", "s")]
 
 
 def test_sizes_are_those_of_the_longest_text() -> None:
     table = TextTable()
-    data = compared_pairs([rankings()], sides_of("both"), table)
+    data = compared_pairs([rankings()], "both", table)
     lengths = np.array([len(text) + 10 * (text == "s2") for text in table.texts])
     assert item_sizes(data, lengths).tolist() == [5, 12]
     assert has_comparisons(data).all()
@@ -96,7 +95,7 @@ def test_only_ties_are_nothing_to_learn_from() -> None:
     one = rankings()
     ties = replace(one, verdicts=np.full(len(one), 0.5))
     with pytest.raises(DataError):
-        compared_pairs([ties], sides_of("reference"), TextTable())
+        compared_pairs([ties], "reference", TextTable())
 
 
 @pytest.mark.parametrize(
@@ -107,7 +106,7 @@ def test_scores_nothing_can_be_learned_from(scores: list[float], message: str) -
     rows = tuple(Judgement(Segment(f"h{n}", None, ("r",)), s) for n, s in enumerate(scores))
     one = JudgementSet(name="x", judgements=rows)
     with pytest.raises(DataError, match=message):
-        scored_pairs([one], sides_of("reference"), TextTable())
+        scored_pairs([one], "reference", TextTable())
 
 
 def test_an_epoch_has_every_example_once_in_another_order_each_time() -> None:

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from tertium.models.training import load_into  # noqa: E402
+from tertium.models.checkpoint import load_into  # noqa: E402
 
 
 def make_network() -> nn.Module:

@@ -17,7 +17,7 @@ from recipes.multi.e5 import Pieces
 from recipes.multi.network import Multi
 
 from tertium.metrics.flagship.multi import TertiumMulti
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 
 ROWS = [
     ("The train leaves at seven.", "Der Zug fährt um sieben ab.", "The train departs at seven."),

@@ -28,7 +28,7 @@ from tertium.encoders.pieces import Tokenizer
 from tertium.encoders.settings import read_settings
 from tertium.encoders.transformer import plan_passes
 from tertium.errors import ModelError
-from tertium.models.training import check_tensors, load_into
+from tertium.models.checkpoint import check_tensors, load_into
 from tertium.runtime import Precision, choose_device, task
 from tertium.schema import read_json, read_value
 

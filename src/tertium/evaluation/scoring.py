@@ -18,7 +18,7 @@ from tertium.errors import TertiumError, UnknownNameError
 from tertium.evaluation.resampling import Interval, bootstrap, interval
 from tertium.frames import make_frame
 from tertium.metrics.base.metric import Metric, foresee, load_metric, load_metrics
-from tertium.models.trained import are_installed
+from tertium.models.checkpoint import are_installed
 from tertium.registry import explain_missing, is_installed
 from tertium.scores import Scores
 from tertium.segment import Segment

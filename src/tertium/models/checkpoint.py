@@ -4,7 +4,8 @@ Both are written beside their place and moved there in one step, the configurati
 sha256 of the weights it belongs to, so that a folder is whole or refused. What half precision can
 hold is stored so and computed with in single; what needs more is as it was. A missing number is NaN
 here and null in the file, for JSON knows no NaN. What is read is checked: settings against their
-declaration (`tertium.schema`), numbers for being finite.
+declaration (`tertium.schema`), numbers for being finite, and put into a network by one way
+(`load_into`). Models that ship are such folders of a package of their own.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +27,21 @@ from numpy.typing import NDArray
 from tertium.atomic import replace_content, write_text
 from tertium.cache.files import hash_of
 from tertium.data.formats import null_missing
-from tertium.errors import DataError, ModelError
+from tertium.errors import DataError, MissingResourceError, ModelError
 from tertium.schema import Sha256, read, read_json
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 Array = NDArray[Any]
 KINDS = {"f": "floating point", "i": "whole numbers", "u": "whole numbers"}
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 OLDER = ".older.weights.safetensors"  # the second name of weights that are being replaced
 WEIGHTS_HASH = "weights_sha256"
+PACKAGE = "tertium_models"  # what ships lies there
+MISSING = Path("/nowhere") / PACKAGE  # where nothing is installed: no folder of it exists
 T = TypeVar("T")
+Module = TypeVar("Module", bound="nn.Module")
 
 
 class Like(NamedTuple):
@@ -43,6 +52,34 @@ class Like(NamedTuple):
 
     kind: str
     shape: tuple[int | str, ...]
+
+
+@lru_cache(maxsize=1)
+def shipped_models() -> Path:
+    """The folder that holds one folder for each model that ships, found without importing it."""
+    spec = find_spec(PACKAGE)
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    return Path(places[0]) if places else MISSING
+
+
+def are_installed() -> bool:
+    """Whether the models that ship are there at all."""
+    return shipped_models().is_dir()
+
+
+def find_shipped(name: str) -> Path:
+    """The folder of a model that ships; what would bring it where it is not there."""
+    if not are_installed():
+        raise MissingResourceError(
+            f"the weights of {name} are not installed: install the package tertium-models "
+            "(in a checkout: pip install ./weights)"
+        )
+    if not (shipped_models() / name).is_dir():
+        raise MissingResourceError(
+            f"no weights ship for {name}: train them (`tertium train {name}`) and name "
+            "their folder with model=FOLDER"
+        )
+    return shipped_models() / name
 
 
 def write_arrays(
@@ -290,3 +327,60 @@ def check_encoder(name: str, trained_with: str, found: str) -> None:
             f"this model was trained with {name} of sha256 {trained_with[:12]}..., but the one "
             f"found here is {found[:12]}...: install that version, or train the model anew"
         )
+
+
+def load_into(make: Callable[[], Module], tensors: Mapping[str, Tensor], where: object) -> Module:
+    """The network that `make` constructs, holding these tensors, ready to score.
+
+    It is made without memory first, so that settings which ask for a network of any size are
+    refused by the shapes of the weights before anything is reserved for it.
+    """
+    import torch
+
+    try:
+        with torch.device("meta"), _uninitialised():
+            shapes = make().state_dict()
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # sizes beyond 64 bits
+        raise ModelError(f"the config.json of {where} asks for an impossible network") from None
+    check_tensors(tensors, shapes, where)
+    with _uninitialised():
+        network = make()
+    network.load_state_dict(dict(tensors))
+    return network.eval().requires_grad_(False)
+
+
+def _uninitialised() -> AbstractContextManager[Any]:
+    """Networks made inside have no first numbers, which loaded ones would replace.
+
+    Drawing them takes time, and on a network without memory torch loads its compiler for it.
+    """
+    from torch import nn
+    from torch.overrides import TorchFunctionMode
+
+    class Uninitialised(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+        ) -> Any:
+            if getattr(func, "__module__", "") == nn.init.__name__:
+                return args[0] if args else (kwargs or {})["tensor"]
+            return func(*args, **(kwargs or {}))
+
+    return Uninitialised()
+
+
+def check_tensors(
+    tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor], where: object
+) -> None:
+    """Refuse tensors of other names, shapes or types, and numbers that are not finite."""
+    check_names(tensors, wanted, where)
+    for name, place in wanted.items():
+        found = tensors[name]
+        if found.shape != place.shape:
+            raise ModelError(
+                f"the weights in {where} do not fit its config.json: {name} has shape "
+                f"{tuple(found.shape)}, expected {tuple(place.shape)}"
+            )
+        if found.is_floating_point() != place.is_floating_point():
+            raise ModelError(f"{where}: {name} is of type {found.dtype}, expected {place.dtype}")
+        if not bool(found.isfinite().all()):
+            raise ModelError(f"{where}: {name} holds NaN or infinite numbers")

@@ -9,7 +9,7 @@ scores, the strict tau for comparisons.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -22,7 +22,6 @@ from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gathe
 from tertium.errors import DataError
 from tertium.segment import Judgement, Preference, Segment
 
-Sides = Callable[[Segment], Sequence[tuple[str, ...]]]
 WINDOW = 64  # batches that are sorted by length together
 Judged = TypeVar("Judged", JudgementSet, RankingSet)
 TrainingData = Iterable[JudgementSet | RankingSet | Judgement | Preference]
@@ -113,31 +112,21 @@ class Compared:
         return len(self.starts) - 1
 
 
-def sides_of(against: str) -> Sides:
-    """How a segment is turned into comparisons: one tuple of texts for each of its references."""
-    if against == "source":
-        return lambda segment: [(segment.source or "",)]
-    if against == "both":
-        return lambda segment: [(r, segment.source or "") for r in segment.references]
-    return lambda segment: [(r,) for r in segment.references]
-
-
 def distinct_texts(segments: Iterable[Segment], against: str) -> list[str]:
     """The distinct texts that comparisons of segments are made of.
 
     >>> distinct_texts([Segment("a", "A", ("x", "y")), Segment("b", "A", ("x",))], "reference")
     ['a', 'x', 'y', 'b']
     """
-    sides = sides_of(against)
-    pairs = ((s.hypothesis, *texts) for s in segments for texts in sides(s))
+    pairs = ((s.hypothesis, *texts) for s in segments for texts in s.sides(against))
     return list(dict.fromkeys(text for pair in pairs for text in pair))
 
 
-def scored_pairs(sets: Iterable[JudgementSet], sides: Sides, table: TextTable) -> Scored:
+def scored_pairs(sets: Iterable[JudgementSet], against: str, table: TextTable) -> Scored:
     """Every judged translation against each of its references, with its human score."""
     hypotheses, others, targets = [], [], []
     for judgement in (j for one in sets for j in one.judgements):
-        for texts in sides(judgement.segment):
+        for texts in judgement.segment.sides(against):
             hypotheses.append(table.add(judgement.segment.hypothesis))
             others.append([table.add(text) for text in texts])
             targets.append(judgement.score)
@@ -158,7 +147,7 @@ def check_targets(targets: FloatArray) -> FloatArray:
     return targets
 
 
-def compared_pairs(sets: Iterable[RankingSet], sides: Sides, table: TextTable) -> Compared:
+def compared_pairs(sets: Iterable[RankingSet], against: str, table: TextTable) -> Compared:
     """The comparisons without ties; equal ones are one with a weight."""
     places: dict[tuple[int, int, tuple[int, ...]], int] = {}
     better, worse, items = [], [], 0
@@ -166,7 +155,7 @@ def compared_pairs(sets: Iterable[RankingSet], sides: Sides, table: TextTable) -
         rows: list[list[int]] = [[] for _ in one.segments]
         for n in np.flatnonzero(one.is_compared):
             segment, item = one.segments[n], items + int(one.item_of[n])
-            for texts in sides(segment):
+            for texts in segment.sides(against):
                 others = tuple(table.add(text) for text in (segment.hypothesis, *texts))
                 key = item, others[0], others[1:]
                 rows[n].append(places.setdefault(key, len(places)))

@@ -27,20 +27,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from tertium.atomic import write_text
 from tertium.encoders import Encoder, load_encoder
-from tertium.errors import DataError, MissingResourceError, ModelError, UnknownNameError, UsageError
+from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.models.checkpoint import (
     CONFIG,
     Checkpoint,
     check_encoder,
+    find_shipped,
     read_checkpoint,
     read_config,
     read_declared,
+    shipped_models,
     write_checkpoint,
 )
 from tertium.models.examples import JudgedSets, TrainingData, judged_sets
@@ -172,8 +173,6 @@ A trained {kind} of tertium, `{name}`. Use it by the path of this folder:
 The numbers in `weights.safetensors` were learned from the data above; whoever passes them on passes
 on what the licences of these data and of the encoders ask for.{encoders}
 """
-PACKAGE = "tertium_models"  # what ships lies there; it is found without importing it
-MISSING = Path("/nowhere") / PACKAGE  # where nothing is installed: no folder of it exists
 UNSAVED = "unsaved-"
 PLACES = ("model", "folder")  # fields that say where weights lie, and nothing about them
 SETTINGS = "settings"  # where a configuration keeps the fields of what was trained
@@ -409,39 +408,6 @@ def load_folder(folder: Path, table: Mapping[str, str], kind: str) -> Any:
     if not issubclass(cls, Trained):
         raise ModelError(f"{file}: {kind} is {name!r}, which is not a {kind} that is trained")
     return cls.load(folder)
-
-
-@lru_cache(maxsize=1)
-def shipped_models() -> Path:
-    """The folder that holds one folder for each model that ships."""
-    spec = find_spec(PACKAGE)
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    return Path(places[0]) if places else MISSING
-
-
-def are_installed() -> bool:
-    """Whether the models that ship are there at all."""
-    return shipped_models().is_dir()
-
-
-def find_shipped(name: str) -> Path:
-    """The folder of a model that ships; what would bring it where it is not there."""
-    check_installed(name)
-    if not (shipped_models() / name).is_dir():
-        raise MissingResourceError(
-            f"no weights ship for {name}: train them (`tertium train {name}`) and name "
-            "their folder with model=FOLDER"
-        )
-    return shipped_models() / name
-
-
-def check_installed(name: str) -> None:
-    """Say how to install the models that ship where one of them is asked for and none is there."""
-    if not are_installed():
-        raise MissingResourceError(
-            f"the weights of {name} are not installed: install the package tertium-models "
-            "(in a checkout: pip install ./weights)"
-        )
 
 
 def card_text(title: str, checkpoint: Checkpoint) -> str:

@@ -5,8 +5,7 @@
 
 Adam, gradient clipping, an epoch's table row, early stopping, seeds, mixed precision, and a
 snapshot after every epoch from which an interrupted run goes on as if nothing had happened. The
-losses it may be given (squared error, logistic, hinge) and the log of epochs are here, too, and the
-one way weights get into a network that is to score: checked, then put in place (`load_into`).
+losses it may be given (squared error, logistic, hinge) and the log of epochs are here, too.
 """
 
 from __future__ import annotations
@@ -28,11 +27,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from tertium.atomic import write_text
-from tertium.errors import DataError, ModelError, UsageError
-from tertium.models.checkpoint import check_names, read_arrays, write_arrays
+from tertium.errors import DataError, UsageError
+from tertium.models.checkpoint import read_arrays, write_arrays
 from tertium.models.trained import Epoch, PairLoss, TrainingOptions
 from tertium.runtime import task
 
@@ -339,61 +337,3 @@ def read_log(file: Path) -> list[Epoch]:
             )
             for row in csv.DictReader(stream, delimiter="\t")
         ]
-
-
-Module = TypeVar("Module", bound=nn.Module)
-
-
-class Uninitialised(TorchFunctionMode):
-    """Networks made inside have no first numbers, which loaded ones would replace.
-
-    Drawing them takes time, and on a network without memory torch loads its compiler for it.
-    """
-
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        kwargs = kwargs or {}
-        if getattr(func, "__module__", "") == nn.init.__name__:
-            return args[0] if args else kwargs["tensor"]
-        return func(*args, **kwargs)
-
-
-def load_into(make: Callable[[], Module], tensors: Mapping[str, Tensor], where: object) -> Module:
-    """The network that `make` constructs, holding these tensors, ready to score.
-
-    It is made without memory first, so that settings which ask for a network of any size are
-    refused by the shapes of the weights before anything is reserved for it.
-    """
-    try:
-        with torch.device("meta"), Uninitialised():
-            shapes = make().state_dict()
-    except (TypeError, ValueError, OverflowError, RuntimeError):  # sizes beyond 64 bits
-        raise ModelError(f"the config.json of {where} asks for an impossible network") from None
-    check_tensors(tensors, shapes, where)
-    with Uninitialised():
-        network = make()
-    network.load_state_dict(dict(tensors))
-    return network.eval().requires_grad_(False)
-
-
-def check_tensors(
-    tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor], where: object
-) -> None:
-    """Refuse tensors of other names, shapes or types, and numbers that are not finite."""
-    check_names(tensors, wanted, where)
-    for name, place in wanted.items():
-        found = tensors[name]
-        if found.shape != place.shape:
-            raise ModelError(
-                f"the weights in {where} do not fit its config.json: {name} has shape "
-                f"{tuple(found.shape)}, expected {tuple(place.shape)}"
-            )
-        if found.is_floating_point() != place.is_floating_point():
-            raise ModelError(f"{where}: {name} is of type {found.dtype}, expected {place.dtype}")
-        if not bool(torch.isfinite(found).all()):
-            raise ModelError(f"{where}: {name} holds NaN or infinite numbers")

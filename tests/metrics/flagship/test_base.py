@@ -15,7 +15,7 @@ from tertium.errors import ModelError, UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.flagship.base import MODEL, TertiumBase
 from tertium.metrics.flagship.packaged import ENCODER_PREFIX
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 from tertium.runtime import runtime
 from tertium.segment import Segment
 

@@ -15,7 +15,7 @@ from tertium.errors import ModelError
 from tertium.metrics.flagship.combination import Correction
 from tertium.metrics.flagship.multi import MODEL, TertiumMulti
 from tertium.metrics.flagship.packaged import Packaged
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 from tertium.segment import Segment
 
 ROWS = [

@@ -28,7 +28,7 @@ from tertium.metrics.flagship.rows import (
     findings_of,
 )
 from tertium.metrics.flagship.tagging import LOGITS, WRONG
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 from tertium.runtime import runtime
 from tertium.segment import Segment
 

@@ -16,7 +16,7 @@ from tertium.errors import ModelError, UsageError
 from tertium.metrics.flagship import packaged, small
 from tertium.metrics.flagship.packaged import Packaged
 from tertium.metrics.flagship.small import MODEL, SmallSettings, TertiumSmall
-from tertium.models.trained import shipped_models
+from tertium.models.checkpoint import shipped_models
 from tertium.runtime import runtime
 from tertium.segment import Segment
 from tertium.text.languages import looks_english

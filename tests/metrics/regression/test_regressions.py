@@ -16,7 +16,8 @@ from tertium.metrics.base.explanation import Reasons
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.regression.regressions import BLEUR, MTRTER, RTER
-from tertium.models.trained import load_checkpoint, shipped_models
+from tertium.models.checkpoint import shipped_models
+from tertium.models.trained import load_checkpoint
 from tertium.segment import Judgement, Preference, Segment
 
 PIRATES = "Three aid workers were kidnapped by pirates."

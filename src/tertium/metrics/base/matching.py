@@ -21,7 +21,6 @@ from tertium.encoders.encoder import Embeddings, offsets_of
 from tertium.encoders.grid import on_grid, products, squares
 from tertium.encoders.stream import Chunk
 from tertium.metrics.base.explanation import Direction, Link, TextComparison
-from tertium.models.examples import sides_of
 from tertium.segment import Segment
 
 Side = Literal["reference", "source"]
@@ -45,11 +44,10 @@ def compared_columns(segments: Sequence[Segment], against: str) -> tuple[IntArra
     >>> compared_columns([Segment("a", "A", ("x", "y"))], "both")
     (array([0, 0]), [['a', 'a'], ['x', 'y'], ['A', 'A']])
     """
-    sides = sides_of(against)
     rows = [
         (number, (segment.hypothesis, *texts))
         for number, segment in enumerate(segments)
-        for texts in sides(segment)
+        for texts in segment.sides(against)
     ]
     width = 3 if against == "both" else 2  # also where there is no segment
     owners: IntArray = np.array([number for number, _ in rows], dtype=np.int64)

@@ -169,7 +169,7 @@ class PairJudge:
     @cached_property
     def _head(self) -> CrossHead:
         from tertium.metrics.flagship.late import CrossHead
-        from tertium.models.training import load_into
+        from tertium.models.checkpoint import load_into
 
         weights = self._model.restore_tensors(HEAD_PREFIX)
         head = load_into(

@@ -21,8 +21,14 @@ from tertium.arrays import FloatArray
 from tertium.cache.files import hash_of
 from tertium.encoders.weights import WeightFolder
 from tertium.errors import ModelError
-from tertium.models.checkpoint import CONFIG, WEIGHTS, check_finite, read_arrays, read_config
-from tertium.models.trained import find_shipped
+from tertium.models.checkpoint import (
+    CONFIG,
+    WEIGHTS,
+    check_finite,
+    find_shipped,
+    read_arrays,
+    read_config,
+)
 from tertium.schema import NOT_NEGATIVE, POSITIVE, Rule, Sha256, read
 
 if TYPE_CHECKING:

@@ -123,7 +123,7 @@ class RowJudge:
     def _network(self) -> JointNetwork:
         from tertium.encoders.apart import check_precision, lower_precision, pack_products
         from tertium.metrics.flagship.joint import JointNetwork
-        from tertium.models.training import load_into
+        from tertium.models.checkpoint import load_into
 
         device = choose_device(self._device)
         check_precision(self._precision, device)

@@ -151,7 +151,7 @@ def _encoder(model: Packaged, precision: Precision, device: str) -> Transformer:
 def _network(model: Packaged, device: str) -> LateInteraction:
     """The head of a packaged model on a device."""
     from tertium.metrics.flagship.late import LateInteraction
-    from tertium.models.training import load_into
+    from tertium.models.checkpoint import load_into
 
     shape = asdict(model.settings(SmallSettings).head)
     weights = model.restore_tensors("head.")

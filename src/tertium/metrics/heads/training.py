@@ -39,7 +39,7 @@ from tertium.metrics.heads.networks import (
     Sequences,
     split_layers,
 )
-from tertium.models.checkpoint import Checkpoint, halve, read_declared, write_checkpoint
+from tertium.models.checkpoint import Checkpoint, halve, load_into, read_declared, write_checkpoint
 from tertium.models.examples import (
     Compared,
     ComparedBatch,
@@ -55,14 +55,12 @@ from tertium.models.examples import (
     pair_sizes,
     plan,
     scored_pairs,
-    sides_of,
     strict_tau,
 )
 from tertium.models.trained import Epoch, Lesson, PairLoss, TrainingOptions
 from tertium.models.training import (
     Run,
     fit,
-    load_into,
     pairwise_loss,
     read_log,
     read_snapshot,
@@ -315,15 +313,15 @@ class Numbered:
 
     @classmethod
     def of(cls, sets: JudgedSets, against: str, table: TextTable) -> Numbered:
-        sides = sides_of(against)
+        scored = scored_pairs(sets.scores, against, table) if sets.scores else None
         return cls(
-            scored=scored_pairs(sets.scores, sides, table) if sets.scores else None,
-            compared=compared_pairs(sets.comparisons, sides, table) if sets.comparisons else None,
+            scored=scored,
+            compared=compared_pairs(sets.comparisons, against, table) if sets.comparisons else None,
             groups=tuple(
                 j.lp or one.lp
                 for one in sets.scores
                 for j in one.judgements
-                for _ in sides(j.segment)
+                for _ in j.segment.sides(against)
             ),
         )
 
