@@ -5,8 +5,9 @@ a row stands among them and how many threads share the work. So on a CPU
 
 - texts of a pass have the same number of pieces: nothing is padded;
 - linear layers multiply in products of a few fixed numbers of rows (`in_sizes`), in which a row's
-  values do not depend on its place: tried at every place for every layer when a model is loaded. A
-  layer that fails multiplies text after text (`text_by_text`), a product's shape that of one text;
+  values do not depend on its place: tried at every place for every kind of layer when a model is
+  loaded. One that fails multiplies text after text (`text_by_text`), a product's shape that of one
+  text;
 - each pass runs on one thread; several threads run several passes (`each_on_one_thread`).
 
 A network of our own may go further (`in_blocks`): all its products have one shape, a fixed number
@@ -32,7 +33,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -50,6 +51,7 @@ BLOCK_ROWS = 128  # pieces of a product: enough for a processor's matrix units, 
 Sizes = tuple[int, ...]
 SIZES: Sizes = (32, 64, 128, 256)  # rows of a product: what is left of 256 goes into smaller ones
 TRIED_NUMBERS = 2048  # sums that are added up at several places before places are trusted
+_TRIED: dict[Hashable, bool] = {}  # whether layers of a kind keep rows apart
 T = TypeVar("T")
 R = TypeVar("R")
 Layer = Callable[[Tensor], Tensor]
@@ -194,22 +196,34 @@ def _packs(dtype: torch.dtype) -> bool:
 
 def take_apart(model: nn.Module) -> None:
     """Let every linear layer of a model multiply without mixing texts, in place."""
-    tried: dict[tuple[int, int], bool] = {}
     for module in model.modules():
         if isinstance(module, nn.Linear | HalfLinear):
-            shape = module.in_features, module.out_features
-            if shape not in tried:
-                tried[shape] = keeps_rows_apart(module.forward, module.in_features)
-            change = in_sizes if tried[shape] else text_by_text
+            apart = keeps_rows_apart(module.forward, module.in_features, kind_of(module))
+            change = in_sizes if apart else text_by_text
             module.forward = change(module.forward)  # type: ignore[method-assign, assignment]
 
 
-def keeps_rows_apart(layer: Layer, width: int) -> bool:
+def keeps_rows_apart(layer: Layer, width: int, kind: Hashable = None) -> bool:
     """Whether a row has the same product, to the last bit, at every place of every size.
 
     The order of a sum depends on shape and place, not on values; so a row at all places tells, or
-    some where a layer is small: two orders often round alike.
+    some where a layer is small: two orders often round alike. The first layer of a `kind` tells for
+    all of them.
     """
+    if kind is None:
+        return _try_places(layer, width)
+    if kind not in _TRIED:
+        _TRIED[kind] = _try_places(layer, width)
+    return _TRIED[kind]
+
+
+def kind_of(layer: nn.Linear | HalfLinear) -> Hashable:
+    """What layers have in common whose sums are added up in one order."""
+    dtype = layer.dtype if isinstance(layer, HalfLinear) else layer.weight.dtype
+    return type(layer), layer.in_features, layer.out_features, dtype, layer.bias is None
+
+
+def _try_places(layer: Layer, width: int) -> bool:
     generator = torch.Generator().manual_seed(1)
     with torch.inference_mode(), on_one_thread():
         outputs = layer(torch.zeros(1, width)).shape[-1]

@@ -31,6 +31,7 @@ from tertium.encoders.apart import (
     gelu_of,
     in_blocks,
     keeps_rows_apart,
+    kind_of,
     lower_precision,
     pack_products,
 )
@@ -191,7 +192,7 @@ class TransformerLayer(nn.Module):
     def keeps_rows_apart(self) -> bool:
         """Whether no product of a row depends on its place among others, tried on a CPU."""
         products = (self.qkv, self.out, self.up, self.down)
-        return all(keeps_rows_apart(product, product.in_features) for product in products)
+        return all(keeps_rows_apart(one, one.in_features, kind_of(one)) for one in products)
 
     def keeps_texts_apart(
         self, lengths: Sequence[int], lay: Callable[[Sequence[int]], PassLayout]

@@ -7,7 +7,7 @@ alignment of the hypothesis with each other text both ways (as in `late`), greed
 layers, and two heads, one for the row and one for each piece of the hypothesis. What was not given
 is zeros with a flag.
 
-Texts and rows lie one behind the other without padding. Layers take them by blocks of one shape
+Texts and rows lie one behind the other without padding. Layers take them by blocks of few shapes
 (`bert.TransformerLayer`), everything else text by text and row by row, so that a row's numbers
 depend on its own texts alone, to the last bit; `keeps_apart` tries it.
 """
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tertium.encoders.apart import BLOCK_ROWS, fill_blocks
+from tertium.encoders.apart import BLOCK_ROWS, Sizes, fill_blocks
 from tertium.encoders.bert import PassLayout, TransformerLayer
 
 HYPOTHESIS, SOURCE, REFERENCE = range(3)
@@ -125,6 +125,7 @@ class JointNetwork(nn.Module):
     """The whole: `read` the lower layers of texts once, then `judge` rows of texts that were read.
 
     `tags` is how many logits are said of each piece; a network that learned none has no tagger.
+    `sizes` are those of the blocks that layers read.
     """
 
     def __init__(
@@ -143,6 +144,7 @@ class JointNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.apart, self.compared = apart, compared
+        self.sizes: Sizes = (BLOCK_ROWS,)
         self.words = PackedWords(words, hidden)
         self.positions, self.roles = nn.Embedding(positions, hidden), nn.Embedding(3, hidden)
         self.norm = nn.LayerNorm(hidden, EPSILON)
@@ -166,7 +168,7 @@ class JointNetwork(nn.Module):
         within = torch.tensor([n for _, ids in texts for n in range(len(ids))], device=device)
         roles = torch.tensor([role for role, ids in texts for _ in ids], device=device)
         states = self.words(numbers) + self.positions(within) + self.roles(roles)
-        states = fill_blocks(self.norm(states))
+        states = fill_blocks(self.norm(states), self.sizes)
         seen = self._climb(states, places, 0, self.apart) or {0: states}
         # a copy each: a view would hold the states of all texts as long as one of them is needed
         lower = [{n: state[place].clone() for n, state in seen.items()} for place in places]
@@ -191,17 +193,17 @@ class JointNetwork(nn.Module):
             slice(min(p.start for p in at.values()), max(p.stop for p in at.values()))
             for at in places
         ]
-        states = fill_blocks(torch.cat([text.states for text in texts]))
+        states = fill_blocks(torch.cat([text.states for text in texts]), self.sizes)
         seen = self._climb(states, spans, self.apart, len(self.layers))
         for layer in texts[0].seen:
-            seen[layer] = fill_blocks(torch.cat([text.seen[layer] for text in texts]))
+            seen[layer] = fill_blocks(torch.cat([text.seen[layer] for text in texts]), self.sizes)
         return Together({layer: state.float() for layer, state in seen.items()}, places)
 
     def _climb(
         self, states: Tensor, places: Sequence[slice], first: int, last: int
     ) -> dict[int, Tensor]:
         """States behind some layers: those that are looked at, and the last."""
-        seen, layout = {}, lay([place.stop - place.start for place in places])
+        seen, layout = {}, self._lay([place.stop - place.start for place in places])
         for number, layer in enumerate(self.layers[first:last], start=first + 1):
             states = layer(states, layout)
             if number in MIXED or number in MATCHED or number == last:
@@ -238,12 +240,12 @@ class JointNetwork(nn.Module):
     def keeps_apart(self) -> bool:
         """Whether a layer says the same of sequences beside others as alone, to the last bit."""
         layer: TransformerLayer = self.layers[0]  # type: ignore[assignment]
-        return layer.keeps_texts_apart(TRIED_LENGTHS, lay)
+        return layer.keeps_texts_apart(TRIED_LENGTHS, self._lay)
 
-
-def lay(lengths: Sequence[int]) -> PassLayout:
-    """Sequences of these lengths one behind the other, each of which sees itself alone."""
-    return PassLayout([(1, length) for length in lengths], [None] * len(lengths), (BLOCK_ROWS,))
+    def _lay(self, lengths: Sequence[int]) -> PassLayout:
+        """Sequences of these lengths one behind the other, each of which sees itself alone."""
+        shapes = [(1, length) for length in lengths]
+        return PassLayout(shapes, [None] * len(shapes), self.sizes)
 
 
 def lie(sizes: Sequence[int]) -> list[slice]:

@@ -121,7 +121,7 @@ class RowJudge:
 
     @cached_property
     def _network(self) -> JointNetwork:
-        from tertium.encoders.apart import check_precision, lower_precision, pack_products
+        from tertium.encoders.apart import SIZES, check_precision, lower_precision, pack_products
         from tertium.metrics.flagship.joint import JointNetwork
         from tertium.models.checkpoint import load_into
 
@@ -133,6 +133,8 @@ class RowJudge:
         network = load_into(lambda: JointNetwork(**shape), tensors, self._model.folder)
         lower_precision(network.layers, self._precision, device)  # the head needs more than 8 bits
         pack_products(network.layers, device)
+        if device == "cpu" and network.layers[0].keeps_rows_apart():  # type: ignore[operator]
+            network.sizes = SIZES
         return network.to(device)
 
     @property

@@ -215,7 +215,8 @@ def product(weight: Tensor, bias: Tensor | None = None) -> Product:
     def multiply(rows: Tensor) -> Tensor:
         return F.linear(rows, weight, bias)
 
-    sized, apart = in_sizes(multiply), keeps_rows_apart(multiply, weight.shape[1])
+    kind = F.linear, weight.shape, weight.dtype, bias is None
+    sized, apart = in_sizes(multiply), keeps_rows_apart(multiply, weight.shape[1], kind)
 
     def multiply_texts(flat: Tensor, lengths: IntArray) -> Tensor:
         if not len(flat):  # no text has a token
