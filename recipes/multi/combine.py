@@ -1,13 +1,14 @@
-"""Chooses how the network of tertium-multi is bounded, read a second time, and corrected by chrF.
+"""Chooses how tertium-multi's network is bounded, read a second time, and corrected by matches.
 
     python -m recipes.multi.combine columns/ --write
 
 `columns/` is what `recipes.multi.columns` wrote. Two linear readings of the head's hidden layer
 learned there from judgements that train, of modern direct assessments and of all kinds. Of these,
-of the bounded score and of chrF the shares are chosen on the sets that choose and on paragraphs of
-them: the best mean of r over groups of sets, those of older systems counted six times, less what
-any set stays behind chrF. Shares that are learned from the rows which the network learned from do
-worse: what it says of them is better there than anywhere else.
+of the bounded score and of matches of letters and words the shares are chosen on the sets that
+choose and on paragraphs of them: the best mean of r over groups of sets, those of older systems
+counted six times, less what any set stays behind chrF, and less what a group stays behind its r by
+fewer texts. Shares that are learned from the rows which the network learned from do worse: what it
+says of them is better there than anywhere else.
 """
 
 from __future__ import annotations
@@ -36,7 +37,16 @@ MODERN, ALL = 0, 3  # the readings of READ that are used
 OLD = {"dev/dev:wmt15": 6.0, "dev/dev:qe20": 6.0}
 STEPS = (0.5, 0.25, 0.125, 0.0625)
 FEWEST = 50
-PLAIN = {"share": 1.0, "softness": 1e6, "letters": 0.0}  # the network's score as it is
+COLUMNS = ("bounded", "modern", "all", "letters", "words", "changed", "said")
+LETTERS, SAID = COLUMNS.index("letters"), COLUMNS.index("said")
+STRICT = 4.0  # how much what is behind costs where shares are chosen
+PLAIN = {
+    "share": 1.0,
+    "softness": 1e6,
+    "letters": 0.0,
+    "words": 0.0,
+    "kept": 0.0,
+}  # the network's score as it is
 
 
 @dataclass(frozen=True)
@@ -63,68 +73,132 @@ def bound(said: Floats, softness: float) -> Floats:
     return np.asarray(said / np.sqrt(1 + (said / softness) ** 2))
 
 
+@dataclass(frozen=True)
+class Looked:
+    """What `recipes.multi.columns` wrote of rows, as a view sees them."""
+
+    table: Floats  # (rows, COLUMNS)
+    copied: Floats  # what the correction holds against copies of the source
+    human: Floats
+    sets: NDArray[np.int16]
+    names: list[str]
+
+    @classmethod
+    def load(cls, folder: Path, name: str, view: View, softness: float) -> Looked:
+        """Matches that a view cannot know are zero, letters of the source count as those that
+        changed, and what the network says is there for comparison alone."""
+        with np.load(folder / f"{name}.npz") as stored:
+            said = stored[f"said_{view}"].astype(np.float64)
+            read = stored[f"read_{view}"].astype(np.float64)
+            source, letters, words = stored["letters"].astype(np.float64).T
+            none, bounded = np.zeros_like(said), bound(said, softness)
+            beside = (none, none) if view == "source" else (letters, words)
+            changed = -source if view == "both" else none
+            copied = np.maximum(2 * source - 1, 0) * np.minimum(bounded, 0)
+            return cls(
+                np.column_stack([bounded, read[:, MODERN], read[:, ALL], *beside, changed, said]),
+                none if view == "reference" else copied,
+                stored["human"].astype(np.float64),
+                stored["set"],
+                stored["names"].tolist(),
+            )
+
+
 def moments(folder: Path, name: str, view: View, softness: float) -> list[Moments]:
-    """Columns: the bounded score, the two readings, chrF (zero by the source), and the network's
-    own score, for comparison."""
-    with np.load(folder / f"{name}.npz") as stored:
-        said = stored[f"said_{view}"].astype(np.float64)
-        read = stored[f"read_{view}"].astype(np.float64)
-        letters = stored["letters"][:, 1].astype(np.float64)
-        letters = np.zeros_like(said) if view == "source" else letters
-        columns = [bound(said, softness), read[:, MODERN], read[:, ALL], letters, said]
-        table = np.column_stack([*columns, stored["human"].astype(np.float64)])
-        sets = stored["set"]
-        found = []
-        for number, title in enumerate(stored["names"].tolist()):
-            rows = table[(sets == number) & np.isfinite(said)]
-            if len(rows) >= FEWEST:
-                found.append(Moments(f"{name}/{title}", np.cov(rows.T), rows.mean(0), len(rows)))
+    looked, found = Looked.load(folder, name, view, softness), []
+    table = np.column_stack([looked.table, looked.human])
+    for number, title in enumerate(looked.names):
+        rows = table[(looked.sets == number) & np.isfinite(looked.table[:, SAID])]
+        if len(rows) >= FEWEST:
+            found.append(Moments(f"{name}/{title}", np.cov(rows.T), rows.mean(0), len(rows)))
     return found
 
 
-def value(sets: Sequence[Moments], weights: Floats) -> float:
-    """The mean over groups of sets, less the mean of what sets are behind chrF."""
-    groups: dict[str, list[float]] = {}
+def notice(folder: Path, view: View, softness: float, weights: Floats) -> dict[str, float]:
+    """Of each kind of damage the share of texts that score below the whole ones before them."""
+    looked = Looked.load(folder, "damage", view, softness)
+    raw = looked.table @ weights + looked.copied
+    lower = raw[1::2] < raw[::2]
+    return {t: float(lower[looked.sets[::2] == n].mean()) for n, t in enumerate(looked.names)}
+
+
+def only(column: int) -> Floats:
+    return np.eye(len(COLUMNS))[column]
+
+
+def value(
+    sets: Sequence[Moments],
+    weights: Floats,
+    floors: Mapping[str, float] | None = None,
+    strict: float = 1.0,
+) -> float:
+    """The mean over groups of sets, less what sets are behind chrF and groups behind their floor,
+    `strict` times."""
+    groups: dict[str, list[tuple[float, float]]] = {}
     for one in sets:
         r = one.r(weights)
-        letters = one.r(np.array([0.0, 0, 0, 1, 0])) if one.covariance[3, 3] else -1.0
-        groups.setdefault(one.name.rpartition("/")[0], []).append(r - max(0.0, letters - r))
-    often = np.array([OLD.get(name, 1.0) for name in groups])
-    return float(often @ [np.mean(rs) for rs in groups.values()] / often.sum())
+        letters = one.r(only(LETTERS)) if one.covariance[LETTERS, LETTERS] else -1.0
+        groups.setdefault(group_of(one), []).append((r, max(0.0, letters - r)))
+    worth, often = [], []
+    for name, found in groups.items():
+        r, behind = np.mean(found, 0)
+        behind += max(0.0, (floors or {}).get(name, -1.0) - r)
+        worth.append(r - strict * behind)
+        often.append(OLD.get(name, 1.0))
+    return float(np.average(worth, weights=often))
 
 
-def climb(sets: Sequence[Moments]) -> tuple[float, Floats]:
-    """Shares of the bounded score, the readings and chrF, none below zero."""
-    weights = np.array([1.0, 0, 0, 0, 0])
-    best = value(sets, weights)
+def group_of(one: Moments) -> str:
+    return one.name.rpartition("/")[0]
+
+
+def group_means(sets: Sequence[Moments], weights: Floats) -> dict[str, float]:
+    groups: dict[str, list[float]] = {}
+    for one in sets:
+        groups.setdefault(group_of(one), []).append(one.r(weights))
+    return {name: float(np.mean(rs)) for name, rs in groups.items()}
+
+
+def climb(
+    sets: Sequence[Moments], floors: Mapping[str, float] | None = None
+) -> tuple[float, Floats]:
+    """Shares of all columns but the last, none below zero."""
+    weights = only(0)
+    best = value(sets, weights, floors, STRICT)
     for step in STEPS:
         moved = True
         while moved:
             moved = False
-            for place in range(4):
+            for place in range(SAID):
                 for move in (step, -step):
                     tried = weights.copy()
                     tried[place] += move
-                    if tried[place] >= 0 and (found := value(sets, tried)) > best + 1e-5:
+                    found = value(sets, tried, floors, STRICT) if tried[place] >= 0 else best
+                    if found > best + 1e-5:
                         best, weights, moved = found, tried, True
     return best, weights
 
 
-def choose(folder: Path, view: View) -> tuple[float, Floats]:
-    """Softness and shares, on the scale of standardised direct assessments."""
+def choose(
+    folder: Path, view: View, floors: Mapping[str, float] | None = None
+) -> tuple[float, Floats, dict[str, float]]:
+    """Softness, shares on the scale of standardised direct assessments, and r of each group."""
     tried = []
     for softness in SOFTNESS:
         sets = [m for n in ("dev", "dev-paragraphs") for m in moments(folder, n, view, softness)]
-        tried.append((*climb(sets), softness, sets))
-    best, weights, softness, sets = max(tried, key=lambda t: t[0])
-    print(f"{view}: {best:.4f}")
-    old = [m.slope(weights) for m in sets if m.name.rpartition("/")[0] in OLD]
+        tried.append((*climb(sets, floors), softness, sets))
+    _, weights, softness, sets = max(tried, key=lambda t: t[0])
+    print(f"{view}: {value(sets, weights):.4f}")
+    old = [m.slope(weights) for m in sets if group_of(m) in OLD]
     weights = weights * np.mean(old)
-    own, letters = np.array([0.0, 0, 0, 0, 1]), np.array([0.0, 0, 0, 1, 0])
     for one in sets:
-        chrf = f"  chrF {one.r(letters):.3f}" if one.covariance[3, 3] else ""
-        print(f"  {one.name:36} {one.rows:5} {one.r(own):.3f} -> {one.r(weights):.3f}{chrf}")
-    return softness, weights
+        chrf = f"  chrF {one.r(only(LETTERS)):.3f}" if one.covariance[LETTERS, LETTERS] else ""
+        print(f"  {one.name:36} {one.rows:5} {one.r(only(SAID)):.3f} -> {one.r(weights):.3f}{chrf}")
+    means = group_means(sets, weights)
+    for name, floor in (floors or {}).items():
+        if name in means:
+            print(f"  {name:36} {means[name]:.4f}, by fewer texts {floor:.4f}")
+    return softness, weights, means
 
 
 def readings(folder: Path, view: View) -> Floats:
@@ -160,15 +234,19 @@ def main() -> None:
     given = parser.parse_args()
     corrections: dict[View, dict[str, float]] = {}
     weights = []
+    floors: dict[str, float] = {}
     for view in VIEWS:
-        softness, (share, modern, every, letters, _) = choose(given.columns, view)
-        corrections[view] = {
-            "share": round(float(share), 4),
-            "softness": softness,
-            "letters": round(float(letters), 4),
-        }
+        known = floors if view == "both" else None
+        softness, weights_, means = choose(given.columns, view, known)
+        floors = {n: max(r, floors.get(n, r)) for n, r in means.items()}
+        share, modern, every, letters, words, changed, _ = (round(float(w), 4) for w in weights_)
+        corrections[view] = {"share": share, "softness": softness, "letters": letters}
+        corrections[view] |= {"words": words, "kept": 0.0 - changed}
         weights.append(np.array([modern, every]) @ readings(given.columns, view))
         print(view, json.dumps(corrections[view]), f"readings {modern:.3f} {every:.3f}")
+        noticed = notice(given.columns, view, softness, weights_)
+        kinds = " ".join(f"{kind} {share:.2f}" for kind, share in noticed.items())
+        print(f"{view} damage {np.mean([*noticed.values()]):.4f}: {kinds}", flush=True)
     if given.write:
         put_corrections(corrections, np.array(weights))
 

@@ -245,7 +245,7 @@ def teach(given: argparse.Namespace) -> None:
     parts = Parts(given.parts, given.device)
     for weights in given.weights:
         network = build(given, given.apart, weights)
-        teachers.teach(network, parts, given.rows, given.run, weights.stem)
+        teachers.teach(network, parts, given.rows, given.run, weights.stem, given.correction)
         print("taught by", weights, flush=True)
 
 
@@ -264,7 +264,9 @@ def taught_sources(given: argparse.Namespace, parts: Parts) -> list[Source]:
     return [
         Source(rows_table(texts, said), 0.20, (0.5, 0.25, 0.25)),
         Source(rows_table(third, said), 0.06, (0.6, 0.0, 0.4)),
-        Source(rows_table(joined, joined_said, weights=1.5), 0.03, (0.45, 0.3, 0.25)),
+        Source(
+            rows_table(joined, joined_said, weights=1.5), 0.03 * given.paragraphs, (0.45, 0.3, 0.25)
+        ),
         Source(rows_table(rows["rankings"], compared), 0.17, (0.35, 0.3, 0.35)),
     ]
 
@@ -279,6 +281,7 @@ def train_student(given: argparse.Namespace) -> None:
     judged = judged_sources(parts, CAREFUL, said)
     for source in judged:
         source.share *= 0.40
+    judged[1].share *= given.paragraphs
     # judged outputs once more as if nobody had: news into many languages, teachers less noisy
     texts = tables.store_texts(*parts.judgements)
     whole = texts[:, 2] >= 0
@@ -360,6 +363,8 @@ def main() -> None:
     parser.add_argument("--english", type=float, default=0.6, help="share of the English teacher")
     parser.add_argument("--shipped", type=float, default=1.5, help="share of the model that ships")
     parser.add_argument("--shares", type=float, nargs="+", default=[0.5], help="for mix")
+    parser.add_argument("--correction", type=Path, help="what corrects who teaches: a folder")
+    parser.add_argument("--paragraphs", type=float, default=1.0, help="times as many of them")
     parser.add_argument("--kept", type=int, nargs="+", help="layers of a smaller student, from 1")
     parser.add_argument("--test", action="store_true")
     parser.add_argument("--budget", type=int, default=65_536, help="pieces of a batch")
