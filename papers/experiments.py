@@ -15,9 +15,10 @@ import numpy as np
 from papers.table import Figure
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
-from tertium.data.judgements import JudgementSet, SystemScores
+from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import RankingSet
 from tertium.data.testset import TestSet
+from tertium.data.wmt import SystemScores
 from tertium.errors import DataError
 from tertium.meta.correlation import Agreement, pearson
 from tertium.meta.pairwise import kendall_strict

@@ -40,7 +40,7 @@ class TieAwareSystems:
     def measure(self, collection: Collection, model: Regression, column: str) -> Figure:
         rankings = collection.rankings(self.set, column)
         scores = model.score(rankings.segments)
-        matrix = rankings.arrange(orient(scores), model.name)
+        matrix = rankings.arrange(orient(scores), model.name, "system")
         order = [matrix.systems.index(system) for system in rankings.systems]
         human = win_ratio(rankings, ties="won")
         agreement = tie_aware_spearman(human, matrix.values[order], tie_rate=self.tie_rate)

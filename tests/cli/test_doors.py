@@ -12,8 +12,7 @@ import pytest
 from tertium.cache.files import file_hash, hash_of
 from tertium.cache.store import FILE
 from tertium.cli import main
-from tertium.data.formats import parse_json, references_from
-from tertium.data.judgements import read_score
+from tertium.data.formats import parse_json, read_score, references_from
 from tertium.errors import DataError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -10,13 +10,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.evidence import (
-    ComparedTranslations,
-    ScoredTranslations,
-    ScoreTable,
-    pair_in,
-    read_evidence,
-)
+from tertium.data.evidence import ScoreTable, pair_in, read_evidence
+from tertium.data.judgements import JudgementSet
+from tertium.data.preferences import RankingSet
+from tertium.data.ratings import even_out
 from tertium.errors import DataError, UnknownNameError, UsageError
 
 
@@ -34,8 +31,8 @@ def test_judgements_by_language_pair(tmp_path):
     )
     german, finnish = read_evidence(file)
     assert (german.lp, finnish.lp) == ("de-en", "fi-en")
-    assert isinstance(german, ScoredTranslations)
-    assert german.judgements.scores.tolist() == [70.0]
+    assert isinstance(german, JudgementSet)
+    assert german.scores.tolist() == [70.0]
     assert german.left_out == {"no score": 1, "duplicate row": 1}
     assert finnish.left_out == {}
     (only,) = read_evidence(file, lps=["fi-en"])
@@ -50,8 +47,8 @@ def test_csv_with_quotes_and_newlines(tmp_path):
     )
     (entry,) = read_evidence(file)
     assert entry.lp == "de-en"
-    assert isinstance(entry, ScoredTranslations)
-    assert entry.judgements.segments[0].hypothesis == 'a "big"\nhouse'
+    assert isinstance(entry, JudgementSet)
+    assert entry.segments[0].hypothesis == 'a "big"\nhouse'
 
 
 def test_comparisons_with_texts_beside_them(tmp_path):
@@ -63,9 +60,9 @@ def test_comparisons_with_texts_beside_them(tmp_path):
     )
     (entry,) = read_evidence(file)
     assert entry.lp == "de-en"
-    assert isinstance(entry, ComparedTranslations)
-    assert len(entry.comparisons) == 1
-    assert entry.comparisons.has_texts
+    assert isinstance(entry, RankingSet)
+    assert len(entry) == 1
+    assert entry.has_texts
     assert entry.left_out == {"unknown system": 1}
 
 
@@ -77,8 +74,8 @@ def test_rankings_of_wmt(tmp_path):
     )
     (entry,) = read_evidence(file)
     assert entry.lp == "cs-en"
-    assert isinstance(entry, ComparedTranslations)
-    assert entry.comparisons.verdicts.tolist() == [1.0]
+    assert isinstance(entry, RankingSet)
+    assert entry.verdicts.tolist() == [1.0]
 
 
 def test_mqm_tables_average_their_raters(tmp_path):
@@ -89,8 +86,8 @@ def test_mqm_tables_average_their_raters(tmp_path):
     ]
     (entry,) = read_evidence(write(tmp_path / "mqm.zh-en.tsv", "\n".join(rows) + "\n"))
     assert entry.lp == "zh-en"
-    assert isinstance(entry, ScoredTranslations)
-    assert entry.judgements.scores.tolist() == [-3.0]
+    assert isinstance(entry, JudgementSet)
+    assert entry.scores.tolist() == [-3.0]
 
 
 def test_score_files(tmp_path):
@@ -136,7 +133,7 @@ def test_folders_of_mt_metrics_eval(tmp_path):
     assert (entry.name, entry.lp) == ("wmt99", "en-de")
     assert_allclose(entry.matrix()["A"], [1, 2])
     assert entry.texts()["A", "1"].hypothesis == "A eins"
-    assert [file.name for file in entry.score_files()] == ["m-refA.seg.score"]
+    assert [file.name for file in entry.files] == ["m-refA.seg.score"]
     (systems,) = read_evidence(root, level="system")
     assert systems.system_scores() == {"A": 1.5, "B": 3.0}
     with pytest.raises(UsageError, match=r"several human scores \(mqm, wmt\).*--gold"):
@@ -156,8 +153,8 @@ def test_folders_of_a_metrics_task(tmp_path, caplog):
     write(root / "sources" / "news-csen-src.cs", "jedna\n")
     write(root / "system-outputs" / "news" / "cs-en" / "news.A.1.cs-en", "a one\n")
     (czech,) = read_evidence(root)
-    assert isinstance(czech, ScoredTranslations)
-    assert czech.judgements.scores.tolist() == [0.5]
+    assert isinstance(czech, JudgementSet)
+    assert czech.scores.tolist() == [0.5]
     assert "en-cs has no system outputs and is left out" in caplog.text
     systems: dict[str, Any] = {e.lp: e for e in read_evidence(root, level="system")}
     assert systems["cs-en"].testset is not None
@@ -209,11 +206,11 @@ def test_language_pair_of_a_path():
 
 def test_sets_of_the_human_data(human_data):
     (german,) = read_evidence("da/wmt17", lps=["de-en"], data=human_data)
-    assert isinstance(german, ScoredTranslations)
-    assert len(german.judgements) == 560  # COUNTS.tsv
+    assert isinstance(german, JudgementSet)
+    assert len(german) == 560  # COUNTS.tsv
     (czech,) = read_evidence("rankings/wmt12", lps=["cs-en"], data=human_data)
-    assert isinstance(czech, ComparedTranslations)
-    assert len(czech.comparisons) == 12_775  # COUNTS.tsv
+    assert isinstance(czech, RankingSet)
+    assert len(czech) == 12_775  # COUNTS.tsv
     with pytest.raises(UsageError, match="sentence pairs"):
         read_evidence("sts", data=human_data)
 
@@ -242,4 +239,4 @@ def test_all_forms_answer_the_same_questions(tmp_path):
         assert {segment for _, segment in entry.translations()} == set(entry.texts().values())
     assert forms[1].segment_scores()["A"].tolist() == [1.0]
     with pytest.raises(UsageError, match="name annotators"):
-        forms[1].standardise()
+        even_out(forms[1])

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.judgements import JudgementSet, SystemScores, read_judgements
+from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.testset import TestSet
+from tertium.data.wmt import SystemScores
 from tertium.errors import DataError, LengthError
 from tertium.segment import Judgement, Segment
 
@@ -119,7 +120,7 @@ def test_a_joint_system_is_one_row_for_segments_and_counts_for_both_systems() ->
     assert found.systems == ("A", "B")
     assert found.matrix().systems == ("A", "B", "A+B")
     assert int((~np.isnan(found.matrix().values)).sum()) == 3
-    split = found.matrix(split_joint=True)
+    split = found.matrix("system")
     assert split.systems == ("A", "B")
     np.testing.assert_array_equal(split.system_scores, [3.0, 4.0])
 

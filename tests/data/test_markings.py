@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tertium.data.evidence import ScoredTranslations, read_evidence
-from tertium.data.judgements import markings_from, read_judgements
+from tertium.data.evidence import read_evidence
+from tertium.data.judgements import JudgementSet, read_judgements
+from tertium.data.markings import markings_from
 from tertium.data.ratings import average, standardise
 from tertium.errors import DataError, LengthError
 from tertium.segment import Segment
@@ -155,9 +156,9 @@ ESA_ROW = {
 }
 
 
-def esa_set(path: Path) -> ScoredTranslations:
+def esa_set(path: Path) -> JudgementSet:
     (found,) = read_evidence(path)
-    assert isinstance(found, ScoredTranslations)
+    assert isinstance(found, JudgementSet)
     return found
 
 
@@ -168,7 +169,7 @@ def test_campaigns_of_esa_average_their_raters_and_keep_who_marked_what(tmp_path
         {**ESA_ROW, "esa_score": 90, "esa_spans": [], "annotator": "r2"},
     ]
     found = esa_set(write_jsonl(tmp_path / "wmt24_esa.jsonl", *rows))
-    (judgement,) = found.judgements.judgements
+    (judgement,) = found.judgements
     assert (found.lp, judgement.item, judgement.document, judgement.score) == (
         "en-cs",
         "7",

@@ -124,7 +124,7 @@ def test_ties_leave_and_are_counted() -> None:
 
 def test_scores_of_segments_become_a_matrix() -> None:
     found = gather([PairJudgement("1", "A", "B", 1.0)], TEXTS, name="x")
-    matrix = found.arrange(np.arange(5.0), "metric")
+    matrix = found.arrange(np.arange(5.0), "metric", "system")
     np.testing.assert_array_equal(matrix.values, [[0, 3], [1, 4], [2, np.nan]])
     with pytest.raises(LengthError, match="4 scores for 5 segments"):
-        found.arrange(np.arange(4.0), "metric")
+        found.arrange(np.arange(4.0), "metric", "system")

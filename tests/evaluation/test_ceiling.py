@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tertium.cli import main
-from tertium.data.evidence import ScoredTranslations
 from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError
 from tertium.evaluation.ceiling import ONE_RATER, hold_out_rater
@@ -21,7 +20,7 @@ def rated(*ratings):
         Judgement(Segment("text"), float(score), item=item, system=system, annotator=annotator)
         for system, item, annotator, score in ratings
     )
-    return ScoredTranslations(name="campaign", judgements=JudgementSet(name="c", judgements=judged))
+    return JudgementSet(name="campaign", judgements=judged)
 
 
 def test_one_rater_of_each_translation_is_held_out():

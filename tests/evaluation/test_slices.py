@@ -12,6 +12,7 @@ from scipy import stats
 import tertium
 from tertium.cli import main
 from tertium.data.evidence import read_evidence
+from tertium.data.preferences import RankingSet
 from tertium.data.slices import slice_items, slice_testset
 from tertium.data.testset import TestSet
 from tertium.data.win_rates import expected_wins
@@ -190,8 +191,8 @@ def test_p_values_of_metrics_on_slices_are_adjusted(judgements: Path) -> None:
 
 def test_columns_of_judgements_are_those_that_agree_on_an_item(judgements: Path) -> None:
     (people,) = read_evidence(judgements)
-    assert set(people.columns()) == {"domain", "document"}
-    assert people.columns()["document"]["39"] == "d3"
+    assert set(people.labels()) == {"domain", "document"}
+    assert people.labels()["document"]["39"] == "d3"
 
 
 @pytest.mark.parametrize("style", ["text", "md", "tsv", "json", "latex"])
@@ -257,9 +258,8 @@ def test_comparisons_are_sliced_with_their_items(tmp_path: Path) -> None:
     (judged,), (people,) = study.sets, study.people.values()
     assert judged.comparisons is not None
     every = judged.keep_items(np.ones(len(judged.items), bool), "all")
-    rankings = people.rankings()
-    assert rankings is not None
-    assert every.human_systems == pytest.approx(expected_wins(rankings), nan_ok=True)
+    assert isinstance(people, RankingSet)
+    assert every.human_systems == pytest.approx(expected_wins(people), nan_ok=True)
     parts = [t.agreement.judged for t in study.slices["length"].tasks]
     assert len(parts) == 4
     assert sum(parts) == study.results.tasks[0].agreement.judged

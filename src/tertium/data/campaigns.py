@@ -28,17 +28,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tertium.data.formats import DOCUMENT_NAMES, PathLike, read_jsonl, read_lines, read_table
-from tertium.data.judgements import (
+from tertium.data.formats import (
     ANNOTATOR_NAMES,
-    NO_ERROR,
-    Collector,
-    JudgementSet,
-    name_items,
-    place_judgements,
-    read_severity,
+    DOCUMENT_NAMES,
+    PathLike,
+    read_jsonl,
+    read_lines,
+    read_table,
     text_of,
 )
+from tertium.data.judgements import Collector, JudgementSet, name_items, place_judgements
+from tertium.data.markings import NO_ERROR, read_severity
 from tertium.errors import DataError
 from tertium.segment import Judgement, Segment
 from tertium.spans import MQM_WEIGHTS, Markings, Span, Unplaced, check_places, read_markup, weigh

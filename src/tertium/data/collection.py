@@ -21,12 +21,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tertium.data.archive import bare_name, is_tar
-from tertium.data.formats import PathLike, read_jsonl, read_lines, read_records, read_table
-from tertium.data.judgements import JudgementSet, SystemScores, read_judgements, read_score
+from tertium.data.formats import (
+    PathLike,
+    read_jsonl,
+    read_lines,
+    read_records,
+    read_score,
+    read_table,
+)
+from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.mtme import eval_sets
 from tertium.data.preferences import ItemTexts, RankingSet, read_preferences
 from tertium.data.win_rates import judge_agreement
-from tertium.data.wmt import MetricsTask, is_metrics_task
+from tertium.data.wmt import MetricsTask, SystemScores, is_metrics_task
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.segment import check_texts
 

@@ -1,8 +1,6 @@
-"""Whatever people said, in whichever file: three forms of evidence, and one reader of them all.
+"""Whatever people said, in whichever file: one reader of all forms of evidence.
 
-People scored translations one by one, compared them with each other, or are known by a table of
-scores, of segments or whole systems. Whoever reads judgements asks the same questions of all three.
-The reader looks at what it is given:
+It looks at what it is given:
 
 a CSV, TSV or JSONL of scores         judgements, one set for each language pair in it
 one of comparisons                    with texts from its own columns, or `X.texts.jsonl` beside
@@ -20,7 +18,6 @@ from __future__ import annotations
 
 import logging
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Collection as Container
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,7 +36,7 @@ from tertium.data.campaigns import (
 )
 from tertium.data.collection import Collection, read_texts
 from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
-from tertium.data.judgements import JudgementSet, read_judgements
+from tertium.data.judgements import Evidence, JudgementSet, Texts, read_judgements
 from tertium.data.mtme import EvalSet, eval_sets, read_score_file
 from tertium.data.preferences import (
     LEFT_NAMES,
@@ -49,178 +46,29 @@ from tertium.data.preferences import (
     read_preferences,
 )
 from tertium.data.qe import qe_stems, read_qe
-from tertium.data.ratings import average, standardise
+from tertium.data.ratings import average
 from tertium.data.testset import TestSet
 from tertium.data.wmt import MetricsTask, is_metrics_task, read_rankings
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.scores import ScoreMatrix
-from tertium.segment import Judgement, Segment
+from tertium.segment import Segment
 from tertium.spans import Markings
 
-Texts = dict[tuple[str, str], Segment]  # by system and item
+logger = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Evidence(ABC):
-    """What the three forms have in common; `left_out` counts by reason what was read in vain.
-
-    `level` is "segment" or "system": at the latter, a judgement of two systems that gave the same
-    text counts for both of them.
-    """
-
-    name: str
-    lp: str = ""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def title(self) -> str:
-        """The set with its language pair."""
-        return f"{self.name} {self.lp}".strip()
-
-    @abstractmethod
-    def texts(self) -> Texts:
-        """The judged translations, as far as they are known."""
-
-    @abstractmethod
-    def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
-        """System and translation of whatever a metric is to score; none where texts are missing."""
-
-    @abstractmethod
-    def arrange(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
-        """One value for each of `translations` as systems x items."""
-
-    def columns(self) -> Mapping[str, Mapping[str, str]]:
-        """What else is known of items, such as their domain: labels by column and item."""
-        return {}
-
-    def matrix(self, level: str = "segment") -> ScoreMatrix | None:
-        """The scores people gave to segments; None where they gave none."""
-        return None
-
-    def rankings(self) -> RankingSet | None:
-        """The comparisons people made; None where they made none."""
-        return None
-
-    def system_scores(self) -> Mapping[str, float]:
-        """The scores people gave to whole systems; none where they are to be had from segments."""
-        return {}
-
-    def segment_scores(self) -> ScoreMatrix:
-        """A number for each judged translation, however people judged."""
-        matrix = self.matrix()
-        if matrix is None:
-            raise DataError(
-                f"{self.name}: scores of whole systems only; a report needs those of segments"
-            )
-        return matrix
-
-    def markings(self) -> Mapping[tuple[str, str], Markings]:
-        """The errors people marked, by system and item; none where nobody looked for any."""
-        return {}
-
-    def score_files(self) -> tuple[Path, ...]:
-        """Files of metrics' scores that lie beside what people said."""
-        return ()
-
-    def standardise(self) -> Evidence:
-        """The same with z-scores of each annotator, averaged."""
-        raise UsageError(f"{self.name}: --standardise goes with ratings that name annotators")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ScoredTranslations(Evidence):
-    """People scored translations one by one."""
-
-    judgements: JudgementSet
-
-    def matrix(self, level: str = "segment") -> ScoreMatrix:
-        return self.judgements.matrix(split_joint=level == "system")
-
-    def texts(self) -> Texts:
-        return {key: j.segment for key, j in self._rows() if j.segment.hypothesis}
-
-    def markings(self) -> Mapping[tuple[str, str], Markings]:
-        return {key: j.markings for key, j in self._rows() if j.markings is not None}
-
-    def _rows(self) -> list[tuple[tuple[str, str], Judgement]]:
-        """Each judgement under its system and item, as the matrix names them."""
-        rows = zip(self.judgements.judgements, self._items(), strict=True)
-        return [((j.system, item), j) for j, item in rows]
-
-    def columns(self) -> Mapping[str, Mapping[str, str]]:
-        judged = [*zip(self.judgements.judgements, self._items(), strict=True)]
-        return {
-            name: {item: labels.get((j.lp, j.item), "") for j, item in judged}
-            for name, labels in self.judgements.columns.items()
-        }
-
-    def _items(self) -> Sequence[str]:
-        """The name of each judgement's column in `matrix`."""
-        if self.judgements.systems == ("",):
-            return self.matrix().items
-        return [j.item for j in self.judgements.judgements]
-
-    def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
-        if not self.judgements.has_texts:
-            return []
-        return [(j.system, j.segment) for j in self.judgements.judgements]
-
-    def arrange(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
-        return self.judgements.arrange(values, name, split_joint=level == "system")
-
-    def standardise(self) -> ScoredTranslations:
-        judged = average(standardise(self.judgements))
-        return replace(self, judgements=judged, left_out=judged.left_out)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ComparedTranslations(Evidence):
-    """People compared translations; `systems` are scores of systems published beside."""
-
-    comparisons: RankingSet
-    systems: Mapping[str, float] = field(default_factory=dict)
-
-    def rankings(self) -> RankingSet:
-        return self.comparisons
-
-    def system_scores(self) -> Mapping[str, float]:
-        return self.systems
-
-    def segment_scores(self) -> ScoreMatrix:
-        return self.comparisons.win_shares()
-
-    def texts(self) -> Texts:
-        own = self.comparisons
-        rows = zip(own.system_of.tolist(), own.item_of.tolist(), own.segments, strict=True)
-        return {(own.systems[s], own.items[i]): segment for s, i, segment in rows}
-
-    def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
-        if not self.comparisons.has_texts:
-            return []
-        owners, segments = self.comparisons.system_of, self.comparisons.segments
-        return [(self.comparisons.systems[owners[n]], segments[n]) for n in self._rows_used(level)]
-
-    def arrange(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
-        every = np.full(len(self.comparisons.segments), np.nan)
-        every[self._rows_used(level)] = values
-        return self.comparisons.arrange(every, name)
-
-    def _rows_used(self, level: str) -> list[int]:
-        """The texts that count: those compared, and for scores of systems all."""
-        used = self.comparisons.is_compared | (level == "system")
-        return [int(row) for row in np.flatnonzero(used)]
+LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
+LEADING_PAIR = re.compile(rf"{LANGUAGE_PAIR.pattern}(?=[-_.])")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScoreTable(Evidence):
     """A table of people's scores, systems x segments, or of whole systems where it has one column.
 
-    `testset` holds the outputs where they lie beside, `files` are metrics' scores of them.
+    `testset` holds the outputs where they lie beside.
     """
 
     table: ScoreMatrix
     testset: TestSet | None = None
-    files: tuple[Path, ...] = ()
     marks: Mapping[tuple[str, str], Markings] = field(default_factory=dict)
 
     def markings(self) -> Mapping[tuple[str, str], Markings]:
@@ -244,7 +92,7 @@ class ScoreTable(Evidence):
             for n, segment in enumerate(self.testset.segments(system))
         }
 
-    def columns(self) -> Mapping[str, Mapping[str, str]]:
+    def labels(self) -> Mapping[str, Mapping[str, str]]:
         if self.testset is None:
             return {}
         documents = {"document": self.testset.documents} if self.testset.documents else {}
@@ -259,15 +107,6 @@ class ScoreTable(Evidence):
     def arrange(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
         systems = tuple(self.testset.systems) if self.testset is not None else ()
         return ScoreMatrix(name, systems, values.reshape(len(systems), -1))
-
-    def score_files(self) -> tuple[Path, ...]:
-        return self.files
-
-
-logger = logging.getLogger(__name__)
-
-LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
-LEADING_PAIR = re.compile(rf"{LANGUAGE_PAIR.pattern}(?=[-_.])")
 
 
 def read_evidence(
@@ -336,14 +175,13 @@ def _from_file(path: Path, level: str) -> Iterator[Evidence]:
         return
     columns = _columns(path)
     if columns & set(VERDICT_NAMES) and columns & set(LEFT_NAMES):
-        yield _comparison_evidence(read_preferences(path, texts=_texts_beside(path), lp=lp))
+        yield read_preferences(path, texts=_texts_beside(path), lp=lp)
     elif "system1rank" in columns:
-        for rankings in read_rankings(path).values():
-            yield _comparison_evidence(rankings)
+        yield from read_rankings(path).values()
     elif any(layout <= columns for layout in ESA_LAYOUTS):
         yield from _by_pair(average(read_esa(path)), lp)
     elif {"severity", "category"} <= columns:
-        yield _score_evidence(average(read_mqm(path, lp=lp)))
+        yield average(read_mqm(path, lp=lp))
     elif level == "system" and columns <= {"system", "score", "lp"}:
         yield from _system_table(path)
     else:
@@ -353,7 +191,7 @@ def _from_file(path: Path, level: str) -> Iterator[Evidence]:
 def _by_pair(judged: JudgementSet, lp: str) -> Iterator[Evidence]:
     left_out = judged.left_out  # of the whole file: counted once, with its first pair
     for pair, part in judged.by_lp().items():
-        yield _score_evidence(part, pair or lp, left_out)
+        yield replace(part, lp=pair or lp, left_out=left_out)
         left_out = {}
 
 
@@ -400,27 +238,6 @@ def _system_evidence(
     return ScoreTable(name=name, lp=lp, table=table, testset=testset, left_out=left_out or {})
 
 
-def _score_evidence(
-    judged: JudgementSet, lp: str = "", left_out: Mapping[str, int] | None = None
-) -> ScoredTranslations:
-    counts = judged.left_out if left_out is None else left_out
-    return ScoredTranslations(
-        name=judged.name, lp=lp or judged.lp, judgements=judged, left_out=counts
-    )
-
-
-def _comparison_evidence(
-    rankings: RankingSet, systems: Mapping[str, float] | None = None
-) -> ComparedTranslations:
-    return ComparedTranslations(
-        name=rankings.name,
-        lp=rankings.lp,
-        comparisons=rankings,
-        systems=systems or {},
-        left_out=rankings.left_out,
-    )
-
-
 def _from_folder(path: Path, level: str, gold: str, lps: Sequence[str]) -> Iterator[Evidence]:
     if is_metrics_task(path):
         yield from _from_task(MetricsTask.open(path), level, lps)
@@ -434,7 +251,7 @@ def _from_folder(path: Path, level: str, gold: str, lps: Sequence[str]) -> Itera
     for stem in stems:
         names = (stem.name, path.name)  # en-de-dev/dev.src, en-de/en-de-dev.src
         leading = next((m[0] for name in names if (m := LEADING_PAIR.match(name))), "")
-        yield _score_evidence(read_qe(stem, gold=gold, lp=pair_in(stem) or leading))
+        yield read_qe(stem, gold=gold, lp=pair_in(stem) or leading)
     if not stems:
         raise DataError(
             f"{path} is no folder of mt-metrics-eval, of a metrics task or of WMT's quality "
@@ -452,7 +269,7 @@ def _from_task(task: MetricsTask, level: str, lps: Sequence[str]) -> Iterator[Ev
             human = task.system_scores(lp)
             yield _system_evidence(task.name, lp, human.scores, testset, human.left_out)
         elif testset is not None:
-            yield _score_evidence(task.judgements(lp, testset), lp)
+            yield task.judgements(lp, testset)
         else:
             logger.warning("%s: %s has no system outputs and is left out", task.name, lp)
 
@@ -513,12 +330,12 @@ def _from_collection(
         if entry.kind == "rankings":
             given = (lp, "systems") in entry.files
             systems = collection.system_scores(name, lp).scores if given else {}
-            yield _comparison_evidence(collection.rankings(name, lp), systems)
+            yield replace(collection.rankings(name, lp), standings=systems)
             continue
         parts = sorted(part for pair, part in entry.files if pair == lp)
         for part in ["test"] if "test" in parts else parts:
             judged = collection.judgements(name, lp, part)
-            yield replace(_score_evidence(judged, lp), name=f"{name} {part}".rstrip())
+            yield replace(judged, name=f"{name} {part}".rstrip())
 
 
 def read_sets(sources: Iterable[PathLike]) -> list[JudgementSet | RankingSet]:
@@ -538,10 +355,10 @@ def read_scored_sets(sources: Iterable[PathLike]) -> list[JudgementSet]:
 def _set_of(entry: Evidence, source: PathLike) -> JudgementSet | RankingSet:
     name = "/".join(Path(source).parts[-3:-1]) or entry.name  # da/wmt16/cs-en.jsonl.gz: da/wmt16
     match entry:
-        case ScoredTranslations():
-            return replace(entry.judgements, name=name, lp=entry.lp)
-        case ComparedTranslations() if entry.comparisons.has_texts:
-            return replace(entry.comparisons, name=name, lp=entry.lp)
+        case JudgementSet():
+            return replace(entry, name=name)
+        case RankingSet() if entry.has_texts:
+            return replace(entry, name=name)
     raise DataError(
         f"{source}: no texts; expected translations with their scores, or comparisons with columns "
         "hypothesis_a and hypothesis_b or a file X.texts.jsonl beside X.judgements.tsv"

@@ -12,6 +12,7 @@ import csv
 import gzip
 import io
 import json
+import math
 import os
 import re
 import zlib
@@ -31,6 +32,15 @@ SOURCE_NAMES = ("src", "source", "original")
 HYPOTHESIS_NAMES = ("mt", "hyp", "hypothesis", "translation", "candidate", "prediction")
 REFERENCE_NAMES = ("ref", "reference", "references")
 SYSTEM_NAMES = ("system", "model")
+ITEM_NAMES = ("item", "segment", "seg_id", "segment_id", "segmentid", "line_id", "sid", "id")
+
+
+ANNOTATOR_NAMES = ("annotator", "rater", "judge", "user", "worker", "workerid", "judgeid")
+
+
+LP_NAMES = ("lp", "langpair", "language_pair")
+
+
 TEXT_NAMES = frozenset({*SOURCE_NAMES, *HYPOTHESIS_NAMES, *REFERENCE_NAMES})
 DOCUMENT_NAMES = ("document", "doc", "docid", "doc_id")
 
@@ -246,6 +256,48 @@ def name_from(record: Mapping[str, Any], names: Sequence[str], where: str) -> st
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise DataError(f"{where}: {names[0]} is {value!r}; expected a name or a number")
     return str(value)
+
+
+LARGEST = 1e100  # of a score: statistics square differences, which must stay finite
+
+
+NOT_JUDGED = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
+
+
+def read_score(value: Any, where: str) -> float:
+    """A score as a number; NaN where it is absent or marked so (`None`, `nan`, `NA`, empty).
+
+    >>> read_score("72.5", "line 2"), read_score("None", "line 3")
+    (72.5, nan)
+    """
+    if value is None or (isinstance(value, str) and value.strip().lower() in NOT_JUDGED):
+        return math.nan
+    try:
+        score = float(value)
+    except (TypeError, ValueError):
+        raise DataError(f"{where}: the score {value!r} is not a number") from None
+    except OverflowError:  # a whole number of more than 308 digits
+        score = math.inf
+    if math.isinf(score):
+        raise DataError(f"{where}: the score {str(value)[:40]!r} is not finite")
+    if abs(score) > LARGEST:
+        raise DataError(f"{where}: the score {value!r} is too large; expected at most {LARGEST:g}")
+    return score
+
+
+def first(record: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """The value under the first of several aliases that has one."""
+    return next((record[name] for name in names if record.get(name) is not None), None)
+
+
+def text_of(record: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The same as text, empty where there is none.
+
+    >>> text_of({"segment": 12}, ITEM_NAMES), text_of({}, ITEM_NAMES)
+    ('12', '')
+    """
+    value = first(record, names)
+    return "" if value is None else str(value).strip()
 
 
 def segment_from_record(record: Mapping[str, Any], where: str) -> Segment:

@@ -1,23 +1,17 @@
-"""Human scores of single translations: sets of them, and the rows of files they are read from.
+"""What people say of translations, and their scores of single ones, read row by row.
 
 A set never forgets what it did not use: `left_out` counts every row that was read and dropped, by
 reason. Rows of one (system, item) are kept apart here and averaged only where a matrix is made.
-Columns go by any of their aliases. Marked errors stand under the names that campaigns publish:
-
-spans, missing, raters                      our own: places exclusive, `missing` without a place
-esa_spans, errors                           ESA and Appraise: `start_i`, `end_i` (the last code
-                                            point itself) or "missing", `error_type`;
-                                            mt-metrics-eval: `start`, `end`, `is_source_error`
-start_indices, end_indices, error_types     WMT's span tasks: numbers and severities in one text
-                                            each, separated by blanks; -1 and `no-error` for none
+Columns go by any of their aliases.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,43 +21,97 @@ import numpy as np
 
 from tertium.arrays import FloatArray, divide
 from tertium.data.formats import (
+    ANNOTATOR_NAMES,
     DOCUMENT_NAMES,
     HYPOTHESIS_NAMES,
+    ITEM_NAMES,
+    LP_NAMES,
     SYSTEM_NAMES,
     PathLike,
+    first,
     labels_in,
-    parse_json,
     read_records,
+    read_score,
     segment_from_record,
+    text_of,
 )
-from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, TertiumError, UnknownNameError
+from tertium.data.markings import MARKED, markings_from
+from tertium.data.testset import FindSegment, TestSet, find_in
+from tertium.errors import DataError, LengthError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Judgement, Segment, place_segments
-from tertium.spans import (
-    ESA_WEIGHTS,
-    MQM_WEIGHTS,
-    SEVERITIES,
-    Markings,
-    Severity,
-    Span,
-    Unplaced,
-    check_places,
-    count_overlaps,
-)
+from tertium.spans import ESA_WEIGHTS, MQM_WEIGHTS, Markings, count_overlaps
 
 logger = logging.getLogger(__name__)
 
-
+Texts = dict[tuple[str, str], Segment]  # by system and item
 NO_REFERENCE = "no reference"
 
 
-@dataclass(frozen=True, kw_only=True)
-class JudgementSet:
-    """Judgements of one language pair (or of several, where `lp` is empty).
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evidence(ABC):
+    """What people said of translations, in one of three forms that answer the same questions.
 
-    `left_out` counts rows of the file that are not among `judgements`, by reason. `columns` hold
-    what else the file says of an item, such as its domain, by language pair and item.
+    They scored them one by one (`JudgementSet`), compared them (`RankingSet`), or are known by a
+    table of scores (`ScoreTable`). `left_out` counts by reason what was read in vain, `files` are
+    metrics' scores that lie beside. `level` is "segment" or "system": at the latter, a judgement
+    of two systems that gave the same text counts for both of them.
+    """
+
+    name: str
+    lp: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The set with its language pair."""
+        return f"{self.name} {self.lp}".strip()
+
+    @abstractmethod
+    def texts(self) -> Texts:
+        """The judged translations, as far as they are known."""
+
+    @abstractmethod
+    def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
+        """System and translation of whatever a metric is to score; none where texts are missing."""
+
+    @abstractmethod
+    def arrange(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
+        """One value for each of `translations` as systems x items."""
+
+    def labels(self) -> Mapping[str, Mapping[str, str]]:
+        """What else is known of items, such as their domain, by column and item."""
+        return {}
+
+    def matrix(self, level: str = "segment") -> ScoreMatrix | None:
+        """The scores people gave to segments; None where they gave none."""
+        return None
+
+    def system_scores(self) -> Mapping[str, float]:
+        """The scores people gave to whole systems; none where they are to be had from segments."""
+        return {}
+
+    def segment_scores(self) -> ScoreMatrix:
+        """A number for each judged translation, however people judged."""
+        matrix = self.matrix()
+        if matrix is None:
+            raise DataError(
+                f"{self.name}: scores of whole systems only; a report needs those of segments"
+            )
+        return matrix
+
+    def markings(self) -> Mapping[tuple[str, str], Markings]:
+        """The errors people marked, by system and item; none where nobody looked for any."""
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgementSet(Evidence):
+    """Scores of single translations, of one language pair (or of several, where `lp` is empty).
+
+    `columns` hold what else the file says of an item, such as its domain, by language pair and
+    item.
 
     >>> yes = Judgement(Segment("fine"), 80.0, item="1", system="A")
     >>> no = Judgement(Segment("bad"), 20.0, item="1", system="B")
@@ -72,10 +120,7 @@ class JudgementSet:
            [20.]])
     """
 
-    name: str
     judgements: tuple[Judgement, ...]
-    lp: str = ""
-    left_out: Mapping[str, int] = field(default_factory=dict)
     columns: Mapping[str, Mapping[tuple[str, str], str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,26 +156,56 @@ class JudgementSet:
         """Whether the translations are known, so that a metric can score them."""
         return any(j.segment.hypothesis for j in self.judgements)
 
-    def matrix(self, *, split_joint: bool = False) -> ScoreMatrix:
-        """The human scores as systems x items, NaN where nobody judged."""
-        return self.arrange(self.scores, "human", split_joint=split_joint)
+    def texts(self) -> Texts:
+        return {key: j.segment for key, j in self._cells() if j.segment.hypothesis}
 
-    def arrange(self, values: FloatArray, name: str, *, split_joint: bool = False) -> ScoreMatrix:
+    def markings(self) -> Mapping[tuple[str, str], Markings]:
+        return {key: j.markings for key, j in self._cells() if j.markings is not None}
+
+    def labels(self) -> Mapping[str, Mapping[str, str]]:
+        return {
+            name: {item: labels.get((j.lp, j.item), "") for (_, item), j in self._cells()}
+            for name, labels in self.columns.items()
+        }
+
+    def _cells(self) -> list[tuple[tuple[str, str], Judgement]]:
+        """Each judgement under its system and item, as the matrix names them."""
+        items = self._column_names or [j.item for j in self.judgements]
+        return [((j.system, item), j) for j, item in zip(self.judgements, items, strict=True)]
+
+    @property
+    def _column_names(self) -> tuple[str, ...]:
+        """Where no system was published, a name for each judgement: the second `x` is `x#2`."""
+        if self.systems != ("",):
+            return ()
+        seen: Counter[str] = Counter()
+        names = []
+        for judgement in self.judgements:
+            item = judgement.item
+            seen[item] += 1
+            names.append(item if seen[item] == 1 else f"{item}#{seen[item]}")
+        return tuple(names)
+
+    def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
+        return [(j.system, j.segment) for j in self.judgements] if self.has_texts else []
+
+    def matrix(self, level: str = "segment") -> ScoreMatrix:
+        """The human scores as systems x items, NaN where nobody judged."""
+        return self.arrange(self.scores, "human", level)
+
+    def arrange(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
         """One value a judgement to systems x items; several of one cell are averaged.
 
-        A metric's scores of `segments` and the human `scores` so get the same shape. WMT17 names
-        two systems that gave the same text `a+b`. At segment level that is one judgement, and
-        keeps a row of its own; for the scores of systems say `split_joint=True`, and it counts for
-        a and for b (only where each part is also a system by itself, so that a name with a plus
-        sign stays whole). Where no system was published the matrix has one row and a column for
-        each judgement.
+        WMT17 names two systems that gave the same text `a+b`. At segment level that is one
+        judgement, and keeps a row of its own; at system level it counts for a and for b (only
+        where each part is also a system by itself, so that a name with a plus sign stays whole).
+        Where no system was published the matrix has one row and a column for each judgement.
         """
         if len(values) != len(self):
             raise LengthError(f"{self.name}: {len(values)} values for {len(self)} judgements")
-        if self.systems == ("",):
-            labels = _number_repeats([j.item for j in self.judgements])
-            return ScoreMatrix(name, ("",), np.asarray(values, np.float64)[None, :], labels)
-        split = self._parts if split_joint else lambda system: (system,)
+        if names := self._column_names:
+            return ScoreMatrix(name, ("",), np.asarray(values, np.float64)[None, :], names)
+        split = self._parts if level == "system" else lambda system: (system,)
         cells = [(s, j.item, n) for n, j in enumerate(self.judgements) for s in split(j.system)]
         systems = tuple(dict.fromkeys(s for s, _, _ in cells))
         row = {s: n for n, s in enumerate(systems)}
@@ -150,8 +225,9 @@ class JudgementSet:
         lacking = len(self) - len(kept)
         if not kept or not lacking:
             return self
-        name = f"{self.name} {self.lp}".rstrip()
-        logger.warning("%s: %d of %d translations have no reference", name, lacking, len(self))
+        logger.warning(
+            "%s: %d of %d translations have no reference", self.title, lacking, len(self)
+        )
         left_out = {**self.left_out, NO_REFERENCE: self.left_out.get(NO_REFERENCE, 0) + lacking}
         return replace(self, judgements=kept, left_out=left_out)
 
@@ -173,37 +249,6 @@ class JudgementSet:
         parts = tuple(system.split("+"))
         joint = len(parts) > 1 and all(part in self._plain_systems for part in parts)
         return parts if joint else (system,)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SystemScores:
-    """What people make of whole systems: a score for each, higher is better.
-
-    >>> SystemScores(name="demo", scores={"A": 1.0, "B": 0.5}).of(["B", "A", "C"])
-    array([0.5, 1. , nan])
-    """
-
-    name: str
-    scores: Mapping[str, float]
-    lp: str = ""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    def of(self, systems: Sequence[str]) -> FloatArray:
-        """The scores of some systems, (systems,); NaN where people gave none."""
-        return np.array([self.scores.get(system, math.nan) for system in systems])
-
-
-def _number_repeats(items: Sequence[str]) -> tuple[str, ...]:
-    """Distinct labels for items that may repeat: the second `x` becomes `x#2`."""
-    seen: Counter[str] = Counter()
-    labels = []
-    for item in items:
-        seen[item] += 1
-        labels.append(item if seen[item] == 1 else f"{item}#{seen[item]}")
-    return tuple(labels)
 
 
 def reasons(left_out: Mapping[str, int]) -> str:
@@ -259,33 +304,11 @@ def place_judgements(judgements: Sequence[Judgement]) -> list[Judgement]:
     ]
 
 
-ITEM_NAMES = ("item", "segment", "seg_id", "segment_id", "segmentid", "line_id", "sid", "id")
 SCORE_NAMES = ("score", "human", "rating", "raw", "z", "z_mean", "da")
-ANNOTATOR_NAMES = ("annotator", "rater", "judge", "user", "worker", "workerid", "judgeid")
-LP_NAMES = ("lp", "langpair", "language_pair")
 NO_LABELS = (*ITEM_NAMES, *SCORE_NAMES, *ANNOTATOR_NAMES, *LP_NAMES)
-LARGEST = 1e100  # of a score: statistics square differences, which must stay finite
-NOT_JUDGED = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
 DUPLICATE = "duplicate row"
 NO_SCORE = "no score"
-NO_SEGMENT = "no matching segment"
-UNKNOWN_SYSTEM = "unknown system"
 _WEIGHTS = {**ESA_WEIGHTS, **MQM_WEIGHTS}  # of files that have spans and no score
-FindSegment = Callable[[str, str], Segment | str]
-
-LISTS = ("spans", "esa_spans", "errors")
-NO_ERROR = frozenset({"no-error", "no error", "none", ""})
-# What other scales call theirs. Five grades, as of IndicMT-Eval, weigh 1 to 5 there: the nearer of
-# minor (1) and major (5), and the graver of the two in the middle.
-SEVERITY_NAMES: Mapping[str, Severity] = {
-    "undecided": "bad",
-    "default": "bad",
-    "very low": "minor",
-    "low": "minor",
-    "medium": "major",
-    "high": "major",
-    "very high": "major",
-}
 
 
 def read_judgements(
@@ -335,7 +358,7 @@ class Collector:
 
     def add(self, record: Mapping[str, Any], where: str) -> None:
         """Take one row whose keys are lower case."""
-        marked = has_markings(record)
+        marked = any(record.get(name) is not None for name in MARKED)
         if not marked and not any(name in record for name in self.score_names):
             wanted, found = ", ".join(self.score_names), ", ".join(record)
             raise DataError(f"{where}: no score (looked for {wanted}; found {found})")
@@ -348,7 +371,7 @@ class Collector:
         if isinstance(segment, str):
             self.left_out[segment] += 1
             return
-        markings = markings_from(record, segment, where)
+        markings = markings_from(record, segment, where) if marked else None
         if markings is not None:
             self.overlaps += count_overlaps(markings.spans)
             score = markings.score(_WEIGHTS) if math.isnan(score) else score
@@ -418,165 +441,3 @@ class Collector:
 def _home(judgement: Judgement) -> tuple[str, str, str, str | None]:
     """What tells items apart before they are named anew."""
     return judgement.lp, judgement.item, judgement.document, judgement.segment.source
-
-
-def find_in(testset: TestSet) -> FindSegment:
-    """Look up segments of a test set by item (its line number, from 1) and system.
-
-    For `a+b` the text of a is taken: both gave the same. What cannot be found is named by reason.
-    """
-    segments = {system: testset.segments(system) for system in testset.systems}
-
-    def find(item: str, system: str) -> Segment | str:
-        for part in (system, *system.split("+")):
-            if part in segments:
-                number = int(item) if item.isdecimal() else 0
-                known = 1 <= number <= len(testset)
-                return segments[part][number - 1] if known else NO_SEGMENT
-        return UNKNOWN_SYSTEM
-
-    return find
-
-
-def read_score(value: Any, where: str) -> float:
-    """A score as a number; NaN where it is absent or marked so (`None`, `nan`, `NA`, empty).
-
-    >>> read_score("72.5", "line 2"), read_score("None", "line 3")
-    (72.5, nan)
-    """
-    if value is None or (isinstance(value, str) and value.strip().lower() in NOT_JUDGED):
-        return math.nan
-    try:
-        score = float(value)
-    except (TypeError, ValueError):
-        raise DataError(f"{where}: the score {value!r} is not a number") from None
-    except OverflowError:  # a whole number of more than 308 digits
-        score = math.inf
-    if math.isinf(score):
-        raise DataError(f"{where}: the score {str(value)[:40]!r} is not finite")
-    if abs(score) > LARGEST:
-        raise DataError(f"{where}: the score {value!r} is too large; expected at most {LARGEST:g}")
-    return score
-
-
-def first(record: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """The value under the first of several aliases that has one."""
-    return next((record[name] for name in names if record.get(name) is not None), None)
-
-
-def text_of(record: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The same as text, empty where there is none.
-
-    >>> text_of({"segment": 12}, ITEM_NAMES), text_of({}, ITEM_NAMES)
-    ('12', '')
-    """
-    value = first(record, names)
-    return "" if value is None else str(value).strip()
-
-
-def read_severity(value: Any, where: str) -> Severity:
-    """A severity under any of its names.
-
-    >>> read_severity("Major", "line 1"), read_severity("undecided", "line 2")
-    ('major', 'bad')
-    """
-    name = str(value).strip().lower()
-    if name in SEVERITIES:
-        return name
-    if name not in SEVERITY_NAMES:
-        known = UnknownNameError("severity", name, [*SEVERITIES, *SEVERITY_NAMES])
-        raise DataError(f"{where}: {known}")
-    return SEVERITY_NAMES[name]
-
-
-def has_markings(record: Mapping[str, Any]) -> bool:
-    """Whether someone looked for errors, be it in vain."""
-    return any(record.get(name) is not None for name in (*LISTS, "start_indices"))
-
-
-def markings_from(record: Mapping[str, Any], segment: Segment, where: str) -> Markings | None:
-    """What was marked in a record's translation, None where nobody looked for errors.
-
-    Places are checked against the texts, where these are known.
-    """
-    if not has_markings(record):
-        return None
-    name = next((name for name in LISTS if record.get(name) is not None), "")
-    length = len(segment.hypothesis)
-    errors = _entries(record, name, where) if name else [*_from_columns(record, length, where)]
-    errors += _entries(record, "missing", where) if record.get("missing") is not None else []
-    marked = [_error(entry, where) for entry in errors if not _is_none(entry)]
-    spans = tuple(error for error in marked if isinstance(error, Span))
-    if segment.hypothesis:
-        check_places(spans, segment.hypothesis, "hypothesis", where)
-    if segment.source is not None:
-        check_places(spans, segment.source, "source", where)
-    missing = tuple(error for error in marked if isinstance(error, Unplaced))
-    return Markings(spans, missing, _raters(record.get("raters"), where))
-
-
-def _entries(record: Mapping[str, Any], name: str, where: str) -> list[Mapping[str, Any]]:
-    """A list of objects, or the JSON text of one, as cells of tables have it."""
-    value = record[name]
-    if isinstance(value, str):
-        value = parse_json(value, f"{where}, {name}") if value.strip() else []
-    if not isinstance(value, Sequence) or not all(isinstance(entry, Mapping) for entry in value):
-        raise DataError(f"{where}: {name} is {str(value)[:40]!r}; expected a list of objects")
-    return list(value)
-
-
-def _from_columns(
-    record: Mapping[str, Any], length: int, where: str
-) -> Iterator[Mapping[str, Any]]:
-    """Errors of one cell each; a span that ends where it starts marks a character, as WMT23 counts.
-
-    Behind the last character there is none to mark: such an error has no place.
-    """
-    names = ("start_indices", "end_indices", "error_types")
-    cells = [str(record.get(name) or "").split() for name in names]
-    if len({len(cell) for cell in cells}) > 1:
-        counts = ", ".join(f"{len(c)} {name}" for c, name in zip(cells, names, strict=True))
-        raise LengthError(f"{where}: {counts}; expected as many of each")
-    for start, end, severity in zip(*cells, strict=True):
-        if severity.lower() in NO_ERROR or start == "-1":
-            continue
-        if start == end and start.isdecimal():
-            start, end = ("missing", "") if length <= int(start) else (start, str(int(end) + 1))
-        yield {"start": start, "end": end, "severity": severity}
-
-
-def _is_none(entry: Mapping[str, Any]) -> bool:
-    return str(entry.get("severity", "")).strip().lower() in NO_ERROR
-
-
-def _error(entry: Mapping[str, Any], where: str) -> Span | Unplaced:
-    severity = read_severity(entry["severity"], where)
-    category = str(entry.get("category") or entry.get("error_type") or "")
-    rater = "" if entry.get("rater") is None else str(entry["rater"])
-    start = entry.get("start", entry.get("start_i"))
-    if start is None or start == "missing":
-        return Unplaced(severity, category, rater)
-    last = entry.get("end")
-    end = _whole(entry.get("end_i"), where) + 1 if last is None else _whole(last, where)
-    try:
-        side: Any = "source" if entry.get("is_source_error") else entry.get("side", "hypothesis")
-        chance = entry.get("chance")
-        return Span(_whole(start, where), end, side, severity, category, rater, chance)
-    except TertiumError as error:
-        raise DataError(f"{where}: {error}") from None
-
-
-def _whole(value: Any, where: str) -> int:
-    """A place as a number, also where a table has it as text."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lstrip("-").isdecimal():
-        return int(value)
-    raise DataError(f"{where}: the place {value!r} of a span is not a whole number")
-
-
-def _raters(value: Any, where: str) -> int:
-    count = 1 if value is None or value == "" else _whole(value, where)
-    if count < 1:
-        raise DataError(f"{where}: {count} raters; expected one or more")
-    return count

@@ -17,14 +17,17 @@ import numpy as np
 
 from tertium.data.evidence import LANGUAGE_PAIR, pair_in
 from tertium.data.formats import (
+    ITEM_NAMES,
+    LP_NAMES,
     SYSTEM_NAMES,
     PathLike,
     parse_json,
     read_lines,
     read_records,
+    read_score,
     read_text,
+    text_of,
 )
-from tertium.data.judgements import ITEM_NAMES, LP_NAMES, read_score, text_of
 from tertium.data.mtme import metric_name, read_score_file
 from tertium.data.wmt import matrix_of, read_submission
 from tertium.errors import DataError

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tertium.data.formats import PathLike, parse_json, read_lines
-from tertium.data.judgements import markings_from, read_score
+from tertium.data.formats import PathLike, parse_json, read_lines, read_score
+from tertium.data.markings import markings_from
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.scores import ScoreMatrix

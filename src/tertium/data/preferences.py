@@ -18,9 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.arrays import FloatArray, IntArray, divide
-from tertium.data.formats import PathLike, read_records, references_from, source_from
-from tertium.data.judgements import ANNOTATOR_NAMES, ITEM_NAMES, NO_SEGMENT, UNKNOWN_SYSTEM, reasons
-from tertium.data.testset import TestSet
+from tertium.data.formats import (
+    ANNOTATOR_NAMES,
+    ITEM_NAMES,
+    PathLike,
+    read_records,
+    references_from,
+    source_from,
+)
+from tertium.data.judgements import Evidence, Texts, reasons
+from tertium.data.testset import NO_SEGMENT, UNKNOWN_SYSTEM, TestSet
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Preference, Segment
@@ -58,16 +65,16 @@ class ItemTexts:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RankingSet:
+class RankingSet(Evidence):
     """Comparisons of one language pair over the distinct translations they are about.
 
     `segments` holds the texts, `item_of` and `system_of` say whose each is (indices into `items`
     and `systems`); `left` and `right` are rows of `segments`, `verdicts` 1 for left, 0 for right,
     0.5 for a tie; `judge_of` indexes `judges`, -1 where the judge is not known. A comparison made
-    twice stays twice: repeats are how judges are checked, and what WMT counts.
+    twice stays twice: repeats are how judges are checked, and what WMT counts. `standings` are
+    scores of systems that were published beside.
     """
 
-    name: str
     segments: tuple[Segment, ...]
     items: tuple[str, ...]
     systems: tuple[str, ...]
@@ -78,8 +85,7 @@ class RankingSet:
     verdicts: FloatArray  # (comparisons,)
     judges: tuple[str, ...] = ()
     judge_of: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))  # (comparisons,)
-    lp: str = ""
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    standings: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.verdicts):
@@ -135,22 +141,37 @@ class RankingSet:
         counted = {**self.left_out, "tie": self.ties} if self.ties else self.left_out
         return replace(self.select(self.verdicts != 0.5), left_out=counted)
 
-    def arrange(self, scores: FloatArray, name: str) -> ScoreMatrix:
-        """One score a segment to systems x items, NaN where a system has no translation."""
-        if len(scores) != len(self.segments):
-            given, wanted = len(scores), len(self.segments)
-            raise LengthError(f"{self.name}: {given} scores for {wanted} segments")
-        values = np.full((len(self.systems), len(self.items)), np.nan)
-        values[self.system_of, self.item_of] = scores
-        return ScoreMatrix(name, self.systems, values, self.items)
+    def texts(self) -> Texts:
+        rows = zip(self.system_of.tolist(), self.item_of.tolist(), self.segments, strict=True)
+        return {(self.systems[s], self.items[i]): segment for s, i, segment in rows}
 
-    def win_shares(self) -> ScoreMatrix:
+    def _rows_used(self, level: str) -> IntArray:
+        """The texts that count: those compared, and for scores of systems all."""
+        return np.flatnonzero(self.is_compared | (level == "system"))
+
+    def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
+        rows = self._rows_used(level).tolist() if self.has_texts else []
+        return [(self.systems[self.system_of[n]], self.segments[n]) for n in rows]
+
+    def arrange(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
+        """One score a translation to systems x items, NaN where a system has none."""
+        rows = self._rows_used(level)
+        if len(values) != len(rows):
+            raise LengthError(f"{self.name}: {len(values)} scores for {len(rows)} segments")
+        table = np.full((len(self.systems), len(self.items)), np.nan)
+        table[self.system_of[rows], self.item_of[rows]] = values
+        return ScoreMatrix(name, self.systems, table, self.items)
+
+    def system_scores(self) -> Mapping[str, float]:
+        return self.standings
+
+    def segment_scores(self) -> ScoreMatrix:
         """The share of its comparisons that each translation won, a tie being half a win."""
         won, counted = np.zeros((2, len(self.segments)))
         for side, verdicts in ((self.left, self.verdicts), (self.right, 1 - self.verdicts)):
             np.add.at(won, side, verdicts)
             np.add.at(counted, side, 1.0)
-        return self.arrange(divide(won, counted), "human")
+        return self.arrange(divide(won, counted), "human", "system")
 
 
 def gather(

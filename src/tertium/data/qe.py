@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tertium.data.formats import PathLike, read_lines
-from tertium.data.judgements import JudgementSet, read_score
+from tertium.data.formats import PathLike, read_lines, read_score
+from tertium.data.judgements import JudgementSet
 from tertium.data.testset import check_parallel
 from tertium.errors import DataError, TertiumError, UnknownNameError
 from tertium.segment import Judgement, Segment

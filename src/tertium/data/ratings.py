@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgements import Evidence, JudgementSet
+from tertium.errors import UsageError
 from tertium.segment import Judgement
 from tertium.spans import Markings, merge_markings
 
@@ -66,6 +67,13 @@ def average(ratings: JudgementSet, *, minimum: int = 1) -> JudgementSet:
         else:
             left_out[TOO_FEW] += len(own)
     return replace(ratings, judgements=tuple(kept), left_out=dict(left_out))
+
+
+def even_out(people: Evidence) -> JudgementSet:
+    """Evidence with z-scores of each annotator, averaged."""
+    if not isinstance(people, JudgementSet):
+        raise UsageError(f"{people.name}: --standardise goes with ratings that name annotators")
+    return average(standardise(people))
 
 
 def _merge(ratings: Sequence[Judgement]) -> Markings | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import BoolArray
-from tertium.data.evidence import Evidence
+from tertium.data.judgements import Evidence
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UnknownNameError
 from tertium.text.identification import identify
@@ -49,7 +49,7 @@ def slice_items(people: Evidence, items: Sequence[str], by: str) -> Slicing:
     if by in ("length", *LANGUAGE_NAMES):
         for (_, item), segment in people.texts().items():
             texts.setdefault(item, segment.source or "".join(segment.references[:1]))
-    labels = {name: [own.get(i, "") for i in items] for name, own in people.columns().items()}
+    labels = {name: [own.get(i, "") for i in items] for name, own in people.labels().items()}
     if people.lp:
         labels.setdefault("language", [people.lp] * len(items))
     known = [texts[item] for item in items if item in texts]

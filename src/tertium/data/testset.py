@@ -6,7 +6,7 @@ means the same in every metric.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -272,3 +272,30 @@ def _sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:
     if sources and len(sources) != len(segments):
         raise DataError(f"{path}: some segments have a source and some have none")
     return sources
+
+
+NO_SEGMENT = "no matching segment"
+
+
+UNKNOWN_SYSTEM = "unknown system"
+
+
+FindSegment = Callable[[str, str], Segment | str]
+
+
+def find_in(testset: TestSet) -> FindSegment:
+    """Look up segments of a test set by item (its line number, from 1) and system.
+
+    For `a+b` the text of a is taken: both gave the same. What cannot be found is named by reason.
+    """
+    segments = {system: testset.segments(system) for system in testset.systems}
+
+    def find(item: str, system: str) -> Segment | str:
+        for part in (system, *system.split("+")):
+            if part in segments:
+                number = int(item) if item.isdecimal() else 0
+                known = 1 <= number <= len(testset)
+                return segments[part][number - 1] if known else NO_SEGMENT
+        return UNKNOWN_SYSTEM
+
+    return find

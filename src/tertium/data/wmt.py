@@ -17,9 +17,10 @@ is best, equal ranks are ties, -1 is a system that was not ranked.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -27,25 +28,44 @@ from pathlib import Path
 
 import numpy as np
 
+from tertium.arrays import FloatArray
 from tertium.data.archive import Folder, bare_name, is_tar
-from tertium.data.formats import PathLike, read_lines, read_table
-from tertium.data.judgements import (
+from tertium.data.formats import (
     ANNOTATOR_NAMES,
-    DUPLICATE,
-    NO_SCORE,
-    Collector,
-    JudgementSet,
-    SystemScores,
-    find_in,
+    PathLike,
+    read_lines,
     read_score,
+    read_table,
     text_of,
 )
+from tertium.data.judgements import DUPLICATE, NO_SCORE, Collector, JudgementSet
 from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather, texts_of
-from tertium.data.testset import TestSet
+from tertium.data.testset import TestSet, find_in
 from tertium.errors import DataError, UnknownNameError
 from tertium.scores import ScoreMatrix
 
 SEGMENT_FILE, SYSTEM_FILE = "DA-seglevel.csv", "DA-syslevel.csv"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemScores:
+    """What people make of whole systems: a score for each, higher is better.
+
+    >>> SystemScores(name="demo", scores={"A": 1.0, "B": 0.5}).of(["B", "A", "C"])
+    array([0.5, 1. , nan])
+    """
+
+    name: str
+    scores: Mapping[str, float]
+    lp: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def of(self, systems: Sequence[str]) -> FloatArray:
+        """The scores of some systems, (systems,); NaN where people gave none."""
+        return np.array([self.scores.get(system, math.nan) for system in systems])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,9 +15,12 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.data.evidence import Evidence, ScoreTable, read_evidence
+from tertium.data.evidence import ScoreTable, read_evidence
 from tertium.data.formats import PathLike
+from tertium.data.judgements import Evidence
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
+from tertium.data.preferences import RankingSet
+from tertium.data.ratings import even_out
 from tertium.display import Displayed
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.evaluation.ceiling import RATER, hold_out_rater, second_campaign
@@ -178,7 +181,7 @@ def gather(
 
     people, rows = _with_ceiling(read(human), ceiling, level, read)
     now = load_metrics(metrics) if metrics else []
-    beside = [file for entry in people.values() for file in entry.score_files()]
+    beside = [file for entry in people.values() for file in entry.files]
     files = several(scores) or ([] if now else beside)
     if not files and not now:
         raise UsageError("nothing to compare with people: give --scores FILES or -m METRICS")
@@ -254,7 +257,7 @@ def read_sets(
     if missing:
         raise DataError(f"no judgements of {', '.join(missing)} in {', '.join(map(str, sources))}")
     if standardise:
-        entries = [entry.standardise() for entry in entries]
+        entries = [even_out(entry) for entry in entries]
     pairs = [entry.lp for entry in entries]
     names = [e.lp if e.lp and pairs.count(e.lp) == 1 else e.title for e in entries]
     repeated = next((name for name in names if names.count(name) > 1), None)
@@ -382,7 +385,7 @@ def _align(name: str, people: Evidence, scores: _SetScores, level: str) -> Judge
         name,
         scores.matrices,
         human=people.matrix(level),
-        comparisons=people.rankings(),
+        comparisons=people if isinstance(people, RankingSet) else None,
         human_systems=people.system_scores() or None,
         system_scores=scores.systems,
     )

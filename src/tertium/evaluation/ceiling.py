@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tertium.arrays import generator
-from tertium.data.evidence import Evidence, ScoredTranslations
+from tertium.data.judgements import Evidence, JudgementSet
 from tertium.errors import DataError, UsageError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Judgement
@@ -28,12 +28,12 @@ def hold_out_rater(
 
     Translations with one rating leave nothing to compare; they are left out and counted.
     """
-    if not isinstance(people, ScoredTranslations):
+    if not isinstance(people, JudgementSet):
         raise UsageError(
             f"{people.title}: a rater can be held out where people scored translations"
         )
     cells: dict[tuple[str, str], list[Judgement]] = {}
-    for judgement in people.judgements.judgements:
+    for judgement in people.judgements:
         cells.setdefault((judgement.system, judgement.item), []).append(judgement)
     rng = generator(seed)
     held: list[Judgement] = []
@@ -50,12 +50,9 @@ def hold_out_rater(
         )
     alone = len(cells) - len(held)
     left_out = Counter(people.left_out) + Counter({ONE_RATER: alone} if alone else {})
-    rest = replace(people.judgements, judgements=tuple(kept), left_out=dict(left_out))
-    others = replace(people.judgements, judgements=tuple(held)).matrix(
-        split_joint=level == "system"
-    )
-    row = replace(others, name=f"{PEOPLE}: held-out rater")
-    return replace(people, judgements=rest, left_out=dict(left_out)), row
+    rest = replace(people, judgements=tuple(kept), left_out=dict(left_out))
+    others = replace(people, judgements=tuple(held)).matrix(level)
+    return rest, replace(others, name=f"{PEOPLE}: held-out rater")
 
 
 def second_campaign(

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tertium.arrays import FloatArray
-from tertium.data.evidence import Evidence, read_evidence
+from tertium.data.evidence import read_evidence
 from tertium.data.formats import PathLike
+from tertium.data.judgements import Evidence
 from tertium.display import Displayed
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.agreement import Sources, read_sets, several

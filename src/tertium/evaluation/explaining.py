@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from tertium.data.evidence import Evidence
 from tertium.data.formats import record_from_segment
+from tertium.data.judgements import Evidence
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.errors import UsageError

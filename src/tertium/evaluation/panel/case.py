@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, divide, generator, mean_known
-from tertium.data.evidence import Evidence, Texts
+from tertium.data.judgements import Evidence, Texts
 from tertium.errors import DataError
 from tertium.meta.evaluation import MetaEvaluation, TaskResult, interval
 from tertium.meta.tasks import JudgedSet, Task
