@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if args.plot and not args.plot.endswith(".svg"):
         raise UsageError(f"--plot {args.plot}: a picture is written as .svg")
     read = join_challenges([read_challenge(file) for file in args.sets])
-    metrics = named_metrics(args, [best_metric(read.testset())])
+    metrics = named_metrics(args, lambda: [best_metric(read.testset())])
     with bars(args.quiet), runtime_of(args):
         study = challenge(read, metrics, by=args.by, phenomena=args.phenomena, lps=args.lps)
     if args.plot:

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
     output.check_outputs(args)
     testset = inputs.read_inputs(args)
-    metrics = inputs.named_metrics(args, usual_metrics(testset))
+    metrics = inputs.named_metrics(args, lambda: usual_metrics(testset))
     with bars(args.quiet), runtime_of(args):
         result = comparison.compare(
             testset, metrics, **score.test_choices(args), alpha=getattr(args, "alpha", 0.05)

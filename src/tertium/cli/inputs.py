@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +93,11 @@ def add_languages(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def named_metrics(args: argparse.Namespace, otherwise: Iterable[str] = ()) -> list[Metric]:
+def named_metrics(
+    args: argparse.Namespace, otherwise: Callable[[], Iterable[str]] = tuple
+) -> list[Metric]:
     """The metrics that were asked for, or others, in the precision and languages asked for."""
-    specs = [*args.metrics, *args.model] or otherwise
+    specs = [*args.metrics, *args.model] or otherwise()
     return _in_languages(load_in_precision(specs, args.precision), args)
 
 

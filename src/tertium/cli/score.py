@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
     testset = inputs.read_inputs(args)
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
-    metrics = inputs.named_metrics(args, [scoring.best_metric(testset)])
+    metrics = inputs.named_metrics(args, lambda: [scoring.best_metric(testset)])
     check_span_file(args.spans, metrics)
     with bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -74,6 +75,12 @@ class Evaluation(Displayed):
             by_system = getattr(self, part).items()
             object.__setattr__(self, part, BySystem({s: ByMetric(v) for s, v in by_system}))
 
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """What tables call each metric, by its spec."""
+        first = self.scores[self.systems[0]]
+        return distinct_labels({metric: first[metric].name or metric for metric in self.metrics})
+
     def of_metric(self, metric: str) -> list[Scores]:
         """The scores of all systems under one metric, in the order of `systems`."""
         return [self.scores[system][metric] for system in self.systems]
@@ -136,6 +143,16 @@ class Evaluation(Displayed):
         if scores.warnings:
             record["warnings"] = dict(scores.warnings)
         return record
+
+
+def distinct_labels(names: Mapping[str, str]) -> dict[str, str]:
+    """Names by spec; two settings of one metric keep their specs.
+
+    >>> distinct_labels({"chrf": "chrF", "bleu": "BLEU", "bleu:lowercase=true": "BLEU"})
+    {'chrf': 'chrF', 'bleu': 'bleu', 'bleu:lowercase=true': 'bleu:lowercase=true'}
+    """
+    shown = list(names.values())
+    return {spec: name if shown.count(name) == 1 else spec for spec, name in names.items()}
 
 
 def score(

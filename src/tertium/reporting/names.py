@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
 from rich.cells import cell_len
 
-from tertium.evaluation.scoring import Evaluation
 from tertium.reporting.markup import Markup, element
 
 CUT = "…"
@@ -40,22 +39,6 @@ def short_names(names: Sequence[str], longest: int) -> list[str]:
         number[name] + _without_middle(cut, longest - len(number[name]), 0.5)
         for name, cut in zip(names, found, strict=True)
     ]
-
-
-def distinct_labels(names: Mapping[str, str]) -> dict[str, str]:
-    """Names by spec; two settings of one metric keep their specs.
-
-    >>> distinct_labels({"chrf": "chrF", "bleu": "BLEU", "bleu:lowercase=true": "BLEU"})
-    {'chrf': 'chrF', 'bleu': 'bleu', 'bleu:lowercase=true': 'bleu:lowercase=true'}
-    """
-    shown = list(names.values())
-    return {spec: name if shown.count(name) == 1 else spec for spec, name in names.items()}
-
-
-def metric_names(evaluation: Evaluation) -> dict[str, str]:
-    """The name of each metric of an evaluation by its spec."""
-    first = evaluation.scores[evaluation.systems[0]]
-    return distinct_labels({metric: first[metric].name or metric for metric in evaluation.metrics})
 
 
 def shown_name(name: str, short: str) -> Markup:

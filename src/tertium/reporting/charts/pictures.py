@@ -23,7 +23,6 @@ from tertium.reporting.charts.clouds import (
 from tertium.reporting.charts.curves import curve_chart
 from tertium.reporting.charts.rows import interval_chart, ridge_chart
 from tertium.reporting.markup import Markup, element, join
-from tertium.reporting.names import metric_names
 from tertium.reporting.page.explained import heat_map
 from tertium.reporting.page.grid import TranslationGrid
 
@@ -54,7 +53,7 @@ def pictures(
 
 def ranking_pictures(evaluation: Evaluation, comparison: Comparison | None) -> Markup:
     """Systems in their order under each metric."""
-    names = metric_names(evaluation)
+    names = evaluation.names
     figures = []
     for metric in evaluation.metrics:
         scores = evaluation.of_metric(metric)

@@ -16,11 +16,10 @@ from functools import cached_property
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
-from tertium.evaluation.scoring import Evaluation
+from tertium.evaluation.scoring import Evaluation, distinct_labels
 from tertium.meta.correlation import ranks
 from tertium.meta.tasks import JudgedSet
 from tertium.reporting.charts.clouds import Axis
-from tertium.reporting.names import distinct_labels, metric_names
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 
@@ -178,7 +177,7 @@ def _column(evaluation: Evaluation, metric: str) -> Column:
     scores = evaluation.of_metric(metric)
     return Column(
         spec=metric,
-        name=metric_names(evaluation)[metric],
+        name=evaluation.names[metric],
         values=np.stack([s.segments for s in scores], axis=1).ravel(),
         higher_is_better=scores[0].higher_is_better,
         decimals=scores[0].decimals,

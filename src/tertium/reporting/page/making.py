@@ -33,7 +33,6 @@ from tertium.meta.tasks import JudgedSet, Task
 from tertium.metrics.base.metric import Metric, load_metrics
 from tertium.metrics.base.ranker import Ranker
 from tertium.reporting.marks import marked_section
-from tertium.reporting.names import metric_names
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
 from tertium.reporting.page.grid import (
     About,
@@ -177,7 +176,7 @@ def evaluation_report(
 
 def human_tables(evaluation: Evaluation, human: ScoreMatrix) -> tuple[Table, ...]:
     """How well the metrics agree with people on these translations, by two correlations."""
-    names = metric_names(evaluation)
+    names = evaluation.names
     matrices = []
     for metric in evaluation.metrics:
         scores = evaluation.of_metric(metric)

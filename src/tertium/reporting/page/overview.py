@@ -12,7 +12,7 @@ from tertium.evaluation.resampling import Interval
 from tertium.evaluation.scoring import Evaluation
 from tertium.reporting.charts.axes import Scale
 from tertium.reporting.markup import Markup, element, escape, folded, join, scrollable
-from tertium.reporting.names import metric_names, short_names, shown_name
+from tertium.reporting.names import short_names, shown_name
 from tertium.reporting.page.grid import TranslationGrid
 from tertium.reporting.tables.evaluations import document_table, is_best, meaning_table, pair_table
 from tertium.reporting.tables.table import Cell, Table, html_table
@@ -43,7 +43,7 @@ def overview(
 
 def system_scores(evaluation: Evaluation, comparison: Comparison | None) -> Markup:
     """Systems x metrics, sortable; each score with its interval and its cluster."""
-    names = metric_names(evaluation)
+    names = evaluation.names
     head = [_sorter("system", "")]
     for metric in evaluation.metrics:
         up = evaluation.of_metric(metric)[0].higher_is_better
@@ -152,7 +152,7 @@ def findings(evaluation: Evaluation, comparison: Comparison | None) -> list[Mark
     systems, metrics = evaluation.systems, evaluation.metrics
     if len(systems) < 2:
         return []
-    names = metric_names(evaluation)
+    names = evaluation.names
     winners: dict[int, list[str]] = {}
     for metric in metrics:
         every = evaluation.of_metric(metric)

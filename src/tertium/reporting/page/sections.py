@@ -18,7 +18,6 @@ from tertium.meta.evaluation import Results
 from tertium.reporting.charts.pictures import figure
 from tertium.reporting.charts.rows import direction, dots_chart
 from tertium.reporting.markup import Markup, element, folded, join
-from tertium.reporting.names import metric_names
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 from tertium.reporting.tables.panels import doubt_table, not_asked_lines
 from tertium.reporting.tables.slices import agreement_slice_tables, slice_table
@@ -102,7 +101,7 @@ def _picture(slices: Slices, metric: str) -> Markup:
     first = _first(slices)
     names = [*slices.parts][:MOST]
     values = [[s.system for s in slices.evaluation(name).of_metric(metric)] for name in names]
-    title, scores = metric_names(first)[metric], first.of_metric(metric)[0]
+    title, scores = first.names[metric], first.of_metric(metric)[0]
     chart = dots_chart(
         names,
         first.systems,

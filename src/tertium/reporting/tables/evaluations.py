@@ -8,7 +8,6 @@ from dataclasses import replace
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation
-from tertium.reporting.names import metric_names
 from tertium.reporting.tables.table import Cell, Table, counted_lines, number
 from tertium.scores import Scores
 
@@ -99,7 +98,7 @@ def meaning_lines(comparison: Comparison) -> list[str]:
 def meaning_table(comparison: Comparison) -> Table:
     """The same as a table."""
     evaluation, rows = comparison.evaluation, list[list[Cell | str]]()
-    names = metric_names(evaluation)
+    names = evaluation.names
     for metric in evaluation.metrics:
         for system in evaluation.systems[1:]:
             if meaning := comparison.meaning(metric, system):
@@ -140,7 +139,7 @@ def pair_table(comparison: Comparison, metric: str) -> Table:
         f"{how_tested(comparison)}; * marks p < {comparison.alpha:g}: "
         "the row's system is better (+) or worse (-) than the column's"
     )
-    title = f"p-values of all pairs, {metric_names(comparison.evaluation)[metric]}"
+    title = f"p-values of all pairs, {comparison.evaluation.names[metric]}"
     return Table(["", *systems], rows, title=title, notes=[note])
 
 
@@ -177,7 +176,7 @@ def _column_names(evaluation: Evaluation) -> list[str]:
 
 def column_name(evaluation: Evaluation, metric: str) -> str:
     up = evaluation.of_metric(metric)[0].higher_is_better
-    return f"{metric_names(evaluation)[metric]} {'↑' if up else '↓'}"
+    return f"{evaluation.names[metric]} {'↑' if up else '↓'}"
 
 
 def _score_cell(evaluation: Evaluation, system: str, metric: str, decimals: int | None) -> Cell:
