@@ -21,11 +21,10 @@ import numpy as np
 from recipes.languages import directions as recipe
 from recipes.languages.lines import DEV, flores, lines
 from recipes.languages.means import sample
-from tertium.arrays import BoolArray, Float32Array, FloatArray
+from tertium.arrays import BoolArray, Float32Array, FloatArray, on_grid
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
 from tertium.encoders import Chunk, Embeddings, Encoder, embed, load_encoder
-from tertium.encoders.grid import on_grid
 from tertium.encoders.means import Directions, LanguageMeans
 from tertium.meta.correlation import pearson
 from tertium.metrics.base.matching import greedy

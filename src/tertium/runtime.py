@@ -1,6 +1,6 @@
 """How to compute, apart from what: device, batches, threads, memory, the cache; who hears how far.
 
-None of these but the device changes a score by a bit on a CPU (`apart`, `grid`), nor beyond
+None of these but the device changes a score by a bit on a CPU (`apart`, `arrays`), nor beyond
 floating-point noise (1e-5 on unit vectors) on a GPU, so they are no field of a metric and in no
 signature: they are a context of the process. So is who listens to progress: library code opens a
 `task` and advances it, and never prints; the command line installs a listener that draws bars.

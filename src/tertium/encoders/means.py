@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray
-from tertium.encoders.grid import on_grid, products
+from tertium.arrays import Float32Array, FloatArray, on_grid, products
 
 STORED: Mapping[str, str] = {"e5@8": "tertium.encoders.e5"}
 MEANS, DIRECTIONS = "means.json", "directions.json"

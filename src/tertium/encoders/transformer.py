@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array, IntArray
+from tertium.arrays import Float32Array, IntArray, squares
 from tertium.encoders.encoder import Embeddings, EncoderName, offsets_of
-from tertium.encoders.grid import squares
 from tertium.encoders.pieces import (
     UNKNOWN_PIECES,
     Pieces,

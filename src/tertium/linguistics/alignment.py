@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
 
-from tertium.encoders.grid import products
+from tertium.arrays import products
 from tertium.linguistics.numbers import same_quantity
 from tertium.linguistics.sentence import ROOT, Node, Sentence
 from tertium.linguistics.similarity import (

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tertium.encoders.grid import on_grid
+from tertium.arrays import on_grid
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.metrics.regression.kernel import (
     Grid,

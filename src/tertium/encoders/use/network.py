@@ -9,7 +9,7 @@
 
 E embeds pieces; n = 2, 3, 5 pieces is a window of convolution. Up to the first convolution a
 piece's share depends on the piece alone, so it is computed once for each distinct piece of a batch
-and only added up in the windows: half of the arithmetic is saved. Products are exact (`grid`), so
+and only added up in the windows: half of the arithmetic is saved. Products are exact (`arrays`), so
 that a text's vectors do not depend on the others of its batch. (Yang et al. 2020,
 arXiv:1907.04307.)
 """
@@ -21,9 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, IntArray
+from tertium.arrays import Float32Array, FloatArray, IntArray, on_grid
 from tertium.encoders.encoder import offsets_of
-from tertium.encoders.grid import on_grid
 
 WINDOWS = ((2, 0), (3, 1), (5, 2))  # (pieces, of them to the left) of each convolution
 REACH = 2  # how far the widest window looks to either side

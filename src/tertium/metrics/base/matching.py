@@ -4,7 +4,7 @@
     recall    = sum_j w_j max_i cos(x_i, y_j) / sum_j w_j      over the right text's pieces y
 
 One matrix product compares a right text (a reference) with all left texts that go with it (the
-hypotheses of every system); it is exact (`grid`), so that none of them changes another's cosines.
+hypotheses of every system); it is exact (`arrays`), so that none of them changes another's cosines.
 Which texts a hypothesis is compared with, its references or its source, and what of several
 references counts, is said here, too (`comparisons`, `over_references`).
 """
@@ -16,9 +16,8 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, IntArray
+from tertium.arrays import Float32Array, FloatArray, IntArray, on_grid, products, squares
 from tertium.encoders.encoder import Embeddings, offsets_of
-from tertium.encoders.grid import on_grid, products, squares
 from tertium.encoders.stream import Chunk
 from tertium.metrics.base.explanation import Direction, Link, TextComparison
 from tertium.segment import Segment

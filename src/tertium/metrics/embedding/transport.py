@@ -19,10 +19,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, IntArray
+from tertium.arrays import Float32Array, FloatArray, IntArray, on_grid
+from tertium.arrays import squares as exact_squares
 from tertium.encoders.encoder import offsets_of
-from tertium.encoders.grid import on_grid
-from tertium.encoders.grid import squares as exact_squares
 from tertium.encoders.stream import Chunk
 from tertium.errors import TertiumError
 from tertium.metrics.base.matching import spans

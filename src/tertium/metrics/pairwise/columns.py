@@ -21,10 +21,9 @@ from functools import partial
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray
+from tertium.arrays import Float32Array, FloatArray, products
 from tertium.cache.files import rows_by_key
 from tertium.encoders.encoder import Encoder, load_encoder
-from tertium.encoders.grid import products
 from tertium.encoders.stream import Chunk, pairwise
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.featurizer import (

@@ -20,8 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.arrays import IntArray
-from tertium.encoders.grid import products
+from tertium.arrays import IntArray, products
 from tertium.errors import LengthError
 
 Array = NDArray[np.float32]

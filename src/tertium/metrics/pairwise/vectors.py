@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tertium.arrays import products
 from tertium.cache.files import rows_by_key
 from tertium.encoders.encoder import load_encoder
-from tertium.encoders.grid import products
 from tertium.encoders.stream import stream
 from tertium.errors import UsageError
 

@@ -5,7 +5,7 @@
 All settings and folds of a search differ in gamma, C, epsilon and rows only: the squared distances,
 which cost (n^2 d), are computed once, a kernel once for each gamma and fold. The solver is libsvm
 as scikit-learn brings it; what was learned is arrays, and predicting needs numpy alone. Predictions
-are made of exact distances (`encoders.grid`) and kernels added up row by row, so that none depends
+are made of exact distances (`tertium.arrays`) and kernels added up row by row, so that none depends
 on the rows beside it.
 """
 
@@ -19,8 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
-from tertium.encoders.grid import on_grid
+from tertium.arrays import FloatArray, IntArray, on_grid
 from tertium.errors import DataError, UsageError
 from tertium.registry import explain_missing
 from tertium.runtime import task

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray
+from tertium.arrays import Float32Array, FloatArray, products
 from tertium.encoders.encoder import OPAQUE, load_encoder
-from tertium.encoders.grid import products
 from tertium.encoders.stream import Chunk, pairwise
 from tertium.errors import UnknownNameError
 from tertium.linguistics.parse import is_cut, load_parser, may_be_english

@@ -9,10 +9,9 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, on_grid
 from tertium.data.judgements import JudgementSet
 from tertium.encoders import Encoder, embed, load_encoder
-from tertium.encoders.grid import on_grid
 from tertium.errors import UsageError
 from tertium.metrics.base.matching import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
