@@ -19,7 +19,7 @@ from torch import Tensor
 
 from recipes.flagship.corpus import Corpus
 from recipes.flagship.train import Job
-from tertium.metrics.flagship.compact import LEFT, RIGHT, apply_difference, quantise, restore
+from tertium.metrics.flagship.packaged import LEFT, RIGHT, SCALE, apply_difference, restore
 
 PART_BYTES = 15_000_000
 
@@ -58,6 +58,19 @@ def main() -> None:
     }
     size = write_parts(compact, args.output, metadata)
     print(f"{args.model}: da/wmt15 {before:.4f} -> {after:.4f}, {size / 1e6:.1f} MB")
+
+
+def quantise(weights: Mapping[str, Tensor], *, smallest: int = 4096) -> dict[str, Tensor]:
+    """Matrices of at least `smallest` elements as int8 rows and scales; the rest as float16."""
+    compact: dict[str, Tensor] = {}
+    for name, weight in weights.items():
+        if weight.ndim == 2 and weight.numel() >= smallest:
+            scale = weight.float().abs().amax(dim=1, keepdim=True).clamp(min=1e-8) / 127
+            compact[name] = (weight.float() / scale).round().to(torch.int8).contiguous()
+            compact[name + SCALE] = scale.squeeze(1).to(torch.float32)
+        else:
+            compact[name] = weight.to(torch.float16).contiguous()
+    return compact
 
 
 def difference(

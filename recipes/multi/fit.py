@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from recipes.multi.deck import Pool, Source, batch_tables, lay_out_table, tell
 from recipes.multi.losses import Weights, total_loss
 from recipes.multi.network import SCALES, Batch, Multi
-from tertium.metrics.flagship.compact import restore as restore_rows
+from tertium.metrics.flagship.packaged import restore as restore_rows
 
 WARM_UP = 0.06  # of the time
 FROZEN = "words.weight"

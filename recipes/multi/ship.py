@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from recipes.flagship.package import quantise
 from recipes.flagship.ship import UNCALIBRATED, calibration, percentiles, write
 from recipes.multi.combine import PLAIN, put_corrections
 from recipes.multi.e5 import BLOCK, BLOCK_BYTES
@@ -33,7 +34,6 @@ from tertium.cache.files import hash_of
 from tertium.data.collection import Collection
 from tertium.encoders.cards import CARDS
 from tertium.metrics.flagship.combination import Row
-from tertium.metrics.flagship.compact import quantise
 from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
 from tertium.metrics.flagship.packaged import ENCODER
 from tertium.metrics.flagship.rows import NETWORK, WORDS

@@ -70,7 +70,7 @@ def plain_score(folder: Path, hypothesis: str, reference: str) -> float:
     from safetensors.torch import load_file
     from transformers import AutoModel, AutoTokenizer
 
-    from tertium.metrics.flagship.compact import apply_difference
+    from tertium.metrics.flagship.packaged import apply_difference
 
     config = json.loads((folder / "config.json").read_text())
     encoder = Path(config["encoder"].removeprefix("dir/"))

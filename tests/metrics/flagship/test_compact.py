@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
-from recipes.flagship.package import difference
+from recipes.flagship.package import difference, quantise
 
-from tertium.metrics.flagship.compact import apply_difference, quantise, restore
+from tertium.metrics.flagship.packaged import apply_difference, restore
 
 
 def test_an_int8_row_is_off_by_half_a_step_at_most() -> None:

@@ -1,6 +1,6 @@
 """tertium-base: reference and hypothesis read together by a fine-tuned mpnet, judged by a head.
 
-What ships is the low-rank difference to the public encoder (`compact`), which is put onto
+What ships is the low-rank difference to the public encoder (`packaged`), which is put onto
 its weights in memory. Every pair is a text of its own, so that nothing is shared between pairs: it
 costs about seven times what tertium-small does, and agrees with people better.
 """
@@ -29,6 +29,7 @@ from tertium.metrics.flagship.packaged import (
     ENCODER_PREFIX,
     AssessmentSettings,
     Packaged,
+    apply_difference,
     load_packaged,
 )
 from tertium.models.checkpoint import check_names
@@ -179,8 +180,7 @@ class PairJudge:
 
     def _tuned_tensors(self) -> dict[str, Tensor]:
         """The public weights with the difference put onto them."""
-        from tertium.encoders.bert import read_tensors
-        from tertium.metrics.flagship.compact import apply_difference
+        from tertium.encoders.network import read_tensors
 
         changes = {
             name.removeprefix(ENCODER_PREFIX): value

@@ -22,8 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tertium.encoders.apart import BLOCK_ROWS, Sizes, fill_blocks
-from tertium.encoders.bert import PassLayout, TransformerLayer
+from tertium.encoders.apart import BLOCK_ROWS, PassLayout, Sizes, TransformerLayer, fill_blocks
 
 HYPOTHESIS, SOURCE, REFERENCE = range(3)
 OTHERS = (SOURCE, REFERENCE)

@@ -3,6 +3,12 @@
 A packaged model is a folder with `config.json` (settings, calibration, hashes), compact weights and
 what its tokenizer needs. Weights are restored in memory, so that there is no second copy on disk
 that could be damaged, cut short or out of date; whatever is read is checked against its hash.
+
+Compact are matrices as int8 rows, or as low-rank differences, and half precision for the rest. A
+row w is round(w / s) with s = max|w| / 127, so that an element is off by at most s / 2. A
+difference to public weights is two thin matrices, the best of their rank in the least-squares sense
+(truncated singular value decomposition), their rows int8 as well: twice the rank for the bytes of
+half precision. `recipes.flagship.package` makes both.
 """
 
 from __future__ import annotations
@@ -35,6 +41,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 ENCODER, ENCODER_PREFIX = "encoder", "encoder.backbone."
+SCALE, LEFT, RIGHT = ".row_scale", ".left", ".right"  # what names of parts of a matrix end with
 STORED = ("int8", "uint8", "float16", "float32")  # what compact weights are made of
 
 Increasing = Annotated[
@@ -212,8 +219,6 @@ class Packaged:
 
     def restore_tensors(self, prefix: str) -> dict[str, Tensor]:
         """The weights under a prefix in single precision, by what follows it."""
-        from tertium.metrics.flagship.compact import restore
-
         part = {k.removeprefix(prefix): v for k, v in self.weights.items() if k.startswith(prefix)}
         try:
             return restore(part)
@@ -253,6 +258,39 @@ class Packaged:
 def _check_lengths(left: tuple[float, ...], right: tuple[float, ...]) -> None:
     if len(left) != len(right):
         raise ModelError(f"{len(left)} and {len(right)} numbers that should be side by side")
+
+
+def restore(compact: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Float32 weights of compact ones."""
+    weights: dict[str, Tensor] = {}
+    for name, value in compact.items():
+        if name.endswith(SCALE):
+            continue
+        scale = compact.get(name + SCALE)
+        if scale is not None and (value.ndim != 2 or scale.shape != value.shape[:1]):
+            raise ModelError(f"{name} has {tuple(scale.shape)} scales for {tuple(value.shape)}")
+        weights[name] = value.float() if scale is None else value.float() * scale[:, None]
+    return weights
+
+
+def apply_difference(
+    public: Mapping[str, Tensor], compact: Mapping[str, Tensor], where: object = "the difference"
+) -> dict[str, Tensor]:
+    """Tuned weights from public ones and their compact difference, which lies `where`."""
+    import torch
+
+    weights = {name: value.float() for name, value in public.items()}
+    changes = restore(compact)
+    for name, value in changes.items():
+        try:
+            if name.endswith(LEFT):
+                stem = name.removesuffix(LEFT)
+                weights[stem] = torch.addmm(weights[stem], value.T, changes[stem + RIGHT])
+            elif not name.endswith(RIGHT):
+                weights[name] = weights[name] + value if name in weights else value
+        except (KeyError, RuntimeError):
+            raise ModelError(f"{where}: {name} does not fit the encoder it changes") from None
+    return weights
 
 
 @lru_cache(maxsize=4)
