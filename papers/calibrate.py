@@ -20,7 +20,8 @@ from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
 from tertium.encoders import Chunk, Encoder, load_encoder, pairwise
 from tertium.meta.correlation import pearson
-from tertium.metrics.base.matching import Side, comparisons, greedy
+from tertium.metrics.base.matching import greedy
+from tertium.metrics.base.metric import Side, comparisons
 from tertium.metrics.embedding.bertscore import with_f1
 from tertium.metrics.embedding.smd import mean_distances
 from tertium.metrics.embedding.sss import SSS, sentence_cosines

@@ -183,6 +183,7 @@ def test_folders_that_are_none(places: dict[str, Path], tmp_path: Path) -> None:
 def test_a_hash_is_remembered_until_the_file_changes(
     places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(kept_files, "SMALL", 0)
     file = put(places["models"] / "small") / "model.safetensors"
     first = file_hash(file)
     monkeypatch.setattr(kept_files, "hash_of", lambda _: "f" * 64)
@@ -192,7 +193,10 @@ def test_a_hash_is_remembered_until_the_file_changes(
 
 
 @pytest.mark.parametrize("memo", ["", "[1, 2]", "{", '{"a": 3}'])
-def test_a_damaged_memo_of_hashes_is_ignored(places: dict[str, Path], memo: str) -> None:
+def test_a_damaged_memo_of_hashes_is_ignored(
+    places: dict[str, Path], memo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_files, "SMALL", 0)
     (places["cache"] / "hashes.json").write_text(memo)
     file = put(places["models"] / "small") / "model.safetensors"
     assert file_hash(file) == hashlib.sha256(CONTENT).hexdigest()

@@ -200,6 +200,7 @@ Compute = Callable[[Sequence[int]], NDArray[np.floating]]
 
 WORTHWHILE = 64  # fewer new rows are not written
 MOST_BYTES = 1 << 30  # a file past this is not added to
+SMALL = 1 << 20  # bytes of a file that is hashed faster than its hash is looked up
 
 
 def fingerprint(files: Iterable[Path], version: str) -> str:
@@ -254,8 +255,10 @@ def keep_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
 
 
 def file_hash(file: Path) -> str:
-    """The sha256 of a file, remembered until it changes."""
+    """The sha256 of a file, remembered until it changes unless it is small."""
     status = file.stat()
+    if status.st_size < SMALL:
+        return hash_of(file)
     key = f"{file.resolve()}|{status.st_size}|{status.st_mtime_ns}"
     memo = HASHES.path("hashes")
     known = _read_memo(memo)

@@ -5,14 +5,12 @@
 
 One matrix product compares a right text (a reference) with all left texts that go with it (the
 hypotheses of every system); it is exact (`arrays`), so that none of them changes another's cosines.
-Which texts a hypothesis is compared with, its references or its source, and what of several
-references counts, is said here, too (`comparisons`, `over_references`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,57 +18,9 @@ from tertium.arrays import Float32Array, FloatArray, IntArray, on_grid, products
 from tertium.encoders.encoder import Embeddings, offsets_of
 from tertium.encoders.stream import Chunk
 from tertium.metrics.base.explanation import Direction, Link, TextComparison
-from tertium.segment import Segment
+from tertium.metrics.base.metric import Side
 
-Side = Literal["reference", "source"]
-Over = Literal["best", "mean"]  # what counts of several references
 Vectors = TypeVar("Vectors", Float32Array, FloatArray)
-
-
-def comparisons(segments: Sequence[Segment], side: Side) -> tuple[IntArray, list[str], list[str]]:
-    """Which segment each comparison belongs to, its hypothesis and the text it is compared with.
-
-    >>> comparisons([Segment("a", "A", ("x", "y"))], "reference")
-    (array([0, 0]), ['a', 'a'], ['x', 'y'])
-    """
-    owners, (left, right) = compared_columns(segments, side)
-    return owners, left, right
-
-
-def compared_columns(segments: Sequence[Segment], against: str) -> tuple[IntArray, list[list[str]]]:
-    """The same for any number of sides: a column of hypotheses, and one of texts for each side.
-
-    >>> compared_columns([Segment("a", "A", ("x", "y"))], "both")
-    (array([0, 0]), [['a', 'a'], ['x', 'y'], ['A', 'A']])
-    """
-    rows = [
-        (number, (segment.hypothesis, *texts))
-        for number, segment in enumerate(segments)
-        for texts in segment.sides(against)
-    ]
-    width = 3 if against == "both" else 2  # also where there is no segment
-    owners: IntArray = np.array([number for number, _ in rows], dtype=np.int64)
-    return owners, [[texts[column] for _, texts in rows] for column in range(width)]
-
-
-def over_references(
-    values: FloatArray, owners: IntArray, how: Over, *, higher_is_better: bool = True
-) -> FloatArray:
-    """What each segment has, (n, ...), from what its comparisons have, (c, ...), `owners` rising.
-
-    >>> over_references(np.array([1.0, 3, 2]), np.array([0, 0, 1]), "mean")
-    array([2., 2.])
-    """
-    starts = np.flatnonzero(np.diff(owners, prepend=-1))
-    if how == "best":
-        choose = np.maximum if higher_is_better else np.minimum
-        best: FloatArray = choose.reduceat(values.astype(np.float64), starts, axis=0)
-        return best
-    totals = np.zeros((len(starts), *values.shape[1:]))
-    np.add.at(totals, owners, values)
-    counts = np.bincount(owners).reshape(-1, *[1] * (values.ndim - 1))
-    mean: FloatArray = totals / counts
-    return mean
 
 
 def unit(vectors: Vectors) -> Vectors:

@@ -1,7 +1,8 @@
 """What a metric is: statistics that sum, one formula from sums to score, and what it requires.
 
 A metric is a frozen keyword-only dataclass: its constructor is its configuration, and `repr`,
-equality, the spec string and the command-line options all derive from its fields.
+equality, the spec string and the command-line options all derive from its fields. Which texts a
+hypothesis is compared with, and what of several references counts, is said here once for all.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, IntArray
 from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.peers import PeerCalls
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 REFERENCES = frozenset({"references"})
 SOURCE = frozenset({"source"})
 NOTHING: frozenset[str] = frozenset()
+Side = Literal["reference", "source"]
+Over = Literal["best", "mean"]  # what counts of several references
 WAYS = {
     "references": "give -r FILE, a column ref in a file of records, or references= in Python",
     "source": "give -s FILE, a column src in a file of records, or a source in Python",
@@ -280,6 +283,52 @@ def count_odd_texts(segments: Sequence[Segment]) -> dict[str, int]:
         ),
     }
     return {kind: count for kind, count in counts.items() if count}
+
+
+def comparisons(segments: Sequence[Segment], side: Side) -> tuple[IntArray, list[str], list[str]]:
+    """Which segment each comparison belongs to, its hypothesis and the text it is compared with.
+
+    >>> comparisons([Segment("a", "A", ("x", "y"))], "reference")
+    (array([0, 0]), ['a', 'a'], ['x', 'y'])
+    """
+    owners, (left, right) = compared_columns(segments, side)
+    return owners, left, right
+
+
+def compared_columns(segments: Sequence[Segment], against: str) -> tuple[IntArray, list[list[str]]]:
+    """The same for any number of sides: a column of hypotheses, and one of texts for each side.
+
+    >>> compared_columns([Segment("a", "A", ("x", "y"))], "both")
+    (array([0, 0]), [['a', 'a'], ['x', 'y'], ['A', 'A']])
+    """
+    rows = [
+        (number, (segment.hypothesis, *texts))
+        for number, segment in enumerate(segments)
+        for texts in segment.sides(against)
+    ]
+    width = 3 if against == "both" else 2  # also where there is no segment
+    owners: IntArray = np.array([number for number, _ in rows], dtype=np.int64)
+    return owners, [[texts[column] for _, texts in rows] for column in range(width)]
+
+
+def over_references(
+    values: FloatArray, owners: IntArray, how: Over, *, higher_is_better: bool = True
+) -> FloatArray:
+    """What each segment has, (n, ...), from what its comparisons have, (c, ...), `owners` rising.
+
+    >>> over_references(np.array([1.0, 3, 2]), np.array([0, 0, 1]), "mean")
+    array([2., 2.])
+    """
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    if how == "best":
+        choose = np.maximum if higher_is_better else np.minimum
+        best: FloatArray = choose.reduceat(values.astype(np.float64), starts, axis=0)
+        return best
+    totals = np.zeros((len(starts), *values.shape[1:]))
+    np.add.at(totals, owners, values)
+    counts = np.bincount(owners).reshape(-1, *[1] * (values.ndim - 1))
+    mean: FloatArray = totals / counts
+    return mean
 
 
 def load_metric(spec: str, **fields: Any) -> Metric:

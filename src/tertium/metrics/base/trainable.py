@@ -12,8 +12,7 @@ from typing import Any
 
 from tertium.encoders import Encoder
 from tertium.encoders.encoder import OPAQUE
-from tertium.metrics.base.matching import Over
-from tertium.metrics.base.metric import SegmentMetric
+from tertium.metrics.base.metric import Over, SegmentMetric
 from tertium.models.examples import distinct_texts
 from tertium.models.trained import Trained
 from tertium.runtime import Long, Precision

@@ -17,7 +17,8 @@ from tertium.encoders import Chunk, Encoder
 from tertium.encoders.encoder import Embeddings
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.metrics.base.explanation import Link
-from tertium.metrics.base.matching import Side, comparisons, greedy, greedy_links
+from tertium.metrics.base.matching import greedy, greedy_links
+from tertium.metrics.base.metric import Side, comparisons
 from tertium.metrics.embedding.calibration import baseline
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.segment import Segment

@@ -21,8 +21,18 @@ from tertium.encoders.means import language_means, translation_directions
 from tertium.encoders.static import StaticEncoder
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, Link, TextComparison
-from tertium.metrics.base.matching import Over, Side, all_cosines, comparisons, over_references
-from tertium.metrics.base.metric import NOTHING, REFERENCES, SOURCE, WAYS, Metric
+from tertium.metrics.base.matching import all_cosines
+from tertium.metrics.base.metric import (
+    NOTHING,
+    REFERENCES,
+    SOURCE,
+    WAYS,
+    Metric,
+    Over,
+    Side,
+    comparisons,
+    over_references,
+)
 from tertium.metrics.embedding.centring import Centring
 from tertium.registry import Range
 from tertium.runtime import Long, Precision

@@ -12,7 +12,7 @@ from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder
 from tertium.errors import UsageError
 from tertium.metrics.base.explanation import Link
-from tertium.metrics.base.matching import Side
+from tertium.metrics.base.metric import Side
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.calibration import EQUAL, WEIGHTS, bound
 from tertium.metrics.embedding.metric import SOURCE_ENCODER, EmbeddingMetric, Formula

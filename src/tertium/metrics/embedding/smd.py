@@ -10,7 +10,8 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders import Chunk, Encoder
-from tertium.metrics.base.matching import Side, spans, unit
+from tertium.metrics.base.matching import spans, unit
+from tertium.metrics.base.metric import Side
 from tertium.metrics.embedding.metric import SOURCE_ENCODER, EmbeddingMetric, Formula
 from tertium.segment import Segment
 

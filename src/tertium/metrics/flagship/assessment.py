@@ -19,8 +19,7 @@ from tertium.cache.database import Part
 from tertium.cache.store import recall, remember
 from tertium.encoders.encoder import OPAQUE
 from tertium.errors import NeedsError
-from tertium.metrics.base.matching import Over, comparisons, over_references
-from tertium.metrics.base.metric import SegmentMetric
+from tertium.metrics.base.metric import Over, SegmentMetric, comparisons, over_references
 from tertium.metrics.flagship.packaged import (
     AssessmentSettings,
     HumanScale,

@@ -19,8 +19,7 @@ from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tertium.encoders.pieces import Places
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, TextComparison
-from tertium.metrics.base.matching import over_references
-from tertium.metrics.base.metric import NOTHING, WAYS
+from tertium.metrics.base.metric import NOTHING, WAYS, over_references
 from tertium.metrics.flagship.assessment import Assessment
 from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.packaged import HumanScale

@@ -18,7 +18,7 @@ from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder, pairwise
 from tertium.encoders.encoder import EncoderName
 from tertium.errors import UsageError
-from tertium.metrics.base.matching import compared_columns, over_references
+from tertium.metrics.base.metric import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
 from tertium.models.checkpoint import Checkpoint, read_declared
 from tertium.models.trained import (

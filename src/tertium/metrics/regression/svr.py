@@ -13,7 +13,7 @@ from tertium.arrays import FloatArray, on_grid
 from tertium.data.judgements import JudgementSet
 from tertium.encoders import Encoder, embed, load_encoder
 from tertium.errors import UsageError
-from tertium.metrics.base.matching import compared_columns, over_references
+from tertium.metrics.base.metric import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
 from tertium.metrics.regression import kernel as svr
 from tertium.models.checkpoint import Checkpoint, Like, check_arrays, halve, read_declared
