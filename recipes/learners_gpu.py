@@ -44,7 +44,7 @@ from tertium.models.examples import (
     Compared,
     Pairs,
     Scored,
-    TextTable,
+    TextNumbers,
     average_pearson,
     compared_pairs,
     scored_pairs,
@@ -187,7 +187,8 @@ def read_corpus(
         train, dev, test17 = ([_first(s, limit) for s in group] for group in (train, dev, test17))
         rankings = [s.select(np.arange(len(s)) < limit) for s in rankings]
         test12 = [s.select(np.arange(len(s)) < limit) for s in test12]
-    table, against = TextTable(), "reference"
+    table: TextNumbers = {}
+    against = "reference"
     parts: dict[str, Any] = {
         "train": judged(train, table),
         "dev": judged(dev, table),
@@ -198,7 +199,7 @@ def read_corpus(
     encoder: Any = load_encoder(f"{encoder_name}@all")
     precision = "fp16" if device.startswith("cuda") else "fp32"
     kind = LiveStates if ranked else HeldStates
-    states = kind(encoder, table.texts, device=device, precision=precision)
+    states = kind(encoder, list(table), device=device, precision=precision)
     return Corpus(
         states=states,
         encoder=encoder.name,
@@ -212,7 +213,7 @@ def _first(one: JudgementSet, limit: int) -> JudgementSet:
     return replace(one, judgements=one.judgements[:limit])
 
 
-def judged(sets: Sequence[JudgementSet], table: TextTable) -> Judged:
+def judged(sets: Sequence[JudgementSet], table: TextNumbers) -> Judged:
     data = scored_pairs(sets, "reference", table)
     return Judged(data=data, groups=tuple(one.lp for one in sets for _ in one.judgements))
 

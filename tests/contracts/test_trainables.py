@@ -250,14 +250,14 @@ def test_training_into_a_folder_forgets_what_lay_there(name: str, tmp_path: Path
 
 def test_an_epoch_is_chosen_by_the_average_over_the_pairs_of_single_judgements() -> None:
     from tertium.metrics.heads.training import Numbered
-    from tertium.models.examples import JudgedSets, TextTable
+    from tertium.models.examples import JudgedSets
 
     rows = [*judged(2), *(replace(row, lp="fi-en") for row in judged(2, seed=1))]
     sets, _ = training_sets(rows)
-    numbered = Numbered.of(JudgedSets(sets), "reference", TextTable())
+    numbered = Numbered.of(JudgedSets(sets), "reference", {})
     assert numbered.groups == ("de-en", "de-en", "fi-en", "fi-en")
     bare = JudgementSet(name="x", lp="cs-en", judgements=tuple(replace(r, lp="") for r in rows))
-    assert set(Numbered.of(JudgedSets([bare]), "reference", TextTable()).groups) == {"cs-en"}
+    assert set(Numbered.of(JudgedSets([bare]), "reference", {}).groups) == {"cs-en"}
 
 
 def test_a_folder_is_checked_also_where_assertions_are_off(

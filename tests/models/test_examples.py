@@ -11,7 +11,6 @@ from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
 from tertium.errors import DataError
 from tertium.models.examples import (
-    TextTable,
     compared_pairs,
     comparisons_of,
     has_comparisons,
@@ -38,24 +37,24 @@ def rankings() -> RankingSet:
 
 
 def test_comparisons_are_merged_and_each_pair_is_kept_once() -> None:
-    table = TextTable()
+    table: dict[str, int] = {}
     data = compared_pairs([rankings()], "reference", table)
     said = {
-        (table.texts[data.pairs.hypotheses[b]], table.texts[data.pairs.hypotheses[w]]): n
+        (list(table)[data.pairs.hypotheses[b]], list(table)[data.pairs.hypotheses[w]]): n
         for b, w, n in zip(data.better, data.worse, data.weights, strict=True)
     }
     assert said == {("a one", "b one"): 2.0, ("a one", "a one"): 1.0, ("c two", "a two"): 1.0}
-    assert [table.texts[n] for n in data.pairs.others[:, 0]] == ["r one"] * 2 + ["r two"] * 2
+    assert [list(table)[n] for n in data.pairs.others[:, 0]] == ["r one"] * 2 + ["r two"] * 2
     assert len(data) == 2
     assert data.starts.tolist() == [0, 2, 3]
 
 
 def test_a_batch_of_items_holds_their_comparisons() -> None:
-    table = TextTable()
+    table: dict[str, int] = {}
     data = compared_pairs([rankings(), rankings()], "reference", table)
     assert len(data) == 4  # equal items of two sets stay apart
     batch = comparisons_of(data, np.array([3, 0]))
-    better = [table.texts[batch.pairs.hypotheses[n]] for n in batch.better]
+    better = [list(table)[batch.pairs.hypotheses[n]] for n in batch.better]
     assert sorted(better) == ["a one", "c two"]
     assert len(batch.pairs) == 4
     assert batch.weights.sum() == 3  # nothing is learned from a text beside itself
@@ -68,12 +67,12 @@ def test_an_item_of_equal_texts_is_measured_and_not_learned_from() -> None:
     }
     said = [PairJudgement("1", "A", "B", 1.0), PairJudgement("2", "A", "B", 1.0)]
     one = gather(said, texts, name="demo")
-    data = compared_pairs([one], "reference", TextTable())
+    data = compared_pairs([one], "reference", {})
     assert data.weights.sum() == 2
     assert has_comparisons(data).tolist() == [False, True]
     only = one.select(np.array([0]))
     with pytest.raises(DataError, match="a text with itself"):
-        compared_pairs([only], "reference", TextTable())
+        compared_pairs([only], "reference", {})
 
 
 def test_sides() -> None:
@@ -84,9 +83,9 @@ def test_sides() -> None:
 
 
 def test_sizes_are_those_of_the_longest_text() -> None:
-    table = TextTable()
+    table: dict[str, int] = {}
     data = compared_pairs([rankings()], "both", table)
-    lengths = np.array([len(text) + 10 * (text == "s2") for text in table.texts])
+    lengths = np.array([len(text) + 10 * (text == "s2") for text in list(table)])
     assert item_sizes(data, lengths).tolist() == [5, 12]
     assert has_comparisons(data).all()
 
@@ -95,7 +94,7 @@ def test_only_ties_are_nothing_to_learn_from() -> None:
     one = rankings()
     ties = replace(one, verdicts=np.full(len(one), 0.5))
     with pytest.raises(DataError):
-        compared_pairs([ties], "reference", TextTable())
+        compared_pairs([ties], "reference", {})
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,7 @@ def test_scores_nothing_can_be_learned_from(scores: list[float], message: str) -
     rows = tuple(Judgement(Segment(f"h{n}", None, ("r",)), s) for n, s in enumerate(scores))
     one = JudgementSet(name="x", judgements=rows)
     with pytest.raises(DataError, match=message):
-        scored_pairs([one], "reference", TextTable())
+        scored_pairs([one], "reference", {})
 
 
 def test_an_epoch_has_every_example_once_in_another_order_each_time() -> None:

@@ -17,12 +17,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-
 from tertium.arrays import FloatArray
 from tertium.cache.files import file_hash, hub_folder
 from tertium.errors import MissingResourceError, ModelError
-from tertium.metrics.base.metric import REFERENCES, SOURCE, SegmentMetric
+from tertium.metrics.base.metric import Over, SegmentMetric, compared_columns, over_references
+from tertium.models.trained import NEEDS
 from tertium.registry import explain_missing
 from tertium.runtime import Precision, current_runtime
 from tertium.schema import read
@@ -32,10 +31,11 @@ if TYPE_CHECKING:
     from tertium.compat.comet_network import Estimator
 
 Kind = Literal["regression_metric", "referenceless_regression_metric", "unified_metric"]
-NEEDS: Mapping[tuple[str, ...], frozenset[str]] = {
-    ("mt", "src", "ref"): REFERENCES | SOURCE,
-    ("mt", "src"): SOURCE,
-    ("mt", "ref"): REFERENCES,
+# what a checkpoint reads, and with it what a hypothesis is compared with
+AGAINST: Mapping[tuple[str, ...], str] = {
+    ("mt", "src", "ref"): "both",
+    ("mt", "src"): "source",
+    ("mt", "ref"): "reference",
 }
 
 
@@ -92,14 +92,13 @@ class COMET(SegmentMetric):
 }"""
 
     model: str = ""
-    references: Literal["best", "mean"] = "best"
+    references: Over = "best"
     precision: Precision = "fp32"
 
     @property
     def needs(self) -> frozenset[str]:
-        if not self.model:
-            return REFERENCES | SOURCE
-        return NEEDS[read_hyperparameters(self._folder).inputs]
+        against = AGAINST[read_hyperparameters(self._folder).inputs] if self.model else "both"
+        return NEEDS[against]
 
     @property
     def learned(self) -> tuple[str, ...]:
@@ -111,21 +110,10 @@ class COMET(SegmentMetric):
         return {"weights": weights, "references": self.references, "prec": self.precision}
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        inputs = read_hyperparameters(self._folder).inputs
-        rows: list[tuple[str, ...]] = []
-        owners: list[int] = []
-        for number, segment in enumerate(segments):
-            for reference in segment.references if "ref" in inputs else ("",):
-                texts = {"mt": segment.hypothesis, "src": segment.source or "", "ref": reference}
-                rows.append(tuple(texts[name] for name in inputs))
-                owners.append(number)
-        scores = self._estimator.predict(rows)
-        starts = np.searchsorted(owners, np.arange(len(segments)))
-        if self.references == "best":
-            best: FloatArray = np.maximum.reduceat(scores, starts)
-            return best
-        sums: FloatArray = np.add.reduceat(scores, starts) / np.bincount(owners)
-        return sums
+        against = AGAINST[read_hyperparameters(self._folder).inputs]
+        owners, (hypotheses, *others) = compared_columns(segments, against)
+        rows = list(zip(hypotheses, *reversed(others), strict=True))  # the source goes first
+        return over_references(self._estimator.predict(rows), owners, self.references)
 
     @property
     def _folder(self) -> Path:
@@ -186,7 +174,7 @@ def read_hyperparameters(folder: Path) -> Hyperparameters:
     if told.get("class_identifier") == "unified_metric":
         chosen["pool"] = "cls"  # whatever the file says: a row's first state is judged
     found = read(Hyperparameters, chosen, file)
-    if found.inputs not in NEEDS:
+    if found.inputs not in AGAINST:
         given = "+".join(found.inputs)
         raise ModelError(f"{file}: input_segments are {given}, expected mt+src+ref, mt+src, mt+ref")
     if found.unified and not found.encoder_model.startswith("XLM-RoBERTa"):

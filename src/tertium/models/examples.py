@@ -24,26 +24,8 @@ from tertium.segment import Judgement, Preference, Segment
 
 WINDOW = 64  # batches that are sorted by length together
 Judged = TypeVar("Judged", JudgementSet, RankingSet)
+TextNumbers = dict[str, int]  # each distinct text with its number, in the order they are met
 TrainingData = Iterable[JudgementSet | RankingSet | Judgement | Preference]
-
-
-class TextTable:
-    """Numbers distinct texts as they are met.
-
-    >>> table = TextTable()
-    >>> [table.add(text) for text in ("a", "b", "a")], table.texts
-    ([0, 1, 0], ['a', 'b'])
-    """
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-
-    @property
-    def texts(self) -> list[str]:
-        return list(self._numbers)
-
-    def add(self, text: str) -> int:
-        return self._numbers.setdefault(text, len(self._numbers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,13 +104,13 @@ def distinct_texts(segments: Iterable[Segment], against: str) -> list[str]:
     return list(dict.fromkeys(text for pair in pairs for text in pair))
 
 
-def scored_pairs(sets: Iterable[JudgementSet], against: str, table: TextTable) -> Scored:
+def scored_pairs(sets: Iterable[JudgementSet], against: str, table: TextNumbers) -> Scored:
     """Every judged translation against each of its references, with its human score."""
     hypotheses, others, targets = [], [], []
     for judgement in (j for one in sets for j in one.judgements):
         for texts in judgement.segment.sides(against):
-            hypotheses.append(table.add(judgement.segment.hypothesis))
-            others.append([table.add(text) for text in texts])
+            hypotheses.append(table.setdefault(judgement.segment.hypothesis, len(table)))
+            others.append([table.setdefault(text, len(table)) for text in texts])
             targets.append(judgement.score)
     values = np.array(targets, dtype=np.float64)
     return Scored(pairs=_pairs(hypotheses, others), targets=check_targets(values))
@@ -147,7 +129,7 @@ def check_targets(targets: FloatArray) -> FloatArray:
     return targets
 
 
-def compared_pairs(sets: Iterable[RankingSet], against: str, table: TextTable) -> Compared:
+def compared_pairs(sets: Iterable[RankingSet], against: str, table: TextNumbers) -> Compared:
     """The comparisons without ties; equal ones are one with a weight."""
     places: dict[tuple[int, int, tuple[int, ...]], int] = {}
     better, worse, items = [], [], 0
@@ -156,8 +138,10 @@ def compared_pairs(sets: Iterable[RankingSet], against: str, table: TextTable) -
         for n in np.flatnonzero(one.is_compared):
             segment, item = one.segments[n], items + int(one.item_of[n])
             for texts in segment.sides(against):
-                others = tuple(table.add(text) for text in (segment.hypothesis, *texts))
-                key = item, others[0], others[1:]
+                own, *others = (
+                    table.setdefault(text, len(table)) for text in (segment.hypothesis, *texts)
+                )
+                key = item, own, tuple(others)
                 rows[n].append(places.setdefault(key, len(places)))
         items += len(one.items)
         for left, right, verdict in zip(one.left, one.right, one.verdicts, strict=True):

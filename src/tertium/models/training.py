@@ -5,7 +5,7 @@
 
 Adam, gradient clipping, an epoch's table row, early stopping, seeds, mixed precision, and a
 snapshot after every epoch from which an interrupted run goes on as if nothing had happened. The
-losses it may be given (squared error, logistic, hinge) and the log of epochs are here, too.
+losses of comparisons (logistic, hinge) and the log of epochs are here, too.
 """
 
 from __future__ import annotations
@@ -264,35 +264,12 @@ def read_snapshot(file: Path, identity: str) -> Snapshot | None:
     return Snapshot(header["stage"], json.loads(header["progress"]), tensors)
 
 
-def squared_error(scores: Tensor, targets: Tensor) -> Tensor:
-    """mean (y - human)^2 over pairs, both (pairs,).
-
-    >>> squared_error(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 2.0]))
-    tensor(0.5000)
-    """
-    return ((scores - targets) ** 2).mean()
-
-
-def logistic(margins: Tensor) -> Tensor:
-    """log(1 + e^-m): the surprise of a model in which the better of two wins with sigmoid(m).
-
-    >>> logistic(torch.tensor([0.0]))
-    tensor([0.6931])
-    """
-    return torch.nn.functional.softplus(-margins)
-
-
-def hinge(margins: Tensor) -> Tensor:
-    """max(0, 1 - m): nothing to gain past a margin of 1.
-
-    >>> hinge(torch.tensor([0.25, 2.0]))
-    tensor([0.7500, 0.0000])
-    """
-    return (1.0 - margins).clamp(min=0)
-
-
-# Margins (comparisons,) to losses (comparisons,).
-PAIR_LOSSES: Mapping[str, Callable[[Tensor], Tensor]] = {"logistic": logistic, "hinge": hinge}
+# Margins (comparisons,) to losses (comparisons,): log(1 + e^-m), the surprise of a model in which
+# the better of two wins with sigmoid(m), or max(0, 1 - m): nothing to gain past a margin of 1.
+PAIR_LOSSES: Mapping[PairLoss, Callable[[Tensor], Tensor]] = {
+    "logistic": lambda margins: nn.functional.softplus(-margins),
+    "hinge": lambda margins: (1.0 - margins).clamp(min=0),
+}
 
 
 def pairwise_loss(
@@ -314,10 +291,9 @@ def pairwise_loss(
 def write_log(file: Path, epochs: Sequence[Epoch]) -> None:
     """Replace the log."""
     text = io.StringIO()
-    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for epoch in epochs:
-        writer.writerow([getattr(epoch, column) for column in COLUMNS])
+    writer = csv.DictWriter(text, COLUMNS, delimiter="\t", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(map(vars, epochs))
     write_text(file, text.getvalue(), make_folder=True)
 
 
@@ -330,10 +306,8 @@ def read_log(file: Path) -> list[Epoch]:
             Epoch(
                 stage=row["stage"],
                 number=int(row["number"]),
-                loss=float(row["loss"]),
-                dev=float(row["dev"]),
-                seconds=float(row["seconds"]),
                 best=row["best"] == "True",
+                **{name: float(row[name]) for name in ("loss", "dev", "seconds")},
             )
             for row in csv.DictReader(stream, delimiter="\t")
         ]

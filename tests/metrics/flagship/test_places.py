@@ -17,7 +17,7 @@ from tertium.runtime import runtime
 
 torch = pytest.importorskip("torch")
 
-from tertium.encoders.bert import TransformerLayer  # noqa: E402
+from tertium.encoders.apart import TransformerLayer  # noqa: E402
 
 TEXTS = [
     ("the cat sat", "the cat sat on the mat"),

@@ -46,7 +46,7 @@ from tertium.models.examples import (
     JudgedSets,
     Pairs,
     Scored,
-    TextTable,
+    TextNumbers,
     average_pearson,
     compared_pairs,
     comparisons_of,
@@ -64,7 +64,6 @@ from tertium.models.training import (
     pairwise_loss,
     read_log,
     read_snapshot,
-    squared_error,
     write_log,
 )
 from tertium.runtime import choose_device, current_runtime, task
@@ -228,7 +227,7 @@ class HeadTraining:
 
         def loss_of(rows: IntArray) -> Tensor:
             scores = pair_scores(self.network, self.states, data.pairs.take(rows))
-            return squared_error(scores, targets[torch.from_numpy(rows)]) / spread**2
+            return ((scores - targets[torch.from_numpy(rows)]) ** 2).mean() / spread**2
 
         return Steps(loss_of, lambda rng: plan(sizes, options.batch_size, rng))
 
@@ -312,7 +311,7 @@ class Numbered:
     groups: tuple[str, ...]
 
     @classmethod
-    def of(cls, sets: JudgedSets, against: str, table: TextTable) -> Numbered:
+    def of(cls, sets: JudgedSets, against: str, table: TextNumbers) -> Numbered:
         scored = scored_pairs(sets.scores, against, table) if sets.scores else None
         return cls(
             scored=scored,
@@ -329,7 +328,7 @@ class Numbered:
 def train_head(name: str, lesson: Lesson) -> Checkpoint:
     """Train the network of a name; with a folder, what is returned lies there as well."""
     config: HeadConfig = lesson.settings
-    table = TextTable()
+    table: TextNumbers = {}
     train = Numbered.of(lesson.data, config.against, table)
     held_out = Numbered.of(lesson.dev, config.against, table)
     encoder = load_encoder(config.encoder_name)
@@ -338,13 +337,13 @@ def train_head(name: str, lesson: Lesson) -> Checkpoint:
     network = make_network(name, config, encoder).to(device)
     keeper = _Keeper(name, lesson, encoder, network)
     with tempfile.TemporaryDirectory(prefix="tertium-") as workspace:
-        states = make_states(encoder, table.texts, device, Path(workspace))
+        states = make_states(encoder, list(table), device, Path(workspace))
         training = HeadTraining(
             network=network,
             states=states,
             choose=_choice(network, states, held_out),
             snapshot=lesson.folder / SNAPSHOT if lesson.folder is not None else None,
-            identity=_identity(name, lesson, table.texts, train),
+            identity=_identity(name, lesson, list(table), train),
             on_epoch=keeper.hear,
         )
         _run_stages(training, lesson.options, train)
