@@ -66,7 +66,7 @@ def main() -> None:
     def ours() -> float:
         distances = squared_distances(features, features)
         found = search(distances, targets, folds=args.folds, threads=args.threads)
-        return found.scores[0][1]
+        return found[0][1]
 
     done = measure(ours)
     print(

@@ -24,91 +24,60 @@ from typing import TYPE_CHECKING, Any
 from tertium.version import __version__
 
 if TYPE_CHECKING:
-    from tertium.corpus.run import CorpusSummary, score_corpus
-    from tertium.data.testset import TestSet
-    from tertium.errors import TertiumError
-    from tertium.evaluation.agreement import AgreementStudy, meta_evaluate
-    from tertium.evaluation.challenge import ChallengeStudy, challenge
-    from tertium.evaluation.comparison import Comparison, compare
-    from tertium.evaluation.explaining import explain
-    from tertium.evaluation.ranking import Ranking, rank
-    from tertium.evaluation.scoring import Evaluation, score
-    from tertium.evaluation.training import train
-    from tertium.metrics.base.explanation import Explanation
-    from tertium.metrics.base.metric import Metric, SegmentMetric, load_metric
-    from tertium.metrics.base.ranker import Ranker, load_ranker
-    from tertium.reporting.page.making import report
-    from tertium.reporting.page.page import Report
-    from tertium.scores import ScoreMatrix, Scores
-    from tertium.segment import Judgement, Preference, Segment
-    from tertium.spans import Span
+    from tertium.corpus.run import CorpusSummary as CorpusSummary
+    from tertium.corpus.run import score_corpus as score_corpus
+    from tertium.data.testset import TestSet as TestSet
+    from tertium.errors import TertiumError as TertiumError
+    from tertium.evaluation.agreement import AgreementStudy as AgreementStudy
+    from tertium.evaluation.agreement import meta_evaluate as meta_evaluate
+    from tertium.evaluation.challenge import ChallengeStudy as ChallengeStudy
+    from tertium.evaluation.challenge import challenge as challenge
+    from tertium.evaluation.comparison import Comparison as Comparison
+    from tertium.evaluation.comparison import compare as compare
+    from tertium.evaluation.explaining import explain as explain
+    from tertium.evaluation.ranking import Ranking as Ranking
+    from tertium.evaluation.ranking import rank as rank
+    from tertium.evaluation.scoring import Evaluation as Evaluation
+    from tertium.evaluation.scoring import score as score
+    from tertium.evaluation.training import train as train
+    from tertium.metrics.base.explanation import Explanation as Explanation
+    from tertium.metrics.base.metric import Metric as Metric
+    from tertium.metrics.base.metric import SegmentMetric as SegmentMetric
+    from tertium.metrics.base.metric import load_metric as load_metric
+    from tertium.metrics.base.ranker import Ranker as Ranker
+    from tertium.metrics.base.ranker import load_ranker as load_ranker
+    from tertium.reporting.page.making import report as report
+    from tertium.reporting.page.page import Report as Report
+    from tertium.scores import ScoreMatrix as ScoreMatrix
+    from tertium.scores import Scores as Scores
+    from tertium.segment import Judgement as Judgement
+    from tertium.segment import Preference as Preference
+    from tertium.segment import Segment as Segment
+    from tertium.spans import Span as Span
 
-_HOMES = {
-    "AgreementStudy": "tertium.evaluation.agreement",
-    "ChallengeStudy": "tertium.evaluation.challenge",
-    "Comparison": "tertium.evaluation.comparison",
-    "CorpusSummary": "tertium.corpus.run",
-    "Evaluation": "tertium.evaluation.scoring",
-    "Explanation": "tertium.metrics.base.explanation",
-    "Judgement": "tertium.segment",
-    "Metric": "tertium.metrics.base.metric",
-    "Preference": "tertium.segment",
-    "Ranker": "tertium.metrics.base.ranker",
-    "Ranking": "tertium.evaluation.ranking",
-    "Report": "tertium.reporting.page.page",
-    "ScoreMatrix": "tertium.scores",
-    "Scores": "tertium.scores",
-    "Segment": "tertium.segment",
-    "SegmentMetric": "tertium.metrics.base.metric",
-    "Span": "tertium.spans",
-    "TertiumError": "tertium.errors",
-    "TestSet": "tertium.data.testset",
-    "challenge": "tertium.evaluation.challenge",
-    "compare": "tertium.evaluation.comparison",
-    "explain": "tertium.evaluation.explaining",
-    "load_metric": "tertium.metrics.base.metric",
-    "load_ranker": "tertium.metrics.base.ranker",
-    "meta_evaluate": "tertium.evaluation.agreement",
-    "rank": "tertium.evaluation.ranking",
-    "report": "tertium.reporting.page.making",
-    "score": "tertium.evaluation.scoring",
-    "score_corpus": "tertium.corpus.run",
-    "train": "tertium.evaluation.training",
+_NAMES = {
+    "corpus.run": "CorpusSummary score_corpus",
+    "data.testset": "TestSet",
+    "errors": "TertiumError",
+    "evaluation.agreement": "AgreementStudy meta_evaluate",
+    "evaluation.challenge": "ChallengeStudy challenge",
+    "evaluation.comparison": "Comparison compare",
+    "evaluation.explaining": "explain",
+    "evaluation.ranking": "Ranking rank",
+    "evaluation.scoring": "Evaluation score",
+    "evaluation.training": "train",
+    "metrics.base.explanation": "Explanation",
+    "metrics.base.metric": "Metric SegmentMetric load_metric",
+    "metrics.base.ranker": "Ranker load_ranker",
+    "reporting.page.making": "report",
+    "reporting.page.page": "Report",
+    "scores": "ScoreMatrix Scores",
+    "segment": "Judgement Preference Segment",
+    "spans": "Span",
 }
+_HOMES = {name: f"tertium.{home}" for home, names in _NAMES.items() for name in names.split()}
 
-__all__ = [
-    "AgreementStudy",
-    "ChallengeStudy",
-    "Comparison",
-    "CorpusSummary",
-    "Evaluation",
-    "Explanation",
-    "Judgement",
-    "Metric",
-    "Preference",
-    "Ranker",
-    "Ranking",
-    "Report",
-    "ScoreMatrix",
-    "Scores",
-    "Segment",
-    "SegmentMetric",
-    "Span",
-    "TertiumError",
-    "TestSet",
-    "__version__",
-    "challenge",
-    "compare",
-    "explain",
-    "load_metric",
-    "load_ranker",
-    "meta_evaluate",
-    "rank",
-    "report",
-    "score",
-    "score_corpus",
-    "train",
-]
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

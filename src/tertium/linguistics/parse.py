@@ -60,18 +60,6 @@ class Token:
     entity: str
     start: int
 
-    def feature(self, name: str) -> str:
-        """One of the morphological features, or nothing.
-
-        >>> Token("mice", "mouse", "NOUN", "NNS", "Number=Plur", 0, "ROOT", "", 0).feature("Number")
-        'Plur'
-        """
-        for item in self.morph.split("|"):
-            key, _, value = item.partition("=")
-            if key == name:
-                return value
-        return ""
-
 
 @dataclass(frozen=True, slots=True)
 class TokenRun:

@@ -284,7 +284,6 @@ class Marks:
     and negative implicative); `downward` whether the node stands in a downward monotone context.
     """
 
-    predicate: bool = False
     negated: bool = False
     modality: str = "actual"
     tense: str = ""
@@ -314,7 +313,6 @@ def interpret(graph: Graph) -> tuple[Marks, ...]:
     downward = _downward(graph, negated)
     return tuple(
         Marks(
-            predicate=node.kind == "verb",
             negated=negated[i],
             modality=modality[i],
             attitude=_attitude(graph, node),

@@ -224,11 +224,6 @@ BRIDGES = frozenset(
 FLIPPED: Mapping[str, str] = {"hypernym": "hyponym", "hyponym": "hypernym"}
 
 
-def flip(relation: str) -> str:
-    """The same relation seen from the second word."""
-    return FLIPPED.get(relation, relation)
-
-
 def distributional(cosine: float) -> float:
     """The strength of a cosine of word vectors: nothing below 0.55, at most 0.85.
 

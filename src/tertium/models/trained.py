@@ -107,10 +107,8 @@ def describe_options(options: Any) -> list[Option]:
     >>> [option.flag for option in describe_options(TrainingOptions)]
     []
     """
-    kinds = typing.get_type_hints(options if isinstance(options, type) else type(options))
-    hints = typing.get_type_hints(
-        options if isinstance(options, type) else type(options), include_extras=True
-    )
+    cls = options if isinstance(options, type) else type(options)
+    kinds, hints = typing.get_type_hints(cls), typing.get_type_hints(cls, include_extras=True)
     return [
         Option(f.name, kinds[f.name], said[0], print_value(getattr(options, f.name)))
         for f in dataclasses.fields(options)

@@ -25,7 +25,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from tertium.errors import UsageError
 
@@ -33,25 +33,6 @@ MATCH, SUBSTITUTION, DELETION, INSERTION = " ", "s", "d", "i"
 
 BEAM_WIDTH = 25  # Tercom's and sacrebleu's
 _INFINITY = 1 << 60
-
-
-class EditTable(Protocol):
-    """The distances between all beginnings of a hypothesis and of a reference."""
-
-    distance: int
-    """The distance between the whole of both."""
-
-    bounded: bool
-    """Whether moving n words changes the distance by at most n deletions and n insertions."""
-
-    def update(self, words: Sequence[int], start: int) -> None:
-        """Replace the hypothesis, whose first `start` words stay as they are."""
-
-    def distance_to(self, words: Sequence[int], start: int) -> int:
-        """The distance of another hypothesis with the same first `start` words."""
-
-    def path(self) -> str:
-        """The operations that turn the hypothesis into the reference."""
 
 
 _Row = tuple[int, int, int, int, int, int]
@@ -71,7 +52,7 @@ class BitTable:
     2
     """
 
-    bounded = True
+    bounded = True  # moving n words changes the distance by at most n deletions and n insertions
 
     def __init__(self, reference: Sequence[int], hypothesis: Sequence[int]) -> None:
         self._positions: dict[int, int] = {}
@@ -83,10 +64,12 @@ class BitTable:
         self.update(hypothesis, 0)
 
     def update(self, words: Sequence[int], start: int) -> None:
+        """Replace the hypothesis, whose first `start` words stay as they are."""
         del self._rows[start + 1 :]
         self.distance = self._fill(words, start, self._rows)
 
     def distance_to(self, words: Sequence[int], start: int) -> int:
+        """The distance of another hypothesis with the same first `start` words."""
         return self._fill(words, start, None)
 
     def _fill(self, words: Sequence[int], start: int, rows: list[_Row] | None) -> int:
@@ -105,6 +88,7 @@ class BitTable:
         return len(words) + plus.bit_count() - minus.bit_count()
 
     def path(self) -> str:
+        """The operations that turn the hypothesis into the reference."""
         row, column = len(self._rows) - 1, self._width
         steps: list[str] = []
         while row and column:
@@ -267,6 +251,9 @@ class CostTable:
                 steps.append(INSERTION)
                 column -= 1
         return DELETION * row + INSERTION * column + "".join(reversed(steps))
+
+
+EditTable = BitTable | CostTable
 
 
 def beam(rows: int, columns: int) -> list[tuple[int, int]]:

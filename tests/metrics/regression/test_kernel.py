@@ -55,11 +55,11 @@ def test_the_search_equals_grid_search_cv(data: tuple[np.ndarray, np.ndarray]) -
             plain.cv_results_["params"], plain.cv_results_["mean_test_score"], strict=True
         )
     }
-    assert len(found.scores) == len(expected) == 18
-    for setting, value in found.scores:
+    assert len(found) == len(expected) == 18
+    for setting, value in found:
         key = (setting.c, setting.epsilon, setting.gamma)
         assert value == pytest.approx(expected[key], abs=3e-4)  # libsvm stops within 1e-3
-    best = found.best
+    best = found[0][0]
     assert plain.best_params_ == {"C": best.c, "epsilon": best.epsilon, "gamma": best.gamma}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -11,6 +10,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.errors import UnknownNameError
+from tertium.metrics.base.featurizer import NIST_BETA
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import load_sacre_bleu, sacre_signature
 from tertium.registry import Range
@@ -18,9 +18,6 @@ from tertium.segment import Segment
 from tertium.text.ngrams import Located, NgramIndex, clipped_matches
 
 MAX_ORDER = 10
-
-# Makes the penalty 1/2 for a hypothesis of 2/3 of the reference length.
-BETA = math.log(0.5) / math.log(1.5) ** 2
 
 Texts = Sequence[Sequence[str]]
 
@@ -188,4 +185,4 @@ def brevity_penalty(totals: FloatArray) -> FloatArray:
     ratio = np.divide(length, reference, out=np.ones_like(length), where=reference > 0)
     ratio = np.minimum(ratio, 1.0)
     logs = np.log(ratio, out=np.full_like(ratio, -np.inf), where=ratio > 0)
-    return np.exp(BETA * logs**2)
+    return np.exp(NIST_BETA * logs**2)

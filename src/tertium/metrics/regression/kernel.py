@@ -67,17 +67,6 @@ class Solution:
         return values
 
 
-@dataclass(frozen=True, kw_only=True)
-class Search:
-    """The outcome of a grid search: R^2 of each setting averaged over folds, the best first."""
-
-    scores: tuple[tuple[Setting, float], ...]
-
-    @property
-    def best(self) -> Setting:
-        return self.scores[0][0]
-
-
 def squared_lengths(rows: FloatArray) -> FloatArray:
     """|r_i|^2, (n, d) -> (n,)."""
     lengths: FloatArray = (np.asarray(rows, np.float64) ** 2).sum(axis=1)
@@ -107,15 +96,15 @@ def search(
     grid: Grid = Grid(),  # noqa: B008
     folds: int = 10,
     threads: int = 2,
-) -> Search:
-    """Cross-validate every setting; `distances` (n, n) are squared, `targets` (n,).
+) -> list[tuple[Setting, float]]:
+    """Cross-validate every setting, the best first; `distances` (n, n) are squared, `targets` (n,).
 
     Folds are consecutive rows, as scikit-learn's are, so shuffle before; the score of a setting is
     the mean of R^2 over folds whose targets differ, and of equal ones the earlier wins. A grid of
     one setting has nothing to choose: its score is NaN.
     """
     if len(grid) == 1:
-        return Search(scores=((next(iter(grid)), math.nan),))
+        return [(next(iter(grid)), math.nan)]
     if not 2 <= folds <= len(targets):
         raise UsageError(f"{folds} folds of {len(targets)} judgements: expected 2 to as many")
     parts = np.array_split(np.arange(len(targets)), folds)
@@ -130,7 +119,7 @@ def search(
     if np.isnan(list(scores.values())).all():
         raise DataError("the human scores of every fold are all equal: use fewer folds")
     means = [(setting, float(np.nanmean(values))) for setting, values in scores.items()]
-    return Search(scores=tuple(sorted(means, key=lambda item: -item[1])))
+    return sorted(means, key=lambda item: -item[1])
 
 
 def _fold(

@@ -153,10 +153,11 @@ class SVR(ComparingMetric):
         found = svr.search(
             distances, targets, grid=options.grid, folds=options.folds, threads=cores()
         )
-        solution = svr.solve(svr.rbf(distances, found.best.gamma), targets, found.best)
+        best = found[0][0]
+        solution = svr.solve(svr.rbf(distances, best.gamma), targets, best)
         return Checkpoint(
             name=cls.name,
-            config={**asdict(settings), "encoders": list(settings.encoders), **asdict(found.best)},
+            config={**asdict(settings), "encoders": list(settings.encoders), **asdict(best)},
             encoders={name: encoder.weights_hash for name, encoder in encoders.items()},
             arrays=halve(
                 {
@@ -169,7 +170,7 @@ class SVR(ComparingMetric):
                 "data": lesson.data.sizes,
                 "left out for": lesson.dev.sizes,
                 "options": asdict(options),
-                "search": [[asdict(s), value] for s, value in found.scores],
+                "search": [[asdict(s), value] for s, value in found],
             },
         )
 
