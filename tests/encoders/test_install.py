@@ -7,12 +7,16 @@ import hashlib
 import io
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
+import traceback
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,10 +33,47 @@ from tertium.errors import MissingResourceError, ModelError
 
 WEIGHTS = np.random.default_rng(1).bytes(300_000)
 KNOWN: dict[str, Resource] = {}  # the cards of the index in use
+RUN = subprocess.run
 
 
 def install(name: str) -> Path:
     return install_module.install(KNOWN[name])
+
+
+def run_forked(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+    """What `python -m pip ...` does, in a child of this process: pip is imported once for all."""
+    from pip._internal.cli.main import main
+    from pip._internal.commands import download, install  # noqa: F401 (what the child would load)
+
+    assert command[:3] == [sys.executable, "-m", "pip"]
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        child = os.fork()
+        if not child:
+            code, subprocess.run = 70, RUN  # type: ignore[assignment]
+            try:
+                with Path(os.devnull).open() as nothing:
+                    for number, file in enumerate((nothing, out, err)):
+                        os.dup2(file.fileno(), number)
+                sys.stdout, sys.stderr = (os.fdopen(n, "w", closefd=False) for n in (1, 2))
+                code = main(command[3:])
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        for file in (out, err):
+            file.seek(0)
+        return subprocess.CompletedProcess(command, code, out.read(), err.read())
+
+
+@pytest.fixture(autouse=True)
+def pip_in_a_child(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All tests but one spare pip the start of an interpreter, where a process can fork."""
+    alone = request.node.name == test_a_package_is_unpacked_and_checked.__name__
+    if not alone and sys.platform.startswith("linux"):
+        monkeypatch.setattr(subprocess, "run", run_forked)
 
 
 def write_wheel(index: Path, package: str, members: dict[str, bytes], version: str = "1.0") -> None:
