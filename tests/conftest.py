@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.heavy import import_references, tell_imported
 from tests.tiny_models import minilm, tiny_model  # noqa: F401 (fixtures)
 
 from tertium.data.testset import TestSet
@@ -94,15 +95,16 @@ def pytest_before_forks(session: pytest.Session) -> None:
     """Load every model once for all processes, where most of the tests are going to run."""
     if len(session.items) < MANY:
         return
-    from tests.laws.trial import missing_resource, subjects
+    from tests.laws.trial import Subject, missing_resource, subjects
 
-    importlib.import_module("torch._dynamo")  # which the first optimizer of a process loads
     factory = session.config._tmp_path_factory  # type: ignore[attr-defined]
     # no store: it writes in a thread, which a fork would cut off
     with pytest.MonkeyPatch.context() as patch, runtime(cache=False):
         use_private_cache(factory, patch)
-        for subject in subjects():
+        for subject in (*subjects(), Subject("bertscore:encoder=e5")):
             missing_resource(subject)
+    tell_imported(session.config)
+    import_references()
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from tertium.runtime import runtime
 from tertium.segment import Segment
 from tertium.testing import check_metric
 
-pytest.importorskip("transformers")
+pytestmark = pytest.mark.skipif(not find_spec("transformers"), reason="needs transformers")
 
 SEGMENTS = [
     Segment("the cat sat on the mat", "a cat on mat .", ("the cat sat on a mat .",)),
