@@ -8,7 +8,8 @@ INSTALL := $(BIN)/python .ci/install.py -c constraints.txt
 # It must keep what it compiled, or each of some hundred processes compiles all of it again.
 unexport PYTHONDONTWRITEBYTECODE
 # A process a core, at most four. One thread each, or they fight for the cores. Where a process can be
-# forked after imports, all share one collection and the models; coverage is counted without that.
+# forked after imports, all share one collection and the models, and one more fills the cores where
+# tests wait; coverage is counted without that.
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 FORKS := $(if $(filter Linux,$(shell uname)),-p tests.forks --forks auto,$(WORKERS))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest

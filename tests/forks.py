@@ -38,17 +38,22 @@ class Hooks:
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(Hooks)
-    parser.addoption("--forks", default="1", help="processes to run tests in, or auto: one a core")
+    parser.addoption(
+        "--forks", default="1", help="processes to run tests in, or auto: a core's and one"
+    )
     parser.addoption("--spent", type=int, default=0, help="modules and tests to name as dearest")
     parser.addoption("--spent-to", help="file for the processor seconds of each test")
 
 
 def count_processes(session: pytest.Session) -> int:
-    """As many as were asked for; one where a process cannot be forked after imports."""
+    """As many as were asked for; one where a process cannot be forked after imports.
+
+    `auto` is one more than cores: tests wait for disks, browsers and clusters.
+    """
     asked = session.config.getoption("forks")
     if not sys.platform.startswith("linux") or session.config.option.collectonly:
         return 1
-    return min(MOST, len(os.sched_getaffinity(0))) if asked == "auto" else int(asked)
+    return min(MOST, len(os.sched_getaffinity(0)) + 1) if asked == "auto" else int(asked)
 
 
 @pytest.hookimpl(tryfirst=True)
