@@ -26,8 +26,7 @@ from tests.gallery import ALL
 import tertium
 from tertium.cli import main
 from tertium.corpus import work
-from tertium.corpus.blocks import TableBlock
-from tertium.corpus.columns import BadRow
+from tertium.corpus.blocks import BadRow, TableBlock
 from tertium.corpus.engines import cluster
 from tertium.corpus.reading import Reading
 from tertium.corpus.scoring import take_segments

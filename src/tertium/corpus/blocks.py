@@ -1,14 +1,16 @@
 """Some thousand rows on their way through: a table of pyarrow, or records where JSON stays JSON.
 
 Parquet, TSV and CSV have columns, and rows are moved as such. JSONL that is written as JSONL keeps
-each object as it is: keys that others lack, and values of any kind under one key.
+each object as it is: keys that others lack, and values of any kind under one key. Other JSONL has
+the columns that its first rows make; a row that does not fit them is bad.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -26,29 +28,19 @@ from tertium.segment import Segment
 SIDES = (HYPOTHESIS_NAMES, SOURCE_NAMES, REFERENCE_NAMES)
 PLAIN = ([1, 0, 1], [1, 1, 1])  # how many columns each side has: a reference, and perhaps a source
 
+JSON_TEXT = {b"tertium": b"json"}  # how a schema marks a column of objects, kept as JSON text
+REASON = 400  # characters of what is said of a bad row
+SINGLE = frozenset({*SOURCE_NAMES, *HYPOTHESIS_NAMES})  # of which a row has one
+TEXT = (str, type(None))  # what a text may be in JSON
+TEXTS = (*TEXT, list)  # and what several may be
 
-class Block(Protocol):
-    """Rows with named values."""
 
-    def __len__(self) -> int: ...
+@dataclass(frozen=True)
+class BadRow:
+    """A row that cannot be scored: its number in the file, from 1, and why."""
 
-    def texts(self) -> Sequence[Mapping[str, Any]]:
-        """A record for each row that holds at least the texts that are compared."""
-
-    def plain_segments(self, longest: int) -> list[Segment] | None:
-        """The segments of all rows where each is as plain as rows can be, made by columns."""
-
-    def column(self, name: str) -> Any:
-        """One column as an array of pyarrow."""
-
-    def select(self, mask: BoolArray) -> Block:
-        """The rows for which the mask is true."""
-
-    def extend(self, columns: Mapping[str, Any]) -> Block:
-        """The same rows with more columns, arrays of pyarrow."""
-
-    def records(self) -> Sequence[Mapping[str, Any]]:
-        """Every row as a record of plain values."""
+    row: int
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -61,6 +53,7 @@ class TableBlock:
         return int(self.table.num_rows)
 
     def texts(self) -> list[dict[str, Any]]:
+        """A record for each row that holds at least the texts that are compared."""
         names = [name for name in self.table.column_names if is_text_name(name)]
         columns = [plain_texts(self.table[name]) for name in names]
         if not columns:
@@ -68,6 +61,7 @@ class TableBlock:
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def plain_segments(self, longest: int) -> list[Segment] | None:
+        """The segments of all rows where each is as plain as rows can be, made by columns."""
         names = [name for name in self.table.column_names if is_text_name(name)]
         sides = [[n for n in names if n in side] for side in SIDES]
         if sum(map(len, sides)) != len(names) or [len(side) for side in sides] not in PLAIN:
@@ -92,6 +86,7 @@ class TableBlock:
         return self if mask.all() else TableBlock(self.table.filter(pa.array(mask)))
 
     def extend(self, columns: Mapping[str, Any]) -> TableBlock:
+        """The same rows with more columns, arrays of pyarrow."""
         table = self.table
         for name, values in columns.items():
             table = table.append_column(name, values)
@@ -143,6 +138,9 @@ class RecordBlock:
         return self.rows
 
 
+Block = TableBlock | RecordBlock
+
+
 def refuse_column(name: str) -> UsageError:
     return UsageError(
         f"a column {name!r} is there already, and scores are to be written under this name: "
@@ -176,3 +174,79 @@ def plain_texts(column: Any) -> list[Any]:
         raw = column.cast(pa.large_binary()).to_pylist()
         values = [None if v is None else v.decode("utf-8", "surrogateescape") for v in raw]
     return values
+
+
+def infer_schema(records: Sequence[Mapping[str, Any]]) -> Any:
+    """Columns for JSONL by some of its rows; objects and values of several kinds are JSON texts.
+
+    Texts that are compared stay texts, whatever a bad row says; where some references are lists,
+    all are.
+    """
+    import pyarrow as pa
+
+    columns: dict[str, list[Any]] = {}
+    for record in records:
+        for key, value in record.items():
+            columns.setdefault(key, []).append(value)
+    return pa.schema([_infer_field(name, values) for name, values in columns.items()])
+
+
+def _infer_field(name: str, values: list[Any]) -> Any:
+    import pyarrow as pa
+
+    if is_text_name(name):
+        several = name not in SINGLE and any(isinstance(value, list) for value in values)
+        return pa.field(name, pa.list_(pa.string()) if several else pa.string())
+    try:
+        kind = pa.array(values).type
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        kind = pa.struct([])
+    if pa.types.is_null(kind):
+        kind = pa.string()
+    elif pa.types.is_list(kind) and pa.types.is_null(kind.value_type):
+        kind = pa.list_(pa.string())
+    if pa.types.is_nested(kind) and not (
+        pa.types.is_list(kind) and not pa.types.is_nested(kind.value_type)
+    ):
+        return pa.field(name, pa.string(), metadata=JSON_TEXT)
+    return pa.field(name, kind)
+
+
+def fit_rows(rows: list[tuple[int, dict[str, Any]]], schema: Any) -> tuple[Any, list[BadRow]]:
+    """Rows as a table of these columns, and those that have other keys or values than these."""
+    import pyarrow as pa
+
+    names = frozenset(schema.names)
+    packed = [field.name for field in schema if field.metadata == JSON_TEXT]
+    texts = [name for name in schema.names if is_text_name(name)]
+    lists = [name for name in texts if pa.types.is_list(schema.field(name).type)]
+    kinds = {name: TEXT if name in SINGLE else TEXTS for name in texts}
+    fitting, bad = [], []
+    for number, row in rows:
+        if other := next((key for key in row if key not in names), None):
+            why = f"the key {other!r} is not among those of the first rows; write JSONL to keep it"
+            bad.append(BadRow(number, why))
+            continue
+        if wrong := next((k for k in texts if not isinstance(row.get(k, ""), kinds[k])), None):
+            bad.append(BadRow(number, shorten(f"expected text, got {row[wrong]!r}")))
+            continue
+        changed = {k: json.dumps(row[k], ensure_ascii=False) for k in packed if k in row}
+        changed |= {k: [row[k]] for k in lists if isinstance(row.get(k), str)}
+        fitting.append((number, {**row, **changed}))
+    try:
+        return pa.Table.from_pylist([row for _, row in fitting], schema=schema), bad
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        good = []
+        for number, row in fitting:  # one by one, to find which
+            try:
+                pa.Table.from_pylist([row], schema=schema)
+                good.append(row)
+            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+                why = f"does not fit the columns of the first rows ({str(error).splitlines()[0]})"
+                bad.append(BadRow(number, f"{why}; write JSONL to keep it"))
+        return pa.Table.from_pylist(good, schema=schema), bad
+
+
+def shorten(reason: str) -> str:
+    """A reason without the middle of a long value that it quotes."""
+    return reason if len(reason) <= REASON else f"{reason[: REASON - 40]} ... {reason[-35:]}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -157,10 +158,10 @@ class PartActor:
             os.chdir(folder)
         self.worker = PartWorker(job)
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
-        parts = [CorpusPart.from_json(text) for text in batch["part"]]
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[bytes]]:
+        parts = [pickle.loads(packed) for packed in batch["part"]]
         outcomes = [self.worker.attempt(part, lambda rows: None) for part in parts]
-        return {"outcome": [outcome.to_json() for outcome in outcomes]}
+        return {"outcome": [pickle.dumps(outcome) for outcome in outcomes]}
 
 
 def run_ray(
@@ -172,7 +173,7 @@ def run_ray(
 
     DataContext.get_current().enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)
-    rows = [{"part": part.to_json()} for part in parts]
+    rows = [{"part": pickle.dumps(part)} for part in parts]
     outcomes = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
         PartActor,
         fn_constructor_args=(job, str(Path.cwd())),
@@ -183,7 +184,7 @@ def run_ray(
         num_gpus=team.gpus or None,
     )
     for row in outcomes.iter_rows():
-        outcome = Outcome.from_json(row["outcome"])
+        outcome: Outcome = pickle.loads(row["outcome"])
         advance(outcome.tally.rows if outcome.tally else 0)
         yield outcome
 

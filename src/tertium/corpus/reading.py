@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
-from tertium.corpus.blocks import Block, RecordBlock, TableBlock
-from tertium.corpus.columns import BadRow, fit_rows, shorten
+from tertium.corpus.blocks import BadRow, Block, RecordBlock, TableBlock, fit_rows, shorten
 from tertium.corpus.places import SourceFile, is_remote, open_content, open_file
 from tertium.data.formats import (
     BYTE_ORDER_MARKS,
@@ -48,15 +46,6 @@ class CorpusPart:
     offset: int = 0  # bytes before that line in a plain text
     groups: tuple[int, int] | None = None
     cut: bool = False  # whether it ends after `rows` lines
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> CorpusPart:
-        record = json.loads(text)
-        groups = None if record["groups"] is None else tuple(record["groups"])
-        return cls(**{**record, "file": SourceFile(**record["file"]), "groups": groups})
 
 
 @dataclass(frozen=True)

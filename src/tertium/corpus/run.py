@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from tertium.corpus.columns import infer_schema
+from tertium.corpus.blocks import infer_schema
 from tertium.corpus.engines import Team
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import RunLedger, describe_inputs

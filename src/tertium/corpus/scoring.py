@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray
-from tertium.corpus.columns import BadRow
+from tertium.corpus.blocks import BadRow
 from tertium.corpus.reading import HERE, Reading, explain_row
 from tertium.data.formats import segment_from_record
 from tertium.errors import DataError, NeedsError, TertiumError, UsageError

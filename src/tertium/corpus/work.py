@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tertium.corpus.columns import BadRow
+from tertium.corpus.blocks import BadRow
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import BAD, RunLedger
 from tertium.corpus.places import join, write_content
@@ -60,17 +60,6 @@ class Outcome:
     part: str
     tally: Tally | None
     error: str = ""
-
-    def to_json(self) -> str:
-        counted = self.tally.record() if self.tally else None
-        return json.dumps({"part": self.part, "tally": counted, "error": self.error})
-
-    @classmethod
-    def from_json(cls, text: str) -> Outcome:
-        record = json.loads(text)
-        counted = record["tally"]
-        tally = None if counted is None else Tally.from_record(counted)
-        return cls(record["part"], tally, record["error"])
 
 
 class PartWorker:
