@@ -19,7 +19,7 @@ from papers.table import Figure, PaperTable, Row
 from tertium.arrays import BoolArray
 from tertium.data.collection import Collection
 from tertium.encoders.encoder import load_encoder
-from tertium.meta.disagreement import Disagreement, disagreement
+from tertium.evaluation.error_analysis import Disagreement, disagreement
 from tertium.metrics import Metric
 from tertium.metrics.regression.regressions import MTR
 from tertium.segment import Segment

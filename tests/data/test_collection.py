@@ -91,7 +91,7 @@ def test_texts_that_repeat_or_lack_something_are_refused(collection: Collection)
 
 def test_summaries_count(collection: Collection) -> None:
     counts = {s.name: summarise(collection, s) for s in collection.sets}
-    assert {name: (s.rows, s.systems) for name, s in counts.items()} == {
+    assert {name: (s["rows"], s["systems"]) for name, s in counts.items()} == {
         "da/mine": (2, 2),
         "qe/mine": (2, 0),
         "rankings/mine": (2, 2),

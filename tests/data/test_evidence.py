@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.evidence import ScoreTable, pair_in, read_evidence
+from tertium.data.evidence import ScoreTable, read_evidence
+from tertium.data.formats import pair_in
 from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import RankingSet
 from tertium.data.ratings import even_out

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tertium.errors import LengthError, UsageError
-from tertium.meta.disagreement import disagreement, top
+from tertium.evaluation.error_analysis import disagreement, top
 
 HUMAN = np.array([9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0])
 

@@ -121,6 +121,6 @@ def test_residuals_are_those_of_the_straight_line():
 
 def test_figures_of_a_table():
     human = np.array([[90.0, 80, 30], [40, 85, 60]])
-    figures = decide(human, human / 100, 70)
+    figures = decide(acceptance_curve(human, human / 100, 70), rerank_outputs(human, human / 100))
     assert (figures["good"], figures["average_precision"], figures["reranking"]) == (0.5, 1, 1)
     assert figures["gain"] == 1

@@ -36,7 +36,7 @@ def grid(example: TestSet) -> TranslationGrid:
 def test_rows_go_item_by_item(grid: TranslationGrid, example: TestSet) -> None:
     assert len(grid) == 3 * 48
     assert grid.texts[:3] == tuple(example.systems[s][0] for s in ("good", "fair", "poor"))
-    assert grid.row(47, 2) == 3 * 48 - 1
+    assert (grid.item_of[-1], grid.system_of[-1]) == (47, 2)
     chrf = score(example, "chrf").scores["fair"]["chrf"].segments
     assert grid.columns[0].values[grid.system_of == 1] == pytest.approx(chrf)
 

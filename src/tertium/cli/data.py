@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from typing import Any
 
 from tertium.cli.output import FORMATS, print_result
@@ -48,8 +47,7 @@ def run(args: argparse.Namespace) -> int:
             title = f"{entry.name} ({entry.kind})"
             notes = [entry.purpose] if entry.purpose else []
         else:
-            found = [summarise(collection, s) for s in track(collection.sets, "reading")]
-            records = [dataclasses.asdict(summary) for summary in found]
+            records = [summarise(collection, s) for s in track(collection.sets, "reading")]
             title, notes = f"{len(records)} sets in {collection.root}", []
     print_result(records, as_table(records, title, notes), args.format)
     return 0

@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from tertium.data.archive import bare_name, is_tar
 from tertium.data.formats import (
+    LANGUAGE_PAIR,
     PathLike,
     read_jsonl,
     read_lines,
@@ -43,7 +44,6 @@ DEPTH = 4  # of sets below the collection: modern/dev/mqm/ted21
 Kind = Literal["scores", "rankings", "sentence pairs", "metrics task", "mt-metrics-eval"]
 FileKey = tuple[str, str]  # (language pair, part)
 
-_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
 _ENDING = re.compile(r"\.(jsonl|tsv)(\.gz)?$")
 
 PURPOSES: Mapping[str, str] = {
@@ -246,7 +246,7 @@ def _kind(files: Mapping[FileKey, Path]) -> Kind:
 def _file_key(file: Path) -> FileKey:
     """Language pair and part of a file name: `ro-en.dev.jsonl.gz` is (`ro-en`, `dev`)."""
     words = _ENDING.sub("", file.name).split(".")
-    lp = next((word for word in words if _PAIR.fullmatch(word)), "")
+    lp = next((word for word in words if LANGUAGE_PAIR.fullmatch(word)), "")
     return lp, ".".join(word for word in words if word != lp)
 
 
@@ -279,20 +279,8 @@ def read_pairs(path: PathLike) -> list[SentencePair]:
 Record = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Summary:
-    """One set in numbers; `systems` is 0 where systems were not published."""
-
-    name: str
-    kind: str
-    lps: tuple[str, ...]
-    rows: int
-    systems: int
-    purpose: str
-
-
-def summarise(collection: Collection, entry: DataSet) -> Summary:
-    """Count a set's judgements and systems without building them.
+def summarise(collection: Collection, entry: DataSet) -> Record:
+    """One set in numbers, counted without building it; no systems where none were published.
 
     Rows are human judgements: scores of translations, comparisons, scores of systems. A system is
     counted once for each language pair.
@@ -316,9 +304,8 @@ def summarise(collection: Collection, entry: DataSet) -> Summary:
             names = [str(record.get("system") or "") for _, record in read_jsonl(path)]
             rows += len(names)
             systems += len({part for name in names for part in name.split("+") if part})
-    return Summary(
-        name=entry.name, kind=entry.kind, lps=lps, rows=rows, systems=systems, purpose=entry.purpose
-    )
+    counts = {"lps": lps, "rows": rows, "systems": systems}
+    return {"name": entry.name, "kind": entry.kind, **counts, "purpose": entry.purpose}
 
 
 def describe(collection: Collection, entry: DataSet) -> list[Record]:

@@ -35,7 +35,7 @@ from tertium.data.campaigns import (
     read_mqm,
 )
 from tertium.data.collection import Collection, read_texts
-from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
+from tertium.data.formats import LANGUAGE_PAIR, RECORD_SUFFIXES, PathLike, pair_in, read_records
 from tertium.data.judgements import Evidence, JudgementSet, Texts, read_judgements
 from tertium.data.mtme import EvalSet, eval_sets, read_score_file
 from tertium.data.preferences import (
@@ -56,7 +56,6 @@ from tertium.spans import Markings
 
 logger = logging.getLogger(__name__)
 
-LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
 LEADING_PAIR = re.compile(rf"{LANGUAGE_PAIR.pattern}(?=[-_.])")
 
 
@@ -149,17 +148,6 @@ def read_people(source: PathLike, systems: Container[str]) -> Evidence:
             f"({shown}); name them with --names"
         )
     return sets[0]
-
-
-def pair_in(path: PathLike) -> str:
-    """The language pair that a path names, in its file name or its folder; empty where none.
-
-    >>> pair_in("metric-scores/en-de/BLEU-refA.seg.score"), pair_in("out/chrf.zh-en.tsv")
-    ('en-de', 'zh-en')
-    """
-    file = Path(path)
-    words = [*file.name.split("."), file.parent.name]
-    return next((word for word in words if LANGUAGE_PAIR.fullmatch(word)), "")
 
 
 def _from_file(path: Path, level: str) -> Iterator[Evidence]:

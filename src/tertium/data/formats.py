@@ -52,6 +52,7 @@ BYTE_ORDER_MARKS = (  # the longer first: UTF-16's begins UTF-32's
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
 
+LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
 _ONE_A_LINE = "; one object a line is read, which `jq -c '.[]'` makes of a list"
 _DECODER = json.JSONDecoder(object_pairs_hook=distinct_keys)  # once, not for each line
 _NUMBERED = re.compile(rf"(?:{'|'.join(REFERENCE_NAMES)})[_-]?(\d+)")
@@ -124,6 +125,17 @@ def check_record(record: Mapping[str, Any], where: str) -> None:
 def printable(path: PathLike) -> str:
     """A path as text; a byte that is not UTF-8 becomes the replacement sign."""
     return os.fsencode(path).decode("utf-8", "replace")
+
+
+def pair_in(path: PathLike) -> str:
+    """The language pair that a path names, in its file name or its folder; empty where none.
+
+    >>> pair_in("metric-scores/en-de/BLEU-refA.seg.score"), pair_in("out/chrf.zh-en.tsv")
+    ('en-de', 'zh-en')
+    """
+    file = Path(path)
+    words = [*file.name.split("."), file.parent.name]
+    return next((word for word in words if LANGUAGE_PAIR.fullmatch(word)), "")
 
 
 def read_lines(path: PathLike) -> list[str]:

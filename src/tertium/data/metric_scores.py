@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from tertium.data.evidence import LANGUAGE_PAIR, pair_in
 from tertium.data.formats import (
     ITEM_NAMES,
     LP_NAMES,
     SYSTEM_NAMES,
     PathLike,
+    pair_in,
     parse_json,
     read_lines,
     read_records,
@@ -28,14 +28,13 @@ from tertium.data.formats import (
     read_text,
     text_of,
 )
-from tertium.data.mtme import metric_name, read_score_file
+from tertium.data.mtme import metric_of, read_score_file
 from tertium.data.wmt import matrix_of, read_submission
 from tertium.errors import DataError
 from tertium.scores import ScoreMatrix
 
 METRIC_NAMES = ("metric", "spec", "name")
 TABLES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson", ".parquet"})
-ENDINGS = frozenset({"tsv", "csv", "jsonl", "ndjson", "parquet", "seg", "sys"})
 
 DIRECTIONS = {"": True, "true": True, "1": True, "false": False, "0": False}
 
@@ -67,20 +66,6 @@ def read_metric_scores(path: PathLike) -> list[MetricScores]:
         return [_from_matrix(read_score_file(path), metric_of(path), pair_in(path))]
     found = read_submission(path)
     return [_from_matrix(matrix, metric, lp) for (metric, lp), matrix in found.items()]
-
-
-def metric_of(path: PathLike) -> str:
-    """The metric that a score file is named after, without endings and language pair.
-
-    >>> metric_of("de-en/BLEU-refA.seg.score"), metric_of("chrf.de-en.tsv"), metric_of("m.csv.gz")
-    ('BLEU-refA', 'chrf', 'm')
-    """
-    words = metric_name(path).split(".")
-    while len(words) > 1 and (words[-1] in ENDINGS or LANGUAGE_PAIR.fullmatch(words[-1])):
-        words.pop()
-    if len(words) > 1 and LANGUAGE_PAIR.fullmatch(words[0]):
-        words = words[1:]
-    return ".".join(words)
 
 
 def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:

@@ -19,13 +19,17 @@ from pathlib import Path
 
 import numpy as np
 
-from tertium.data.formats import PathLike, parse_json, read_lines, read_score
+from tertium.data.formats import LANGUAGE_PAIR, PathLike, parse_json, read_lines, read_score
 from tertium.data.markings import markings_from
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 from tertium.spans import Markings, merge_markings
+
+ENDINGS = frozenset(
+    {"tsv", "csv", "txt", "jsonl", "ndjson", "parquet", "score", "seg", "sys", "doc"}
+)
 
 
 def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
@@ -51,7 +55,7 @@ def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
             )
     items = tuple(str(n) for n in range(1, len(blocks[first]) + 1))
     values = np.array(list(blocks.values()))
-    return ScoreMatrix(name or metric_name(path), tuple(blocks), values, items)
+    return ScoreMatrix(name or metric_of(path), tuple(blocks), values, items)
 
 
 def read_rating_file(
@@ -84,17 +88,18 @@ def read_rating_file(
     return marked
 
 
-def metric_name(path: PathLike) -> str:
-    """What a score file is called after: `BLEU-refA` for `BLEU-refA.seg.score`.
+def metric_of(path: PathLike) -> str:
+    """The metric that a score file is named after, without endings and language pair.
 
-    >>> metric_name("metric-scores/en-de/BLEU-refA.seg.score"), metric_name("mine.tsv")
-    ('BLEU-refA', 'mine')
+    >>> metric_of("de-en/BLEU-refA.seg.score"), metric_of("chrf.de-en.tsv"), metric_of("m.csv.gz")
+    ('BLEU-refA', 'chrf', 'm')
     """
-    name = Path(path).name.removesuffix(".gz")
-    for ending in (".seg.score", ".sys.score", ".doc.score", ".score", ".tsv", ".txt"):
-        if name.endswith(ending):
-            return name.removesuffix(ending)
-    return name
+    words = Path(path).name.removesuffix(".gz").split(".")
+    while len(words) > 1 and (words[-1] in ENDINGS or LANGUAGE_PAIR.fullmatch(words[-1])):
+        words.pop()
+    if len(words) > 1 and LANGUAGE_PAIR.fullmatch(words[0]):
+        words = words[1:]
+    return ".".join(words)
 
 
 @dataclass(frozen=True, kw_only=True)

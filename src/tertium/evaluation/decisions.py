@@ -14,6 +14,7 @@ from tertium.meta.decisions import (
     acceptance_curve,
     calibrate_errors,
     decide,
+    rerank_outputs,
     residuals,
     risk_coverage,
 )
@@ -79,7 +80,7 @@ def _decide(judged: JudgedSet, number: int, deviation: FloatArray | None, bar: f
     return Decision(
         set=judged.name,
         metric=judged.metrics[number],
-        figures=decide(judged.human, scores, bar),
+        figures=decide(curve, rerank_outputs(judged.human, scores)),
         curve=np.stack([curve.thresholds, curve.precision, curve.recall], axis=1),
         risk={} if deviation is None else _risk(judged.human, scores, deviation),
     )

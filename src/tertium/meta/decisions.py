@@ -225,9 +225,8 @@ def residuals(human: ArrayLike, metric: ArrayLike) -> tuple[FloatArray, float]:
     return np.where(known, people - slope * scores - shift, np.nan), float(slope)
 
 
-def decide(human: FloatArray, metric: FloatArray, bar: float) -> Mapping[str, float]:
-    """The figures of a table: matrices (systems, segments) of one metric."""
-    curve, choice = acceptance_curve(human, metric, bar), rerank_outputs(human, metric)
+def decide(curve: AcceptanceCurve, choice: Reranking) -> Mapping[str, float]:
+    """The figures of a table: what accepting and choosing by one metric come to."""
     return {
         "good": curve.good / curve.judged,
         "average_precision": curve.average_precision,

@@ -105,10 +105,6 @@ class TranslationGrid:
         difference: FloatArray = ours - shares(self.human)
         return difference
 
-    def row(self, item: int, system: int) -> int | None:
-        """The row of a system's translation of an item; None where there is none."""
-        return self._places.get((item, system))
-
     def label(self, row: int) -> str:
         """Which translation a row is, in words; the document too where sets share numbers."""
         item, system = self.items[self.item_of[row]], self.systems[self.system_of[row]]
@@ -120,11 +116,6 @@ class TranslationGrid:
         """Labels that more than one item has."""
         counts = Counter(item.label for item in self.items)
         return {label for label, count in counts.items() if count > 1}
-
-    @cached_property
-    def _places(self) -> dict[tuple[int, int], int]:
-        pairs = zip(self.item_of.tolist(), self.system_of.tolist(), strict=True)
-        return {pair: n for n, pair in enumerate(pairs)}
 
     def with_human(self, human: ScoreMatrix) -> TranslationGrid:
         """The same with what people said, matched by the names of systems and items."""
