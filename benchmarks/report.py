@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.corpus import wmt17
 from tertium.evaluation.comparison import compare
-from tertium.reporting.page.making import evaluation_report
+from tertium.reporting.page.making import report_results
 
 ROOT = Path(__file__).parents[1]
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
         start = time.perf_counter()
-        evaluation_report(results, title="WMT17").write(path)
+        report_results(results, title="WMT17").write(path)
         seconds, size = time.perf_counter() - start, path.stat().st_size
         raw = sum(len(text.encode()) for texts in testset.systems.values() for text in texts)
         print(

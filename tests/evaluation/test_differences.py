@@ -10,7 +10,7 @@ import tertium
 from tertium.evaluation import comparison
 from tertium.evaluation.comparison import find_scale, shipped_scales
 from tertium.meta.differences import DifferenceBin, DifferenceScale
-from tertium.reporting.page.making import evaluation_report
+from tertium.reporting.page.making import report_results
 from tertium.reporting.tables.evaluations import (
     comparison_table,
     long_pair_table,
@@ -69,7 +69,7 @@ def test_every_format_says_how_often_people_agree(compared):
     assert (first.split("\t")[column], second.split("\t")[column]) == ("", str(found.agree))
     for row in render(long_pair_table(compared), "tsv").splitlines()[1:]:
         assert row.split("\t")[-1] == str(found.agree)  # the order of two has no say
-    assert f"{share} %" in evaluation_report(compared).html()
+    assert f"{share} %" in report_results(compared).html()
 
 
 def test_no_difference_means_nothing(compared):

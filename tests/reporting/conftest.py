@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from tertium.evaluation.comparison import compare
 from tertium.metrics.base.explanation import Votes
 from tertium.metrics.base.metric import load_metric
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
-from tertium.reporting.page.making import evaluation_report
+from tertium.reporting.page.making import report_results
 from tertium.scores import ScoreMatrix
 
 
@@ -59,5 +60,6 @@ def page(example: TestSet, people: ScoreMatrix, tmp_path_factory: pytest.TempPat
     wins = win_probabilities(Votes(names=tuple(example.systems), chances=chances), "Pairwise")
     explained.append(Explained(item=3, system=-1, title="Pairwise", html=wins))
     path = tmp_path_factory.mktemp("report") / "page.html"
-    evaluation_report(results, human=people, explained=explained, title="Example").write(path)
+    made = report_results(results, human=people, title="Example")
+    replace(made, explained=tuple(explained)).write(path)
     return path

@@ -13,11 +13,12 @@ import pytest
 from tests.reporting.chromium import Browser
 
 from tertium.data.testset import TestSet
+from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.scoring import score
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import JudgedSet, Task
-from tertium.reporting.page.making import agreement_report, evaluation_report
+from tertium.reporting.page.making import report_agreement, report_results
 
 TAB, ENTER = 9, 13
 PAPER = "rgb(255, 255, 255)"
@@ -298,7 +299,7 @@ def test_long_names_are_told_apart_and_the_baseline_is_named(
     names = [f"our-very-long-experiment-of-2024-with-all-data-{n}-final" for n in ("base", "large")]
     testset = TestSet(systems=dict.fromkeys(names, ("a", "b")), references=(("a",), ("c",)))
     path = tmp_path / "names.html"
-    evaluation_report(compare(testset, ["chrf"], resamples=5)).write(path)
+    report_results(compare(testset, ["chrf"], resamples=5)).write(path)
     browser.open(path)
     assert texts(browser, "table.scores tbody bdi[title]") == ["…base-final", "…large-final"]
     assert texts(browser, "table.scores tbody .hidden")[0] == names[0]  # for screen readers
@@ -564,7 +565,7 @@ def hostile_set() -> TestSet:
 def test_hostile_texts_are_shown_and_never_run(browser: Browser, tmp_path: Path) -> None:
     testset = hostile_set()
     path = tmp_path / "hostile.html"
-    report = evaluation_report(compare(testset, ["chrf", "bleu"], resamples=50), title=HOSTILE[1])
+    report = report_results(compare(testset, ["chrf", "bleu"], resamples=50), title=HOSTILE[1])
     report.write(path)
     browser.open(path)
     assert texts(browser, "h1") == [HOSTILE[1]]
@@ -596,7 +597,7 @@ def test_a_long_line_is_compared_and_does_not_stretch_the_page(
         references=((" ".join(words),),),
     )
     path = tmp_path / "long.html"
-    evaluation_report(compare(testset, ["chrf"], resamples=5)).write(path)
+    report_results(compare(testset, ["chrf"], resamples=5)).write(path)
     browser.open(path)
     assert texts(browser, "#results del") == ["w1000"]
     assert texts(browser, "#results ins") == []
@@ -620,7 +621,7 @@ def test_sixty_very_long_lines_open_at_once(browser: Browser, tmp_path: Path) ->
         references=[(" ".join(line), " ".join(line[::-1])) for line in lines],
     )
     path = tmp_path / "very-long.html"
-    evaluation_report(compare(testset, ["bleu"], resamples=5)).write(path)
+    report_results(compare(testset, ["bleu"], resamples=5)).write(path)
     browser.open(path)
     sizes = (
         "(() => { const found = [], plain = Uint16Array;"
@@ -640,7 +641,7 @@ def test_one_system_without_references_has_a_page(browser: Browser, tmp_path: Pa
     values = np.array([0.1, np.nan, 0.3])
     scores = {"only": {"mine": mean_scores("mine", values, "Mine")}}
     path = tmp_path / "one.html"
-    evaluation_report(Evaluation(testset, ("only",), ("mine",), scores)).write(path)
+    report_results(Evaluation(testset, ("only",), ("mine",), scores)).write(path)
     browser.open(path)
     assert count(browser) == "3 translations found; 1 to 3 shown"
     assert texts(browser, "#results td.number") == ["0.1000", "–", "0.3000"]
@@ -661,7 +662,14 @@ def test_a_page_of_whole_systems_says_that_there_are_no_segments(
     )
     task = Task(sets=("de-en",), level="system", samples=0)
     path = tmp_path / "systems.html"
-    agreement_report(MetaEvaluation([judged]).run([task]), [judged], {}).write(path)
+    study = AgreementStudy(
+        results=MetaEvaluation([judged]).run([task]),
+        sets=(judged,),
+        people={},
+        statistics=("pearson",),
+        level="system",
+    )
+    report_agreement(study).write(path)
     browser.open(path)
     assert "no segments" in texts(browser, "#loading")[0]
     assert len(texts(browser, "#pictures figure")) == 2
@@ -684,7 +692,7 @@ def test_thirty_thousand_translations_stay_usable(browser: Browser, tmp_path: Pa
         name: {m: mean_scores(m, rng.random(3000), m) for m in ("one", "two")} for name in names
     }
     path = tmp_path / "many.html"
-    evaluation_report(Evaluation(testset, tuple(names), ("one", "two"), scores)).write(path)
+    report_results(Evaluation(testset, tuple(names), ("one", "two"), scores)).write(path)
     assert path.stat().st_size < 3_000_000
     browser.open(path)
     browser.click('[data-ask="metrics"]')

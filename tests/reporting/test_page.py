@@ -10,13 +10,13 @@ from tertium.data.testset import TestSet
 from tertium.errors import DataError
 from tertium.evaluation.scoring import score
 from tertium.reporting.page import page
-from tertium.reporting.page.making import evaluation_report
+from tertium.reporting.page.making import report_results
 
 
 @pytest.fixture(scope="module")
 def report() -> page.Report:
     testset = TestSet(systems={"a": ("x",)}, references=(("x",),))
-    return evaluation_report(score(testset, "chrf"), title="A lone \ud800 sign")
+    return report_results(score(testset, "chrf"), title="A lone \ud800 sign")
 
 
 def test_a_page_replaces_an_older_one(report: page.Report, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def report(
 
 def report_results(
     results: Evaluation | Comparison,
-    metrics: Sequence[Metric],
+    metrics: Sequence[Metric] = (),
     *,
     ranker: Ranker | None = None,
     human: ScoreMatrix | None = None,
@@ -133,44 +133,26 @@ def report_results(
 ) -> Report:
     """The same of systems that were scored or compared before, by these metrics.
 
-    `marked` are errors that others marked, people for one; `tried` is how the metrics did on a
-    challenge set.
+    `human` holds people's scores, its systems and items named as in the evaluation (items are
+    numbered from 1); `marked` are errors that others marked, people for one; `tried` is how the
+    metrics did on a challenge set. Without metrics it is about the scores alone.
     """
-    page = evaluation_report(results, human=human, curves=curves, title=title)
     evaluation = results.evaluation if isinstance(results, Comparison) else results
-    grid = _locate_warnings(page.grid, evaluation, metrics)
-    explained = explain_items(evaluation.testset, grid, metrics, ranker, explain)
+    grid = grid_of_evaluation(evaluation)
+    grid = _locate_warnings(grid if human is None else grid.with_human(human), evaluation, metrics)
     more = [(*SLICED, slices_contents(slices))] if slices else []
     every = [*marked, *mark_systems(evaluation, metrics)]
     more += [(*MARKED, marked_section(every))] if every else []
     more += [(*CHALLENGED, challenge_contents(tried))] if tried is not None else []
-    return replace(page, grid=grid, explained=tuple(explained), more=tuple(more))
-
-
-def evaluation_report(
-    results: Evaluation | Comparison,
-    *,
-    human: ScoreMatrix | None = None,
-    explained: Sequence[Explained] = (),
-    curves: Mapping[str, Curve] | None = None,
-    title: str = "",
-) -> Report:
-    """A report of scored or compared systems, of their scores alone.
-
-    `human` holds people's scores, its systems and items named as in the evaluation (items are
-    numbered from 1).
-    """
-    comparison = results if isinstance(results, Comparison) else None
-    evaluation = results.evaluation if isinstance(results, Comparison) else results
-    grid = grid_of_evaluation(evaluation)
     return Report(
         title=title or _title(evaluation),
-        grid=grid if human is None else grid.with_human(human),
+        grid=grid,
         evaluation=evaluation,
-        comparison=comparison,
+        comparison=results if isinstance(results, Comparison) else None,
         agreement=() if human is None else human_tables(evaluation, human),
-        explained=tuple(explained),
+        explained=tuple(explain_items(evaluation.testset, grid, metrics, ranker, explain)),
         curves=curves or {},
+        more=tuple(more),
     )
 
 
@@ -219,44 +201,26 @@ def report_agreement(agreement: AgreementStudy, panel: DoubtPanel | None = None)
     ]
     texts = {name: people.texts() for name, people in agreement.people.items()}
     scored = [list(own.values()) for own in texts.values() if own]
-    signatures = dict.fromkeys(m.signature(own) for m in agreement.metrics for own in scored)
-    page = agreement_report(
-        agreement.results, agreement.sets, texts, about=about, signatures=list(signatures)
-    )
+    names = display_names(agreement.results.metrics, about)
+    about = [replace(entry, name=names.get(entry.spec, entry.name)) for entry in about]
+    results = rename_metrics(agreement.results, names)
+    down = [names[e.spec] for e in about if not e.higher_is_better and e.spec in names]
     more = []
     if agreement.slices:
-        names = display_names(agreement.results.metrics, about)
         sliced = {by: rename_metrics(own, names) for by, own in agreement.slices.items()}
         more.append((*SLICED, agreement_slices_contents(sliced)))
     if panel is not None:
         more.append(("doubts", "Doubts", doubts_contents(panel)))
-    return replace(page, more=tuple(more))
-
-
-def agreement_report(
-    results: Results,
-    sets: Sequence[JudgedSet],
-    texts: Mapping[str, Mapping[tuple[str, str], Segment]],
-    *,
-    about: Sequence[About] = (),
-    signatures: Sequence[str] = (),
-) -> Report:
-    """A report of a meta-evaluation; `texts` by set, then by system and item, as far as known.
-
-    `about` says what metrics are called and which way they go, `signatures` are theirs.
-    """
-    names = display_names(results.metrics, about)
-    about = [replace(entry, name=names.get(entry.spec, entry.name)) for entry in about]
-    results = rename_metrics(results, names)
-    down = [names[e.spec] for e in about if not e.higher_is_better and e.spec in names]
-    parts = results.by_statistic().values()
     return Report(
         title="Metrics and people",
-        grid=grid_of_judged(sets, texts, about),
-        agreement=tuple(_noted_table(part, down) for part in parts),
-        judged=tuple(_shown_set(judged, names, about) for judged in sets),
+        grid=grid_of_judged(agreement.sets, texts, about),
+        agreement=tuple(_noted_table(part, down) for part in results.by_statistic().values()),
+        judged=tuple(_shown_set(judged, names, about) for judged in agreement.sets),
         findings=tuple(agreement_findings(results)),
-        signatures=tuple(signatures),
+        signatures=tuple(
+            dict.fromkeys(m.signature(own) for m in agreement.metrics for own in scored)
+        ),
+        more=tuple(more),
     )
 
 
