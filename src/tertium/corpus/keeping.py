@@ -183,7 +183,8 @@ class _Parser:
         if kind not in ("number", "text"):
             raise self._wrong("a number or a text in quotes")
         self.place += 1
-        return word[1:-1] if kind == "text" else float(word) if _is_float(word) else int(word)
+        whole = word.lstrip("+-").isdecimal()
+        return word[1:-1] if kind == "text" else int(word) if whole else float(word)
 
     def _value(self) -> Value:
         import pyarrow as pa
@@ -205,10 +206,6 @@ class _Parser:
         self.place += 1
         self.names[word] = None
         return lambda columns: columns(word)
-
-
-def _is_float(word: str) -> bool:
-    return not word.lstrip("+-").isdecimal()
 
 
 def _combine(function: str, *values: Value) -> Value:

@@ -136,7 +136,9 @@ def score_corpus(
 def _count(team: Team, job: CorpusJob, parts: Sequence[CorpusPart]) -> dict[str, Tally]:
     """Do parts, and what was counted in each; the first error ends it."""
     counted: dict[str, Tally] = {}
-    with task("rows", total=_total(parts)) as advance:
+    rows = [part.rows for part in parts]
+    known = None if None in rows else sum(count or 0 for count in rows)
+    with task("rows", total=known) as advance:
         for outcome in team.deal(job, parts, advance):
             if outcome.tally is None:
                 raise TertiumError(outcome.error)
@@ -240,8 +242,3 @@ def _describe(job: CorpusJob, metrics: Sequence[Metric]) -> dict[str, Any]:
         "shards": job.shards,
         "longest": job.longest,
     }
-
-
-def _total(parts: Sequence[CorpusPart]) -> int | None:
-    rows = [part.rows for part in parts]
-    return None if None in rows else sum(count or 0 for count in rows)

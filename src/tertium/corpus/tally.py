@@ -55,7 +55,9 @@ class MetricTally:
         """Note the signature, by a segment for each number of references there is."""
         several = {len(segment.references): segment for segment in segments}
         text = metric.signature([several[count] for count in sorted(several)])
-        self.signature = merge_signatures([self.signature, _split_signature(text)])
+        label, *parts = text.split("|")
+        split = {key: value for key, _, value in (part.partition(":") for part in parts)}
+        self.signature = merge_signatures([self.signature, {"": label, **split}])
 
     def merge(self, other: MetricTally) -> None:
         self.count += other.count
@@ -167,11 +169,6 @@ def _middle(code: int) -> float:
         return 0.0
     bits = np.int64(code) << _SHIFT | np.int64(1) << (_SHIFT - 1)
     return float(bits.view(np.float64))
-
-
-def _split_signature(text: str) -> dict[str, str]:
-    label, *parts = text.split("|")
-    return {"": label, **{key: value for key, _, value in (p.partition(":") for p in parts)}}
 
 
 def merge_signatures(several: Iterable[Mapping[str, str]]) -> dict[str, str]:

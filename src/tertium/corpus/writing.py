@@ -123,14 +123,11 @@ def find_unwritable(block: Block) -> dict[int, str]:
         return {}
     found: dict[int, str] = {}
     for place, record in enumerate(block.records()):
-        broken = next((n for n, v in record.items() if _breaks(v)), None)
+        texts = ((n, v) for n, v in record.items() if isinstance(v, str))
+        broken = next((n for n, v in texts if any(mark in v for mark in "\t\n\r")), None)
         if broken is not None:
             found[place] = f"a tab or line end in a field of TSV ({broken}); write Parquet or JSONL"
     return found
-
-
-def _breaks(value: Any) -> bool:
-    return isinstance(value, str) and any(mark in value for mark in "\t\n\r")
 
 
 def plain(value: Any) -> Any:

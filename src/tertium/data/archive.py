@@ -43,9 +43,6 @@ class Folder:
         else:
             raise DataError(f"{self.origin}: expected a folder or a file {', '.join(TAR_ENDINGS)}")
 
-    def __repr__(self) -> str:
-        return f"Folder({str(self.origin)!r})"
-
 
 def is_tar(path: PathLike) -> bool:
     """Whether a name looks like a tar file.

@@ -65,7 +65,8 @@ def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgementSet:
         if chosen:
             score = SCORES[chosen] * read_score(row[-1], f"{files[-1]}, line {number}")
         else:
-            score = -_bad_share(row[2])
+            words = row[2].split()
+            score = -words.count(BAD) / max(len(words), 1)
         judgements.append(Judgement(segment, score, str(number), "", "", lp, "", markings))
     return _without_missing(path, judgements, lp)
 
@@ -92,11 +93,6 @@ def _markings(
         if len(tags) == 2 * len(word_places(text)) + 1:
             gaps += tags[::2].count(BAD)
     return Markings(tuple(spans), (Unplaced("bad", "gap"),) * gaps) if lines else None
-
-
-def _bad_share(line: str) -> float:
-    tags = line.split()
-    return tags.count(BAD) / len(tags) if tags else 0.0
 
 
 def _beside(stem: Path, ending: str) -> Path:

@@ -116,7 +116,19 @@ class MetricsTask:
 
     def system_scores(self, lp: str) -> SystemScores:
         """The human scores of systems; one row each, duplicates left out and counted."""
-        return _system_scores(self.name, lp, _rows(self._system_rows, lp))
+        scores: dict[str, float] = {}
+        left_out: Counter[str] = Counter()
+        for where, (_, human, system) in _rows(self._system_rows, lp):
+            score = read_score(human, where)
+            if score != score:
+                left_out[NO_SCORE] += 1
+            elif scores.get(system, score) != score:
+                raise DataError(f"{where}: another score of system {system!r}")
+            elif system in scores:
+                left_out[DUPLICATE] += 1
+            else:
+                scores[system] = score
+        return SystemScores(name=self.name, lp=lp, scores=scores, left_out=dict(left_out))
 
     def judgements(self, lp: str, testset: TestSet | None = None) -> JudgementSet:
         """The human scores of segments, with their texts.
@@ -200,22 +212,6 @@ def matrix_of(name: str, cells: Mapping[tuple[str, str], float]) -> ScoreMatrix:
     return ScoreMatrix(name, tuple(systems), values, tuple(items))
 
 
-def _system_scores(name: str, lp: str, rows: list[tuple[str, list[str]]]) -> SystemScores:
-    scores: dict[str, float] = {}
-    left_out: Counter[str] = Counter()
-    for where, (_, human, system) in rows:
-        score = read_score(human, where)
-        if score != score:
-            left_out[NO_SCORE] += 1
-        elif scores.get(system, score) != score:
-            raise DataError(f"{where}: another score of system {system!r}")
-        elif system in scores:
-            left_out[DUPLICATE] += 1
-        else:
-            scores[system] = score
-    return SystemScores(name=name, lp=lp, scores=scores, left_out=dict(left_out))
-
-
 def _output_files(root: Path, lp: str) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for file in sorted(root.glob(f"**/{lp}/*.{lp}*")):
@@ -229,21 +225,15 @@ def _output_files(root: Path, lp: str) -> dict[str, Path]:
 def _read_rows(path: Path, header: tuple[str, ...]) -> dict[str, list[tuple[str, list[str]]]]:
     """Rows (where, cells) of a blank-separated file by language pair; none where it is absent."""
     groups: dict[str, list[tuple[str, list[str]]]] = {}
-    if path.is_file():
-        for where, cells in _cells(path, header):
-            groups.setdefault(cells[0], []).append((where, cells))
-    return groups
-
-
-def _cells(path: Path, header: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(read_lines(path) if path.is_file() else (), start=1):
         cells, where = line.split(), f"{path}, line {number}"
         if number == 1 and tuple(cells) != header:
             raise DataError(f"{where}: expected the header {' '.join(header)!r}, got {line!r}")
         if cells and len(cells) != len(header):
             raise DataError(f"{where}: {len(cells)} fields, expected {' '.join(header)!r}")
         if cells and number > 1:
-            yield where, cells
+            groups.setdefault(cells[0], []).append((where, cells))
+    return groups
 
 
 def _rows(groups: dict[str, list[tuple[str, list[str]]]], lp: str) -> list[tuple[str, list[str]]]:

@@ -140,7 +140,8 @@ def fit_scales(
                 found.setdefault((metric, direction), []).append(pairs)
     scales = []
     for (metric, direction), parts in sorted(found.items()):
-        if direction == "all" and _is_one(metric, len(parts), found):
+        own = [len(found.get((metric, d), ())) for d in (INTO_ENGLISH, OTHERS)]
+        if direction == "all" and len(parts) in own:  # all sets are of one direction
             continue
         sizes, agree = (np.concatenate(column) for column in zip(*parts, strict=True))
         if len(sizes) < FEWEST:
@@ -153,8 +154,3 @@ def fit_scales(
     if not scales:
         raise DataError(f"fewer than {FEWEST} pairs of systems: too few to say what they mean")
     return scales
-
-
-def _is_one(metric: str, count: int, found: Mapping[tuple[str, str], Sequence[Any]]) -> bool:
-    """Whether all sets of a metric are of one language direction."""
-    return any(len(found.get((metric, d), ())) == count for d in (INTO_ENGLISH, OTHERS))

@@ -75,7 +75,9 @@ def match_spans(
     human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int]
 ) -> FloatArray:
     """Rows of translations whose spans are paired one to one with partial credit, (n, 3)."""
-    _check(human, metric, lengths)
+    if not len(human) == len(metric) == len(lengths):
+        sizes = f"{len(human)}, {len(metric)} and {len(lengths)}"
+        raise LengthError(f"markings of people, of a metric and lengths of texts: {sizes}")
     graded = is_graded(human)
     rows = np.zeros((len(lengths), 3))
     for n, (people, found) in enumerate(zip(human, metric, strict=True)):
@@ -218,9 +220,3 @@ def _credit(a: Span, b: Span, graded: bool) -> float:
     union = len(a) + len(b) - overlap
     same = not graded or GRADES[a.severity] == GRADES[b.severity]
     return overlap / union * (1.0 if same else HALF)
-
-
-def _check(human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int]) -> None:
-    if not len(human) == len(metric) == len(lengths):
-        sizes = f"{len(human)}, {len(metric)} and {len(lengths)}"
-        raise LengthError(f"markings of people, of a metric and lengths of texts: {sizes}")

@@ -78,16 +78,12 @@ def bars_chart(points: Sequence[Point], title: str) -> Markup:
     for place, point in enumerate(ordered):
         before = tests.index(point.test) + 1  # headings above the bar
         if not place or ordered[place - 1].test != point.test:
-            parts.append(_heading(point.test, place + before - 1, plot))
+            (heading,) = short_names([point.test], int(plot.width / LETTER) - 2)
+            y = 10 + BAR * (place + before - 0.5) + 5  # over the whole width, above its bars
+            parts.append(named(6, y, point.test, heading, font_weight=600))
         parts += _bar(point, short[point.setting], place + before, plot, full.get(point.test))
     said = "; ".join(f"{p.setting} on {p.test}: {p.mean:.3f}" for p in ordered)
     return drawing(plot.width, height, title, said, parts)
-
-
-def _heading(test: str, place: int, plot: Panel) -> Markup:
-    """The name of a test set above its bars, over the whole width."""
-    (short,) = short_names([test], int(plot.width / LETTER) - 2)
-    return named(6, 10 + BAR * (place + 0.5) + 5, test, short, font_weight=600)
 
 
 def _line(points: Sequence[Point], plot: Panel, number: int) -> list[Markup]:

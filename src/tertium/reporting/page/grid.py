@@ -253,7 +253,8 @@ def row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:
     """What a reader should know of single translations, by kind; only kinds that occur."""
     items = [grid.items[i] for i in grid.item_of]
     pairs = list(zip(grid.texts, items, strict=True))
-    counts = np.array([_mean_words(item.references) for item in grid.items])
+    words = [[len(text.split()) for text in item.references] for item in grid.items]
+    counts = np.array([sum(own) / len(own) if own else np.nan for own in words])
     expected = counts[grid.item_of] if len(grid) else np.zeros(0)
     apart = np.abs(grid.lengths - expected) > MARGIN
     filled = np.array([bool(text.strip()) for text in grid.texts], dtype=bool)
@@ -267,10 +268,6 @@ def row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:
         "much longer than the reference": apart & (grid.lengths > LONG * expected),
     }
     return {kind: mask for kind, mask in found.items() if mask.any()}
-
-
-def _mean_words(texts: Sequence[str]) -> float:
-    return sum(len(t.split()) for t in texts) / len(texts) if texts else float("nan")
 
 
 MOST_SYSTEMS = 3  # that are explained on one item

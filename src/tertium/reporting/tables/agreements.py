@@ -275,11 +275,12 @@ def protocol_table(results: ProtocolResults, decimals: int | None = None) -> Tab
         tasks = zip(results.tasks, heads, strict=True)
         rows.append([*row, *(_protocol_cell(task, metric, head, places) for task, head in tasks)])
     judged = [Cell(f"{t.agreement.judged:,}", t.agreement.judged, "dim") for t in results.tasks]
+    count = f"{len(results.tasks)} task{'s' * (len(results.tasks) != 1)}"
     footer = [[Cell("judged", "judged", "dim"), Cell("", ""), Cell("", ""), *judged]]
     return Table(
         ["metric", "rank", "average", *heads],
         rows,
-        title=f"{results.protocol.title}: {_count(len(results.tasks), 'task')} of equal weight",
+        title=f"{results.protocol.title}: {count} of equal weight",
         footer=footer,
         notes=_protocol_notes(results),
     )
@@ -316,10 +317,6 @@ def _protocol_notes(results: ProtocolResults) -> Sequence[str]:
         notes.append(f"the shared task also had {', '.join(results.missing)}")
     people = people_notes(results.metrics, results.average.values)
     return [*notes, *people, *results.protocol.caveats]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 COLUMNS = {

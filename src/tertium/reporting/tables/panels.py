@@ -21,7 +21,8 @@ def doubt_table(doubt: Doubt, decimals: int | None = None, *, drawn: bool = True
     places = 3 if decimals is None else decimals
     letters = [ascii_lowercase[n % len(ascii_lowercase)] for n in range(len(doubt.series))]
     names = [f"{a} {s}" for a, s in zip(letters, doubt.series, strict=True)]
-    low, high = _range(doubt)
+    rule = [] if doubt.rule is None else [doubt.rule]
+    low, high = bounds(np.concatenate([doubt.values.ravel(), doubt.span, rule]), margin=0.0)
     known = not bool(np.isnan(doubt.intervals).all())
     rows: list[list[Cell | str]] = []
     for row, values, between in zip(doubt.rows, doubt.values, doubt.intervals, strict=True):
@@ -49,11 +50,6 @@ def _cell(value: float, low: float, high: float, *, places: int) -> Cell:
         return cell
     fewer = max(places - 1, 0)
     return Cell(f"{cell.text} [{low:.{fewer}f}, {high:.{fewer}f}]", cell.value)
-
-
-def _range(doubt: Doubt) -> tuple[float, float]:
-    rule = [] if doubt.rule is None else [doubt.rule]
-    return bounds(np.concatenate([doubt.values.ravel(), doubt.span, rule]), margin=0.0)
 
 
 def _track(
