@@ -22,8 +22,8 @@ from tertium.arrays import generator
 from tertium.data.collection import Collection
 from tertium.data.formats import read_records, segment_from_record
 from tertium.errors import UnknownNameError
+from tertium.meta.accuracy import acc_eq_calibrated
 from tertium.meta.correlation import Agreement, pearson
-from tertium.meta.pairwise import acc_eq_calibrated
 from tertium.meta.systems import soft_pairwise_accuracy
 from tertium.metrics import Metric
 from tertium.segment import Judgement

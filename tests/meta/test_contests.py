@@ -10,13 +10,13 @@ from tests.meta import slow_loops
 
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq_calibrated
+from tertium.meta.accuracy import pair_test
 from tertium.meta.contests import (
     accuracy_contest,
     average_contest,
     soft_accuracy_contest,
 )
 from tertium.meta.correlation import lay_out
-from tertium.meta.significance import pair_test
 
 
 def scored(systems=4, segments=90, metrics=3):

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson, replicates, spearman
+from tertium.meta.accuracy import of_accuracy
 from tertium.meta.correlation import (
     bootstrap,
     by_group,
@@ -16,13 +17,7 @@ from tertium.meta.correlation import (
     of_values,
     pearson_values,
 )
-from tertium.meta.replicates import (
-    of_accuracy,
-    of_kendall_b,
-    of_matrix,
-    of_spearman,
-    quadratic,
-)
+from tertium.meta.replicates import of_kendall_b, of_matrix, of_spearman, quadratic
 
 PAIRED = [(of_pearson, pearson), (of_spearman, spearman), (of_kendall_b, kendall_b)]
 

@@ -1,10 +1,9 @@
 """How well does a metric agree with people? Matrices in, numbers out; no metric is known here."""
 
+from tertium.meta.accuracy import acc_eq, acc_eq_calibrated
 from tertium.meta.correlation import Agreement, Grouping, pearson, spearman
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.pairwise import (
-    acc_eq,
-    acc_eq_calibrated,
     consistency,
     darr,
     kendall_b,

@@ -12,13 +12,13 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, generator
 from tertium.errors import DataError, UnknownNameError, UsageError
-from tertium.meta import measures
+from tertium.meta.accuracy import measure_accuracy
 from tertium.meta.correlation import (
     Agreement,
     Grouping,
@@ -36,9 +36,10 @@ from tertium.meta.correlation import (
     spearman,
     spearman_values,
 )
-from tertium.meta.pairwise import kendall_b, kendall_b_values
+from tertium.meta.pairwise import kendall_b, kendall_b_values, measure_comparisons, measure_darr
 from tertium.meta.replicates import of_kendall_b, of_spearman
 from tertium.meta.significance import perm_both_any, williams
+from tertium.meta.systems import measure_accuracies, measure_spa, measure_tie_aware
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.runtime import track
 
@@ -47,24 +48,29 @@ def measure(task: Task, sets: Sequence[JudgedSet], rng: np.random.Generator) -> 
     """Compute a task on its judged sets, which list the same metrics in the same order."""
     first = sets[0]
     if task.statistic == "accuracy":
-        return measures.system_accuracy(sets)
+        return measure_accuracies(sets)
     if task.statistic == "spa":
-        return measures.spa(first, task, rng)
+        return measure_spa(first, task, rng)
     if task.statistic == "tie-aware":
-        return measures.tie_aware(first, task)
+        return measure_tie_aware(first, task)
     if task.kind.reads == "comparisons":
-        return measures.comparisons(first, task)
+        if first.comparisons is None:
+            raise DataError(
+                f"{first.name}: {task.statistic} needs human comparisons, and there are only scores"
+            )
+        return measure_comparisons(first.comparisons, first.scores, task.statistic)
     if task.level == "system":
         return _correlation(*first.system_columns(), task.statistic, "none")
     people, scores = judged_columns(first.name, first.human, first.scores)
     if task.statistic in ("darr", "darr17"):
-        return measures.darr(people, scores, task)
+        year: Literal[2017, 2018] = 2018 if task.statistic == "darr" else 2017
+        return measure_darr(people, scores, year, task.threshold)
     by = task.by or "none"
     if task.over == "systems":
         people, scores = judged_columns(first.name, people.T, np.swapaxes(scores, 1, 2))
         by = _TRANSPOSED[by]
     if task.statistic in ("acc-eq", "acc-eq*"):
-        return measures.accuracy(people, scores, by, calibrated=task.statistic == "acc-eq*")
+        return measure_accuracy(people, scores, by, calibrated=task.statistic == "acc-eq*")
     return _correlation(people, scores, task.statistic, by)
 
 

@@ -1,4 +1,4 @@
-"""Does the metric order pairs of translations as people do? The taus of Kendall and WMT, acc_eq.
+"""Does the metric order pairs of translations as people do? The taus of Kendall and WMT.
 
 All are formulas on five counts (C, D, T_h, T_m, T_hm): pairs that are concordant, discordant, tied
 by people only, by the metric only, by both. Counts add up, so they are kept per unit (an item, a
@@ -9,23 +9,28 @@ of human scores whose pairs are formed here (`human`, `metrics` as in `correlati
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tertium.arrays import BoolArray, FloatArray, IntArray, divide
+from tertium.arrays import BoolArray, FloatArray, IntArray, divide, mean_known
 from tertium.errors import LengthError, UsageError
 from tertium.meta.correlation import (
     Agreement,
     Grouping,
     Layout,
+    Measured,
     average_groups,
     finite,
     lay_out,
+    of_sums,
     pool_agreement,
 )
+from tertium.meta.significance import perm_both_any
 from tertium.scores import Reduce
 
 CodeArray = NDArray[np.uint8]
@@ -48,6 +53,30 @@ UNKNOWN = 2  # beside -1, 0 and 1
 
 
 SMALL_GROUP = 64  # up to here all pairs at once beat one merge sort for each group
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparisonIndex:
+    """Human comparisons as indices into systems and items; verdicts as in `Preference`."""
+
+    item: IntArray  # (comparisons,)
+    left: IntArray
+    right: IntArray
+    verdicts: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    def select(self, rows: BoolArray) -> ComparisonIndex:
+        """Some of the comparisons."""
+        return ComparisonIndex(**{name: values[rows] for name, values in vars(self).items()})
+
+    def expected_wins(self, systems: int) -> FloatArray:
+        """What `data.win_rates.expected_wins` says of a set, of comparisons by index."""
+        wins = np.zeros((systems, systems))
+        np.add.at(wins, (self.left, self.right), self.verdicts == 1.0)
+        np.add.at(wins, (self.right, self.left), self.verdicts == 0.0)
+        return mean_known(divide(wins, wins + wins.T))
 
 
 def order(difference: FloatArray, epsilon: float = 0.0) -> SignArray:
@@ -260,36 +289,6 @@ def darr(
     return pool_agreement(value, layout.shape, judged=judged, used=used)
 
 
-def acc_eq(
-    human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "item", epsilon: float = 0.0
-) -> Agreement:
-    """Pairwise accuracy in which ties must be predicted (Deutsch et al. 2023).
-
-        acc_eq = (C + T_hm) / (C + D + T_h + T_m + T_hm)
-
-    computed in each group and averaged over groups that have a pair.
-
-    >>> float(acc_eq([[1, 5], [1, 3], [2, 4]], [[7, 3], [7, 1], [9, 9]])).__round__(6)
-    0.833333
-    """
-    layout = lay_out(human, metrics, by)
-    return average_accuracy(layout, np.full(len(layout.metrics), epsilon))
-
-
-def acc_eq_calibrated(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "item") -> Agreement:
-    """acc_eq*: acc_eq under the tie threshold that serves the metric best (Deutsch et al. 2023).
-
-    One epsilon, shared by all groups, maximises acc_eq; the candidates are 0 and every difference
-    the metric makes. `epsilon` of the result tells which was chosen (the smallest of the best).
-
-    >>> result = acc_eq_calibrated([[1, 5], [1, 3]], [[0.50, 0.9], [0.52, 0.1]])
-    >>> float(result), round(float(result.epsilon), 2)
-    (1.0, 0.02)
-    """
-    layout = lay_out(human, metrics, by)
-    return average_accuracy(layout, np.array([calibrate(layout, m) for m in layout.metrics]))
-
-
 def kendall_b(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") -> Agreement:
     """Kendall's tau-b: concordant less discordant pairs of points, corrected for ties.
 
@@ -318,78 +317,6 @@ def kendall_b_values(layout: Layout) -> FloatArray:
         if x.min() < x.max() and y.min() < y.max():
             values[metric, group] = kendalltau(x, y).statistic
     return values
-
-
-def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
-    """acc_eq with one epsilon for each metric, averaged over groups."""
-    counts = count_groups(layout, epsilon=epsilon)  # (metrics, groups, 6)
-    judged = counts[0].sum(axis=-1) if len(counts) else np.zeros(0)
-    averaged = average_groups(layout, accuracy(counts))
-    undefined = int((judged > 0).sum()) - (counts[..., :MISSING].sum(axis=-1) > 0).sum(axis=-1)
-    return Agreement(
-        value=averaged.value,
-        judged=int(judged.sum()),
-        used=counts[..., :MISSING].sum(axis=(1, 2)).astype(np.int64).reshape(layout.shape),
-        groups=int((judged > 0).sum()),
-        undefined=undefined.reshape(layout.shape),
-        epsilon=epsilon.reshape(layout.shape),
-    )
-
-
-def calibrate(layout: Layout, metric: FloatArray) -> float:
-    """The epsilon that maximises average acc_eq of one metric, (groups, points).
-
-    Raising epsilon past a pair's difference makes it a tie, which is a gain where people tie and a
-    loss where the pair was concordant, so one sort and a running sum try every candidate.
-    """
-    sizes, ties, gains = [np.zeros(0)], [np.zeros(0, dtype=bool)], [np.zeros(0)]
-    weights = _pair_weights(layout.human, metric)
-    alike = len(np.unique(weights)) < 2
-    for i, j in pair_blocks(layout.human.shape[1], len(layout.human)):
-        people = order(layout.human.T[i] - layout.human.T[j])  # (block, groups)
-        difference = metric.T[i] - metric.T[j]
-        scores = order(difference)
-        decided = (scores & 1).view(bool)  # neither a tie nor unknown
-        changes = decided & ((people == scores) | (people == 0))
-        sizes.append(np.abs(difference[changes]))
-        ties.append(people[changes] == 0)
-        if not alike:
-            own = np.broadcast_to(weights, changes.shape)[changes]
-            gains.append(np.where(ties[-1], own, -own))
-    if alike:
-        return _best_threshold(*_order_alike(np.concatenate(sizes), np.concatenate(ties)))
-    return _best_threshold(*_order_gains(np.concatenate(sizes), np.concatenate(gains)))
-
-
-def _pair_weights(human: FloatArray, metric: FloatArray) -> FloatArray:
-    """What one pair weighs in the average over groups: 1 / pairs of its group, (groups,)."""
-    n = (~np.isnan(human) & ~np.isnan(metric)).sum(axis=-1)
-    return divide(1.0, np.maximum(n * (n - 1) / 2, 1.0))
-
-
-def _order_alike(sizes: FloatArray, ties: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Differences in order and the running gain, where all pairs weigh the same.
-
-    The bits of floats from 0 up are in order, and the one for the sign is free to carry the tie:
-    such keys are sorted several times as fast as places are.
-    """
-    keys = np.sort((sizes.view(np.uint64) << np.uint64(1)) | ties)
-    gains = 2.0 * (keys & np.uint64(1)) - 1.0
-    return (keys >> np.uint64(1)).view(np.float64), np.cumsum(gains)
-
-
-def _order_gains(sizes: FloatArray, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
-    order = np.argsort(sizes)
-    return sizes[order], np.cumsum(gains[order])
-
-
-def _best_threshold(ordered: FloatArray, running: FloatArray) -> float:
-    ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)])
-    if not len(ends) or running[ends].max() <= 1e-9:
-        return 0.0
-    # Equal sums differ by rounding; the smallest epsilon among the best is the one to report.
-    best = ends[np.argmax(running[ends] >= running[ends].max() - 1e-9)]
-    return float(ordered[best])
 
 
 def _compare(
@@ -424,3 +351,45 @@ def count_agreement(
     if not human_ties:
         used = used - counts[:, HUMAN_TIE] - counts[:, BOTH_TIE]
     return pool_agreement(reduce(counts), shape, judged=int((~dropped).sum()), used=used)
+
+
+def measure_darr(
+    human: FloatArray, scores: FloatArray, year: Literal[2017, 2018], threshold: float
+) -> Measured:
+    """DARR of (systems, segments) and (metrics, systems, segments), as a task asks for it."""
+    statistic = partial(darr, year=year, threshold=threshold)
+    counts = count_groups(lay_out(human, scores, "item"), threshold=threshold)
+    return Measured(
+        agreement=statistic(human, scores),
+        replicate=of_sums(counts, tau_strict if year == 2018 else tau_wmt14),
+        strata=(human.shape[1],),
+        tests={"perm-both": partial(perm_both_any, human, scores, statistic)},
+    )
+
+
+_FORMULAS: Mapping[str, tuple[Reduce, bool]] = {
+    "tau-strict": (tau_strict, False),
+    "tau13": (tau_wmt13, False),
+    "tau14": (tau_wmt14, False),
+    "consistency": (accuracy, True),
+}
+
+
+def measure_comparisons(compared: ComparisonIndex, scores: FloatArray, statistic: str) -> Measured:
+    """A formula on human comparisons beside scores, (metrics, systems, items)."""
+    reduce, human_ties = _FORMULAS[statistic]
+    left = scores[:, compared.left, compared.item]
+    right = scores[:, compared.right, compared.item]
+    items, unit = np.unique(compared.item, return_inverse=True)
+    counts = count_verdicts(compared.verdicts, left, right, units=unit)
+    return Measured(
+        agreement=count_agreement(
+            counts.sum(axis=1),
+            reduce,
+            compared.verdicts,
+            human_ties=human_ties,
+            shape=left.shape[:1],
+        ),
+        replicate=of_sums(counts, reduce),
+        strata=(len(items),),
+    )

@@ -85,13 +85,13 @@ class WeightedRanks:
 def of_kendall_b(human: FloatArray, metrics: FloatArray) -> Replicate:
     """Kendall's tau-b of all cells: w' (sign H * sign M) w over the untied pairs."""
 
-    def taus(points: _Points, drawn: FloatArray) -> Iterator[FloatArray]:
+    def taus(points: Points, drawn: FloatArray) -> Iterator[FloatArray]:
         untied = WeightedRanks(points.human).untied_weight(drawn)
         for scores in points.scores:
             top = quadratic(_same_order(points.human, scores), drawn)
             yield divide(top, np.sqrt(untied * WeightedRanks(scores).untied_weight(drawn)))
 
-    return _of_points(human, metrics, taus)
+    return of_points(human, metrics, taus)
 
 
 def _same_order(human: FloatArray, scores: FloatArray) -> PairMatrix:
@@ -100,32 +100,6 @@ def _same_order(human: FloatArray, scores: FloatArray) -> PairMatrix:
     def matrix(rows: slice) -> Float32Array:
         product = np.sign(human[rows, None] - human) * np.sign(scores[rows, None] - scores)
         return product.astype(np.float32)
-
-    return matrix
-
-
-def of_accuracy(human: FloatArray, metrics: FloatArray, epsilon: FloatArray) -> Replicate:
-    """Pairwise accuracy over all pairs of distinct cells, ties within epsilon (metrics,)."""
-
-    def shares(points: _Points, drawn: FloatArray) -> Iterator[FloatArray]:
-        below = drawn.sum(axis=1) ** 2 - np.einsum("dc,dc->d", drawn, drawn)
-        for metric, scores in zip(points.metrics, points.scores, strict=True):
-            matrix = _same_outcome(points.human, scores, float(epsilon[metric]))
-            yield divide(quadratic(matrix, drawn), below)
-
-    return _of_points(human, metrics, shares)
-
-
-def _same_outcome(human: FloatArray, scores: FloatArray, epsilon: float) -> PairMatrix:
-    """1 where the metric makes of a pair of distinct cells what people make of it, else 0."""
-
-    def matrix(rows: slice) -> Float32Array:
-        difference = scores[rows, None] - scores
-        order = np.where(np.abs(difference) <= epsilon, 0.0, np.sign(difference))
-        people = np.sign(human[rows, None] - human)
-        right: Float32Array = (people == order).astype(np.float32)
-        right[np.arange(len(right)), np.arange(len(human))[rows]] = 0.0
-        return right
 
     return matrix
 
@@ -160,7 +134,7 @@ def quadratic(matrix: PairMatrix, weights: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Points:
+class Points:
     """The cells that some metrics share: their values and the unit each belongs to."""
 
     metrics: list[int]
@@ -169,14 +143,14 @@ class _Points:
     unit: IntArray  # (cells,)
 
 
-def _shared_points(human: FloatArray, metrics: FloatArray) -> list[_Points]:
+def _shared_points(human: FloatArray, metrics: FloatArray) -> list[Points]:
     """Metrics grouped by where they have values; usually there is one group."""
     groups: dict[bytes, list[int]] = {}
     present = ~np.isnan(human) & ~np.isnan(metrics)
     for metric, mask in enumerate(present):
         groups.setdefault(mask.tobytes(), []).append(metric)
     return [
-        _Points(
+        Points(
             same,
             human[present[same[0]]],
             metrics[same][:, present[same[0]]],
@@ -186,10 +160,10 @@ def _shared_points(human: FloatArray, metrics: FloatArray) -> list[_Points]:
     ]
 
 
-def _of_points(
+def of_points(
     human: FloatArray,
     metrics: FloatArray,
-    values: Callable[[_Points, FloatArray], Iterator[FloatArray]],
+    values: Callable[[Points, FloatArray], Iterator[FloatArray]],
 ) -> Replicate:
     """What `values` makes of the weights of shared cells (draws, cells), metric by metric."""
     groups = _shared_points(human, metrics)

@@ -13,12 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, FloatArray
-from tertium.errors import DataError
-from tertium.meta import pairwise
 from tertium.meta.correlation import (
     BLOCK,
     Agreement,
-    Layout,
     all_pairs,
     correlate,
     finite,
@@ -148,90 +145,4 @@ def _perm_pair(
 def _standardise_at(values: FloatArray, shared: BoolArray) -> FloatArray:
     result = np.full(values.shape, np.nan)
     result[shared] = standardise(values[shared]) if shared.any() else np.nan
-    return result
-
-
-def pair_test(
-    layout: Layout, epsilon: ArrayLike = 0.0, *, samples: int = 10_000, rng: np.random.Generator
-) -> FloatArray:
-    """The paired permutation of pairs for acc_eq, exact where it can be.
-
-    Of the pairs that just one of two metrics gets right, the null hypothesis gives each to either
-    metric like a coin: where all pairs weigh the same, the number that metric i wins is binomial
-    and the p-value exact. Where groups differ in size, pairs weigh 1 / (pairs of their group) and
-    the sum of binomials over sizes is sampled.
-    """
-    return coin_p_values(*count_wins(layout, epsilon), samples=samples, rng=rng)
-
-
-def count_wins(layout: Layout, epsilon: ArrayLike = 0.0) -> tuple[FloatArray, FloatArray]:
-    """How many pairs metric i gets right and j wrong, (weights, metrics, metrics), and weights."""
-    metrics, groups, n = layout.metrics.shape
-    epsilons = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (metrics,))
-    size = (~np.isnan(layout.human)).sum(axis=-1)
-    sizes, kind = np.unique(size * (size - 1) // 2, return_inverse=True)
-    wins = np.zeros((len(sizes), metrics, metrics))
-    for i, j in pairwise.pair_blocks(n, groups * metrics):
-        people = pairwise.order(layout.human.T[i] - layout.human.T[j])  # (block, groups)
-        orders = np.stack(
-            [
-                pairwise.order(scores.T[i] - scores.T[j], float(epsilon))
-                for scores, epsilon in zip(layout.metrics, epsilons, strict=True)
-            ]
-        )  # (metrics, block, groups)
-        known = (people != pairwise.UNKNOWN) & (orders != pairwise.UNKNOWN)
-        right, wrong = (orders == people) & known, (orders != people) & known
-        for k in range(len(sizes)):
-            sides = (side if len(sizes) == 1 else side[..., kind == k] for side in (right, wrong))
-            a, b = (side.reshape(metrics, -1).astype(np.float32) for side in sides)
-            wins[k] += a @ b.T
-    used = sizes > 0
-    weights: FloatArray = 1.0 / sizes[used]
-    return wins[used], weights
-
-
-def coin_p_values(
-    wins: FloatArray, weights: FloatArray, *, samples: int = 10_000, rng: np.random.Generator
-) -> FloatArray:
-    """P(coins give metric i at least what it won) from wins (weights, metrics, metrics).
-
-    >>> wins = np.array([[[0.0, 8.0], [2.0, 0.0]]])
-    >>> coin_p_values(wins, np.ones(1), rng=np.random.default_rng(1)).round(4).tolist()
-    [[1.0, 0.0547], [0.9893, 1.0]]
-    """
-    from scipy.stats import binom
-
-    if not len(weights):
-        raise DataError("no group has two judged points, so there is no pair to test")
-    decided = wins + np.swapaxes(wins, 1, 2)
-    if len(weights) == 1:
-        exact: FloatArray = np.asarray(binom.sf(wins[0] - 1, decided[0], 0.5))
-        return exact
-    result = np.ones(wins.shape[1:])
-    for i, j in zip(*np.nonzero(decided.sum(axis=0)), strict=True):
-        n = decided[:, i, j].astype(np.int64)
-        heads = rng.binomial(n, 0.5, size=(samples, len(n)))
-        observed = float(weights @ wins[:, i, j])
-        result[i, j] = (1 + np.sum(heads @ weights >= observed - 1e-9)) / (1 + samples)
-    return result
-
-
-def flip_p_values(
-    errors: FloatArray, *, samples: int = 10_000, rng: np.random.Generator
-) -> FloatArray:
-    """Paired sign flips of what two metrics get wrong on each pair, errors (metrics, pairs).
-
-    For statistics that are a mean over pairs of something finer than right or wrong, such as SPA.
-    """
-    from tertium.meta.systems import permutation_p_values
-
-    count = len(errors)
-    result = np.ones((count, count))
-    signs: FloatArray = rng.choice([-1.0, 1.0], size=(samples, errors.shape[1]))
-    for i in range(count):
-        difference = errors - errors[i]  # positive where i is the better one
-        unknown = np.isnan(difference)
-        result[i] = permutation_p_values(np.where(unknown, 0.0, difference), signs)
-        result[i, unknown.all(axis=1)] = np.nan
-    np.fill_diagonal(result, 1.0)
     return result

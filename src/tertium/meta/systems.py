@@ -7,6 +7,7 @@ statistics that compare systems two by two or predict which of them is best on h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +15,10 @@ from numpy.typing import ArrayLike
 from tertium.arrays import FloatArray, divide
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.meta import pairwise
-from tertium.meta.correlation import Agreement, finite, lay_out, pool_agreement, spearman
+from tertium.meta.accuracy import coin_p_values, count_wins
+from tertium.meta.correlation import Agreement, Measured, finite, lay_out, pool_agreement, spearman
+from tertium.meta.replicates import of_matrix, of_spearman
+from tertium.meta.tasks import JudgedSet, Task
 
 BLOCK = 1 << 22  # numbers in memory at a time
 
@@ -195,3 +199,80 @@ def _lead(matrix: FloatArray) -> FloatArray:
         return np.full(matrix.shape[1], np.nan)
     two = present.sum(axis=0) >= 2
     return np.where(two, ordered[-1] - np.where(two, ordered[-2], 0.0), np.nan)
+
+
+def flip_p_values(
+    errors: FloatArray, *, samples: int = 10_000, rng: np.random.Generator
+) -> FloatArray:
+    """Paired sign flips of what two metrics get wrong on each pair, errors (metrics, pairs).
+
+    For statistics that are a mean over pairs of something finer than right or wrong, such as SPA.
+    """
+    count = len(errors)
+    result = np.ones((count, count))
+    signs: FloatArray = rng.choice([-1.0, 1.0], size=(samples, errors.shape[1]))
+    for i in range(count):
+        difference = errors - errors[i]  # positive where i is the better one
+        unknown = np.isnan(difference)
+        result[i] = permutation_p_values(np.where(unknown, 0.0, difference), signs)
+        result[i, unknown.all(axis=1)] = np.nan
+    np.fill_diagonal(result, 1.0)
+    return result
+
+
+def measure_accuracies(sets: Sequence[JudgedSet]) -> Measured:
+    judged = [s.system_columns() for s in sets]
+    agreement = system_accuracy([h[0] for h, _ in judged], [m[:, 0] for _, m in judged])
+    sizes = tuple(h.shape[1] for h, _ in judged)
+    metrics = len(judged[0][1])
+    right, eligible = np.zeros((2, metrics, sum(sizes), sum(sizes)))
+    start = 0
+    for (human, scores), size in zip(judged, sizes, strict=True):
+        block = slice(start, start + size)
+        people = np.sign(human[0][:, None] - human[0])  # (systems, systems)
+        order = np.sign(scores[:, 0, :, None] - scores[:, 0, None])
+        known = ~np.isnan(people) & ~np.isnan(order) & ~np.eye(size, dtype=bool)
+        right[:, block, block] = (people == order) & known
+        eligible[:, block, block] = known
+        start += size
+
+    def coins(*, samples: int, rng: np.random.Generator) -> FloatArray:
+        wins = [count_wins(lay_out(h, m))[0].sum(axis=0) for h, m in judged]
+        total: FloatArray = np.sum(wins, axis=0)[None]
+        return coin_p_values(total, np.ones(1), samples=samples, rng=rng)
+
+    replicate = of_matrix(right, eligible)
+    return Measured(agreement=agreement, replicate=replicate, strata=sizes, tests={"pairs": coins})
+
+
+def measure_spa(judged: JudgedSet, task: Task, rng: np.random.Generator) -> Measured:
+    present = (~np.isnan(judged.human)).any(axis=1)
+    human, scores = judged.human[present], judged.scores[:, present]
+    if len(human) < 2:
+        raise DataError(f"{judged.name}: SPA needs two systems with judged segments")
+    permutations = task.samples or 1000
+    gaps = p_value_gaps(human, scores, rng=rng, permutations=permutations)
+    agreement = gap_agreement(gaps, human, (len(scores),))
+    size = len(human)
+    left, right = np.triu_indices(size, k=1)
+    soft, eligible = np.zeros((2, len(scores), size, size))
+    known = ~np.isnan(gaps)
+    soft[:, left, right] = soft[:, right, left] = np.where(known, 1.0 - gaps, 0.0)
+    eligible[:, left, right] = eligible[:, right, left] = known
+    return Measured(
+        agreement=agreement,
+        replicate=of_matrix(soft, eligible),
+        strata=(size,),
+        tests={"pairs": partial(flip_p_values, gaps)},
+    )
+
+
+def measure_tie_aware(judged: JudgedSet, task: Task) -> Measured:
+    assert task.tie_rate is not None
+    known = ~np.isnan(judged.human_systems)
+    human, scores = judged.human_systems[known], judged.scores[:, known]
+    agreement = tie_aware_spearman(human, scores, tie_rate=task.tie_rate)
+    epsilons = np.asarray(agreement.epsilon)
+    shares = [best_shares(m, e) for m, e in zip(scores, epsilons, strict=True)]
+    replicate = of_spearman(human[None], np.stack(shares)[:, None])
+    return Measured(agreement=agreement, replicate=replicate, strata=(len(human),))

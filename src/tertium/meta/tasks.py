@@ -17,39 +17,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, IntArray, divide, mean_known
+from tertium.arrays import BoolArray, FloatArray, mean_known
 from tertium.data.preferences import RankingSet
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.meta.correlation import Grouping, judged_columns
-from tertium.meta.pairwise import DARR_THRESHOLD
+from tertium.meta.pairwise import DARR_THRESHOLD, ComparisonIndex
 from tertium.scores import ScoreMatrix
 
 UNJUDGED_SYSTEM = "scored system that nobody judged"
 NO_SYSTEM_SCORE = "judged system without a metric score"
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ComparisonIndex:
-    """Human comparisons as indices into systems and items; verdicts as in `Preference`."""
-
-    item: IntArray  # (comparisons,)
-    left: IntArray
-    right: IntArray
-    verdicts: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.verdicts)
-
-    def select(self, rows: BoolArray) -> ComparisonIndex:
-        """Some of the comparisons."""
-        return ComparisonIndex(**{name: values[rows] for name, values in vars(self).items()})
-
-    def expected_wins(self, systems: int) -> FloatArray:
-        """What `data.win_rates.expected_wins` says of a set, of comparisons by index."""
-        wins = np.zeros((systems, systems))
-        np.add.at(wins, (self.left, self.right), self.verdicts == 1.0)
-        np.add.at(wins, (self.right, self.left), self.verdicts == 0.0)
-        return mean_known(divide(wins, wins + wins.T))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
