@@ -15,7 +15,7 @@ import tertium
 from tertium.cli import main
 from tertium.data.challenge import OWN, ChallengeSet, own_challenge, read_challenge
 from tertium.errors import DataError, UnknownNameError
-from tertium.meta.significance import wilson
+from tertium.evaluation.challenge import wilson
 from tertium.text.damage import KINDS, MEANING, Original, damage, units
 
 ACES = {

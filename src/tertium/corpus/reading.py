@@ -16,12 +16,7 @@ from typing import IO, Any
 
 from tertium.corpus.blocks import BadRow, Block, RecordBlock, TableBlock, fit_rows, shorten
 from tertium.corpus.places import SourceFile, is_remote, open_content, open_file
-from tertium.data.formats import (
-    BYTE_ORDER_MARKS,
-    check_record,
-    check_text,
-    parse_json,
-)
+from tertium.data.formats import BYTE_ORDER_MARKS, check_record, check_text, parse_json
 from tertium.errors import DataError, TertiumError, UsageError
 
 BLOCK = 4096  # rows at once: enough to share work on repeated texts, little enough for any memory

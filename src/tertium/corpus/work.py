@@ -16,14 +16,7 @@ from tertium.corpus.blocks import BadRow
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import BAD, RunLedger
 from tertium.corpus.places import join, write_content
-from tertium.corpus.reading import (
-    BLOCK,
-    NETWORK_BLOCK,
-    CorpusPart,
-    Reading,
-    read_blocks,
-    schema_of,
-)
+from tertium.corpus.reading import BLOCK, NETWORK_BLOCK, CorpusPart, Reading, read_blocks, schema_of
 from tertium.corpus.scoring import WARNINGS, score_segments, take_segments
 from tertium.corpus.tally import Tally, name_reason
 from tertium.corpus.writing import extend_schema, find_unwritable, writer_of

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.challenge import ChallengeSet, read_challenge
 from tertium.data.formats import PathLike
 from tertium.display import Displayed
-from tertium.meta.significance import wilson
 from tertium.metrics.base.metric import Metric, foresee, load_metrics
 from tertium.runtime import track
 
@@ -129,3 +129,18 @@ def challenge(
         tied=np.array(counts[1::2]),
         sizes=np.bincount(place, minlength=len(groups)),
     )
+
+
+def wilson(right: ArrayLike, of: ArrayLike) -> FloatArray:
+    """Wilson's 95 % bounds of shares right / of, (..., 2).
+
+    >>> wilson(8, 10).round(3).tolist()
+    [0.49, 0.943]
+    """
+    count, total = np.broadcast_arrays(np.asarray(right, float), np.asarray(of, float))
+    z = 1.959963984540054  # the normal quantile of .975
+    share = count / total
+    middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
+    half = z / (1 + z**2 / total) * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
+    bounds: FloatArray = np.clip(np.stack([middle - half, middle + half], axis=-1), 0.0, 1.0)
+    return bounds

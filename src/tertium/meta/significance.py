@@ -13,14 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, FloatArray
-from tertium.meta.correlation import (
-    BLOCK,
-    Agreement,
-    all_pairs,
-    correlate,
-    finite,
-    standardise,
-)
+from tertium.meta.correlation import BLOCK, Agreement, all_pairs, correlate, finite, standardise
 
 Statistic = Callable[[FloatArray, FloatArray], Agreement]
 
@@ -44,21 +37,6 @@ def holm(p_values: ArrayLike) -> FloatArray:
     values[order] = np.minimum(steps, 1.0)
     adjusted[known] = values
     return adjusted
-
-
-def wilson(right: ArrayLike, of: ArrayLike) -> FloatArray:
-    """Wilson's 95 % bounds of shares right / of, (..., 2).
-
-    >>> wilson(8, 10).round(3).tolist()
-    [0.49, 0.943]
-    """
-    count, total = np.broadcast_arrays(np.asarray(right, float), np.asarray(of, float))
-    z = 1.959963984540054  # the normal quantile of .975
-    share = count / total
-    middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
-    half = z / (1 + z**2 / total) * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
-    bounds: FloatArray = np.clip(np.stack([middle - half, middle + half], axis=-1), 0.0, 1.0)
-    return bounds
 
 
 def williams(human: ArrayLike, metrics: ArrayLike) -> FloatArray:

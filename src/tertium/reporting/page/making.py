@@ -17,12 +17,7 @@ from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.challenge import ChallengeStudy, challenge
 from tertium.evaluation.comparison import Comparison, Test, with_tests
-from tertium.evaluation.explaining import (
-    MarkedTranslations,
-    add_marks,
-    mark_systems,
-    people_marks,
-)
+from tertium.evaluation.explaining import MarkedTranslations, add_marks, mark_systems, people_marks
 from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import Evaluation, score, usual_metrics

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tertium.evaluation.challenge import ChallengeStudy
-from tertium.meta.significance import wilson
+from tertium.evaluation.challenge import ChallengeStudy, wilson
 from tertium.reporting.charts.rows import dots_chart
 from tertium.reporting.markup import Markup
 from tertium.reporting.tables.table import Cell, Table
