@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, mean_known
 from tertium.display import Displayed
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.frames import check_columns, make_frame, numbers
@@ -119,23 +119,14 @@ class Scores(Displayed):
         """
         known = [str(name) for name in frame.columns] if reduce else ["segment", "score"]
         check_columns(frame, ["score"], known, "frame of scores")
-        about = {key: frame.attrs[key] for key in ABOUT if key in frame.attrs}
-        if reduce is None:
-            scores = numbers(frame, "score", "frame of scores")
-            return cls(
-                statistics=np.column_stack([scores, np.ones(len(scores))]),
-                reduce=_mean,
-                columns=("score", "segments"),
-                **{"metric": "", **about},
-            )
+        about = {"metric": "", **{key: frame.attrs[key] for key in ABOUT if key in frame.attrs}}
         names = tuple(name for name in known if name not in ("segment", "score"))
         rows = [numbers(frame, name, "frame of scores") for name in names]
-        return cls(
-            statistics=np.column_stack(rows),
-            reduce=reduce,
-            columns=names,
-            **{"metric": "", **about},
-        )
+        if reduce is None:
+            scores = numbers(frame, "score", "frame of scores")
+            rows, names = [scores, np.ones(len(scores))], ("score", "segments")
+        statistics = np.column_stack(rows)
+        return cls(statistics=statistics, reduce=reduce or _mean, columns=names, **about)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,13 +157,7 @@ class ScoreMatrix:
     @property
     def system_scores(self) -> FloatArray:
         """The mean over judged segments of each system, (systems,); NaN where it has none."""
-        present = ~np.isnan(self.values)
-        counts = present.sum(axis=1)
-        totals = np.where(present, self.values, 0.0).sum(axis=1)
-        means: FloatArray = np.divide(
-            totals, counts, out=np.full(len(counts), np.nan), where=counts > 0
-        )
-        return means
+        return mean_known(self.values)
 
     def to_frame(self) -> DataFrame:
         """A pandas frame with a row for each score: `metric`, `system`, `item`, `score`.
