@@ -226,7 +226,9 @@ def gather(
 ) -> Iterator[Embeddings]:
     """The embeddings of each chunk's texts, encoding none twice while memory lasts."""
     settings = current_runtime()
-    if not settings.cache and not settings.memory:  # nothing was kept, and nothing will be
+    wanted = [name for name, on in (("tokens", tokens), ("sentences", sentences)) if on]
+    keeps = (settings.cache or settings.memory) and all(map(encoder.fingerprint, wanted))
+    if not keeps:  # nothing was kept, and nothing will be
         for used in uses:
             yield encoder.encode([texts[i] for i in used], tokens=tokens, sentences=sentences)
         return
@@ -234,7 +236,6 @@ def gather(
     for number, used in enumerate(uses):
         last[used] = number
     whole = encoder.with_special() if isinstance(encoder, Sharing) else encoder
-    wanted = [name for name, on in (("tokens", tokens), ("sentences", sentences)) if on]
     held: Held = {}
     for number, used in enumerate(uses):
         words = [texts[i] for i in used]
