@@ -37,7 +37,8 @@ from tertium.data.preferences import RankingSet
 from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics.heads.metric import OURS, PUBLISHED, Difference, HeadConfig
-from tertium.metrics.heads.networks import NETWORKS, NetworkShape, PairNetwork, Sequences
+from tertium.metrics.heads.networks import NETWORKS, NetworkShape, PairNetwork
+from tertium.metrics.heads.recurrence import Sequences
 from tertium.metrics.heads.training import HeadTraining, LiveStates, agreement_on_scores, all_scores
 from tertium.models.checkpoint import Checkpoint, halve, write_checkpoint
 from tertium.models.examples import (
@@ -51,6 +52,7 @@ from tertium.models.examples import (
     strict_tau,
 )
 from tertium.models.trained import Epoch, TrainingOptions
+from tertium.runtime import Precision
 from tertium.segment import Judgement, Segment
 
 ON_SCORES, AFTER_COMPARISONS = (OURS.options.on_scores(after) for after in (False, True))
@@ -197,7 +199,7 @@ def read_corpus(
         "test_rankings": {one.lp: compared_pairs([one], against, table) for one in test12},
     }
     encoder: Any = load_encoder(f"{encoder_name}@all")
-    precision = "fp16" if device.startswith("cuda") else "fp32"
+    precision: Precision = "fp16" if device.startswith("cuda") else "fp32"
     kind = LiveStates if ranked else HeldStates
     states = kind(encoder, list(table), device=device, precision=precision)
     return Corpus(

@@ -26,7 +26,6 @@ from tertium.encoders.apart import each_on_one_thread
 from tertium.encoders.network import Network
 from tertium.encoders.pieces import Tokenizer
 from tertium.encoders.settings import read_settings
-from tertium.encoders.transformer import plan_passes
 from tertium.errors import ModelError
 from tertium.models.checkpoint import check_tensors, load_into
 from tertium.runtime import Precision, choose_device, task
@@ -118,7 +117,7 @@ class Estimator:
 
     def _embed(self, rows: Sequence[Row]) -> dict[Row, Tensor]:
         """The pooled vector of each distinct row."""
-        batches = plan_passes(self.network, [len(row) for row in rows])
+        batches = self.network.plan([len(row) for row in rows])
         found: dict[Row, Tensor] = {}
         work = partial(self._pool_batch, rows)
         run = each_on_one_thread if self.network.device == "cpu" else map

@@ -39,14 +39,21 @@ from tertium.encoders.apart import (
     on_one_thread,
     pack_products,
 )
+from tertium.encoders.pieces import plan_batches
 from tertium.encoders.settings import CONFIG, Pooling, read_optional
 from tertium.encoders.weights import MAPPED, Tensors, weight_files
 from tertium.errors import ModelError
+from tertium.runtime import current_runtime
 from tertium.schema import NOT_NEGATIVE, POSITIVE, read
 
 if TYPE_CHECKING:
     from tertium.encoders.hooked import Hooked
 
+# Tokens of one forward pass, and what starting one costs in tokens, measured with minilm: on a CPU
+# activations that stay in its cache are worth more than large products, and nothing is padded.
+BUDGETS = {"cpu": 1024, "gpu": 16384}
+OVERHEADS = {"cpu": 1024, "gpu": 2048}
+LEAST = 256  # tokens that are worth a pass of their own, where threads wait for one
 # Pieces of texts that tell whether texts stay apart; many short ones, since a library for matrices
 # may choose its way by how much there is to multiply in all.
 TRIED_LENGTHS = (1,) * 9 + (2,) * 9 + (6,) * 5 + (19, 19, 40, 130)
@@ -120,6 +127,20 @@ class Network:
             states = self._model(groups, mask, wanted)
             pooled = self._pool(pooling, states[self.depth], mask) if pooling else None
             return [self._round(join_groups(states[layer])) for layer in layers], pooled
+
+    def plan(self, sizes: Sequence[int] | IntArray) -> list[IntArray]:
+        """Texts of so many tokens in the batches that suit it, its device and the runtime."""
+        runtime, kind = current_runtime(), "cpu" if self.device == "cpu" else "gpu"
+        budget = BUDGETS[kind]
+        if kind == "cpu":
+            threads = runtime.threads or torch.get_num_threads()
+            budget = min(budget, max(LEAST, -(-int(np.sum(sizes)) // threads)))
+        return plan_batches(
+            sizes,
+            budget=runtime.token_budget or budget,
+            overhead=OVERHEADS[kind],
+            limit=1 if self.alone else runtime.batch_size,
+        )
 
     def _group(self, rows: Sequence[Sequence[int]]) -> tuple[list[Tensor], Tensor | None]:
         """Numbers of texts, (texts, pieces): on a CPU by length, on a GPU padded, with a mask."""

@@ -33,7 +33,7 @@ from tertium.encoders.pieces import (
 from tertium.encoders.settings import ModelSettings, parse_layers, read_settings, side_by_side
 from tertium.encoders.weights import Tensors, WeightFolder, locate, missing_extras
 from tertium.registry import require
-from tertium.runtime import Long, Precision, choose_device, current_runtime
+from tertium.runtime import Long, Precision, choose_device
 from tertium.text.bounds import ENCODED_PIECES
 
 if TYPE_CHECKING:
@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     from tertium.encoders.network import Network
 
 
-# Tokens of one forward pass, and what starting one costs in tokens, measured with minilm: on a CPU
-# activations that stay in its cache are worth more than large products, and nothing is padded.
-BUDGETS = {"cpu": 1024, "gpu": 16384}
-OVERHEADS = {"cpu": 1024, "gpu": 2048}
-LEAST = 256  # tokens that are worth a pass of their own, where threads wait for one
 Batch = TypeVar("Batch", bound=Any)
 R = TypeVar("R")
 
@@ -145,7 +140,7 @@ class Body:
 
     def plan(self, sizes: Sequence[int]) -> list[IntArray]:
         """Items of so many tokens, specials included, in the batches that suit the device."""
-        return plan_passes(self.network, sizes)
+        return self.network.plan(sizes)
 
     def _run(self, results: PassResults, jobs: Sequence[Job]) -> None:
         before, after = self.tokenizer.prefix, self.tokenizer.suffix
@@ -287,67 +282,6 @@ def _network(folder: Path, device: str, precision: str, tensors: Tensors | None)
     from tertium.encoders.network import Network
 
     return Network(folder, device=choose_device(device), precision=precision, tensors=tensors)
-
-
-def plan_passes(network: Network, sizes: Sequence[int] | IntArray) -> list[IntArray]:
-    """Texts of so many tokens in the batches that suit a network, its device and the runtime."""
-    import torch
-
-    runtime, kind = current_runtime(), "cpu" if network.device == "cpu" else "gpu"
-    budget = BUDGETS[kind]
-    if kind == "cpu":
-        threads = runtime.threads or torch.get_num_threads()
-        budget = min(budget, max(LEAST, -(-int(np.sum(sizes)) // threads)))
-    return plan_batches(
-        sizes,
-        budget=runtime.token_budget or budget,
-        overhead=OVERHEADS[kind],
-        limit=1 if network.alone else runtime.batch_size,
-    )
-
-
-def plan_batches(
-    lengths: Sequence[int] | IntArray, *, budget: int, overhead: int, limit: int | None = None
-) -> list[IntArray]:
-    """Partition items into batches, longest first.
-
-    `budget` bounds the padded tokens of a batch (a longer item goes alone), `limit` its items;
-    `overhead` is what starting a batch costs, in tokens. From the longest text down, a shorter
-    length joins the current batch where the padding it brings costs less than starting a new one
-    (an overhead of 0 keeps lengths apart). On a CPU batches change no vector (`apart`), on a GPU by
-    no more than floating-point noise.
-
-    >>> [batch.tolist() for batch in plan_batches([3, 9, 3, 8], budget=18, overhead=4)]
-    [[1, 3], [0, 2]]
-    >>> [batch.tolist() for batch in plan_batches([3, 9, 3, 8], budget=18, overhead=0)]
-    [[1], [3], [0, 2]]
-    """
-    sizes = np.asarray(lengths, dtype=np.int64)
-    order = np.argsort(-sizes, kind="stable")
-    runs = np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1) if len(order) else []
-    batches: list[list[int]] = []
-    current: list[int] = []
-    longest = 0
-    for run in runs:
-        length, start = int(sizes[run[0]]), 0
-        if current:
-            room = _room(longest, budget, limit) - len(current)
-            joining = min(room, len(run))
-            if joining > 0 and joining * (longest - length) <= overhead:
-                current += run[:joining].tolist()
-                start = joining
-        for item in run[start:].tolist():
-            if not current or longest != length or len(current) >= _room(length, budget, limit):
-                current, longest = [], length
-                batches.append(current)
-            current.append(item)
-    return [np.array(batch, dtype=np.int64) for batch in batches]
-
-
-def _room(longest: int, budget: int, limit: int | None) -> int:
-    """How many items of this length fit into one batch, at least one."""
-    room = max(1, budget // max(1, longest))
-    return room if limit is None else min(room, limit)
 
 
 MOST_KNOWN = 4096  # long texts of which it is remembered whether they are too long

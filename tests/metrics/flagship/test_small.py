@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tertium.data.testset import TestSet
-from tertium.encoders import transformer
+from tertium.encoders.network import OVERHEADS
 from tertium.errors import ModelError, UsageError
 from tertium.metrics.flagship import packaged, small
 from tertium.metrics.flagship.packaged import Packaged
@@ -94,7 +94,7 @@ def test_pairs_judged_together_have_the_scores_they_have_alone(
     metric: TertiumSmall, example: TestSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a GPU does, here on a CPU: padded passes of many pairs, within rounding."""
-    monkeypatch.setitem(transformer.OVERHEADS, "cpu", 2048)  # lengths mix
+    monkeypatch.setitem(OVERHEADS, "cpu", 2048)  # lengths mix
     references = [texts[0] for texts in example.references][:SOME]
     left = [
         *example.systems["good"][:SOME],

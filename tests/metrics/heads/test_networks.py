@@ -13,13 +13,12 @@ from tertium.metrics.heads.networks import (
     LayerMix,
     NetworkShape,
     PairNetwork,
-    Recurrent,
     SequenceDropout,
-    Sequences,
     cross_attention,
     max_pool,
     mean_pool,
 )
+from tertium.metrics.heads.recurrence import Recurrent, Sequences
 
 SHAPE = NetworkShape(layers=3, dim=5, hidden=4)
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from tertium.metrics.heads import scoring
-from tertium.metrics.heads.networks import Recurrent, Sequences
+from tertium.metrics.heads.recurrence import Recurrent, Sequences
 from tertium.metrics.heads.scoring import RecurrentSteps, product
 
 

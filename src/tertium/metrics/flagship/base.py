@@ -19,7 +19,6 @@ from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.pieces import UNKNOWN_PIECES, Tokenizer, surely_fits, surely_known
 from tertium.encoders.settings import read_settings
-from tertium.encoders.transformer import plan_passes
 from tertium.encoders.weights import locate
 from tertium.errors import ModelError
 from tertium.metrics.base.explanation import Explanation
@@ -247,7 +246,7 @@ class PairJudge:
                     raw = judge(head, states, mask)
             return places, raw.cpu().numpy().astype(np.float64) * scale + shift
 
-        batches = plan_passes(network, lengths)
+        batches = network.plan(lengths)
         yield from (each_on_one_thread if network.device == "cpu" else map)(run, batches)
 
     def pieces_and_vectors(self, hypothesis: str, reference: str) -> tuple[TwoPieces, TwoVectors]:

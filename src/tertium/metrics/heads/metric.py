@@ -260,8 +260,8 @@ def loaded_scorer(metric: PairHead) -> HeadScorer:
 
 @lru_cache(maxsize=4)
 def _scorer(digest: str, device: str, metric: PairHead) -> HeadScorer:
+    from tertium.metrics.heads.networks import restore_network
     from tertium.metrics.heads.scoring import HeadScorer
-    from tertium.metrics.heads.training import restore_network
 
     return HeadScorer(restore_network(metric.checkpoint, metric.encoder, metric.where).to(device))
 

@@ -24,15 +24,10 @@ from tertium.encoders.apart import (
     on_one_thread,
     rows_to_try,
 )
+from tertium.encoders.pieces import plan_batches
 from tertium.encoders.stream import Chunk
-from tertium.encoders.transformer import plan_batches
-from tertium.metrics.heads.networks import (
-    PairNetwork,
-    Recurrent,
-    Sequences,
-    fast_tanh,
-    split_layers,
-)
+from tertium.metrics.heads.networks import PairNetwork, split_layers
+from tertium.metrics.heads.recurrence import Recurrent, Sequences, fast_tanh
 
 # Tokens that go through a network at once, and what starting a batch costs in tokens.
 BUDGET, OVERHEAD = 4096, 256

@@ -14,7 +14,7 @@ import itertools
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -26,20 +26,13 @@ from torch import Tensor
 from tertium.arrays import FloatArray, IntArray
 from tertium.atomic import replace_content
 from tertium.encoders.encoder import Encoder, load_encoder, offsets_of
-from tertium.encoders.network import Network
-from tertium.encoders.pieces import Tokenizer
 from tertium.encoders.stream import stream
 from tertium.encoders.transformer import Transformer
 from tertium.errors import UsageError, WriteError
 from tertium.metrics.heads.metric import HeadConfig, HeadOptions
-from tertium.metrics.heads.networks import (
-    NETWORKS,
-    NetworkShape,
-    PairNetwork,
-    Sequences,
-    split_layers,
-)
-from tertium.models.checkpoint import Checkpoint, halve, load_into, read_declared, write_checkpoint
+from tertium.metrics.heads.networks import PairNetwork, make_network, split_layers
+from tertium.metrics.heads.recurrence import Sequences
+from tertium.models.checkpoint import Checkpoint, halve, write_checkpoint
 from tertium.models.examples import (
     Compared,
     ComparedBatch,
@@ -66,7 +59,7 @@ from tertium.models.training import (
     read_snapshot,
     write_log,
 )
-from tertium.runtime import choose_device, current_runtime, task
+from tertium.runtime import Precision, choose_device, current_runtime, task
 
 
 class States(Protocol):
@@ -144,33 +137,23 @@ class LiveStates:
         texts: Sequence[str],
         *,
         device: str = "auto",
-        precision: str = "fp32",
+        precision: Precision = "fp32",
     ) -> None:
         if encoder.layer != "all":
             raise UsageError(f"encoder {encoder.name}: a learned mix needs all layers (@all)")
-        self._device = device
-        tokenizer = Tokenizer(encoder.weights.folder, lower=encoder.settings.pooling.lower)
-        room = encoder.max_length - tokenizer.specials
-        self._before, self._after = tokenizer.prefix, tokenizer.suffix
-        self._ids = [pieces.first(room).ids for pieces in tokenizer(texts)]
-        self._folder, self._precision = encoder.weights.folder, precision
+        self._body = replace(encoder.body, device=device, precision=precision, long="truncate")
+        self._ids = self._body.number(texts)
         self.lengths = np.array([len(ids) for ids in self._ids], dtype=np.int64)
 
     @cached_property
     def device(self) -> str:
-        return choose_device(self._device)
-
-    @cached_property
-    def _network(self) -> Network:
-        return Network(self._folder, device=self.device, precision=self._precision)
+        return choose_device(self._body.device)
 
     def __call__(self, texts: IntArray) -> Sequences:
-        rows = [(*self._before, *self._ids[text], *self._after) for text in texts]
-        layers, _ = self._network(rows, range(self._network.depth + 1), None)
+        states, _ = self._body.states([self._ids[text] for text in texts], "all")
         lengths = torch.from_numpy(self.lengths[texts])
-        shift, width = len(self._before), max(1, int(lengths.max()))
-        states = torch.stack([layer[:, shift : shift + width] for layer in layers], dim=2)
-        return Sequences(states, lengths)
+        shift, width = len(self._body.tokenizer.prefix), max(1, int(lengths.max()))
+        return Sequences(states[:, :, shift : shift + width].permute(1, 2, 0, 3), lengths)
 
 
 def _estimate(encoder: Encoder, texts: Sequence[str]) -> int:
@@ -348,27 +331,6 @@ def train_head(name: str, lesson: Lesson) -> Checkpoint:
         )
         _run_stages(training, lesson.options, train)
     return keeper.finish()
-
-
-def make_network(name: str, config: HeadConfig, encoder: Encoder) -> PairNetwork:
-    """A fresh network for an encoder."""
-    shape = NetworkShape(
-        layers=encoder.layers,
-        dim=encoder.dim // encoder.layers,
-        hidden=config.hidden,
-        dropout=config.dropout,
-        input_dropout=config.input_dropout,
-        absolute=config.difference == "absolute",
-        sides=config.sides,
-    )
-    return NETWORKS[name](shape)
-
-
-def restore_network(checkpoint: Checkpoint, encoder: Encoder, where: str) -> PairNetwork:
-    """The network of a checkpoint, ready to score."""
-    config = read_declared(HeadConfig, checkpoint, where)
-    tensors = {name: torch.from_numpy(array) for name, array in checkpoint.arrays.items()}
-    return load_into(lambda: make_network(checkpoint.name, config, encoder), tensors, where)
 
 
 def make_states(encoder: Encoder, texts: Sequence[str], device: str, workspace: Path) -> States:
