@@ -92,7 +92,8 @@ def write_frame(
 
     Named columns serve as well: only Parquet needs pandas.
 
-    Numbers are written in full; what is missing is null in JSON and an empty field elsewhere.
+    Numbers are written in full; what is missing is null in JSON and an empty field elsewhere. TSV
+    takes fields literally, and none may hold a tab or line end.
     """
     suffix = Path(path).suffix
     if suffix == ".parquet":
@@ -103,11 +104,14 @@ def write_frame(
         return
     columns = {str(name): values for name, values in table.items()}
     rows = zip(*(_plain(values) for values in columns.values()), strict=True)
-    if suffix in (".tsv", ".csv"):
+    if suffix == ".tsv":
+        cells = [[*columns], *(["" if v is None else str(v) for v in row] for row in rows)]
+        if any(mark in cell for row in cells for cell in row for mark in "\t\n\r"):
+            raise DataError(f"{path}: a field contains a tab or line end")
+        write_text(path, ("\t".join(row) + "\n" for row in cells))
+    elif suffix == ".csv":
         text = io.StringIO(newline="")
-        writer = csv.writer(text, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
+        csv.writer(text, lineterminator="\n").writerows([[*columns], *rows])
         write_text(path, text.getvalue())
     else:
         records = (dict(zip(columns, row, strict=True)) for row in rows)

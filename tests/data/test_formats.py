@@ -16,9 +16,9 @@ from tertium.data.formats import (
     read_table,
     segment_from_record,
     write_jsonl,
-    write_table,
 )
 from tertium.errors import DataError
+from tertium.frames import write_frame
 from tertium.segment import Segment
 
 
@@ -148,13 +148,14 @@ def test_ragged_tables_are_refused(tmp_path: Path, text: str, message: str) -> N
 
 def test_tables_round_trip(tmp_path: Path) -> None:
     for name in ("a.tsv", "a.csv"):
-        write_table(tmp_path / name, ["a", "b"], [["x", 1.5], ["ü", 2]])
+        write_frame({"a": ['"x" y', "ü"], "b": [1.5, 2]}, tmp_path / name)
         rows = [row for _, row in read_table(tmp_path / name)]
-        assert rows == [{"a": "x", "b": "1.5"}, {"a": "ü", "b": "2"}]
-    write_table(tmp_path / "b.csv", ["a"], [["two\nlines"]])
+        assert rows == [{"a": '"x" y', "b": "1.5"}, {"a": "ü", "b": "2"}]
+    write_frame({"a": ["two\nlines"]}, tmp_path / "b.csv")
     assert [row for _, row in read_table(tmp_path / "b.csv")] == [{"a": "two\nlines"}]
-    with pytest.raises(DataError, match="row 1: a field contains a tab"):
-        write_table(tmp_path / "b.tsv", ["a"], [["x\ty"]])
+    for field in ("x\ty", "two\nlines", "\r"):
+        with pytest.raises(DataError, match=r"b\.tsv: a field contains a tab"):
+            write_frame({"a": [field]}, tmp_path / "b.tsv")
 
 
 @pytest.mark.parametrize("source", ["src", "source"])

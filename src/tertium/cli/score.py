@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
 from tertium.cli.runtime import add_runtime, bars, runtime_of
-from tertium.data.formats import write_jsonl, write_table
+from tertium.data.formats import write_jsonl
 from tertium.errors import UsageError
 from tertium.frames import write_frame
 from tertium.registry import require
@@ -253,13 +253,11 @@ def write_spans(path: str, marked: Sequence[MarkedTranslations]) -> None:
     if Path(path).suffix == ".jsonl":
         write_jsonl(path, (record for entry in marked for record in entry.records()))
         return
-    rows = ((entry.metric, *map(_in_a_cell, row)) for entry in marked for row in entry.rows())
-    write_table(path, ["metric", *COLUMNS], rows)
-
-
-def _in_a_cell(value: Any) -> str:
-    """A value for a table, in which a text of an error has no tabs or line ends."""
-    return " ".join(str(value).split()) if isinstance(value, str) else str(value)
+    rows = [(entry.metric, *row) for entry in marked for row in entry.rows()]
+    cells = [[" ".join(v.split()) if isinstance(v, str) else v for v in row] for row in rows]
+    write_frame(
+        {n: [c[place] for c in cells] for place, n in enumerate(("metric", *COLUMNS))}, path
+    )
 
 
 def check_frame_file(path: str | None) -> None:

@@ -410,24 +410,3 @@ def record_from_segment(segment: Segment) -> dict[str, Any]:
 def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
     """One object a line, atomically."""
     write_text(path, (json.dumps(r, ensure_ascii=False) + "\n" for r in records))
-
-
-def write_table(path: PathLike, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A TSV (or, by suffix, CSV) file with a header, atomically."""
-    if ".csv" in Path(path).suffixes:
-        buffer = io.StringIO(newline="")
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-        write_text(path, buffer.getvalue())
-        return
-
-    def lines() -> Iterator[str]:
-        yield "\t".join(header) + "\n"
-        for number, row in enumerate(rows, start=1):
-            cells = [str(cell) for cell in row]
-            if any(mark in cell for cell in cells for mark in "\t\n\r"):
-                raise DataError(f"{path}, row {number}: a field contains a tab or line end")
-            yield "\t".join(cells) + "\n"
-
-    write_text(path, lines())
