@@ -7,11 +7,11 @@ in which comparisons were made never matters.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray, divide, mean_known
+from tertium.arrays import BoolArray, FloatArray, IntArray, divide, mean_known
 from tertium.data.preferences import RankingSet
 from tertium.errors import DataError
 
@@ -19,15 +19,46 @@ NOISE = 1.0  # standard deviation of one performance around the skill
 PRIOR = 2.0  # of skills around 0: twice the noise, the proportion WMT's TrueSkill uses
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparisonIndex:
+    """Human comparisons as indices into systems and items; verdicts as in `Preference`."""
+
+    item: IntArray  # (comparisons,)
+    left: IntArray
+    right: IntArray
+    verdicts: FloatArray
+
+    @classmethod
+    def of(cls, rankings: RankingSet) -> Self:
+        left, right = rankings.left, rankings.right
+        owner = rankings.system_of
+        item = rankings.item_of[left]
+        return cls(item=item, left=owner[left], right=owner[right], verdicts=rankings.verdicts)
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    def select(self, rows: BoolArray) -> ComparisonIndex:
+        """Some of the comparisons."""
+        return ComparisonIndex(**{name: values[rows] for name, values in vars(self).items()})
+
+    def counts(self, systems: int) -> tuple[FloatArray, FloatArray]:
+        """Wins and ties, each (systems, systems): `wins[i, j]`: how often i was preferred to j."""
+        wins, ties = np.zeros((2, systems, systems))
+        np.add.at(wins, (self.left, self.right), self.verdicts == 1.0)
+        np.add.at(wins, (self.right, self.left), self.verdicts == 0.0)
+        np.add.at(ties, (self.left, self.right), self.verdicts == 0.5)
+        return wins, ties + ties.T
+
+    def expected_wins(self, systems: int) -> FloatArray:
+        """What `expected_wins` says of a set, (systems,)."""
+        wins, _ = self.counts(systems)
+        return mean_known(divide(wins, wins + wins.T))
+
+
 def pair_counts(rankings: RankingSet) -> tuple[FloatArray, FloatArray]:
     """Wins and ties, each (systems, systems): `wins[i, j]` is how often i was preferred to j."""
-    size = len(rankings.systems)
-    left, right = rankings.system_of[rankings.left], rankings.system_of[rankings.right]
-    wins, ties = np.zeros((2, size, size))
-    np.add.at(wins, (left, right), rankings.verdicts == 1.0)
-    np.add.at(wins, (right, left), rankings.verdicts == 0.0)
-    np.add.at(ties, (left, right), rankings.verdicts == 0.5)
-    return wins, ties + ties.T
+    return ComparisonIndex.of(rankings).counts(len(rankings.systems))
 
 
 def win_ratio(
@@ -52,8 +83,7 @@ def expected_wins(rankings: RankingSet) -> FloatArray:
     mean over j of wins(i, j) / (wins(i, j) + wins(j, i)) (Koehn 2012; official in WMT13). Unlike
     `win_ratio` it does not favour a system that happened to meet weak ones often.
     """
-    wins, _ = pair_counts(rankings)
-    return mean_known(divide(wins, wins + wins.T))
+    return ComparisonIndex.of(rankings).expected_wins(len(rankings.systems))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -10,14 +10,14 @@ of human scores whose pairs are formed here (`human`, `metrics` as in `correlati
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tertium.arrays import BoolArray, FloatArray, IntArray, divide, mean_known
+from tertium.arrays import FloatArray, IntArray, divide
+from tertium.data.win_rates import ComparisonIndex
 from tertium.errors import LengthError, UsageError
 from tertium.meta.correlation import (
     Agreement,
@@ -53,30 +53,6 @@ UNKNOWN = 2  # beside -1, 0 and 1
 
 
 SMALL_GROUP = 64  # up to here all pairs at once beat one merge sort for each group
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ComparisonIndex:
-    """Human comparisons as indices into systems and items; verdicts as in `Preference`."""
-
-    item: IntArray  # (comparisons,)
-    left: IntArray
-    right: IntArray
-    verdicts: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.verdicts)
-
-    def select(self, rows: BoolArray) -> ComparisonIndex:
-        """Some of the comparisons."""
-        return ComparisonIndex(**{name: values[rows] for name, values in vars(self).items()})
-
-    def expected_wins(self, systems: int) -> FloatArray:
-        """What `data.win_rates.expected_wins` says of a set, of comparisons by index."""
-        wins = np.zeros((systems, systems))
-        np.add.at(wins, (self.left, self.right), self.verdicts == 1.0)
-        np.add.at(wins, (self.right, self.left), self.verdicts == 0.0)
-        return mean_known(divide(wins, wins + wins.T))
 
 
 def order(difference: FloatArray, epsilon: float = 0.0) -> SignArray:

@@ -19,9 +19,10 @@ import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, mean_known
 from tertium.data.preferences import RankingSet
+from tertium.data.win_rates import ComparisonIndex
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.meta.correlation import Grouping, judged_columns
-from tertium.meta.pairwise import DARR_THRESHOLD, ComparisonIndex
+from tertium.meta.pairwise import DARR_THRESHOLD
 from tertium.scores import ScoreMatrix
 
 UNJUDGED_SYSTEM = "scored system that nobody judged"
@@ -138,12 +139,14 @@ class JudgedSet:
             raise DataError(f"{name}: more than one metric is named {', '.join(repeated)}")
         by_name = {m.name: m for m in metrics}
         rows = [_fit(name, by_name.get(m), m, systems, items) for m in names]
-        totals = [
-            _vector(given[m], systems) if m in given else _means(by_name[m], systems) for m in names
-        ]
+        # means over all segments that a metric scored, judged or not
+        means = {
+            m.name: dict(zip(m.systems, m.system_scores.tolist(), strict=True)) for m in metrics
+        }
+        totals = [_vector({**means, **given}[m], systems) for m in names]
         people, compared = human.system_scores, None
         if comparisons is not None:
-            compared = _index_comparisons(comparisons)
+            compared = ComparisonIndex.of(comparisons)
             people = compared.expected_wins(len(systems))
         if human_systems:
             people = _vector(human_systems, systems)
@@ -212,12 +215,6 @@ def _fit(
     return values, {reason: count for reason, count in counts.items() if count}
 
 
-def _means(matrix: ScoreMatrix, systems: tuple[str, ...]) -> FloatArray:
-    """Each system's mean over all segments that the metric scored, judged or not."""
-    means = dict(zip(matrix.systems, matrix.system_scores.tolist(), strict=True))
-    return _vector(means, systems)
-
-
 def _vector(scores: Mapping[str, float], systems: tuple[str, ...]) -> FloatArray:
     return np.array([scores.get(system, np.nan) for system in systems], dtype=np.float64)
 
@@ -231,15 +228,6 @@ def _places(names: Sequence[str]) -> dict[str, int]:
 
 def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-
-
-def _index_comparisons(rankings: RankingSet) -> ComparisonIndex:
-    return ComparisonIndex(
-        item=rankings.item_of[rankings.left],
-        left=rankings.system_of[rankings.left],
-        right=rankings.system_of[rankings.right],
-        verdicts=rankings.verdicts,
-    )
 
 
 Level = Literal["segment", "system"]
