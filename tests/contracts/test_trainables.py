@@ -25,7 +25,7 @@ from tertium.models.examples import training_sets, without_leaks
 from tertium.segment import Judgement, Preference, Segment
 
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
-OPTIONS = HeadOptions(epochs=40, rate=1e-2, batch_size=8)
+OPTIONS = HeadOptions(epochs=20, rate=2e-2, batch_size=8)
 HEAD: dict[str, Any] = {"encoder": "toy", "hidden": 8, "dropout": 0.0}
 
 
@@ -361,10 +361,8 @@ def test_damaged_folders_are_refused(name: str, trained: dict[str, Any], tmp_pat
         load_metric(str(folder))
 
 
-def test_weights_that_do_not_fit_their_settings_are_refused(
-    trained: dict[str, Any], tmp_path: Path
-) -> None:
-    trained["esim"].save(tmp_path / "m")
+def test_weights_that_do_not_fit_their_settings_are_refused(tmp_path: Path) -> None:
+    TRAINERS["esim"](judged(4), options=replace(OPTIONS, epochs=1)).save(tmp_path / "m")
     config = tmp_path / "m" / "config.json"
     config.write_text(config.read_text().replace('"hidden": 8', '"hidden": 9'))
     with pytest.raises(ModelError, match="do not fit"):
