@@ -23,7 +23,6 @@ TSV of WMT23's span task                        `lp gold sid mt start_id end_id 
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +36,7 @@ from tertium.data.formats import (
     read_table,
     text_of,
 )
-from tertium.data.judgements import Collector, JudgementSet, name_items, place_judgements
+from tertium.data.judgements import Collector, JudgementSet
 from tertium.data.markings import NO_ERROR, read_severity
 from tertium.errors import DataError
 from tertium.segment import Judgement, Segment
@@ -99,30 +98,25 @@ def read_mqm(
     """
     marks: dict[tuple[str, str, str], list[_Mark]] = {}
     texts: dict[tuple[str, str], tuple[Segment, str]] = {}  # with the document
-    left_out: Counter[str] = Counter()
+    collector = Collector()
     for number, row in read_table(path):
         record = {key.lower(): value for key, value in row.items()}
         where = f"{path}, line {number}"
         system, item, rater = _names(record, where)
         if "hotw" in record.get("severity", "").lower():
-            left_out[QUALITY_CONTROL] += 1
+            collector.left_out[QUALITY_CONTROL] += 1
             continue
         segment, mark = _read_mark(record, (references or {}).get(item), weights, where)
         marks.setdefault((system, item, rater), []).append(mark)
         texts.setdefault((system, item), (segment, text_of(record, DOCUMENT_NAMES)))
-    judgements = []
     for (system, item, rater), own in marks.items():
         segment, document = texts[system, item]
         total, errors = sum(mark.weight for mark in own), [e for mark in own for e in mark.errors]
         spans = tuple(e for e in errors if isinstance(e, Span))
         check_places(spans, segment.hypothesis, "hypothesis", f"{path}, {system}, segment {item}")
         markings = Markings(spans, tuple(e for e in errors if isinstance(e, Unplaced)))
-        judgements.append(
-            Judgement(segment, 0.0 - total, item, system, rater, lp, document, markings)
-        )
-    name = Path(path).name.split(".")[0]
-    placed = tuple(place_judgements(name_items(judgements)))
-    return JudgementSet(name=name, lp=lp, judgements=placed, left_out=dict(left_out))
+        collector.keep(Judgement(segment, 0.0 - total, item, system, rater, lp, document, markings))
+    return collector.finish(Path(path).name.split(".")[0], lp)
 
 
 class _Mark(NamedTuple):

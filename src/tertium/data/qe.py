@@ -9,11 +9,10 @@ dev.hter                            edits a word, lower is better
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from tertium.data.formats import PathLike, read_lines, read_score
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgements import NO_SCORE, Collector, JudgementSet
 from tertium.data.testset import check_parallel
 from tertium.errors import DataError, TertiumError, UnknownNameError
 from tertium.segment import Judgement, Segment
@@ -58,7 +57,7 @@ def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgementSet:
     files += [_beside(path, chosen)] if chosen else []
     columns = [read_lines(file) for file in files]
     check_parallel(files, columns)
-    judgements = []
+    collector = Collector()
     for number, row in enumerate(zip(*columns, strict=True), start=1):
         segment = Segment(row[1], row[0])
         markings = _markings(segment, dict(zip(tags.items(), row[2:], strict=False)), number)
@@ -67,14 +66,11 @@ def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgementSet:
         else:
             words = row[2].split()
             score = -words.count(BAD) / max(len(words), 1)
-        judgements.append(Judgement(segment, score, str(number), "", "", lp, "", markings))
-    return _without_missing(path, judgements, lp)
-
-
-def _without_missing(path: Path, judgements: Sequence[Judgement], lp: str) -> JudgementSet:
-    kept = tuple(j for j in judgements if j.score == j.score)
-    left_out = {"no score": len(judgements) - len(kept)} if len(kept) < len(judgements) else {}
-    return JudgementSet(name=path.name, judgements=kept, lp=lp, left_out=left_out)
+        if score == score:
+            collector.keep(Judgement(segment, score, str(number), "", "", lp, "", markings))
+        else:
+            collector.left_out[NO_SCORE] += 1
+    return collector.finish(path.name, lp)
 
 
 def _markings(

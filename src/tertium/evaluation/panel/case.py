@@ -123,15 +123,15 @@ class Case:
         return mask
 
     @cached_property
+    def places(self) -> dict[tuple[str, str], tuple[int, int]]:
+        """The row and column of each translation that people judged, by system and item."""
+        known = np.argwhere(~np.isnan(self.human)).tolist()
+        return {(self.judged.systems[r], self.judged.items[c]): (r, c) for r, c in known}
+
+    @cached_property
     def texts(self) -> Texts:
         """The translations that people judged, by system and item."""
-        known = {
-            (system, item)
-            for n, system in enumerate(self.judged.systems)
-            for item, score in zip(self.judged.items, self.human[n], strict=True)
-            if score == score
-        }
-        return {cell: segment for cell, segment in self.people.texts().items() if cell in known}
+        return {cell: s for cell, s in self.people.texts().items() if cell in self.places}
 
     def sample(self, count: int = SAMPLE) -> list[tuple[tuple[str, str], Segment]]:
         """Some translations, chosen by a hash of their names, whatever the order of the file."""
@@ -144,18 +144,6 @@ class Case:
     def lot(self, *names: str) -> int:
         """A number that a name draws under this seed."""
         return zlib.crc32("\t".join([str(self.seed), *names]).encode())
-
-    def place(self, cell: tuple[str, str]) -> tuple[int, int]:
-        """The row and column of a translation."""
-        return self._rows[cell[0]], self._columns[cell[1]]
-
-    @cached_property
-    def _rows(self) -> dict[str, int]:
-        return {system: n for n, system in enumerate(self.judged.systems)}
-
-    @cached_property
-    def _columns(self) -> dict[str, int]:
-        return {item: n for n, item in enumerate(self.judged.items)}
 
     def score(self, segments: Sequence[Segment]) -> FloatArray:
         """What each metric that can says of some segments, higher better, (metrics, segments)."""

@@ -30,7 +30,7 @@ def ask_sentinels(case: Case) -> Doubt:
     cells = list(case.texts)
     if len(cells) < FEWEST:
         raise NotAsked(f"sentinels learn from {FEWEST} judged texts or more, of {len(cells)}")
-    places = np.array([case.place(cell) for cell in cells]).T  # (2, cells)
+    places = np.array([case.places[cell] for cell in cells]).T  # (2, cells)
     target = case.human[tuple(places)]
     folds = np.array([case.lot(item) % FOLDS for _, item in cells])
     rows = dict(case.tables)

@@ -25,7 +25,7 @@ GOOD = 0.25  # the share of translations, by people, that pass for free of error
 
 def ask_length(case: Case) -> Doubt:
     """The best translations put one behind the other: their score should stay what it was."""
-    cells = sorted(case.sample(len(case.texts)), key=lambda e: -case.human[case.place(e[0])])
+    cells = sorted(case.sample(len(case.texts)), key=lambda e: -case.human[case.places[e[0]]])
     good = sorted(cells[: max(8, int(GOOD * len(cells)))], key=lambda e: case.lot(*e[0]))[:128]
     longest = max(JOINED)
     if len(good) < 2 * longest:
@@ -118,7 +118,7 @@ def ask_references(case: Case) -> Doubt:
         raise NotAsked("there are no references")
     best = _best_outputs(case)
     kept = [(cell, s) for cell, s in cells if best.get(cell[1], (cell[0], ""))[0] != cell[0]]
-    people = np.array([case.human[case.place(cell)] for cell, _ in kept or cells])
+    people = np.array([case.human[case.places[cell]] for cell, _ in kept or cells])
     rows = {"the reference": [s for _, s in kept or cells]}
     for number in range(1, min(len(s.references) for _, s in cells)):
         rows[f"reference {number + 1} alone"] = [
