@@ -33,14 +33,8 @@ HYPOTHESIS_NAMES = ("mt", "hyp", "hypothesis", "translation", "candidate", "pred
 REFERENCE_NAMES = ("ref", "reference", "references")
 SYSTEM_NAMES = ("system", "model")
 ITEM_NAMES = ("item", "segment", "seg_id", "segment_id", "segmentid", "line_id", "sid", "id")
-
-
 ANNOTATOR_NAMES = ("annotator", "rater", "judge", "user", "worker", "workerid", "judgeid")
-
-
 LP_NAMES = ("lp", "langpair", "language_pair")
-
-
 TEXT_NAMES = frozenset({*SOURCE_NAMES, *HYPOTHESIS_NAMES, *REFERENCE_NAMES})
 DOCUMENT_NAMES = ("document", "doc", "docid", "doc_id")
 
@@ -271,8 +265,6 @@ def name_from(record: Mapping[str, Any], names: Sequence[str], where: str) -> st
 
 
 LARGEST = 1e100  # of a score: statistics square differences, which must stay finite
-
-
 NOT_JUDGED = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
 
 

@@ -20,11 +20,7 @@ from tertium.spans import SEVERITIES, Markings, Severity, Span, Unplaced, check_
 
 LISTS = ("spans", "esa_spans", "errors")
 MARKED = (*LISTS, "start_indices")  # where someone looked for errors, be it in vain
-
-
 NO_ERROR = frozenset({"no-error", "no error", "none", ""})
-
-
 # What other scales call theirs. Five grades, as of IndicMT-Eval, weigh 1 to 5 there: the nearer of
 # minor (1) and major (5), and the graver of the two in the middle.
 SEVERITY_NAMES: Mapping[str, Severity] = {

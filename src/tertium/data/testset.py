@@ -27,6 +27,10 @@ from tertium.data.formats import (
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.segment import Segment, check_characters, check_texts, place_segments
 
+NO_SEGMENT = "no matching segment"
+UNKNOWN_SYSTEM = "unknown system"
+FindSegment = Callable[[str, str], Segment | str]
+
 
 @dataclass(frozen=True)
 class TestSet:
@@ -272,15 +276,6 @@ def _sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:
     if sources and len(sources) != len(segments):
         raise DataError(f"{path}: some segments have a source and some have none")
     return sources
-
-
-NO_SEGMENT = "no matching segment"
-
-
-UNKNOWN_SYSTEM = "unknown system"
-
-
-FindSegment = Callable[[str, str], Segment | str]
 
 
 def find_in(testset: TestSet) -> FindSegment:

@@ -29,8 +29,6 @@ from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.scores import Reduce
 
 Grouping = Literal["none", "item", "system"]
-
-
 Replicate = Callable[[FloatArray], FloatArray]  # weights (draws, units) to (draws, metrics)
 Pooled = Callable[[FloatArray, FloatArray], Replicate]
 TestFunction = Callable[..., FloatArray]  # of samples and rng

@@ -50,8 +50,6 @@ _OUTCOMES = np.array(
     dtype=np.uint8,
 ).reshape(-1)
 UNKNOWN = 2  # beside -1, 0 and 1
-
-
 SMALL_GROUP = 64  # up to here all pairs at once beat one merge sort for each group
 
 
