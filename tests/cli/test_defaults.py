@@ -56,7 +56,7 @@ def test_the_library_chooses_as_the_command_does() -> None:
     )
     assert tertium.score(testset).metrics == ("tertium-small",)
     usual = ("bleu", "chrf", "tertium-small")
-    assert tertium.compare(testset, resamples=10).evaluation.metrics == usual
+    assert tertium.compare(testset, resamples=10).metrics == usual
     assert {c.name for c in tertium.report(testset, explain=0, resamples=10).grid.columns} == {
         "BLEU",
         "chrF",

@@ -39,8 +39,8 @@ def test_bootstrap_intervals_and_p_values_are_those_of_sacrebleu(example: TestSe
     for spec, title in (("bleu", "BLEU"), ("chrf", "chrF2")):
         for place, system in enumerate(example.systems):
             theirs = expected[title][place]
-            bounds = result.evaluation.intervals[system][spec]
-            assert result.evaluation.scores[system][spec].system == theirs.score
+            bounds = result.intervals[system][spec]
+            assert result.scores[system][spec].system == theirs.score
             # sacrebleu adds in single precision
             assert bounds.mean == pytest.approx(theirs.mean, abs=1e-4)
             assert bounds.half_width == pytest.approx(theirs.ci, abs=1e-4)

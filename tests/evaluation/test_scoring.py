@@ -23,7 +23,7 @@ def comparison(example: TestSet) -> tertium.Comparison:
 
 
 def test_a_metric_answers_to_every_spelling(comparison: tertium.Comparison) -> None:
-    evaluation = comparison.evaluation
+    evaluation: tertium.Evaluation = comparison
     for spelling in ("chrf++", "chrfpp", "chrf: word_order=2", "chrf:word_order=2,beta=2"):
         scores = evaluation.scores["good"][spelling]
         assert scores is evaluation.scores["good"]["chrf:word_order=2"]
@@ -36,7 +36,7 @@ def test_a_metric_answers_to_every_spelling(comparison: tertium.Comparison) -> N
 
 
 def test_what_was_not_scored_is_answered_with_what_was(comparison: tertium.Comparison) -> None:
-    scores = comparison.evaluation.scores
+    scores = comparison.scores
     with pytest.raises(UnknownNameError, match=r"unknown metric 'bleu'.*known: chrf, chrf:word"):
         _ = scores["good"]["bleu"]
     with pytest.raises(UnknownNameError, match="unknown metric 'chrff': did you mean 'chrf'"):

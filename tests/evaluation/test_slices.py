@@ -61,9 +61,9 @@ def test_a_slice_scores_what_its_segments_score_alone(testset: TestSet) -> None:
     alone = tertium.score(testset.subset(rows), ["bleu", "chrf", "ter"])
     for system in testset.systems:
         for metric in evaluation.metrics:
-            part = slices.evaluation("legal").scores[system][metric]
+            part = slices.parts["legal"].scores[system][metric]
             assert part.system == alone.scores[system][metric].system
-    assert sum(len(slices.evaluation(name).testset) for name in slices.parts) == len(testset)
+    assert sum(len(part.testset) for part in slices.parts.values()) == len(testset)
 
 
 def test_p_values_of_slices_are_adjusted_over_slices_and_systems(testset: TestSet) -> None:
@@ -71,6 +71,7 @@ def test_p_values_of_slices_are_adjusted_over_slices_and_systems(testset: TestSe
     slices = slice_results(comparison, "length", resamples=500)
     raw = {}
     for place, part in enumerate(slices.parts.values()):
+        assert isinstance(part, tertium.Comparison)
         for n in (1, 2):
             raw[place, n] = part.p_values["chrf"][0, n]
     adjusted = dict(zip(raw, slow_holm([*raw.values()]), strict=True))

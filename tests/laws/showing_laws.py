@@ -151,14 +151,16 @@ def _read_table(file: Path) -> list[dict[str, Any]]:
     text = file.read_text("utf-8")
     if file.suffix == ".jsonl":
         return [json.loads(line) for line in text.splitlines()]
-    delimiter = "\t" if file.suffix == ".tsv" else ","
-    return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+    rows = io.StringIO(text, newline="")
+    if file.suffix == ".csv":
+        return list(csv.DictReader(rows))
+    return list(csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def comparisons_are_sound(trial: Trial) -> int:
     """p-values lie in (0, 1] (undefined for a lone segment), and equal systems do not differ."""
     result = trial.comparison
-    (spec,) = result.evaluation.metrics
+    (spec,) = result.metrics
     p_values, clusters = result.p_values[spec], result.clusters[spec]
     lone = len(trial.testset) < 2
     off = ~np.eye(len(p_values), dtype=bool)

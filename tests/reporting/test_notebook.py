@@ -48,7 +48,7 @@ def test_evaluations_and_comparisons_show_tables_and_the_ranking(example: TestSe
     html = shown(comparison)
     assert "good (baseline)" in html
     assert html.count("<svg") == 2
-    assert shown(comparison.evaluation).count("<svg") == 2
+    assert shown(score(example, ["chrf", "ter"])).count("<svg") == 2
 
 
 def test_explanations_show_heat_maps() -> None:

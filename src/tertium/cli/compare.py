@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         table = evaluations.comparison_table(result, args.width, warnings=not args.quiet)
         output.print_table(table, args.format)
-        for metric in result.evaluation.metrics if pairs else ():
+        for metric in result.metrics if pairs else ():
             output.print_table(evaluations.pair_table(result, metric), args.format, first=False)
         score.print_slices(args, slices)
     return 0

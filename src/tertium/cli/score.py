@@ -15,7 +15,6 @@ from tertium.frames import write_frame
 from tertium.registry import require
 
 if TYPE_CHECKING:
-    from tertium.evaluation.comparison import Comparison
     from tertium.evaluation.explaining import MarkedTranslations
     from tertium.evaluation.scoring import Evaluation
     from tertium.evaluation.slices import Slices
@@ -193,7 +192,7 @@ def _print(args: argparse.Namespace, evaluation: Evaluation, sliced: Sequence[Sl
         output.print_warnings(evaluations.warning_lines(evaluation), args.quiet)
 
 
-def sliced_results(args: argparse.Namespace, results: Evaluation | Comparison) -> list[Slices]:
+def sliced_results(args: argparse.Namespace, results: Evaluation) -> list[Slices]:
     """The results by each column that --by names, tested as --paired-bs and --paired-ar say."""
     from tertium.evaluation.slices import slice_results
 

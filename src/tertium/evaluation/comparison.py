@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal
@@ -19,7 +19,6 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
-from tertium.display import Displayed
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.evaluation.resampling import (
     bootstrap,
@@ -97,15 +96,14 @@ Test = Literal["bootstrap", "randomisation"]
 DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomisation": 10_000}
 
 
-@dataclass(frozen=True)
-class Comparison(Displayed):
-    """Systems compared pairwise under some metrics.
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Evaluation):
+    """An evaluation whose systems were compared pairwise.
 
     For each metric: `p_values` (systems, systems), 1 on the diagonal; `clusters`, the
     group of each system, 1 being the best, within which no order is certain at level `alpha`.
     """
 
-    evaluation: Evaluation
     test: Test
     resamples: int
     seed: int
@@ -114,30 +112,31 @@ class Comparison(Displayed):
     clusters: Mapping[str, Sequence[int]]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "p_values", ByMetric(self.p_values))
         object.__setattr__(self, "clusters", ByMetric(self.clusters))
 
     @property
     def baseline(self) -> str:
         """The system the others are compared to."""
-        return self.evaluation.systems[0]
+        return self.systems[0]
 
     def difference(self, metric: str, system: str, other: str = "") -> float:
         """How much better than another, or the baseline; positive is better under any metric."""
-        scores = self.evaluation.scores
-        ours, theirs = scores[system][metric], scores[other or self.baseline][metric]
+        ours = self.scores[system][metric]
+        theirs = self.scores[other or self.baseline][metric]
         return (1.0 if ours.higher_is_better else -1.0) * (ours.system - theirs.system)
 
     def p_value(self, metric: str, system: str) -> float:
         """The p-value of a system against the baseline."""
-        if system not in self.evaluation.systems:
-            raise UnknownNameError("system", system, self.evaluation.systems)
-        return float(self.p_values[metric][0, self.evaluation.systems.index(system)])
+        if system not in self.systems:
+            raise UnknownNameError("system", system, self.systems)
+        return float(self.p_values[metric][0, self.systems.index(system)])
 
     @cached_property
     def scales(self) -> Mapping[str, DifferenceScale]:
         """By metric, what differences mean to people, where that is known."""
-        return find_scales(self.evaluation)
+        return find_scales(self)
 
     def meaning(self, metric: str, system: str, other: str = "") -> Meaning | None:
         """How often people agree with a system's difference to another, or to the baseline.
@@ -154,17 +153,17 @@ class Comparison(Displayed):
 
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """One plain dictionary for each system and metric, with p-values and clusters."""
-        records = self.evaluation.records(segments=segments)
+        records = super().records(segments=segments)
         for record in records:
             metric, system = record["spec"], record["system"]
-            place = self.evaluation.systems.index(system)
+            place = self.systems.index(system)
             row = self.p_values[metric][place]
             record |= {
                 "test": self.test,
                 "resamples": self.resamples,
                 "seed": self.seed,
                 "cluster": self.clusters[metric][place],
-                "p_values": dict(zip(self.evaluation.systems, row.tolist(), strict=True)),
+                "p_values": dict(zip(self.systems, row.tolist(), strict=True)),
             }
             if place:
                 meaning = self.meaning(metric, system)
@@ -225,13 +224,22 @@ def compare_evaluation(
         system: {metric: interval(by_metric[metric][n]) for metric in evaluation.metrics}
         for n, system in enumerate(evaluation.systems)
     }
-    scored = replace(evaluation, intervals=intervals)
-    return Comparison(scored, test, count, seed, alpha, p_values, groups)
+    return Comparison(
+        evaluation.testset,
+        evaluation.systems,
+        evaluation.metrics,
+        evaluation.scores,
+        intervals,
+        test=test,
+        resamples=count,
+        seed=seed,
+        alpha=alpha,
+        p_values=p_values,
+        clusters=groups,
+    )
 
 
-def with_tests(
-    evaluation: Evaluation, *, seed: int = 12345, **choices: Any
-) -> Evaluation | Comparison:
+def with_tests(evaluation: Evaluation, *, seed: int = 12345, **choices: Any) -> Evaluation:
     """Two systems or more compared, as `compare_evaluation` does; a lone one with its intervals."""
     if len(evaluation.systems) < 2:
         return with_intervals(evaluation, DEFAULT_RESAMPLES["bootstrap"], seed)

@@ -33,30 +33,24 @@ class Slices:
     """
 
     by: str
-    parts: Mapping[str, Evaluation | Comparison]
+    parts: Mapping[str, Evaluation]
     adjusted: Mapping[str, FloatArray]
-
-    def evaluation(self, name: str) -> Evaluation:
-        """The scores of one slice."""
-        part = self.parts[name]
-        return part.evaluation if isinstance(part, Comparison) else part
 
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """One plain dictionary for each slice, system and metric, as `Comparison.records` has."""
         found = []
         for place, (name, part) in enumerate(self.parts.items()):
-            systems, size = self.evaluation(name).systems, len(self.evaluation(name).testset)
             for record in part.records(segments=segments):
-                about = {"by": self.by, "slice": name, "size": size}
+                about = {"by": self.by, "slice": name, "size": len(part.testset)}
                 if "p_value" in record:
                     adjusted = self.adjusted[record["spec"]][place]
-                    about["p_holm"] = float(adjusted[systems.index(record["system"])])
+                    about["p_holm"] = float(adjusted[part.systems.index(record["system"])])
                 found.append({**about, **record})
         return found
 
 
 def slice_results(
-    results: Evaluation | Comparison,
+    results: Evaluation,
     by: str,
     *,
     test: Test = "randomisation",
@@ -67,18 +61,14 @@ def slice_results(
     A comparison is made anew on each slice, by paired randomisation unless told otherwise: the
     bootstrap finds too much on few segments. Its seed and level are those of the whole.
     """
-    whole = results.evaluation if isinstance(results, Comparison) else results
-    slicing = slice_testset(whole.testset, by)
-    parts: dict[str, Evaluation | Comparison] = {}
-    for name in slicing.names:
-        part = evaluation_of(whole, slicing, name)
-        parts[name] = part
-        if isinstance(results, Comparison):
-            parts[name] = compare_evaluation(
-                part, test=test, resamples=resamples, seed=results.seed, alpha=results.alpha
-            )
+    slicing = slice_testset(results.testset, by)
+    parts = {name: evaluation_of(results, slicing, name) for name in slicing.names}
+    if isinstance(results, Comparison):
+        choices: dict[str, Any] = {"seed": results.seed, "alpha": results.alpha}
+        choices |= {"test": test, "resamples": resamples}
+        parts = {name: compare_evaluation(part, **choices) for name, part in parts.items()}
     compared = [part for part in parts.values() if isinstance(part, Comparison)]
-    adjusted = {m: _adjust(compared, m) for m in whole.metrics} if compared else {}
+    adjusted = {m: _adjust(compared, m) for m in results.metrics} if compared else {}
     return Slices(by=by, parts=parts, adjusted=ByMetric(adjusted))
 
 

@@ -51,20 +51,18 @@ def show_scores(scores: Scores) -> str:
 
 def show_evaluation(evaluation: Evaluation) -> str:
     """Systems x metrics, and the systems in their order."""
-    return fragment(html_table(system_table(evaluation)), ranking_pictures(evaluation, None))
+    return fragment(html_table(system_table(evaluation)), ranking_pictures(evaluation))
 
 
 def show_comparison(comparison: Comparison) -> str:
     """The same with p-values and clusters."""
     table = html_table(comparison_table(comparison))
-    return fragment(table, ranking_pictures(comparison.evaluation, comparison))
+    return fragment(table, ranking_pictures(comparison))
 
 
 def show_ranking(ranking: Ranking) -> str:
     """Systems by their chance to win, and the same as a picture."""
-    return fragment(
-        html_table(ranking_table(ranking)), ranking_pictures(ranking.as_evaluation(), None)
-    )
+    return fragment(html_table(ranking_table(ranking)), ranking_pictures(ranking.as_evaluation()))
 
 
 def show_agreement(agreement: AgreementStudy) -> str:

@@ -34,13 +34,12 @@ MOST_ROWS, FEWEST = 25, 5  # systems in a picture of distributions, segments of 
 def pictures(
     grid: TranslationGrid,
     evaluation: Evaluation | None = None,
-    comparison: Comparison | None = None,
     curves: Mapping[str, Curve] | None = None,
     judged: Sequence[JudgedSet] = (),
 ) -> Markup:
     """All pictures there is data for."""
     parts = [
-        ranking_pictures(evaluation, comparison) if evaluation else Markup(""),
+        ranking_pictures(evaluation) if evaluation else Markup(""),
         distribution_pictures(grid),
         human_pictures(grid),
         system_pictures(judged),
@@ -51,15 +50,16 @@ def pictures(
     return join(part for part in parts if part)
 
 
-def ranking_pictures(evaluation: Evaluation, comparison: Comparison | None) -> Markup:
+def ranking_pictures(evaluation: Evaluation) -> Markup:
     """Systems in their order under each metric."""
+    compared = evaluation if isinstance(evaluation, Comparison) else None
     names = evaluation.names
     figures = []
     for metric in evaluation.metrics:
         scores = evaluation.of_metric(metric)
         bounds = [evaluation.intervals.get(s, {}).get(metric) for s in evaluation.systems]
         intervals = np.array([(b.low, b.high) if b else (np.nan, np.nan) for b in bounds])
-        groups = comparison.clusters[metric] if comparison else [0] * len(scores)
+        groups = compared.clusters[metric] if compared else [0] * len(scores)
         chart = interval_chart(
             evaluation.systems,
             np.array([s.system for s in scores]),
@@ -70,7 +70,7 @@ def ranking_pictures(evaluation: Evaluation, comparison: Comparison | None) -> M
             decimals=scores[0].decimals,
         )
         figures.append(figure(chart, names[metric]))
-    more = " A shade is a cluster, significantly better than all below it." if comparison else ""
+    more = " A shade is a cluster, significantly better than all below it." if compared else ""
     lines = " Lines are 95 % bootstrap intervals." if evaluation.intervals else ""
     if len(evaluation.systems) == 1:
         return group("Score of the system", lines.strip(), figures)

@@ -16,7 +16,7 @@ from tertium.data.testset import TestSet
 from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.challenge import ChallengeStudy, challenge
-from tertium.evaluation.comparison import Comparison, Test, with_tests
+from tertium.evaluation.comparison import Test, with_tests
 from tertium.evaluation.explaining import MarkedTranslations, add_marks, mark_systems, people_marks
 from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
@@ -114,7 +114,7 @@ def report(
 
 
 def report_results(
-    results: Evaluation | Comparison,
+    results: Evaluation,
     metrics: Sequence[Metric] = (),
     *,
     ranker: Ranker | None = None,
@@ -132,20 +132,18 @@ def report_results(
     numbered from 1); `marked` are errors that others marked, people for one; `tried` is how the
     metrics did on a challenge set. Without metrics it is about the scores alone.
     """
-    evaluation = results.evaluation if isinstance(results, Comparison) else results
-    grid = grid_of_evaluation(evaluation)
-    grid = _locate_warnings(grid if human is None else grid.with_human(human), evaluation, metrics)
+    grid = grid_of_evaluation(results)
+    grid = _locate_warnings(grid if human is None else grid.with_human(human), results, metrics)
     more = [(*SLICED, slices_contents(slices))] if slices else []
-    every = [*marked, *mark_systems(evaluation, metrics)]
+    every = [*marked, *mark_systems(results, metrics)]
     more += [(*MARKED, marked_section(every))] if every else []
     more += [(*CHALLENGED, challenge_contents(tried))] if tried is not None else []
     return Report(
-        title=title or _title(evaluation),
+        title=title or _title(results),
         grid=grid,
-        evaluation=evaluation,
-        comparison=results if isinstance(results, Comparison) else None,
-        agreement=() if human is None else human_tables(evaluation, human),
-        explained=tuple(explain_items(evaluation.testset, grid, metrics, ranker, explain)),
+        results=results,
+        agreement=() if human is None else human_tables(results, human),
+        explained=tuple(explain_items(results.testset, grid, metrics, ranker, explain)),
         curves=curves or {},
         more=tuple(more),
     )

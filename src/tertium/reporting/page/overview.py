@@ -22,17 +22,15 @@ TRACK = 120  # pixels of the line below a score
 LONGEST_NAME = 28  # letters of a system's name in the table
 
 
-def overview(
-    evaluation: Evaluation, comparison: Comparison | None, grid: TranslationGrid
-) -> Markup:
+def overview(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
     """The whole section below its heading."""
     parts: list[Markup] = []
-    said = findings(evaluation, comparison)
+    said = findings(evaluation)
     if said:
         parts.append(element("ul", *(element("li", text) for text in said), class_="findings"))
-    parts.append(system_scores(evaluation, comparison))
-    if comparison is not None and evaluation.metrics:
-        parts += [_meanings(comparison), _pairs(comparison)]
+    parts.append(system_scores(evaluation))
+    if isinstance(evaluation, Comparison) and evaluation.metrics:
+        parts += [_meanings(evaluation), _pairs(evaluation)]
     if evaluation.testset.documents:
         parts.append(_documents(evaluation))
     parts.append(_warnings(evaluation, grid))
@@ -41,7 +39,7 @@ def overview(
     return join(parts)
 
 
-def system_scores(evaluation: Evaluation, comparison: Comparison | None) -> Markup:
+def system_scores(evaluation: Evaluation) -> Markup:
     """Systems x metrics, sortable; each score with its interval and its cluster."""
     names = evaluation.names
     head = [_sorter("system", "")]
@@ -51,8 +49,9 @@ def system_scores(evaluation: Evaluation, comparison: Comparison | None) -> Mark
     rows = []
     short = short_names(evaluation.systems, LONGEST_NAME)
     for place, system in enumerate(evaluation.systems):
-        base = element("span", " baseline", class_="muted base") if comparison and not place else ""
-        cells = [_score(evaluation, comparison, place, metric) for metric in evaluation.metrics]
+        first = isinstance(evaluation, Comparison) and not place
+        base = element("span", " baseline", class_="muted base") if first else ""
+        cells = [_score(evaluation, place, metric) for metric in evaluation.metrics]
         name = shown_name(system, short[place])
         rows.append(element("tr", element("th", name, base, scope="row"), *cells))
     table = element(
@@ -62,7 +61,7 @@ def system_scores(evaluation: Evaluation, comparison: Comparison | None) -> Mark
         element("tbody", *rows),
         class_="sortable scores",
     )
-    legend = element("p", *_legend(evaluation, comparison), class_="note")
+    legend = element("p", *_legend(evaluation), class_="note")
     return join([scrollable(table, "Scores of systems"), legend])
 
 
@@ -71,15 +70,13 @@ def _sorter(name: str, style: str) -> Markup:
     return element("th", button, scope="col", class_=style or None, aria_sort="none")
 
 
-def _score(
-    evaluation: Evaluation, comparison: Comparison | None, place: int, metric: str
-) -> Markup:
+def _score(evaluation: Evaluation, place: int, metric: str) -> Markup:
     system = evaluation.systems[place]
     scores = evaluation.scores[system][metric]
     best = is_best(scores, evaluation.of_metric(metric))
     parts = [element("span", f"{scores.system:.{scores.decimals}f}", class_="score")]
-    if comparison is not None:
-        parts += _standing(comparison, place, system, metric)
+    if isinstance(evaluation, Comparison):
+        parts += _standing(evaluation, place, system, metric)
     bounds = evaluation.intervals.get(system, {}).get(metric)
     if bounds is not None:
         every = [evaluation.intervals[s][metric] for s in evaluation.systems]
@@ -130,24 +127,24 @@ def _standing(comparison: Comparison, place: int, system: str, metric: str) -> l
     return [element("span", sign, hidden, class_=f"mark {style}".strip(), title=title), badge]
 
 
-def _legend(evaluation: Evaluation, comparison: Comparison | None) -> list[Markup | str]:
+def _legend(evaluation: Evaluation) -> list[Markup | str]:
     parts: list[Markup | str] = ["↑ higher is better, ↓ lower is better; the best in bold. "]
     if evaluation.intervals:
         parts.append("Below a score stands its 95 % bootstrap interval. ")
-    if comparison is not None:
-        how = "bootstrap samples" if comparison.test == "bootstrap" else "randomisation trials"
+    if isinstance(evaluation, Comparison):
+        how = "bootstrap samples" if evaluation.test == "bootstrap" else "randomisation trials"
         parts += [
             "▲ ▼: significantly better or worse than ",
-            element("bdi", comparison.baseline),
+            element("bdi", evaluation.baseline),
             " (paired, "
-            f"p < {comparison.alpha:g}, {comparison.resamples:,} {how}, seed {comparison.seed}). "
+            f"p < {evaluation.alpha:g}, {evaluation.resamples:,} {how}, seed {evaluation.seed}). "
             "Numbers in boxes are clusters: each system of one is significantly better than every "
             "system of the next. ",
         ]
     return parts
 
 
-def findings(evaluation: Evaluation, comparison: Comparison | None) -> list[Markup]:
+def findings(evaluation: Evaluation) -> list[Markup]:
     """What the table says, in sentences."""
     systems, metrics = evaluation.systems, evaluation.metrics
     if len(systems) < 2:
@@ -164,8 +161,10 @@ def findings(evaluation: Evaluation, comparison: Comparison | None) -> list[Mark
         which = ", ".join(names[m] for m in won)
         if len(won) == len(metrics) > 1:
             which = "both metrics" if len(metrics) == 2 else f"all {len(metrics)} metrics"
-        alone = [m for m in won if comparison and comparison.clusters[m].count(1) == 1]
-        sure = _how_sure(len(alone), len(won)) if comparison else ""
+        sure = ""
+        if isinstance(evaluation, Comparison):
+            alone = [m for m in won if [*evaluation.clusters[m]].count(1) == 1]
+            sure = _how_sure(len(alone), len(won))
         said.append(join([element("bdi", systems[place]), f" is best under {which}{sure}."]))
     return said + _orders(evaluation)
 
@@ -195,7 +194,7 @@ def _orders(evaluation: Evaluation) -> list[Markup]:
 
 
 def _pairs(comparison: Comparison) -> Markup:
-    tables = [pair_table(comparison, metric) for metric in comparison.evaluation.metrics]
+    tables = [pair_table(comparison, metric) for metric in comparison.metrics]
     note = join(element("p", text, class_="note") for text in tables[0].notes)  # of all the same
     shown = [html_table(replace(table, notes=()), style="pairs") for table in tables]
     return folded("p-values of all pairs of systems", note, *shown)

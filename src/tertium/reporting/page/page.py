@@ -16,7 +16,6 @@ from importlib.resources import files
 from pathlib import Path
 
 from tertium.atomic import write_text
-from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.curves import Curve
 from tertium.meta.tasks import JudgedSet
@@ -43,14 +42,13 @@ class Report:
     `grid` holds the translations; `agreement` are tables of how well metrics agree with people;
     `explained` what was explained when the report was made; `curves` are named; `judged` are sets
     of which the pictures show whole systems against people. `findings` are sentences, the metric
-    they are about apart; they and the `signatures` stand where there is no evaluation. `more` are
+    they are about apart; they and the `signatures` stand where there are no `results`. `more` are
     sections of other kinds: name, title and contents.
     """
 
     grid: TranslationGrid
     title: str = "Translations judged"
-    evaluation: Evaluation | None = None
-    comparison: Comparison | None = None
+    results: Evaluation | None = None
     agreement: tuple[Table, ...] = ()
     explained: tuple[Explained, ...] = ()
     curves: Mapping[str, Curve] = field(default_factory=dict)
@@ -87,8 +85,8 @@ class Report:
     def _sections(self) -> list[tuple[str, str, Markup]]:
         """The name, title and contents of every section before the segments."""
         found = []
-        if self.evaluation is not None:
-            contents = overview(self.evaluation, self.comparison, self.grid)
+        if self.results is not None:
+            contents = overview(self.results, self.grid)
             found.append(("overview", "Overview", contents))
         elif self.findings or self.signatures:
             found.append(("overview", "Overview", self._overview()))
@@ -96,7 +94,7 @@ class Report:
             tables = join(html_table(table, sortable=True) for table in self.agreement)
             found.append(("agreement", "Agreement with people", tables))
         found += self.more
-        drawn = pictures(self.grid, self.evaluation, self.comparison, self.curves, self.judged)
+        drawn = pictures(self.grid, self.results, self.curves, self.judged)
         if drawn:
             found.append(("pictures", "Pictures", drawn))
         return found

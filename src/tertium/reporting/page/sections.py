@@ -94,13 +94,13 @@ def agreement_slices_contents(sliced: Mapping[str, Results]) -> Markup:
 
 
 def _first(slices: Slices) -> Evaluation:
-    return slices.evaluation(next(iter(slices.parts)))
+    return next(iter(slices.parts.values()))
 
 
 def _picture(slices: Slices, metric: str) -> Markup:
     first = _first(slices)
     names = [*slices.parts][:MOST]
-    values = [[s.system for s in slices.evaluation(name).of_metric(metric)] for name in names]
+    values = [[s.system for s in slices.parts[name].of_metric(metric)] for name in names]
     title, scores = first.names[metric], first.of_metric(metric)[0]
     chart = dots_chart(
         names,

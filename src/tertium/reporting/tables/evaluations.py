@@ -60,16 +60,15 @@ def comparison_table(
     comparison: Comparison, decimals: int | None = None, *, warnings: bool = True
 ) -> Table:
     """Systems x (score, p against the baseline, cluster) for each metric."""
-    evaluation = comparison.evaluation
     header = ["system"]
-    for metric in evaluation.metrics:
-        header += [column_name(evaluation, metric), "p", "rank"]
+    for metric in comparison.metrics:
+        header += [column_name(comparison, metric), "p", "rank"]
     rows: list[list[Cell | str]] = []
-    for place, system in enumerate(evaluation.systems):
+    for place, system in enumerate(comparison.systems):
         shown = system if place else f"{system} (baseline)"
         row: list[Cell | str] = [Cell(shown, system, more={"baseline": int(not place)})]
-        for metric in evaluation.metrics:
-            row.append(_score_cell(evaluation, system, metric, decimals))
+        for metric in comparison.metrics:
+            row.append(_score_cell(comparison, system, metric, decimals))
             row.append(_p_cell(comparison, system, metric) if place else Cell("", ""))
             cluster = comparison.clusters[metric][place]
             row.append(Cell(str(cluster), cluster))
@@ -80,34 +79,33 @@ def comparison_table(
     )
     groups = "rank: every system of a rank is significantly better than all of later ranks"
     said = warning_lines(comparison) if warnings else []
-    notes = [how, groups, *meaning_lines(comparison), *_signatures(evaluation), *said]
+    notes = [how, groups, *meaning_lines(comparison), *_signatures(comparison), *said]
     return Table(header, rows, notes=notes, together=3)
 
 
 def meaning_lines(comparison: Comparison) -> list[str]:
     """How often people agree with such a difference, a line for each metric and system."""
     lines = []
-    for metric in comparison.evaluation.metrics:
-        for system in comparison.evaluation.systems[1:]:
+    for metric in comparison.metrics:
+        for system in comparison.systems[1:]:
             if meaning := comparison.meaning(metric, system):
-                scores = comparison.evaluation.scores[system][metric]
+                scores = comparison.scores[system][metric]
                 lines.append(f"{system}: {meaning.say(scores.name, scores.decimals)}")
     return lines
 
 
 def meaning_table(comparison: Comparison) -> Table:
     """The same as a table."""
-    evaluation, rows = comparison.evaluation, list[list[Cell | str]]()
-    names = evaluation.names
-    for metric in evaluation.metrics:
-        for system in evaluation.systems[1:]:
+    rows: list[list[Cell | str]] = []
+    for metric in comparison.metrics:
+        for system in comparison.systems[1:]:
             if meaning := comparison.meaning(metric, system):
-                places = evaluation.scores[system][metric].decimals
+                places = comparison.scores[system][metric].decimals
                 shown = f"{meaning.difference:+.{places}f}"
                 rows.append(
                     [
                         system,
-                        names[metric],
+                        comparison.names[metric],
                         Cell(shown, meaning.difference),
                         Cell(f"{100 * meaning.agree:.0f} %", meaning.agree),
                         Cell(f"{meaning.pairs:,}", meaning.pairs),
@@ -124,8 +122,8 @@ def meaning_table(comparison: Comparison) -> Table:
 
 def pair_table(comparison: Comparison, metric: str) -> Table:
     """The p-values of all pairs of systems under one metric, and who of two is the better one."""
-    systems = comparison.evaluation.systems
-    scores = comparison.evaluation.of_metric(metric)
+    systems = comparison.systems
+    scores = comparison.of_metric(metric)
     sign = 1.0 if scores[0].higher_is_better else -1.0
     rows: list[list[Cell | str]] = []
     for a, system in enumerate(systems):
@@ -139,13 +137,13 @@ def pair_table(comparison: Comparison, metric: str) -> Table:
         f"{how_tested(comparison)}; * marks p < {comparison.alpha:g}: "
         "the row's system is better (+) or worse (-) than the column's"
     )
-    title = f"p-values of all pairs, {comparison.evaluation.names[metric]}"
+    title = f"p-values of all pairs, {comparison.names[metric]}"
     return Table(["", *systems], rows, title=title, notes=[note])
 
 
 def long_pair_table(comparison: Comparison) -> Table:
     """The p-values of all pairs of systems, a row for each metric and ordered pair."""
-    systems = comparison.evaluation.systems
+    systems = comparison.systems
     rows: list[list[Cell | str]] = [
         [
             metric,
@@ -154,7 +152,7 @@ def long_pair_table(comparison: Comparison) -> Table:
             number(float(comparison.p_values[metric][a, b]), 4),
             number(meaning.agree, 2) if meaning else "",
         ]
-        for metric in comparison.evaluation.metrics
+        for metric in comparison.metrics
         for a, system in enumerate(systems)
         for b, other in enumerate(systems)
         if a != b
@@ -198,7 +196,7 @@ def _p_cell(comparison: Comparison, system: str, metric: str) -> Cell:
     meaning = comparison.meaning(metric, system)
     if meaning is None:
         return cell
-    column = column_name(comparison.evaluation, metric)
+    column = column_name(comparison, metric)
     return replace(cell, more={f"{column} people agree": meaning.agree})
 
 
@@ -235,16 +233,16 @@ def _few_segments(evaluation: Evaluation) -> list[str]:
     return []
 
 
-def warning_lines(results: Evaluation | Comparison) -> list[str]:
+def warning_lines(results: Evaluation) -> list[str]:
     """One line for each kind of warning, with counts by system; then what tests cannot tell."""
-    if isinstance(results, Comparison):
-        return warning_lines(results.evaluation) + _few_segments(results.evaluation)
     counts: dict[str, dict[str, int]] = {}
     for system in results.systems:
         for metric in results.metrics:
             for kind, count in results.scores[system][metric].warnings.items():
                 counts.setdefault(kind, {})[system] = count
-    return counted_lines(counts)
+    return counted_lines(counts) + (
+        _few_segments(results) if isinstance(results, Comparison) else []
+    )
 
 
 CHANCE_DECIMALS = 4  # of chances, unless told otherwise

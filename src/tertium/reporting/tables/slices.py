@@ -12,7 +12,7 @@ from tertium.reporting.tables.table import Cell, Table, number
 
 def slice_table(slices: Slices, decimals: int | None = None) -> Table:
     """Slices and systems x metrics, with adjusted p-values where slices were compared."""
-    first = slices.evaluation(next(iter(slices.parts)))
+    first = next(iter(slices.parts.values()))
     compared = bool(slices.adjusted)
     header = [slices.by, "system", "segments"]
     for metric in first.metrics:
@@ -35,16 +35,16 @@ def slice_table(slices: Slices, decimals: int | None = None) -> Table:
 def _row(
     slices: Slices, place: int, name: str, system: int, decimals: int | None
 ) -> list[Cell | str]:
-    part, evaluation = slices.parts[name], slices.evaluation(name)
-    size = len(evaluation.testset)
-    row: list[Cell | str] = [name, evaluation.systems[system], Cell(str(size), size)]
-    for metric in evaluation.metrics:
-        every = evaluation.of_metric(metric)
+    part = slices.parts[name]
+    size = len(part.testset)
+    row: list[Cell | str] = [name, part.systems[system], Cell(str(size), size)]
+    for metric in part.metrics:
+        every = part.of_metric(metric)
         own = every[system]
         places = own.decimals if decimals is None else decimals
         row.append(number(own.system, places, "best" if is_best(own, every) else ""))
         if isinstance(part, Comparison):
-            better = part.difference(metric, evaluation.systems[system]) > 0
+            better = part.difference(metric, part.systems[system]) > 0
             p = float(slices.adjusted[metric][place, system])
             row.append(marked_p(p, better, part.alpha) if system else Cell("", ""))
     return row
@@ -54,13 +54,13 @@ def _notes(slices: Slices) -> list[str]:
     part = next(iter(slices.parts.values()))
     if not isinstance(part, Comparison):
         return []
-    tests = len(slices.parts) * (len(part.evaluation.systems) - 1)
+    tests = len(slices.parts) * (len(part.systems) - 1)
     notes = [
         f"p: against {part.baseline}, {how_tested(part)}, seed {part.seed}, adjusted by Holm's "
         f"method over the {tests} tests of a metric; * marks p < {part.alpha:g} (+ better, - worse)"
     ]
     notes += too_few_draws(tests, part.resamples, part.alpha)
-    few = [name for name in slices.parts if len(slices.evaluation(name).testset) < FEW]
+    few = [name for name, own in slices.parts.items() if len(own.testset) < FEW]
     if few:
         shown = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if few[5:] else "")
         notes.append(f"warning: fewer than {FEW} segments: {shown}")
