@@ -37,28 +37,37 @@ Sources = PathLike | Sequence[PathLike]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AgreementStudy(Displayed):
-    """What came of people and metrics side by side, and what it was made of.
+class Gathered:
+    """People and metrics side by side, before any statistic.
 
-    `results` holds the figures, `sets` people and metrics on the same cells, `people` the
-    judgements by the name of their set; `metrics` are those that scored now, `lower_better` the
-    names of those whose scores were read and turned over. `slices` hold results slice by slice, by
-    what was sliced by.
+    `sets` hold both on the same cells, `people` the judgements by the name of their set; `metrics`
+    are those that scored now, `lower_better` the names of those whose scores were read and turned
+    over.
     """
 
-    results: Results
     sets: tuple[JudgedSet, ...]
     people: Mapping[str, Evidence]
-    statistics: tuple[str, ...]
-    level: str
     metrics: tuple[Metric, ...] = ()
     lower_better: tuple[str, ...] = ()
-    slices: Mapping[str, Results] = field(default_factory=dict)
 
     @property
     def left_out(self) -> dict[str, dict[str, int]]:
         """By set and reason, how many judgements were not used."""
-        return count_left_out(self.people)
+        entries = self.people.items()
+        return {name: dict(entry.left_out) for name, entry in entries if entry.left_out}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AgreementStudy(Gathered, Displayed):
+    """What came of people and metrics side by side, and what it was made of.
+
+    `results` holds the figures, `slices` those slice by slice, by what was sliced by.
+    """
+
+    results: Results
+    statistics: tuple[str, ...]
+    level: str
+    slices: Mapping[str, Results] = field(default_factory=dict)
 
     def records(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
@@ -129,25 +138,12 @@ def meta_evaluate(
     names = [judged.name for judged in sets]
     tasks = [task for s in chosen for task in tasks_for(names, s, level=level, **choices)]
     return AgreementStudy(
+        **vars(gathered),
         results=MetaEvaluation(sets, seed=seed).run(tasks),
-        sets=sets,
-        people=gathered.people,
         statistics=chosen,
         level=where,
-        metrics=gathered.metrics,
-        lower_better=gathered.lower_better,
         slices={by: slice_agreement(sets, gathered.people, by, tasks, seed=seed) for by in slices},
     )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Gathered:
-    """People and metrics side by side, before any statistic; fields as in `AgreementStudy`."""
-
-    sets: tuple[JudgedSet, ...]
-    people: Mapping[str, Evidence]
-    metrics: tuple[Metric, ...]
-    lower_better: tuple[str, ...]
 
 
 def gather(
@@ -213,11 +209,6 @@ def _with_ceiling(
 
 def several(sources: Sources) -> list[PathLike]:
     return [sources] if isinstance(sources, str | os.PathLike) else list(sources)
-
-
-def count_left_out(people: Mapping[str, Evidence]) -> dict[str, dict[str, int]]:
-    """By set and reason, how many judgements were not used."""
-    return {name: dict(entry.left_out) for name, entry in people.items() if entry.left_out}
 
 
 def _common_level(statistics: Sequence[str]) -> str:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tertium.data.judgements import Evidence
 from tertium.errors import UnknownNameError
-from tertium.evaluation.agreement import Sources, count_left_out, gather
+from tertium.evaluation.agreement import Gathered, Sources, gather
 from tertium.meta.differences import DifferenceScale, fit_scales
 from tertium.meta.protocol import PROTOCOLS, ProtocolResults, follow_protocol
-from tertium.meta.tasks import JudgedSet
 from tertium.metrics.base.metric import Metric
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MetricRanking:
-    """A protocol's results, and the judged sets and judgements behind them."""
+class MetricRanking(Gathered):
+    """A protocol's results, and what they were made of."""
 
     results: ProtocolResults
-    sets: tuple[JudgedSet, ...]
-    people: Mapping[str, Evidence]
 
     def records(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
-        return {**self.results.records(), "judgements_left_out": count_left_out(self.people)}
+        return {**self.results.records(), "judgements_left_out": self.left_out}
 
 
 def rank_metrics(
@@ -47,7 +43,7 @@ def rank_metrics(
         raise UnknownNameError("protocol", protocol, PROTOCOLS)
     gathered = gather(human, metrics, **sources)
     results = follow_protocol(gathered.sets, protocol, samples=samples, alpha=alpha, seed=seed)
-    return MetricRanking(results=results, sets=gathered.sets, people=gathered.people)
+    return MetricRanking(**vars(gathered), results=results)
 
 
 def fit_differences(
