@@ -24,9 +24,10 @@ from recipes.multi.e5 import BLOCK_BYTES, Pieces, unpack_blocks
 from recipes.multi.evaluate import hide
 from recipes.multi.examples import VIEWS
 from recipes.multi.network import Multi, Texts, lay_out, send_batch
-from recipes.multi.samples import MOST, Rows, gather
-from tertium.metrics.flagship.combination import Row, match_letters, match_words
+from recipes.multi.samples import MOST, Rows, Strings, gather
 from tertium.metrics.flagship.packaged import Packaged, load_packaged
+from tertium.metrics.lexical.chrf import ChrF
+from tertium.segment import Segment
 
 Floats = NDArray[np.float32]
 READ = (("da",), ("mqm",), ("esa",), ("da", "mqm", "esa", "qe", "old"), ("old", "qe"))
@@ -166,26 +167,22 @@ def look_at(
     return result
 
 
-def match_texts(some: Sequence[Row]) -> Floats:
-    """chrF beside source and reference, words beside the reference, 0 to 1, (rows, 3).
-
-    NaN where a text is absent.
-    """
-    table = np.full((len(some), 3), np.nan, np.float32)
+def match_letters(some: Sequence[Strings]) -> Floats:
+    """chrF beside source and reference, 0 to 1, (rows, 2); NaN where one is absent."""
+    table = np.full((len(some), 2), np.nan, np.float32)
     for side in (1, 2):
         there = [n for n, row in enumerate(some) if row[side] is not None]
-        if there:
-            table[there, side - 1] = match_letters([some[n] for n in there], side)
-    if there:
-        table[there, 2] = match_words([some[n] for n in there])
+        segments = [Segment(some[n][0], None, (some[n][side] or "",)) for n in there]
+        if segments:
+            table[there, side - 1] = ChrF().reduce(ChrF().statistics(segments)) / 100
     return table
 
 
-def match_all(strings: Sequence[Row], processes: int) -> Floats:
+def match_all(strings: Sequence[Strings], processes: int) -> Floats:
     parts = [strings[n : n + 2000] for n in range(0, len(strings), 2000)]
     with multiprocessing.get_context("fork").Pool(processes) as pool:
-        found = pool.map(match_texts, parts, chunksize=1)
-    return np.concatenate([match_texts([]), *found])
+        found = pool.map(match_letters, parts, chunksize=1)
+    return np.concatenate([match_letters([]), *found])
 
 
 def main() -> None:

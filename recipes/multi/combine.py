@@ -1,14 +1,14 @@
-"""Chooses how tertium-multi's network is bounded, read a second time, and corrected by matches.
+"""Chooses how the network of tertium-multi is bounded, read a second time, and corrected by chrF.
 
     python -m recipes.multi.combine columns/ --write
 
 `columns/` is what `recipes.multi.columns` wrote. Two linear readings of the head's hidden layer
 learned there from judgements that train, of modern direct assessments and of all kinds. Of these,
-of the bounded score and of matches of letters and words the shares are chosen on the sets that
-choose and on paragraphs of them: the best mean of r over groups of sets, those of older systems
-counted six times, less what any set stays behind chrF, and less what a group stays behind its r by
-fewer texts. Shares that are learned from the rows which the network learned from do worse: what it
-says of them is better there than anywhere else.
+of the bounded score and of chrF the shares are chosen on the sets that choose and on paragraphs of
+them: the best mean of r over groups of sets, those of older systems counted six times, less what
+any set stays behind chrF, and less what a group stays behind its r by fewer texts. Shares that are
+learned from the rows which the network learned from do worse: what it says of them is better there
+than anywhere else.
 """
 
 from __future__ import annotations
@@ -37,16 +37,9 @@ MODERN, ALL = 0, 3  # the readings of READ that are used
 OLD = {"dev/dev:wmt15": 6.0, "dev/dev:qe20": 6.0}
 STEPS = (0.5, 0.25, 0.125, 0.0625)
 FEWEST = 50
-COLUMNS = ("bounded", "modern", "all", "letters", "words", "changed", "said")
+COLUMNS = ("bounded", "modern", "all", "letters", "said")
 LETTERS, SAID = COLUMNS.index("letters"), COLUMNS.index("said")
-STRICT = 4.0  # how much what is behind costs where shares are chosen
-PLAIN = {
-    "share": 1.0,
-    "softness": 1e6,
-    "letters": 0.0,
-    "words": 0.0,
-    "kept": 0.0,
-}  # the network's score as it is
+PLAIN = {"share": 1.0, "softness": 1e6, "letters": 0.0}  # the network's score as it is
 
 
 @dataclass(frozen=True)
@@ -85,18 +78,16 @@ class Looked:
 
     @classmethod
     def load(cls, folder: Path, name: str, view: View, softness: float) -> Looked:
-        """Matches that a view cannot know are zero, letters of the source count as those that
-        changed, and what the network says is there for comparison alone."""
+        """chrF is zero by the source, and what the network says is there for comparison alone."""
         with np.load(folder / f"{name}.npz") as stored:
             said = stored[f"said_{view}"].astype(np.float64)
             read = stored[f"read_{view}"].astype(np.float64)
-            source, letters, words = stored["letters"].astype(np.float64).T
+            source, letters = stored["letters"][:, :2].astype(np.float64).T
             none, bounded = np.zeros_like(said), bound(said, softness)
-            beside = (none, none) if view == "source" else (letters, words)
-            changed = -source if view == "both" else none
+            beside = none if view == "source" else letters
             copied = np.maximum(2 * source - 1, 0) * np.minimum(bounded, 0)
             return cls(
-                np.column_stack([bounded, read[:, MODERN], read[:, ALL], *beside, changed, said]),
+                np.column_stack([bounded, read[:, MODERN], read[:, ALL], beside, said]),
                 none if view == "reference" else copied,
                 stored["human"].astype(np.float64),
                 stored["set"],
@@ -127,13 +118,9 @@ def only(column: int) -> Floats:
 
 
 def value(
-    sets: Sequence[Moments],
-    weights: Floats,
-    floors: Mapping[str, float] | None = None,
-    strict: float = 1.0,
+    sets: Sequence[Moments], weights: Floats, floors: Mapping[str, float] | None = None
 ) -> float:
-    """The mean over groups of sets, less what sets are behind chrF and groups behind their floor,
-    `strict` times."""
+    """The mean over groups of sets, less what sets are behind chrF and groups behind floors."""
     groups: dict[str, list[tuple[float, float]]] = {}
     for one in sets:
         r = one.r(weights)
@@ -143,7 +130,7 @@ def value(
     for name, found in groups.items():
         r, behind = np.mean(found, 0)
         behind += max(0.0, (floors or {}).get(name, -1.0) - r)
-        worth.append(r - strict * behind)
+        worth.append(r - behind)
         often.append(OLD.get(name, 1.0))
     return float(np.average(worth, weights=often))
 
@@ -164,7 +151,7 @@ def climb(
 ) -> tuple[float, Floats]:
     """Shares of all columns but the last, none below zero."""
     weights = only(0)
-    best = value(sets, weights, floors, STRICT)
+    best = value(sets, weights, floors)
     for step in STEPS:
         moved = True
         while moved:
@@ -173,7 +160,7 @@ def climb(
                 for move in (step, -step):
                     tried = weights.copy()
                     tried[place] += move
-                    found = value(sets, tried, floors, STRICT) if tried[place] >= 0 else best
+                    found = value(sets, tried, floors) if tried[place] >= 0 else best
                     if found > best + 1e-5:
                         best, weights, moved = found, tried, True
     return best, weights
@@ -239,9 +226,8 @@ def main() -> None:
         known = floors if view == "both" else None
         softness, weights_, means = choose(given.columns, view, known)
         floors = {n: max(r, floors.get(n, r)) for n, r in means.items()}
-        share, modern, every, letters, words, changed, _ = (round(float(w), 4) for w in weights_)
+        share, modern, every, letters, _ = (round(float(weight), 4) for weight in weights_)
         corrections[view] = {"share": share, "softness": softness, "letters": letters}
-        corrections[view] |= {"words": words, "kept": 0.0 - changed}
         weights.append(np.array([modern, every]) @ readings(given.columns, view))
         print(view, json.dumps(corrections[view]), f"readings {modern:.3f} {every:.3f}")
         noticed = notice(given.columns, view, softness, weights_)

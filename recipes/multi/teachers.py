@@ -2,15 +2,15 @@
 
 python -m recipes.multi.teachers --parts parts/ --run run/ --processes 6
 
-writes matches of letters and words in these rows, which are a part of what a corrected network
-says.
+writes chrF of these rows, which is a part of what a corrected network says.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+import multiprocessing
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +19,11 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from recipes.multi import tables
-from recipes.multi.columns import match_all
 from recipes.multi.deck import Floats, Ints, in_view, judge_rows
 from recipes.multi.network import SCALES, Multi
 from recipes.multi.store import ARCHIVE, read_lines, read_outputs
 from recipes.multi.tables import Parts
-from tertium.metrics.flagship.combination import Row
+from tertium.metrics.flagship.combination import match_letters
 from tertium.metrics.flagship.multi import READOUT, VIEWS, TertiumMulti
 from tertium.metrics.flagship.rows import NETWORK
 from tertium.models.checkpoint import shipped_models
@@ -32,6 +31,7 @@ from tertium.models.checkpoint import shipped_models
 SHIPPED = "weights"  # the name of a file of `train start`
 SEEN = {"rankings": ("both",), "outputs": ("reference", "both"), "judgements": ("both", "source")}
 LEAST_ENGLISH = 1000
+PART = 5000
 
 
 def taught_rows(parts: Parts, rows: int) -> dict[str, Ints]:
@@ -58,9 +58,9 @@ def seen_rows(name: str, texts: Ints) -> Iterator[tuple[str, Ints, float]]:
 
 
 class Corrected(nn.Module):
-    """The last layer of a network, which says what a correction makes of that, matches left out.
+    """The last layer of a network, which says what a correction makes of that, chrF left out.
 
-    Scales that differ go on to do so. What counts copies is left out: damage teaches these.
+    Scales that differ go on to do so. What counts copies is left out, too: damage teaches these.
     """
 
     def __init__(self, last: nn.Linear, folder: Path) -> None:
@@ -74,11 +74,9 @@ class Corrected(nn.Module):
         config = json.loads((folder / "config.json").read_text())
         self.shares: dict[str, dict[str, float]] = config["corrections"]
 
-    def add_matches(self, matches: Floats) -> Floats:
-        """What chrF beside source and reference, and words, add in the view, (rows, 1)."""
-        own = self.shares[self.view]
-        factors = [own.get("kept", 0.0), own["letters"], own.get("words", 0.0)]
-        return np.asarray(np.nan_to_num(matches) @ np.array(factors, np.float32))[:, None]
+    @property
+    def letters(self) -> float:
+        return self.shares[self.view]["letters"]
 
     def forward(self, hidden: Tensor) -> Tensor:
         out, own, row = self.last(hidden), self.shares[self.view], VIEWS.index(self.view)
@@ -101,14 +99,14 @@ def teach(
         corrected = Corrected(network.head.last, folder)
         network.head.last = corrected  # type: ignore[assignment]
     for name, texts in taught_rows(parts, rows).items():
-        matches = np.load(tables.wait_for(run / f"matches-{name}.npy")) if corrected else None
+        letters = np.load(tables.wait_for(run / f"letters-{name}.npy")) if corrected else None
         mean = np.zeros((len(texts), len(SCALES)), np.float32)
         for view, some, share in seen_rows(name, texts):
             if corrected is not None:
                 corrected.view = view  # type: ignore[assignment]
             said = judge_rows(network, parts.pool, in_view(texts[some], view))
-            if corrected is not None and matches is not None:
-                said = said + corrected.add_matches(matches[some])
+            if corrected is not None and letters is not None:
+                said = said + corrected.letters * letters[some, None]
             mean[some] += share * said
         np.save(run / f"taught-{name}-{stem}.npy", mean)
 
@@ -145,21 +143,27 @@ def like(values: Floats, others: Floats) -> Floats:
     return np.asarray((values - values.mean()) / values.std() * others.std() + others.mean())
 
 
-def taught_strings(parts: Parts, rows: int) -> Iterator[tuple[str, list[Row]]]:
-    """By kind the rows that teachers score, as strings."""
+def taught_pairs(parts: Parts, rows: int) -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
+    """By kind hypothesis and reference of the rows that teachers score, as strings."""
     for kind in ("rankings", "judgements"):
         store, _ = getattr(parts, kind)
-        lines = [*read_lines(parts.folder / kind / "texts.xz"), None]  # absent: -1
-        own, source, reference = (
-            store.columns[column] for column in ("hypothesis", "source", "reference")
-        )
+        lines = read_lines(parts.folder / kind / "texts.xz")
+        own, other = store.columns["hypothesis"], store.columns["reference"]
         some = tables.compared_rows(store) if kind == "rankings" else range(len(store))
-        yield kind, [(lines[own[n]] or "", lines[source[n]], lines[reference[n]]) for n in some]
+        yield kind, [(lines[own[n]], lines[other[n]] if other[n] >= 0 else None) for n in some]
     names, blocks = read_outputs(parts.folder / "outputs" / ARCHIVE)
     lines_, systems = parts.outputs.sample(rows)
-    found = zip(lines_, parts.outputs.systems[systems], strict=True)
-    texts = [[blocks[names[column]][n] for column in columns] for n, columns in found]
-    yield "outputs", [(hypothesis, source, target) for hypothesis, source, target in texts]
+    columns = parts.outputs.systems[systems]
+    found = zip(lines_, columns, strict=True)
+    yield "outputs", [(blocks[names[h]][n], blocks[names[r]][n]) for n, (h, _, r) in found]
+
+
+def letters_of(pairs: Sequence[tuple[str, str | None]]) -> Floats:
+    there = [n for n, (_, reference) in enumerate(pairs) if reference is not None]
+    found = np.zeros(len(pairs), np.float32)
+    if there:
+        found[there] = match_letters([(pairs[n][0], None, pairs[n][1]) for n in there], 2)
+    return found
 
 
 def main() -> None:
@@ -170,11 +174,13 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=6)
     given = parser.parse_args()
     given.run.mkdir(parents=True, exist_ok=True)
-    for name, rows in taught_strings(Parts(given.parts, "cpu"), given.rows):
-        partial = given.run / f"matches-{name}.part.npy"
-        np.save(partial, match_all(rows, given.processes))
-        partial.rename(given.run / f"matches-{name}.npy")
-        print(name, len(rows), flush=True)
+    with multiprocessing.get_context("fork").Pool(given.processes) as pool:
+        for name, pairs in taught_pairs(Parts(given.parts, "cpu"), given.rows):
+            parts = [pairs[n : n + PART] for n in range(0, len(pairs), PART)]
+            partial = given.run / f"letters-{name}.part.npy"
+            np.save(partial, np.concatenate(pool.map(letters_of, parts, chunksize=1)))
+            partial.rename(given.run / f"letters-{name}.npy")
+            print(name, len(pairs), flush=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import pytest
 pytest.importorskip("torch")
 
 from recipes.multi import fit, teachers, train
-from recipes.multi.columns import match_texts
 from recipes.multi.deck import Pool
 from recipes.multi.e5 import Pieces
 from recipes.multi.network import Multi
@@ -42,7 +41,8 @@ def test_the_model_that_ships_teaches_what_it_says(
     pool.add(np.concatenate(coded), np.array([len(n) for n in coded]))
     numbers = np.array([[-1 if t is None else every.index(t) for t in row] for row in ROWS])
     monkeypatch.setattr(teachers, "taught_rows", lambda *_: {"judgements": numbers})
-    np.save(tmp_path / "matches-judgements.npy", match_texts(ROWS))
+    letters = teachers.letters_of([(row[0], row[2]) for row in ROWS])
+    np.save(tmp_path / "letters-judgements.npy", letters)
     teachers.teach(network, SimpleNamespace(pool=pool), 0, tmp_path, teachers.SHIPPED)  # type: ignore[arg-type]
     said = np.load(tmp_path / "taught-judgements-weights.npy")
     np.testing.assert_allclose(said[:, 0], TertiumMulti().raw_scores(ROWS)[:, 0], atol=1e-4)

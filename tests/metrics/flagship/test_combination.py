@@ -27,17 +27,15 @@ ROWS = [
 
 
 def test_a_correction_is_the_sum_that_is_written_down() -> None:
-    correct = Correction(share=0.6, softness=1.4, letters=1.7, words=0.8, kept=-0.3)
+    correct = Correction(share=0.6, softness=1.4, letters=1.7)
     said, read = np.array([0.8, -9.0, 3.0, -4.0]), np.array([0.1, -0.3, 0.2, 0.4])
-    chrf, words = CHRF(), CHRF(char_order=0, word_order=1)
+    chrf = CHRF()
     expected = []
     for (text, source, reference), s, more in zip(ROWS, said, read, strict=True):
         bounded = s / math.sqrt(1 + (s / 1.4) ** 2)
-        kept = chrf.sentence_score(text, [source]).score / 100
-        matches = 1.7 * chrf.sentence_score(text, [reference]).score / 100
-        matches += 0.8 * words.sentence_score(text, [reference]).score / 100 - 0.3 * kept
-        copied = max(2 * kept - 1, 0)
-        expected.append(0.6 * bounded + copied * min(bounded, 0) + more + matches)
+        copied = max(2 * chrf.sentence_score(text, [source]).score / 100 - 1, 0)
+        letters = chrf.sentence_score(text, [reference]).score / 100
+        expected.append(0.6 * bounded + copied * min(bounded, 0) + more + 1.7 * letters)
     found = correct(ROWS, said, read)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     alone = [correct([r], said[n : n + 1], read[n : n + 1])[0] for n, r in enumerate(ROWS)]

@@ -2,16 +2,14 @@
 
 Far from what it learned from, a network's scores run away in both directions. Its hidden layer
 knows more than that: a second reading of it, linear and learned from people's scores alone, tells
-apart what the score does not, and matches of letters and words hold where a language was hardly
-learned:
+apart what the score does not, and matches of letters hold where a language was hardly learned:
 
-    raw = share * b + copied * min(b, 0) + reading + letters * chrF + words * F + kept * chrF'
+    raw = share * b + copied * min(b, 0) + reading + letters * chrF
       b = s / sqrt(1 + (s / softness)^2)
 
-of the network's score s, the second reading for a view, chrF and the F-score of words beside the
-reference, and chrF' beside the source; the factors are each view's own. The reading does not know
-copies of the source, which nobody judged: the more of it was copied, the more counts what the
-network holds against it.
+of the network's score s and the second reading for a view; share, softness and letters are each
+view's own. The reading does not know copies of the source, which nobody judged: the more of it was
+copied, the more counts what the network holds against it.
 """
 
 from __future__ import annotations
@@ -37,8 +35,6 @@ class Correction:
     share: Annotated[float, POSITIVE]
     softness: Annotated[float, POSITIVE]
     letters: float
-    words: float = 0.0
-    kept: float = 0.0  # for letters of the source that are in the translation
 
     def __call__(self, rows: Sequence[Row], said: FloatArray, read: FloatArray) -> FloatArray:
         """The raw score of rows of a view, from what the network says and what is read of it, (n,).
@@ -50,11 +46,9 @@ class Correction:
         bounded = said / np.sqrt(1 + (said / self.softness) ** 2)
         total = self.share * bounded + read
         if rows[0][1] is not None:
-            same = match_letters(rows, 1)
-            total = total + np.maximum(2 * same - 1, 0) * np.minimum(bounded, 0) + self.kept * same
-        if rows[0][2] is not None:
-            total = total + self.letters * match_letters(rows, 2) + self.words * match_words(rows)
-        return total
+            copied = np.maximum(2 * match_letters(rows, 1) - 1, 0)
+            total = total + copied * np.minimum(bounded, 0)
+        return total + self.letters * match_letters(rows, 2) if rows[0][2] is not None else total
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +60,7 @@ class Corrections:
     both: Correction
 
 
-def match_letters(rows: Sequence[Row], side: int, spec: str = "chrf") -> FloatArray:
+def match_letters(rows: Sequence[Row], side: int) -> FloatArray:
     """chrF of hypotheses beside their sources or references, 0 to 1."""
     segments = [Segment(row[0], None, (row[side] or "",)) for row in rows]
-    return load_metric(spec).score(segments).segments / 100
-
-
-def match_words(rows: Sequence[Row]) -> FloatArray:
-    """The same beside references of single words as chrF++ counts them, 0 to 1."""
-    return match_letters(rows, 2, "chrf:char_order=0,word_order=1")
+    return load_metric("chrf").score(segments).segments / 100
