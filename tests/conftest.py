@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings, strategies
 from tests.heavy import import_references, tell_imported
 from tests.tiny_models import minilm, tiny_model  # noqa: F401 (fixtures)
 
@@ -105,6 +105,13 @@ def pytest_before_forks(session: pytest.Session) -> None:
             missing_resource(subject)
     tell_imported(session.config)
     import_references()
+    draw_once()
+
+
+@settings(max_examples=1, database=None)
+@given(strategies.integers())
+def draw_once(number: int) -> None:
+    """hypothesis reads the constants of all modules when it first draws: here for all processes."""
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from typing import Any, Literal, Union
 
@@ -67,8 +68,13 @@ def values_of(kind: Any) -> Iterator[Any]:
 
 def fields_of(value: Any) -> dict[str, Any]:
     """The types of the fields that a constructor takes."""
-    hints = typing.get_type_hints(type(value))
-    return {field.name: hints[field.name] for field in dataclasses.fields(value) if field.init}
+    return _fields_of(type(value))
+
+
+@cache
+def _fields_of(cls: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}
 
 
 def every_field_round_trips(trial: Trial) -> int:

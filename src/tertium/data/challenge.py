@@ -16,7 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
@@ -216,6 +216,7 @@ def _own_items() -> list[dict[str, list[str]]]:
     return items
 
 
+@lru_cache(maxsize=2)  # thousands of texts are damaged
 def own_challenge(seed: int = 0) -> ChallengeSet:
     """Our set: every kind of `text.damage` on translations from and into English.
 

@@ -26,7 +26,7 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -107,13 +107,18 @@ def describe_options(options: Any) -> list[Option]:
     >>> [option.flag for option in describe_options(TrainingOptions)]
     []
     """
-    cls = options if isinstance(options, type) else type(options)
-    kinds, hints = typing.get_type_hints(cls), typing.get_type_hints(cls, include_extras=True)
+    kinds, hints = _hints(options if isinstance(options, type) else type(options))
     return [
         Option(f.name, kinds[f.name], said[0], print_value(getattr(options, f.name)))
         for f in dataclasses.fields(options)
         if (said := [m for m in getattr(hints[f.name], "__metadata__", ()) if isinstance(m, str)])
     ]
+
+
+@cache
+def _hints(cls: type) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The types of fields, without and with what is said of them, which are slow to evaluate."""
+    return typing.get_type_hints(cls), typing.get_type_hints(cls, include_extras=True)
 
 
 @dataclass(frozen=True, kw_only=True)
