@@ -82,6 +82,20 @@ class Layout:
         return int((~np.isnan(self.human)).sum())
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measured:
+    """One statistic of many metrics: values, how they vary with the sample, tests between them.
+
+    `strata` are the numbers of units that the bootstrap draws from; `tests` map a name to a
+    function of the number of samples and a generator, giving p-values (metrics, metrics).
+    """
+
+    agreement: Agreement
+    replicate: Replicate
+    strata: tuple[int, ...]
+    tests: Mapping[str, TestFunction] = field(default_factory=dict)
+
+
 def lay_out(human: ArrayLike, metrics: ArrayLike, by: Grouping = "none") -> Layout:
     """Check the shapes and arrange both sides by group.
 
@@ -106,6 +120,16 @@ def lay_out(human: ArrayLike, metrics: ArrayLike, by: Grouping = "none") -> Layo
         return Layout(human=people, metrics=stack, shape=shape)
     pooled = stack.reshape(len(stack), 1, people.size)
     return Layout(human=people.reshape(1, -1), metrics=pooled, shape=shape)
+
+
+def judged_columns(
+    name: str, human: FloatArray, scores: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The columns (segments or systems) that people judged at all; the bootstrap draws these."""
+    judged = (~np.isnan(human)).any(axis=0)
+    if not judged.any():
+        raise DataError(f"{name}: people gave no scores that this statistic could use")
+    return human[:, judged], scores[:, :, judged]
 
 
 def finite(values: ArrayLike, what: str) -> FloatArray:
@@ -227,6 +251,13 @@ def of_pearson(human: FloatArray, metrics: FloatArray) -> Replicate:
     return of_sums(np.stack([c.sum(axis=1) for c in columns], axis=-1), _moments_to_r)
 
 
+def _centre_cells(values: FloatArray, present: BoolArray) -> FloatArray:
+    """Less the mean of the present cells, so that the sums below do not cancel; zero elsewhere."""
+    filled = np.where(present, values, 0.0)
+    mean = divide(filled.sum(axis=(1, 2)), present.sum(axis=(1, 2)))[:, None, None]
+    return np.where(present, filled - mean, 0.0)
+
+
 def _moments_to_r(sums: FloatArray) -> FloatArray:
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     spread_x, spread_y = n * xx - x * x, n * yy - y * y
@@ -235,18 +266,54 @@ def _moments_to_r(sums: FloatArray) -> FloatArray:
     return divide(n * xy - x * y, np.where(flat, 0.0, np.sqrt(np.abs(spread_x * spread_y))))
 
 
-def _centre_cells(values: FloatArray, present: BoolArray) -> FloatArray:
-    """Less the mean of the present cells, so that the sums below do not cancel; zero elsewhere."""
-    filled = np.where(present, values, 0.0)
-    mean = divide(filled.sum(axis=(1, 2)), present.sum(axis=(1, 2)))[:, None, None]
-    return np.where(present, filled - mean, 0.0)
-
-
 def of_values(values: FloatArray) -> Replicate:
     """The weighted mean of what is defined among values (metrics, units)."""
     defined = ~np.isnan(values)
     filled = np.where(defined, values, 0.0).T
     return lambda weights: divide(weights @ filled, weights @ defined.T.astype(np.float64))
+
+
+def by_group(
+    human: FloatArray,
+    scores: FloatArray,
+    by: Grouping,
+    pool: Pooled,
+    group_values: Callable[[Layout], FloatArray],
+) -> Replicate:
+    """How a grouped statistic varies when columns (items) are drawn."""
+    if by == "none":
+        return pool(human, scores)
+    if by == "item":
+        made = cache(lambda: of_values(group_values(lay_out(human, scores, "item"))))
+        return lambda weights: made()(weights)  # made when asked for: without samples nobody does
+    parts = [pool(human[r : r + 1], scores[:, r : r + 1]) for r in range(len(human))]
+    return lambda weights: mean_known(np.stack([part(weights) for part in parts], axis=-1))
+
+
+def bootstrap(
+    replicate: Replicate, units: Sequence[int], *, samples: int, rng: np.random.Generator
+) -> FloatArray:
+    """Values of bootstrap samples, (samples, metrics), in blocks of bounded size.
+
+    `units` lists the sizes of the strata: units are drawn with replacement within each (one number
+    for one pool of segments, one a language pair where several are pooled).
+    """
+    if samples < 1:
+        raise UsageError(f"at least one bootstrap sample is needed, got {samples}")
+    if not units or min(units) < 1:
+        raise DataError("there is nothing to draw a bootstrap sample from")
+    rows = max(1, BLOCK // sum(units))
+    blocks = [min(rows, samples - start) for start in range(0, samples, rows)]
+    return np.concatenate([replicate(_draw(units, count, rng)) for count in blocks])
+
+
+def _draw(units: Sequence[int], count: int, rng: np.random.Generator) -> FloatArray:
+    """How often each unit was drawn, (count, all units)."""
+    parts = []
+    for size in units:
+        drawn = rng.integers(0, size, size=(count, size)) + np.arange(count)[:, None] * size
+        parts.append(np.bincount(drawn.ravel(), minlength=count * size).reshape(count, size))
+    return np.concatenate(parts, axis=1).astype(np.float64)
 
 
 def perm_both(
@@ -342,70 +409,3 @@ def all_pairs(
                 block = test(people[both], scores[[i, j]][:, both])
             result[i, j], result[j, i] = block[0, 1], block[1, 0]
     return result
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Measured:
-    """One statistic of many metrics: values, how they vary with the sample, tests between them.
-
-    `strata` are the numbers of units that the bootstrap draws from; `tests` map a name to a
-    function of the number of samples and a generator, giving p-values (metrics, metrics).
-    """
-
-    agreement: Agreement
-    replicate: Replicate
-    strata: tuple[int, ...]
-    tests: Mapping[str, TestFunction] = field(default_factory=dict)
-
-
-def by_group(
-    human: FloatArray,
-    scores: FloatArray,
-    by: Grouping,
-    pool: Pooled,
-    group_values: Callable[[Layout], FloatArray],
-) -> Replicate:
-    """How a grouped statistic varies when columns (items) are drawn."""
-    if by == "none":
-        return pool(human, scores)
-    if by == "item":
-        made = cache(lambda: of_values(group_values(lay_out(human, scores, "item"))))
-        return lambda weights: made()(weights)  # made when asked for: without samples nobody does
-    parts = [pool(human[r : r + 1], scores[:, r : r + 1]) for r in range(len(human))]
-    return lambda weights: mean_known(np.stack([part(weights) for part in parts], axis=-1))
-
-
-def judged_columns(
-    name: str, human: FloatArray, scores: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The columns (segments or systems) that people judged at all; the bootstrap draws these."""
-    judged = (~np.isnan(human)).any(axis=0)
-    if not judged.any():
-        raise DataError(f"{name}: people gave no scores that this statistic could use")
-    return human[:, judged], scores[:, :, judged]
-
-
-def bootstrap(
-    replicate: Replicate, units: Sequence[int], *, samples: int, rng: np.random.Generator
-) -> FloatArray:
-    """Values of bootstrap samples, (samples, metrics), in blocks of bounded size.
-
-    `units` lists the sizes of the strata: units are drawn with replacement within each (one number
-    for one pool of segments, one a language pair where several are pooled).
-    """
-    if samples < 1:
-        raise UsageError(f"at least one bootstrap sample is needed, got {samples}")
-    if not units or min(units) < 1:
-        raise DataError("there is nothing to draw a bootstrap sample from")
-    rows = max(1, BLOCK // sum(units))
-    blocks = [min(rows, samples - start) for start in range(0, samples, rows)]
-    return np.concatenate([replicate(_draw(units, count, rng)) for count in blocks])
-
-
-def _draw(units: Sequence[int], count: int, rng: np.random.Generator) -> FloatArray:
-    """How often each unit was drawn, (count, all units)."""
-    parts = []
-    for size in units:
-        drawn = rng.integers(0, size, size=(count, size)) + np.arange(count)[:, None] * size
-        parts.append(np.bincount(drawn.ravel(), minlength=count * size).reshape(count, size))
-    return np.concatenate(parts, axis=1).astype(np.float64)
