@@ -25,6 +25,7 @@ from typing import Any
 from tertium.arrays import generator
 from tertium.data.formats import PathLike, check_record, parse_json, read_records, read_text
 from tertium.data.testset import TestSet
+from tertium.data.wmt import LANGUAGES
 from tertium.errors import DataError, UnknownNameError
 from tertium.segment import Segment
 from tertium.text.damage import KINDS, MEANING, Original, damage
@@ -34,18 +35,6 @@ SAME = "both translations are the same"
 ACES = ("source", "good-translation", "incorrect-translation", "reference", "phenomena", "langpair")
 DEMETR = ("src_sent", "mt_sent", "pert_sent", "eng_sent", "pert_name")
 NOT_CHANGED = "the output could not be changed in this way"
-DEMETR_LANGUAGES: Mapping[str, str] = {
-    "chinese": "zh",
-    "czech": "cs",
-    "french": "fr",
-    "german": "de",
-    "hindi": "hi",
-    "italian": "it",
-    "japanese": "ja",
-    "polish": "pl",
-    "russian": "ru",
-    "spanish": "es",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +177,7 @@ def _demetr_pair(tag: str) -> str:
     ('zh-en', 'pl-en', '')
     """
     language = tag.partition("_")[0].lower()
-    return f"{DEMETR_LANGUAGES.get(language, language)}-en" if language else ""
+    return f"{LANGUAGES.get(language, language)}-en" if language else ""
 
 
 def _text(record: Mapping[str, Any], name: str, where: str) -> str | None:

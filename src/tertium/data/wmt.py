@@ -244,7 +244,7 @@ def _rows(groups: dict[str, list[tuple[str, list[str]]]], lp: str) -> list[tuple
 
 NOT_RANKED = "rank missing"
 
-CODES = {
+LANGUAGES = {  # by their English names and three letters
     "czech": "cs", "cze": "cs", "ces": "cs", "english": "en", "eng": "en", "german": "de",
     "deu": "de", "ger": "de", "spanish": "es", "spa": "es", "esn": "es", "french": "fr",
     "fra": "fr", "fre": "fr", "hungarian": "hu", "hun": "hu", "russian": "ru", "rus": "ru",
@@ -252,6 +252,7 @@ CODES = {
     "rum": "ro", "turkish": "tr", "tur": "tr", "bulgarian": "bg", "bul": "bg", "basque": "eu",
     "eus": "eu", "dutch": "nl", "nld": "nl", "portuguese": "pt", "ptb": "pt", "por": "pt",
     "urdu": "ur", "urd": "ur", "haitian creole": "ht", "hat": "ht", "latvian": "lv", "lav": "lv",
+    "chinese": "zh", "italian": "it", "japanese": "ja", "polish": "pl",
 }  # fmt: skip
 
 _RANK = re.compile(r"system(\d+)rank")
@@ -327,4 +328,4 @@ def _code(record: Mapping[str, str], key: str, where: str) -> str:
     language = record.get(key, "").strip().lower()
     if not language:
         raise DataError(f"{where}: no {key}; is this a WMT ranking file?")
-    return CODES.get(language, language)
+    return LANGUAGES.get(language, language)

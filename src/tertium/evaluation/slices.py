@@ -50,11 +50,7 @@ class Slices:
 
 
 def slice_results(
-    results: Evaluation,
-    by: str,
-    *,
-    test: Test = "randomisation",
-    resamples: int | None = None,
+    results: Evaluation, by: str, *, test: Test = "randomisation", resamples: int | None = None
 ) -> Slices:
     """The same scores by document, length, language or a column of the test set.
 
