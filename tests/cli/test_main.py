@@ -6,6 +6,7 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,15 @@ from tertium.cli import main, make_parser
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCORE = ["score", "-t", str(EXAMPLES / "examples.jsonl"), "-m", "chrf"]
+
+
+def test_a_command_is_read_without_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    [commands] = [a.choices for a in make_parser(["cite"])._actions if isinstance(a.choices, dict)]
+    assert [*commands] == ["cite"]
+    with pytest.raises(SystemExit):
+        main(["scor"])
+    said = capsys.readouterr().err
+    assert all(name in said for name in ("score", "cite"))
 
 
 def test_an_option_given_twice_adds_up() -> None:
@@ -60,7 +70,7 @@ def test_a_full_disk_is_one_line() -> None:
 def test_an_interruption_has_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted() -> argparse.ArgumentParser:
+    def interrupted(asked: Sequence[str]) -> argparse.ArgumentParser:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tertium.cli.make_parser", interrupted)

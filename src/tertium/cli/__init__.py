@@ -91,7 +91,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    args = make_parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else [*argv]  # `list` is a command here
+    args = make_parser(given[:1]).parse_args(given)
     logging.basicConfig(
         level=logging.ERROR if getattr(args, "quiet", False) else logging.WARNING,
         format="tertium: %(message)s",
@@ -118,8 +119,8 @@ def _close_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The whole command line, so that it can be documented and tested."""
+def make_parser(asked: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The whole command line; where one command is asked for, that alone: others stay unread."""
     parser = argparse.ArgumentParser(
         prog="tertium",
         description=DESCRIPTION,
@@ -130,7 +131,7 @@ def make_parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, dest="command", parser_class=LateParser
     )
-    for name in COMMANDS:
+    for name in [name for name in COMMANDS if name in asked] or COMMANDS:
         module = importlib.import_module(f"tertium.cli.{name}")
         command = subparsers.add_parser(
             name,
