@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.measure import measure
-from tertium.metrics.regression.kernel import VALUES, Grid, match_vectors, search, squared_distances
+from tertium.metrics.regression.svr import VALUES, Grid, match_vectors, search, squared_distances
 
 
 def data(rows: int, features: int) -> tuple[np.ndarray, np.ndarray]:

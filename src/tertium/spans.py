@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import index
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -43,15 +43,6 @@ OK, BAD = "OK", "BAD"
 
 _WORD = re.compile(r"\S+")
 _MARK = re.compile(r"</?v>")
-
-
-class Marked(Protocol):
-    """What has a severity and a category, wherever it stands."""
-
-    @property
-    def severity(self) -> str: ...
-    @property
-    def category(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +169,10 @@ def weigh(
 
 
 def score_spans(
-    errors: Iterable[Marked], *, raters: int = 1, weights: Mapping[str, float] = MQM_WEIGHTS
+    errors: Iterable[Span | Unplaced],
+    *,
+    raters: int = 1,
+    weights: Mapping[str, float] = MQM_WEIGHTS,
 ) -> float:
     """Minus the weight of all errors, by the number of raters who marked them; 0 is best.
 

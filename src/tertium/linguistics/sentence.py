@@ -15,9 +15,9 @@ and governing words; monotonicity from negation, conditions and quantifiers (Mac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -475,12 +475,8 @@ def _noun_marks(graph: Graph, node: Node, negated_clause: bool) -> dict[str, Any
     return marks
 
 
-class NodeVectors(Protocol):
-    """Distributional vectors of the nodes of a graph."""
-
-    def __call__(self, graph: Graph) -> Vectors:
-        """A unit vector for each node, zeros where it has none, (nodes, dim)."""
-        ...
+# a unit vector for each node of a graph, zeros where it has none, (nodes, dim)
+NodeVectors = Callable[[Graph], Vectors]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

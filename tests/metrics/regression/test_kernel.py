@@ -9,7 +9,7 @@ import pytest
 
 from tertium.arrays import on_grid
 from tertium.errors import DataError, MissingResourceError, UsageError
-from tertium.metrics.regression.kernel import (
+from tertium.metrics.regression.svr import (
     Grid,
     Setting,
     match_vectors,

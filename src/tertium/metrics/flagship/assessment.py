@@ -19,6 +19,7 @@ from tertium.cache.database import Part
 from tertium.cache.store import recall, remember
 from tertium.encoders.encoder import OPAQUE
 from tertium.errors import NeedsError
+from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import Over, SegmentMetric, comparisons, over_references
 from tertium.metrics.flagship.packaged import (
     AssessmentSettings,
@@ -194,6 +195,17 @@ class EnglishAssessment(Assessment):
     def percentile(self, scores: FloatArray) -> FloatArray:
         """The share, in percent, of system outputs that score lower; its card says of which."""
         return self.scale.percent(scores)
+
+    @abstractmethod
+    def compare(self, hypothesis: str, reference: str) -> TextComparison:
+        """A hypothesis beside a reference, piece by piece."""
+
+    def explain(self, segment: Segment) -> Explanation:
+        """The score, its uncertainty, and each piece's best partner in the other text."""
+        self.check([segment])
+        found = tuple(self.compare(segment.hypothesis, text) for text in segment.references)
+        score = float(self.segment_scores([segment])[0])
+        return Explanation(metric=self.spec, score=score, comparisons=found)
 
     def values(self, hypothesis: str, reference: str) -> dict[str, float]:
         """A pair's score, its uncertainty and its percentile, for explanations."""

@@ -8,7 +8,7 @@ costs about seven times what tertium-small does, and agrees with people better.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -18,10 +18,10 @@ import numpy as np
 from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.pieces import UNKNOWN_PIECES, Tokenizer, surely_fits, surely_known
-from tertium.encoders.settings import read_settings
+from tertium.encoders.transformer import of_weights
 from tertium.encoders.weights import locate
 from tertium.errors import ModelError
-from tertium.metrics.base.explanation import Explanation
+from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.assessment import EnglishAssessment
 from tertium.metrics.flagship.packaged import (
@@ -33,9 +33,8 @@ from tertium.metrics.flagship.packaged import (
 )
 from tertium.models.checkpoint import check_names
 from tertium.registry import require
-from tertium.runtime import Precision, choose_device, current_runtime, task
+from tertium.runtime import Precision, current_runtime, task
 from tertium.schema import POSITIVE, Rule, Sha256
-from tertium.segment import Segment
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -104,19 +103,10 @@ class TertiumBase(EnglishAssessment):
                 advance(len(places))
         return result
 
-    def explain(self, segment: Segment) -> Explanation:
-        """The score, and each piece's best partner among the pieces it was read together with."""
-        self.check([segment])
-        found = [
-            compare_pieces(
-                reference,
-                self.values(segment.hypothesis, reference),
-                *self._judge.pieces_and_vectors(segment.hypothesis, reference),
-            )
-            for reference in segment.references
-        ]
-        score = float(self.segment_scores([segment])[0])
-        return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
+    def compare(self, hypothesis: str, reference: str) -> TextComparison:
+        """Each piece's best partner among the pieces it was read together with."""
+        found = self._judge.pieces_and_vectors(hypothesis, reference)
+        return compare_pieces(reference, self.values(hypothesis, reference), *found)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         return self._judge.count_truncated(texts)
@@ -129,17 +119,20 @@ class PairJudge:
     """The tuned encoder with its head: pairs of texts in, raw scores out."""
 
     def __init__(self, model: Packaged, precision: Precision, device: str) -> None:
-        self._model, self._precision, self._device = model, precision, device
+        self._model = model
         require("torch", "tokenizers", purpose=model.folder.name)
         self._told = told = model.settings(BaseSettings)
-        self._weights = locate(EncoderName.parse(told.encoder))
+        name = EncoderName.parse(told.encoder)
+        self._weights = locate(name)
         if self._weights.hash != told.encoder_sha256:
             raise ModelError(
                 f"{model.folder.name} changes the encoder {told.encoder} with the hash "
                 f"{told.encoder_sha256[:8]}, but the one in {self._weights.folder} has "
                 f"{self._weights.hash[:8]}: tertium models install {told.encoder}"
             )
-        self._settings = read_settings(self._weights.folder)
+        tuned = replace(self._weights, tensors=self._tuned_tensors)
+        self._body = of_weights(name, tuned, precision=precision, device=device).body
+        self._settings = self._body.settings
         if told.positions > self._settings.max_length:
             raise ModelError(
                 f"{model.folder}: positions is {told.positions}, and {told.encoder} has "
@@ -153,18 +146,11 @@ class PairJudge:
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
-        return Tokenizer(self._weights.folder, lower=self._settings.pooling.lower)
+        return self._body.tokenizer
 
     @cached_property
     def _network(self) -> Network:
-        from tertium.encoders.network import Network
-
-        return Network(
-            self._weights.folder,
-            device=choose_device(self._device),
-            precision=self._precision,
-            tensors=self._tuned_tensors,
-        )
+        return self._body.network
 
     @cached_property
     def _head(self) -> CrossHead:

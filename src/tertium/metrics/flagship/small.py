@@ -17,7 +17,7 @@ from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders import Chunk, chunks
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.transformer import run_or_halve
-from tertium.metrics.base.explanation import Explanation, TextComparison
+from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.assessment import EnglishAssessment
 from tertium.metrics.flagship.packaged import (
@@ -29,7 +29,6 @@ from tertium.metrics.flagship.packaged import (
 from tertium.metrics.flagship.surface import surface_features
 from tertium.runtime import Precision, choose_device, current_runtime, runtime
 from tertium.schema import POSITIVE, Sha256
-from tertium.segment import Segment
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -118,16 +117,13 @@ class TertiumSmall(EnglishAssessment):
         kept = settings.cache or settings.memory
         return (judge.by_chunks if kept else judge.by_shares)(hypotheses, references)
 
-    def explain(self, segment: Segment) -> Explanation:
-        """The score, its uncertainty, and each piece's best partner in the other text."""
-        self.check([segment])
-        found = []
-        for reference in segment.references:
-            chunk = next(iter(chunks(self.encoder, [segment.hypothesis], [reference])))
-            values = self.values(segment.hypothesis, reference)
-            found.append(_comparison(chunk, reference, values, self.encoder.layers))
-        score = float(self.segment_scores([segment])[0])
-        return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
+    def compare(self, hypothesis: str, reference: str) -> TextComparison:
+        """Each piece with the piece of the other text that is nearest at the middle layer."""
+        chunk, layers = next(chunks(self.encoder, [hypothesis], [reference])), self.encoder.layers
+        rows = int(chunk.left[0]), int(chunk.right[0])
+        left, right = (np.split(chunk.texts.tokens(n), layers, axis=1)[layers // 2] for n in rows)
+        pieces = chunk.texts.pieces[rows[0]], chunk.texts.pieces[rows[1]]
+        return compare_pieces(reference, self.values(hypothesis, reference), pieces, (left, right))
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         return self.encoder.count_truncated(texts)
@@ -265,13 +261,3 @@ class LateJudge:
             found = [scores for batch in batches for scores in run_or_halve(run, batch)]
             result[np.concatenate(batches)] = torch.cat(found).cpu().numpy()
         return result
-
-
-def _comparison(
-    chunk: Chunk, reference: str, values: dict[str, float], layers: int
-) -> TextComparison:
-    """Each piece with the piece of the other text that is nearest at the middle layer."""
-    rows = int(chunk.left[0]), int(chunk.right[0])
-    left, right = (np.split(chunk.texts.tokens(row), layers, axis=1)[layers // 2] for row in rows)
-    pieces = chunk.texts.pieces[rows[0]], chunk.texts.pieces[rows[1]]
-    return compare_pieces(reference, values, pieces, (left, right))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -60,19 +60,6 @@ from tertium.models.training import (
     write_log,
 )
 from tertium.runtime import Precision, choose_device, current_runtime, task
-
-
-class States(Protocol):
-    """States of texts by their numbers."""
-
-    @property
-    def lengths(self) -> IntArray:
-        """The number of tokens of each text, (texts,)."""
-        ...
-
-    def __call__(self, texts: IntArray) -> Sequences:
-        """The states of some texts, (texts, tokens, layers, d)."""
-        ...
 
 
 class DiskStates:
@@ -154,6 +141,9 @@ class LiveStates:
         lengths = torch.from_numpy(self.lengths[texts])
         shift, width = len(self._body.tokenizer.prefix), max(1, int(lengths.max()))
         return Sequences(states[:, :, shift : shift + width].permute(1, 2, 0, 3), lengths)
+
+
+States = DiskStates | LiveStates  # of texts by their numbers
 
 
 def _estimate(encoder: Encoder, texts: Sequence[str]) -> int:

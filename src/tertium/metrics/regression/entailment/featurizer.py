@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders.encoder import EncoderName, load_encoder
 from tertium.encoders.stream import embed
 from tertium.linguistics.parse import load_parser
-from tertium.linguistics.sentence import Graph, Node, NodeVectors, Sentence, Vectors, build_sentence
+from tertium.linguistics.sentence import Graph, Node, Sentence, Vectors, build_sentence
 from tertium.metrics.base.featurizer import reference_of
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.feature import (
@@ -112,13 +111,6 @@ def _memory(vectors: str) -> dict[str, Sentence]:
     return {}
 
 
-class PreparableVectors(NodeVectors, Protocol):
-    """Unit vectors of the nodes of graphs, many made at once."""
-
-    def prepare(self, texts: Sequence[str]) -> None:
-        """Make what these texts need in one go."""
-
-
 class StaticVectors:
     """One vector for each word; words of grammar and numbers have none."""
 
@@ -154,6 +146,7 @@ class ContextVectors:
         self._texts: dict[str, tuple[tuple[str, ...], Float32Array]] = {}
 
     def prepare(self, texts: Sequence[str]) -> None:
+        """Make what these texts need in one go."""
         distinct = list(dict.fromkeys(texts))
         found = embed(self._encoder, distinct, sentences=False)
         self._texts = {text: (found.pieces[i], found.tokens(i)) for i, text in enumerate(distinct)}
@@ -217,7 +210,7 @@ def _characters(graph: Graph, node: Node) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4)
-def node_vectors(encoder: str) -> PreparableVectors:
+def node_vectors(encoder: str) -> StaticVectors | ContextVectors:
     """The vectors of an encoder, shared within a process."""
     return StaticVectors(encoder) if is_static(encoder) else ContextVectors(encoder)
 
