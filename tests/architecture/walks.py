@@ -36,6 +36,17 @@ def score() -> None:
     _ = tertium.load_metric("bertscore").score([PAIR]).system
 
 
+def default() -> None:
+    """A hypothesis to its score by the metric that the command line chooses where it can."""
+    from tertium.cli import main
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        texts, references = Path(folder, "texts"), Path(folder, "references")
+        texts.write_text("a cat sat\n", encoding="utf-8")
+        references.write_text("the cat sat\n", encoding="utf-8")
+        assert main(["score", "-r", str(references), "-t", str(texts), "-q"]) == 0
+
+
 def train() -> None:
     """A training row to its weights."""
     judged = [Judgement(Segment(r["mt"], "x", (r["ref"],)), float(r["score"])) for r in ROWS]
@@ -58,7 +69,9 @@ def explain() -> None:
     tertium.load_metric("mt-rte-r").explain(PAIR)
 
 
-WALKS: Mapping[str, Callable[[], None]] = {f.__name__: f for f in (score, train, meta, explain)}
+WALKS: Mapping[str, Callable[[], None]] = {
+    walk.__name__: walk for walk in (score, default, train, meta, explain)
+}
 
 
 def files_passed(walk: Callable[[], None]) -> list[str]:
