@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from tertium.arrays import Float32Array
+from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders.encoder import Embeddings, EncoderName, from_parts
 from tertium.errors import UsageError
 
@@ -76,10 +77,15 @@ class ToyEncoder:
     def _matrix(self, words: Sequence[str]) -> Float32Array:
         matrix = np.zeros((len(words), self.dim), dtype=np.float32)
         for row, word in enumerate(words):
-            seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8])
-            vector = np.random.default_rng(seed).normal(size=self.dim)
-            matrix[row] = vector / np.linalg.norm(vector)
+            matrix[row] = _vector(word, self.dim)
         return matrix
+
+
+@lru_cache(maxsize=1 << 14)
+def _vector(word: str, dim: int) -> FloatArray:
+    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8])
+    vector = np.random.default_rng(seed).normal(size=dim)
+    return np.asarray(vector / np.linalg.norm(vector))
 
 
 def load(name: EncoderName, *, precision: str, long: str, special: bool, device: str) -> ToyEncoder:
