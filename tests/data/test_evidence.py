@@ -111,7 +111,7 @@ def test_tables_of_systems(tmp_path):
     with pytest.raises(DataError, match="line 3: a second score of system 'A'"):
         read_evidence(double, level="system")
     words = write(tmp_path / "y.tsv", "system\tscore\nA\tfine\n")
-    with pytest.raises(DataError, match="line 2: 'fine' is not a number"):
+    with pytest.raises(DataError, match="line 2: the score 'fine' is not a number"):
         read_evidence(words, level="system")
 
 

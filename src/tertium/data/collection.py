@@ -24,11 +24,11 @@ from tertium.data.archive import bare_name, is_tar
 from tertium.data.formats import (
     LANGUAGE_PAIR,
     PathLike,
+    pair_in,
     read_jsonl,
     read_lines,
     read_records,
     read_score,
-    read_table,
 )
 from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.mtme import eval_sets
@@ -158,7 +158,8 @@ class Collection:
         entry = self.find(name)
         if entry.kind == "metrics task":
             return self.metrics_task(name).system_scores(lp)
-        return read_system_scores(entry.file(lp, "systems"), name=name, lp=lp)
+        found = read_system_scores(entry.file(lp, "systems"))
+        return SystemScores(name=name, lp=lp, scores=next(iter(found.values()), {}))
 
     def pairs(self, name: str, part: str) -> list[SentencePair]:
         """Sentence pairs with their similarity."""
@@ -192,16 +193,23 @@ def read_texts(path: PathLike) -> dict[str, ItemTexts]:
     return texts
 
 
-def read_system_scores(path: PathLike, *, name: str = "", lp: str = "") -> SystemScores:
-    """Human scores of systems: a table of `system, score`."""
-    scores: dict[str, float] = {}
-    for number, record in read_table(path):
+def read_system_scores(path: PathLike) -> dict[str, dict[str, float]]:
+    """Human scores of systems by language pair: a table of `system, score`, and maybe `lp`.
+
+    A score may be marked as missing, as in other files, and is NaN then.
+    """
+    pairs: dict[str, dict[str, float]] = {}
+    for number, record in read_records(path):
         where = f"{path}, line {number}"
-        system, score = record.get("system", ""), read_score(record.get("score"), where)
-        if not system or score != score or system in scores:
-            raise DataError(f"{where}: expected one score of each system, got {record}")
+        row = {str(key).lower(): value for key, value in record.items()}
+        scores = pairs.setdefault(str(row.get("lp") or pair_in(path)), {})
+        system, score = str(row.get("system") or ""), read_score(row.get("score"), where)
+        if not system or "score" not in row:
+            raise DataError(f"{where}: expected a system and its score, got {record}")
+        if system in scores:
+            raise DataError(f"{where}: a second score of system {system!r}")
         scores[system] = score
-    return SystemScores(name=name or str(path), lp=lp, scores=scores)
+    return pairs
 
 
 def _find_sets(root: Path, folder: Path, depth: int) -> Iterator[DataSet]:

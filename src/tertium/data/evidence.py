@@ -34,7 +34,7 @@ from tertium.data.campaigns import (
     read_esa,
     read_mqm,
 )
-from tertium.data.collection import Collection, read_texts
+from tertium.data.collection import Collection, read_system_scores, read_texts
 from tertium.data.formats import LANGUAGE_PAIR, RECORD_SUFFIXES, PathLike, pair_in, read_records
 from tertium.data.judgements import Evidence, JudgementSet, Texts, read_judgements
 from tertium.data.mtme import EvalSet, eval_sets, read_score_file
@@ -171,7 +171,8 @@ def _from_file(path: Path, level: str) -> Iterator[Evidence]:
     elif {"severity", "category"} <= columns:
         yield average(read_mqm(path, lp=lp))
     elif level == "system" and columns <= {"system", "score", "lp"}:
-        yield from _system_table(path)
+        for pair, scores in read_system_scores(path).items():
+            yield _system_evidence(path.name.split(".")[0], pair, scores)
     else:
         yield from _by_pair(read_judgements(path), lp)
 
@@ -197,22 +198,6 @@ def _texts_beside(path: Path) -> Mapping[str, ItemTexts] | None:
     beside = [path.with_name(f"{stem}.texts.jsonl{end}") for end in ("", ".gz")]
     file = next((f for f in beside if f.is_file() and stem != path.name), None)
     return read_texts(file) if file else None
-
-
-def _system_table(path: Path) -> Iterator[Evidence]:
-    pairs: dict[str, dict[str, float]] = {}
-    for number, record in read_records(path):
-        row = {str(key).lower(): value for key, value in record.items()}
-        scores = pairs.setdefault(str(row.get("lp") or pair_in(path)), {})
-        system = str(row["system"])
-        if system in scores:
-            raise DataError(f"{path}, line {number}: a second score of system {system!r}")
-        try:
-            scores[system] = float(row["score"])
-        except (TypeError, ValueError):
-            raise DataError(f"{path}, line {number}: {row['score']!r} is not a number") from None
-    for lp, found in pairs.items():
-        yield _system_evidence(path.name.split(".")[0], lp, found)
 
 
 def _system_evidence(
