@@ -73,9 +73,10 @@ bench: $(VENV)/.dev
 clean:
 	rm -rf $(VENV) $(LEAN) build dist site .mypy_cache .pytest_cache .ruff_cache .coverage
 
+# pip comes with the packages: `venv` would unpack and compile an older one first
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tertium needs Python 3.11 or newer")'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --without-pip $(VENV)
 
 $(VENV)/.demo: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing tertium with its models (a few minutes, once) ..."

@@ -1,7 +1,8 @@
 """`pip install`, done by uv where it can be had: the same packages in a third of the time.
 
 uv reads none of pip's settings, so it is told where pip looks. Whatever goes wrong with it, pip
-itself has the last word.
+itself has the last word. Into an environment without pip comes the newest, fetched by the one that
+Python carries; `venv` would unpack and compile that one first.
 
     .venv/bin/python .ci/install.py -c constraints.txt -e '.[dev]'
 """
@@ -12,11 +13,25 @@ import os
 import shlex
 import subprocess
 import sys
+from importlib import invalidate_caches
+from importlib.util import find_spec
+from pathlib import Path
 
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 # Python compiles what it imports when it first does; compiling all that is installed takes longer.
 PLAIN = [*PIP, "--quiet", "install", "--no-compile"]
+BUNDLED = "ensurepip/_bundled/pip-*.whl"  # in the standard library
 PLACES = ("index-url", "extra-index-url", "find-links")
+
+
+def provide_pip() -> None:
+    """pip and uv, by pip from the wheel that comes with Python; else pip as `venv` has it."""
+    library = Path(os.__file__).parent
+    for wheel in library.glob(BUNDLED):
+        command = [sys.executable, str(wheel / "pip"), *PLAIN[3:], "pip", "uv"]
+        if _succeeds(command):
+            return
+    subprocess.run([sys.executable, "-m", "ensurepip", "--default-pip"], check=True)
 
 
 def places() -> list[str]:
@@ -32,8 +47,11 @@ def places() -> list[str]:
 
 def install(arguments: list[str]) -> int:
     """uv, as if it were pip: the best version of all places; else pip, brought up to date."""
+    if not find_spec("pip"):
+        provide_pip()
+        invalidate_caches()
     certificates = {"SSL_CERT_FILE": os.environ["PIP_CERT"]} if "PIP_CERT" in os.environ else {}
-    if subprocess.run([*PLAIN, "uv"], stderr=subprocess.DEVNULL).returncode == 0:
+    if find_spec("uv") or _succeeds([*PLAIN, "uv"]):
         uv = [sys.executable, "-m", "uv", "--quiet", "pip", "install", "--python", sys.executable]
         uv += ["--index-strategy", "unsafe-best-match", *places(), *arguments]
         if subprocess.run(uv, env={**certificates, **os.environ}).returncode == 0:
@@ -42,6 +60,10 @@ def install(arguments: list[str]) -> int:
     # the one that comes with Python 3.11 resolves in twice the time
     subprocess.run([*PLAIN, "--upgrade", "pip"])
     return subprocess.run([*PLAIN, *arguments]).returncode
+
+
+def _succeeds(command: list[str]) -> bool:
+    return subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0
 
 
 if __name__ == "__main__":
