@@ -31,7 +31,8 @@ def provide_pip() -> None:
         command = [sys.executable, str(wheel / "pip"), *PLAIN[3:], "pip", "uv"]
         if _succeeds(command):
             return
-    subprocess.run([sys.executable, "-m", "ensurepip", "--default-pip"], check=True)
+    if not _succeeds([sys.executable, "-m", "ensurepip", "--default-pip"]):
+        sys.exit("Python is here without pip: install its module ensurepip (Debian: python3-venv)")
 
 
 def places() -> list[str]:
