@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from tertium.cli import main
 from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError
 from tertium.evaluation.ceiling import ONE_RATER, hold_out_rater
+from tertium.evaluation.decisions import decide_with
+from tertium.metrics.base.metric import SegmentMetric
 from tertium.reporting.tables.agreements import people_notes
 from tertium.segment import Judgement, Segment
 
@@ -93,6 +97,41 @@ def test_decisions_of_a_metric_and_of_people(campaigns, capsys):
     assert "(chance)" in capsys.readouterr().out
     assert main([*argv[:-1], "99"]) == 2
     assert "choose another bar" in capsys.readouterr().err
+
+
+@dataclass(frozen=True, kw_only=True)
+class Length(SegmentMetric):
+    """A metric from elsewhere, which doubts what it scores high."""
+
+    name: ClassVar[str] = "length"
+    title: ClassVar[str] = "Length"
+
+    def segment_scores(self, segments):
+        return np.array([float(len(s.hypothesis)) for s in segments])
+
+    def uncertainty(self, scores, segments=()):
+        assert segments[0].references == ("r",)
+        return scores / 10
+
+
+def test_the_uncertainty_that_any_metric_tells_is_compared_with_its_errors():
+    rng = np.random.default_rng(3)
+    people = JudgementSet(
+        name="campaign",
+        judgements=tuple(
+            Judgement(Segment("x" * n, None, ("r",)), n + n * rng.normal(), item=f"{n}", system=s)
+            for n in range(1, 60)
+            for s in "ab"
+        ),
+    )
+    (decision,) = decide_with(people, Length(), bar=30)
+    assert decision.risk["skill"] > 0.3  # it errs most where it doubts most
+    expected = decision.risk["expected_error"]
+    assert expected == sorted(expected)
+    (silent,) = decide_with([people], "ter", bar=30)
+    assert silent.risk == {}
+    with pytest.raises(DataError, match="no judgements of de-en in campaign"):
+        decide_with(people, "ter", bar=30, lps=["de-en"])
 
 
 def test_thresholds_from_the_command_line(campaigns, capsys):

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -33,7 +33,9 @@ from tertium.runtime import track
 from tertium.scores import ScoreMatrix, Scores
 from tertium.segment import Segment
 
-Sources = PathLike | Sequence[PathLike]
+Files = PathLike | Sequence[PathLike]
+Sources = PathLike | Evidence | Sequence[PathLike | Evidence]
+One = TypeVar("One", bound=PathLike | Evidence)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,7 +93,7 @@ def meta_evaluate(
     human: Sources,
     metrics: str | Metric | Sequence[str | Metric] = (),
     *,
-    scores: Sources = (),
+    scores: Files = (),
     statistics: str | Sequence[str] = (),
     level: str = "",
     lps: Sequence[str] = (),
@@ -107,8 +109,9 @@ def meta_evaluate(
 ) -> AgreementStudy:
     """Measure how well metrics agree with human judgements, and whether they differ.
 
-    `human` are files, folders or names of sets in `data`; `metrics` score the judged translations,
-    `scores` are files of what metrics gave (without either, those that lie beside the judgements).
+    `human` are files, folders, names of sets in `data` or sets in memory; `metrics` score the
+    judged translations, `scores` are files of what metrics gave (without either, those that lie
+    beside the judgements).
     `statistics` are names of `tertium.meta.tasks.STATISTICS`; Pearson's r unless they are given, or
     WMT's tau where people compared. `choices` are the other fields of a `Task`: by, test, over,
     samples, confidence, alpha, threshold, tie_rate. `slices` name what results are also wanted by:
@@ -150,7 +153,7 @@ def gather(
     human: Sources,
     metrics: str | Metric | Sequence[str | Metric] = (),
     *,
-    scores: Sources = (),
+    scores: Files = (),
     level: str = "segment",
     asked: str = "",
     lps: Sequence[str] = (),
@@ -207,8 +210,11 @@ def _with_ceiling(
     return {n: rest for n, (rest, _) in split.items()}, {n: row for n, (_, row) in split.items()}
 
 
-def several(sources: Sources) -> list[PathLike]:
-    return [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+def several(sources: One | Sequence[One]) -> list[One]:
+    """One source or many, as a list."""
+    if isinstance(sources, str | os.PathLike | Evidence):
+        return [cast(One, sources)]
+    return list(sources)
 
 
 def _common_level(statistics: Sequence[str]) -> str:
@@ -223,7 +229,7 @@ def _common_level(statistics: Sequence[str]) -> str:
 
 
 def read_sets(
-    sources: Sequence[PathLike],
+    sources: Sequence[PathLike | Evidence],
     level: str,
     *,
     lps: Sequence[str] = (),
@@ -234,6 +240,9 @@ def read_sets(
     """All human judgements by the name of their column: the language pair where that is unique."""
     entries: list[Evidence] = []
     for source in sources:
+        if isinstance(source, Evidence):
+            entries += [source] if source.lp in lps or not lps else []
+            continue
         if gold and Path(source).is_file():
             raise UsageError(f"--gold chooses among scores of a folder, and {source} is a file")
         try:
@@ -242,9 +251,9 @@ def read_sets(
             if Path(source).exists() or error.name != str(source):
                 raise
             raise DataError(f"{source}: there is no such file or folder; {error}") from None
-    missing = [lp for lp in lps if lp not in {entry.lp for entry in entries}]
-    if missing:
-        raise DataError(f"no judgements of {', '.join(missing)} in {', '.join(map(str, sources))}")
+    if missing := [lp for lp in lps if lp not in {entry.lp for entry in entries}]:
+        searched = [s.title if isinstance(s, Evidence) else str(s) for s in sources]
+        raise DataError(f"no judgements of {', '.join(missing)} in {', '.join(searched)}")
     if standardise:
         entries = [even_out(entry) for entry in entries]
     pairs = [entry.lp for entry in entries]

@@ -20,7 +20,6 @@ from tertium.meta.decisions import (
 )
 from tertium.meta.tasks import JudgedSet
 from tertium.metrics.base.metric import Metric
-from tertium.segment import Segment
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,7 +68,7 @@ def decide_with(
         for number, name in enumerate(judged.metrics):
             metric = scored.get(name)
             scores = judged.scores[number]
-            told = deviations(metric, scores, segments) if metric is not None else None
+            told = None if metric is None else metric.uncertainty(scores, segments)
             decisions.append(_decide(judged, number, told, bar))
     return decisions
 
@@ -104,17 +103,3 @@ def _risk(human: FloatArray, scores: FloatArray, deviation: FloatArray) -> dict[
         "observed_error": calibration.observed.tolist(),
         "calibration_gap": calibration.gap,
     }
-
-
-def deviations(
-    metric: Metric, scores: FloatArray, segments: Sequence[Segment]
-) -> FloatArray | None:
-    """The standard deviation of people's scores around a metric's, where it tells one."""
-    from tertium.metrics.flagship.assessment import EnglishAssessment
-    from tertium.metrics.flagship.multi import TertiumMulti
-
-    if isinstance(metric, TertiumMulti):
-        scale = getattr(metric.settings.scales, metric.view(segments))
-        told: FloatArray = scale.deviation(scores)
-        return told
-    return metric.uncertainty(scores) if isinstance(metric, EnglishAssessment) else None

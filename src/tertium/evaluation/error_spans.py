@@ -17,7 +17,7 @@ from tertium.data.formats import PathLike
 from tertium.data.judgements import Evidence
 from tertium.display import Displayed
 from tertium.errors import DataError, UsageError
-from tertium.evaluation.agreement import Sources, read_sets, several
+from tertium.evaluation.agreement import Files, Sources, read_sets, several
 from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomisation
 from tertium.meta.error_spans import (
     COLUMNS,
@@ -104,7 +104,7 @@ def compare_spans(
     human: Sources,
     metrics: str | Metric | Sequence[str | Metric] = (),
     *,
-    spans: Sources = (),
+    spans: Files = (),
     lps: Sequence[str] = (),
     exclude: Sequence[str] = (),
     gold: str = "",

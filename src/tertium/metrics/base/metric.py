@@ -241,6 +241,12 @@ class Metric(PeerCalls, Scorer):
             check_places(marked, segment.source or "", "source", self.name)
         return [spans[row] for row in rows]
 
+    def uncertainty(
+        self, scores: FloatArray, segments: Sequence[Segment] = ()
+    ) -> FloatArray | None:
+        """The standard deviation of people's scores around these, under a metric that tells it."""
+        return None
+
     def verbose(self, totals: FloatArray) -> str:
         """What stands behind a system score in words, such as BLEU's precisions; may be empty."""
         return ""

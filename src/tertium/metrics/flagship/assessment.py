@@ -188,8 +188,7 @@ class EnglishAssessment(Assessment):
         """Raw scores on the scale of human scores, strictly increasing, inside 0 to 1."""
         return self.scale.calibrate(raw)
 
-    def uncertainty(self, scores: FloatArray) -> FloatArray:
-        """The standard deviation of people's scores around a score, on held-out judgements."""
+    def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
         return self.scale.deviation(scores)
 
     def percentile(self, scores: FloatArray) -> FloatArray:

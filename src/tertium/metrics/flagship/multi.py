@@ -141,14 +141,22 @@ class TertiumMulti(Assessment):
             return "reference" if segments and segments[0].source is None else "both"
         return "source"
 
+    def scale(self, view: View) -> HumanScale:
+        """How people score what the network says in a view."""
+        scale: HumanScale = getattr(self.settings.scales, view)
+        return scale
+
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         return self.assess(segments).score
+
+    def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
+        return self.scale(self.view(segments)).deviation(scores)
 
     def assess(self, segments: Sequence[Segment]) -> Assessed:
         """All that the model says of each segment; of several references the best or the mean."""
         view = self.view(segments)
         owners, rows = rows_of(segments, view)
-        scale, chance = getattr(self.settings.scales, view), self.settings.clean
+        scale, chance = self.scale(view), self.settings.clean
         logits = self.raw_scores(rows)[:, 1] - WRONG_LANGUAGE / chance.slope * self._strays(rows)
         score = over_references(self.scores(rows, view), owners, self.references)
         logit = over_references(logits, owners, self.references)
@@ -161,9 +169,8 @@ class TertiumMulti(Assessment):
 
     def scores(self, rows: Sequence[Row], view: View) -> FloatArray:
         """The calibrated score of each row of texts, (rows,)."""
-        scale: HumanScale = getattr(self.settings.scales, view)
         raw = self.raw_scores(rows)[:, 0] - WRONG_LANGUAGE * self._strays(rows)
-        scores = scale.calibrate(raw)
+        scores = self.scale(view).calibrate(raw)
         same = np.array([hypothesis == reference for hypothesis, _, reference in rows], dtype=bool)
         return np.where(same, 1.0, scores)
 
