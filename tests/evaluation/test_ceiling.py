@@ -85,7 +85,7 @@ def test_a_second_campaign_is_a_row_of_the_table(campaigns, capsys, how):
 
 def test_decisions_of_a_metric_and_of_people(campaigns, capsys):
     argv = ["meta", "--human", str(campaigns["first"]), "--scores", str(campaigns["metric"])]
-    argv += ["--ceiling", str(campaigns["second"]), "--decisions", "0.5"]
+    argv += ["--ceiling", str(campaigns["second"]), "--decisions", "0"]
     assert main([*argv, "-f", "json"]) == 0
     metric, people = json.loads(capsys.readouterr().out)["decisions"]
     assert people["metric"].startswith("people")

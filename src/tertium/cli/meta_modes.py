@@ -31,14 +31,19 @@ class Mode:
 
 def chosen_mode(args: argparse.Namespace) -> Mode | None:
     """The mode that was asked for; several, or options that say nothing to it, are refused."""
-    asked = [mode for name, mode in MODES.items() if getattr(args, name) not in (None, False)]
+    asked = [mode for name, mode in MODES.items() if _is_given(getattr(args, name))]
     if len(asked) > 1:
         raise UsageError(f"{' and '.join(m.option for m in asked)}: give one of them at a time")
     for mode in asked:
         for name in (*AGREEMENT, *mode.refused):
-            if getattr(args, name) not in (None, False, [], "auto"):
+            if _is_given(value := getattr(args, name)) and value not in ([], "auto"):
                 raise UsageError(f"--{name.replace('_', '-')} does not go with {mode.option}")
     return asked[0] if asked else None
+
+
+def _is_given(value: Any) -> bool:
+    """Whether an option was; 0 is a value as any other, though equal to False."""
+    return value is not None and value is not False
 
 
 def sources(args: argparse.Namespace) -> dict[str, Any]:

@@ -105,8 +105,8 @@ class Reranking:
 def rerank_outputs(human: ArrayLike, metric: ArrayLike) -> Reranking:
     """Choose the output of each segment that the metric scores best; ties are drawn by lot.
 
-    Matrices are (systems, segments); a segment with one scored output leaves nothing to choose. A
-    tie counts with its expectation.
+    Matrices are (systems, segments); a segment with one scored output leaves nothing to choose, and
+    where all are such, figures are NaN. A tie counts with its expectation.
 
     >>> rerank_outputs([[3, 1, 5], [2, 4, 5]], [[0.9, 0.8, 0.1], [0.1, 0.2, 0.1]])
     Reranking(segments=3, accuracy=0.6666666666666666, chance=0.6666666666666666, chosen=3.0...
@@ -119,7 +119,7 @@ def rerank_outputs(human: ArrayLike, metric: ArrayLike) -> Reranking:
     known = ~np.isnan(people) & ~np.isnan(scores)
     used = known.sum(axis=0) > 1
     if not used.any():
-        raise DataError("no segment has two outputs that people and the metric scored")
+        return Reranking(0, *[np.nan] * 5)
     known, people = known[:, used], np.where(known, people, -np.inf)[:, used]
     scores = np.where(known, scores[:, used], -np.inf)
     first, top = people == people.max(axis=0), scores == scores.max(axis=0)
