@@ -105,9 +105,14 @@ def moments(folder: Path, name: str, view: View, softness: float) -> list[Moment
     return found
 
 
-def notice(folder: Path, view: View, softness: float, weights: Floats) -> dict[str, float]:
-    """Of each kind of damage the share of texts that score below the whole ones before them."""
-    looked = Looked.load(folder, "damage", view, softness)
+def notice(
+    folder: Path, view: View, softness: float, weights: Floats, name: str = "damage"
+) -> dict[str, float]:
+    """Of each kind of damage the share of texts that score below the whole ones before them.
+
+    Or, of each set, of the outputs that score below their human references.
+    """
+    looked = Looked.load(folder, name, view, softness)
     raw = looked.table @ weights + looked.copied
     lower = raw[1::2] < raw[::2]
     return {t: float(lower[looked.sets[::2] == n].mean()) for n, t in enumerate(looked.names)}
@@ -230,9 +235,10 @@ def main() -> None:
         corrections[view] = {"share": share, "softness": softness, "letters": letters}
         weights.append(np.array([modern, every]) @ readings(given.columns, view))
         print(view, json.dumps(corrections[view]), f"readings {modern:.3f} {every:.3f}")
-        noticed = notice(given.columns, view, softness, weights_)
-        kinds = " ".join(f"{kind} {share:.2f}" for kind, share in noticed.items())
-        print(f"{view} damage {np.mean([*noticed.values()]):.4f}: {kinds}", flush=True)
+        for name in ("damage", "references") if view == "source" else ("damage",):
+            noticed = notice(given.columns, view, softness, weights_, name)
+            kinds = " ".join(f"{kind} {share:.2f}" for kind, share in noticed.items())
+            print(f"{view} {name} {np.mean([*noticed.values()]):.4f}: {kinds}", flush=True)
     if given.write:
         put_corrections(corrections, np.array(weights))
 

@@ -157,9 +157,10 @@ def restore(network: Multi, path: Path) -> None:
         raise ValueError(f"{path} does not fit: missing {missing}, unknown {unknown}")
 
 
-def mix(network: Multi, other: Multi, share: float) -> None:
-    """Moves all weights so far towards those of another, one of which began as the other."""
-    theirs = other.state_dict()
+def mix(networks: Sequence[Multi], shares: Sequence[float]) -> None:
+    """Makes the first of several networks that began as one their mean, by shares."""
+    states = [network.state_dict() for network in networks]
     with torch.no_grad():
-        for name, value in network.state_dict().items():
-            value.lerp_(theirs[name], share)
+        for name, value in states[0].items():
+            parts = zip(shares, states, strict=True)
+            value.copy_(torch.stack([share * state[name] for share, state in parts]).sum(0))

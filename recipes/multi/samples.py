@@ -19,6 +19,7 @@ from recipes.multi.network import Texts
 from recipes.multi.store import Store, prepare, read_lines, write_pieces
 
 Strings = tuple[str, str | None, str | None]
+LOWEST = 0.25
 
 
 @dataclass
@@ -124,6 +125,28 @@ def sample_damage(parts: Path, pieces: Pieces, each: int) -> Rows:
     return rows
 
 
+def sample_references(store: Store, lines: list[str], part: str, most: int) -> Rows:
+    """Human references as hypotheses by the source, each before an output of its segment.
+
+    People put that into the lowest quarter of its set.
+    """
+    rows, columns = Rows(), store.columns
+    compared = set(columns["comparisons"][:, 2].tolist())
+    for number, name in enumerate(store.names):
+        own = np.flatnonzero((columns["set"] == number) & (columns["human"] == 0))
+        there = columns["reference"][own]
+        own = own[(there >= 0) & (there != columns["hypothesis"][own])]
+        if not name.startswith(part) or number in compared or not len(own):
+            continue
+        low = own[columns["score"][own] <= np.quantile(columns["score"][own], LOWEST)]
+        for row in np.sort(np.random.default_rng(7).permutation(low)[:most]):
+            texts, strings = row_texts(store, row), strings_of(store, lines, [row])
+            for role in (2, 0):  # the reference, then the output
+                shown = (strings[role] or "", strings[1], None)
+                rows.add(name, 0.0, (texts[role], texts[1], None), shown, int(row))
+    return rows
+
+
 def open_part(folder: Path, pieces: Pieces) -> tuple[Store, list[str]]:
     """A packed part with its lines, in pieces the first time."""
     lines = read_lines(folder / "texts.xz")
@@ -141,6 +164,7 @@ def gather(
     held, held_lines = open_part(parts / "held-out", pieces)
     yield "dev", sample_sets(held, held_lines, "dev:", most["dev"]), {}
     yield "dev-paragraphs", sample_paragraphs(held, held_lines, "dev:", most["paragraphs"]), {}
+    yield "references", sample_references(held, held_lines, "dev:", most["references"]), {}
     if not (parts / "outputs/READY").exists():
         prepare(parts / "outputs", pieces)
     yield "damage", sample_damage(parts, pieces, most["damage"]), {}
@@ -149,10 +173,11 @@ def gather(
     yield "test-compared", rows, {"comparisons": comparisons}
 
 
-MOST = {  # rows of a set, of each kind of damage, and comparisons of a pair
+MOST = {  # rows of a set, pairs with references, of each kind of damage, comparisons of a pair
     "read": 3000,
     "dev": 3000,
     "paragraphs": 1500,
+    "references": 400,
     "damage": 100,
     "test": 10**9,
     "compared": 1500,

@@ -298,6 +298,9 @@ class OutputTexts:
         english = self.outputs.column["en"]
         return np.asarray(self.systems[systems, 2] == english)
 
+    def from_english(self, systems: Ints) -> NDArray[np.bool_]:
+        return np.asarray(self.systems[systems, 1] == self.outputs.column["en"])
+
     def third_sources(self, texts: Ints, lines: Ints, rng: np.random.Generator) -> Ints:
         """The same rows with the line in a third language as their source."""
         columns = np.array([self.outputs.column[n] for n in self.outputs.languages])

@@ -3,7 +3,7 @@
 seed      comparisons, then judgements with damage (one process a seed)
 teach     scores of the seeds on outputs nobody judged, on compared and on judged ones
 student   distils these, and tertium-base for English, into a seed, judgements and damage mixed in
-mix       the mean of two networks, of which one began as the other
+mix       the mean of networks that began as one
 start     takes a model that ships apart, so that it can teach, or `tags` can go on from it
 tags      a tagger of wrong pieces on top of given weights, which stay as they are
 report    agreement on all held-out sets, spans, paragraphs, damage
@@ -15,7 +15,6 @@ python -m recipes.multi.train seed --parts parts/ --run run/ --seed 1 --seconds 
 from __future__ import annotations
 
 import argparse
-import copy
 import json
 import shutil
 import time
@@ -29,9 +28,9 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
-from recipes.multi import evaluate, fit, tables, teachers
+from recipes.multi import evaluate, fit, references, tables, teachers
 from recipes.multi.damage import Damager
-from recipes.multi.deck import Floats, Pool, Source, rows_table
+from recipes.multi.deck import Floats, Ints, Pool, Source, rows_table
 from recipes.multi.e5 import BLOCK_BYTES, Pieces, load_weights
 from recipes.multi.examples import Outputs, Shares
 from recipes.multi.losses import Weights
@@ -164,18 +163,18 @@ def quick_look(given: argparse.Namespace, network: Multi, name: str, most: int) 
     return summary
 
 
-def judged_sources(parts: Parts, shares: Shares, taught: Floats | None = None) -> list[Source]:
-    """Judgements, paragraphs, comparisons and damage, by their shares of units.
-
-    What teachers said of the same rows takes part in the targets where it is given.
-    """
-    store, base = parts.judgements
+def judged_targets(store: Store, taught: Floats) -> Floats:
+    """What teachers said, and a part of what people said beyond that."""
     targets = tables.human_targets(store)
-    if taught is not None:
-        surprise = (targets - taught).clip(-3, 3)  # of people, on the scale they judged on
-        elsewhere = np.nanmean(surprise, 1, keepdims=True)
-        told = np.where(np.isnan(targets), ELSEWHERE * elsewhere, HUMAN * surprise)
-        targets = (taught + told).astype(np.float32)
+    surprise = (targets - taught).clip(-3, 3)  # of people, on the scale they judged on
+    elsewhere = np.nanmean(surprise, 1, keepdims=True)
+    told = np.where(np.isnan(targets), ELSEWHERE * elsewhere, HUMAN * surprise)
+    return np.asarray(taught + told, np.float32)
+
+
+def judged_sources(parts: Parts, shares: Shares, targets: Floats) -> list[Source]:
+    """Judgements, paragraphs, comparisons and damage, by their shares of units."""
+    store, base = parts.judgements
     groups = tables.Groups.load(parts.derived("groups.npz"))
     return [
         tables.judgements(store, base, targets, shares, 0.78),
@@ -191,18 +190,17 @@ def train_seed(given: argparse.Namespace) -> None:
     compared = [parts.comparisons]
     first, second = given.seconds
     run_stage(given, network, f"{name}-1", compared, parts.pool, first, given.rates[0], Weights())
-    sources = judged_sources(parts, (BROAD, CAREFUL)[given.seed % 2])
+    targets = tables.human_targets(parts.judgements[0])
+    sources = judged_sources(parts, (BROAD, CAREFUL)[given.seed % 2], targets)
     run_stage(given, network, name, sources, parts.pool, second, given.rates[1], Weights())
     quick_look(given, network, name, 300)
 
 
 def mix(given: argparse.Namespace) -> None:
-    """Writes `mixed-SHARE.safetensors`: the first network, so far on the way to the second."""
-    network, other = (build(given, given.apart, weights) for weights in given.weights)
-    for share in given.shares:
-        mixed = copy.deepcopy(network)
-        fit.mix(mixed, other, share)
-        fit.save(mixed, given.run / f"mixed-{share}.safetensors")
+    """Writes the mean of networks, which count by their shares, to the file `--out`."""
+    networks = [build(given, given.apart, weights) for weights in given.weights]
+    fit.mix(networks, given.shares)
+    fit.save(networks[0], given.out)
 
 
 def make_start(given: argparse.Namespace) -> None:
@@ -229,7 +227,8 @@ def train_tags(given: argparse.Namespace) -> None:
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
     parts = Parts(given.parts, given.device)
-    judged, joined, _, damaged = judged_sources(parts, CAREFUL)
+    targets = tables.human_targets(parts.judgements[0])
+    judged, joined, _, damaged = judged_sources(parts, CAREFUL, targets)
     joined.share = 0.03
     weights = Weights(score=0.0, pairs=0.0, margin=0.0, tags=1.0, spread=0.0, clean=0.0)
     sources = [judged, joined, damaged]
@@ -249,16 +248,13 @@ def teach(given: argparse.Namespace) -> None:
         print("taught by", weights, flush=True)
 
 
-def mean_of(given: argparse.Namespace, name: str) -> Floats:
-    return teachers.teachers_mean(given.run, name, given.shipped, given.english)
-
-
-def taught_sources(given: argparse.Namespace, parts: Parts) -> list[Source]:
+def taught_sources(
+    given: argparse.Namespace, parts: Parts, rows: dict[str, Ints], taught: dict[str, Floats]
+) -> list[Source]:
     """Rows with the scores of teachers, in any view."""
-    rows, rng = teachers.taught_rows(parts, given.rows), np.random.default_rng(given.seed)
+    rng = np.random.default_rng(given.seed)
     lines, _ = parts.outputs.sample(given.rows)
-    said, compared = mean_of(given, "outputs"), mean_of(given, "rankings")
-    texts = rows["outputs"]
+    texts, said = rows["outputs"], taught["outputs"]
     third = parts.outputs.third_sources(texts, lines, rng)
     joined, joined_said = tables.output_paragraphs(parts.pool, texts, said, JOINED, rng)
     return [
@@ -267,7 +263,7 @@ def taught_sources(given: argparse.Namespace, parts: Parts) -> list[Source]:
         Source(
             rows_table(joined, joined_said, weights=1.5), 0.03 * given.paragraphs, (0.45, 0.3, 0.25)
         ),
-        Source(rows_table(rows["rankings"], compared), 0.17, (0.35, 0.3, 0.35)),
+        Source(rows_table(rows["rankings"], taught["rankings"]), 0.17, (0.35, 0.3, 0.35)),
     ]
 
 
@@ -277,21 +273,27 @@ def train_student(given: argparse.Namespace) -> None:
     _ = parts.comparisons, parts.judgements, parts.outputs  # while teachers still speak
     if given.after:
         tables.wait_for(given.after)
-    said = mean_of(given, "judgements")
-    judged = judged_sources(parts, CAREFUL, said)
+    rows = teachers.taught_rows(parts, given.rows)
+    taught = {n: teachers.teachers_mean(given.run, n, given.shipped, given.english) for n in rows}
+    said, texts = taught["judgements"], rows["judgements"]
+    targets = judged_targets(parts.judgements[0], said)
+    judged = judged_sources(parts, CAREFUL, targets)
     for source in judged:
         source.share *= 0.40
     judged[1].share *= given.paragraphs
     # judged outputs once more as if nobody had: news into many languages, teachers less noisy
-    texts = tables.store_texts(*parts.judgements)
     whole = texts[:, 2] >= 0
     unjudged = Source(rows_table(texts[whole], said[whole]), 0.14, (0.5, 0.25, 0.25))
     name = f"student{given.seed}" if given.kept is None else f"student{len(given.kept)}layers"
-    sources = [*taught_sources(given, parts), unjudged, *judged]
-    run_stage(
-        given, network, name, sources, parts.pool, given.seconds[0], given.rates[0], Weights()
-    )
-    quick_look(given, network, name, 500)
+    sources = [*taught_sources(given, parts, rows, taught), unjudged, *judged]
+    weights = Weights()
+    if given.references:
+        told = {**taught, "judgements": targets}
+        sources += references.sources(parts, rows, told, given.rows, given.references)
+        weights = Weights(pairs=1.5)  # what people compared is to count as before
+    run_stage(given, network, name, sources, parts.pool, given.seconds[0], given.rates[0], weights)
+    if given.most != 0:
+        quick_look(given, network, name, given.most or 500)
 
 
 def report(given: argparse.Namespace) -> None:
@@ -359,10 +361,13 @@ def main() -> None:
     parser.add_argument("--after", type=Path, help="the student waits for this file")
     parser.add_argument("--steps", type=int, help="steps a stage instead of seconds")
     parser.add_argument("--rows", type=int, default=tables.TAUGHT)
-    parser.add_argument("--most", type=int, help="rows of a set in a report")
+    parser.add_argument("--most", type=int, help="rows of a set in a report; 0: no look")
     parser.add_argument("--english", type=float, default=0.6, help="share of the English teacher")
     parser.add_argument("--shipped", type=float, default=1.5, help="share of the model that ships")
-    parser.add_argument("--shares", type=float, nargs="+", default=[0.5], help="for mix")
+    parser.add_argument("--shares", type=float, nargs="+", help="for mix, one a network")
+    parser.add_argument(
+        "--references", type=float, default=0.0, help="share of them as hypotheses of a student"
+    )
     parser.add_argument("--correction", type=Path, help="what corrects who teaches: a folder")
     parser.add_argument("--paragraphs", type=float, default=1.0, help="times as many of them")
     parser.add_argument("--kept", type=int, nargs="+", help="layers of a smaller student, from 1")

@@ -66,12 +66,12 @@ def test_teachers_count_as_stated(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again[1200:], mean[1200:])
 
 
-def test_a_mixture_lies_between_two_networks(tmp_path: Path) -> None:
-    one, other = (Multi(20, hidden=24, layers=2, heads=2, inner=8) for _ in range(2))
-    before = {name: value.clone() for name, value in one.state_dict().items()}
-    fit.mix(one, other, 0.25)
-    for name, value in one.state_dict().items():
-        expected = 0.75 * before[name] + 0.25 * other.state_dict()[name]
+def test_a_mixture_lies_between_networks() -> None:
+    networks = [Multi(20, hidden=24, layers=2, heads=2, inner=8) for _ in range(3)]
+    before = [{k: v.clone() for k, v in network.state_dict().items()} for network in networks]
+    fit.mix(networks, [0.5, 0.25, 0.25])
+    for name, value in networks[0].state_dict().items():
+        expected = 0.5 * before[0][name] + 0.25 * (before[1][name] + before[2][name])
         np.testing.assert_allclose(value, expected, atol=1e-6)
     cut = Multi(20, hidden=24, layers=12, heads=2, inner=8)
     kept = list(cut.layers)
