@@ -28,6 +28,10 @@ def test_the_best_metric_that_serves_is_chosen(monkeypatch: pytest.MonkeyPatch) 
     assert best_metric(made(ENGLISH)) == "tertium-small"
     assert best_metric(made(GERMAN)) == "tertium-multi"
     assert best_metric(made(sources=GERMAN)) == "tertium-multi"
+    for few in ("我喜欢在公园里散步。", "Мне нравится гулять.", " ".join(GERMAN[:2])):
+        one = TestSet(systems={"ours": ENGLISH[:1]}, references=[(few,)])
+        assert best_metric(one) == "tertium-multi"
+    assert best_metric(TestSet(systems={"a": ["Ok."]}, references=[("Yes.",)])) == "tertium-small"
     assert best_metric(made()) == "chrf"  # whose refusal says what is missing
     with monkeypatch.context() as without_weights:
         without_weights.setattr(scoring, "are_installed", lambda: False)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import tertium
 from tertium.cli import main
+from tertium.evaluation import explaining
 from tertium.metrics.base.explanation import Link, TextComparison
 
 BLUE = ["-r", "The blue car stopped in front of the house.", "-t", "The red car stopped."]
@@ -63,8 +65,31 @@ def test_against_the_source_where_there_is_no_reference(capsys: pytest.CaptureFi
     pytest.importorskip("torch")
     assert main(["explain", "-s", "Das blaue Auto hielt an.", "-t", "The red car stopped."]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("sentsim: ")
+    assert shown.startswith("tertium-multi: ")
+    assert "errors it suspects" in shown
     assert "against the source 'Das blaue Auto hielt an.'" in shown
+
+
+def test_other_languages_are_explained_by_what_reads_them(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    given = ["explain", "-r", "Синяя машина остановилась.", "-t", "Красная машина остановилась."]
+    assert main(given) == 0
+    assert capsys.readouterr().out.startswith("tertium-multi: ")
+    monkeypatch.setattr(explaining, "are_installed", lambda: False)
+    assert main(given) == 0
+    assert capsys.readouterr().out.startswith("sentsim: ")
+
+
+def test_the_name_of_a_file_is_no_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "ours.txt"
+    path.write_text("A cat.\n", encoding="utf-8")
+    assert main(["explain", "-r", "A cat.", "-t", str(path)]) == 2
+    assert f"-t takes the sentence itself, and {path} is a file" in capsys.readouterr().err
+    assert main(["explain", "-m", "ter-r", "-r", "A cat.", "-t", "gone.txt"]) == 0
 
 
 def test_nothing_to_compare_with_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tertium.cli.output import print_records, print_table
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from tertium.metrics.base.explanation import Explanation, Reasons, TextComparison
 
 MOST = 15  # sentences of each kind that are printed
+LONGEST_NAME = 256  # bytes of a file's name
 QUESTIONS = {
     "forward": "does the hypothesis follow from the reference?",
     "backward": "does the reference follow from the hypothesis?",
@@ -62,9 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-m",
         "--metric",
         metavar="METRIC",
-        help="rte-r (default) and the other regressions say it in words; tertium-small, bertscore, "
-        "wmd and their relatives by pieces, sentsim (default without -r) against the source too; "
-        "pairwise (default of several -t), or any metric, says which translation wins",
+        help="rte-r (default for English references) and the other regressions say it in words; "
+        "tertium-multi (default otherwise) by pieces and suspected errors, bertscore, wmd and "
+        "their relatives by pieces, against the source too; pairwise (default of several -t), or "
+        "any metric, says which translation wins",
     )
     parser.add_argument("--top", type=int, default=10, metavar="N", help="features (default: 10)")
     parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
@@ -80,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
     for option, texts in given.items():
         for text in texts:
             check_characters(text, option)
+            _refuse_file(text, option)
     if args.top < 0:
         raise UsageError(f"--top {args.top}: expected zero or more features")
     segments = [Segment(text, args.source, tuple(args.reference)) for text in args.translation]
@@ -89,6 +93,15 @@ def run(args: argparse.Namespace) -> int:
     else:
         show(explained, args.top)
     return 0
+
+
+def _refuse_file(text: str, option: str) -> None:
+    """Refuse the name of a file, which other commands take here."""
+    if len(text.encode()) < LONGEST_NAME and Path(text).suffix and Path(text).is_file():
+        raise UsageError(
+            f"{option} takes the sentence itself, and {text} is a file: `tertium report` explains "
+            "segments of files, `tertium score --spans` marks their errors"
+        )
 
 
 def show(explained: Explanation, top: int) -> None:

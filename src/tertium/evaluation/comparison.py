@@ -30,7 +30,7 @@ from tertium.evaluation.resampling import (
 from tertium.evaluation.scoring import ByMetric, Evaluation, score, usual_metrics, with_intervals
 from tertium.meta.differences import INTO_ENGLISH, OTHERS, DifferenceScale
 from tertium.metrics.base.metric import Metric, load_metric
-from tertium.text.languages import looks_english
+from tertium.text.identification import are_english
 
 FILE = "differences.json"
 
@@ -86,7 +86,7 @@ def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
     """By metric the scale for the language that the systems translate into, where there is one."""
     texts = [s.references[:1] for s in evaluation.testset.segments(evaluation.systems[0])]
     references = [text for own in texts for text in own]
-    direction = INTO_ENGLISH if references and looks_english(references) else OTHERS
+    direction = INTO_ENGLISH if references and are_english(references) else OTHERS
     found = {metric: find_scale(metric, direction) for metric in evaluation.metrics}
     return {metric: scale for metric, scale in found.items() if scale is not None}
 

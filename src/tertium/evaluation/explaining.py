@@ -17,9 +17,11 @@ from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.base.ranker import ByScore, Ranker, load_ranker
+from tertium.models.checkpoint import are_installed
 from tertium.registry import explain_missing
 from tertium.segment import Segment
 from tertium.spans import Span, check_places, score_spans
+from tertium.text.identification import are_english
 
 
 def explain(
@@ -27,7 +29,8 @@ def explain(
 ) -> Explanation:
     """Why a translation has its score; with rivals, the chance of each to beat each other one.
 
-    `metric` is a spec or a metric: rte-r unless it is given, sentsim where there is no reference.
+    `metric` is a spec or a metric: rte-r for English references unless it is given, tertium-multi
+    for all others and where there is none (without its weights sentsim).
     Beside rivals it is a ranker, pairwise unless it is given, or a metric, whose better score wins.
 
     >>> good, bad = (Segment(text, None, ("a cat sat",)) for text in ("a cat sits", "a dog"))
@@ -39,7 +42,7 @@ def explain(
         return ranker.explain([translation, *rivals])
     if isinstance(metric, Ranker):
         raise UsageError(f"{metric.name} compares translations: give it two or more to explain")
-    chosen = metric or ("rte-r" if translation.references else "sentsim")
+    chosen = metric or _usual_metric(translation)
     judge = load_metric(chosen) if isinstance(chosen, str) else chosen
     with explain_missing(judge.name):
         return add_marks(_explain(judge, translation), judge, translation)
@@ -58,6 +61,12 @@ def _explain(judge: Metric, translation: Segment) -> Explanation:
     if judge.explains or not judge.gives_spans:
         return judge.explain(translation)
     return Explanation(metric=judge.spec, score=float(judge.score([translation]).segments[0]))
+
+
+def _usual_metric(translation: Segment) -> str:
+    if translation.references and are_english(translation.references):
+        return "rte-r"
+    return "tertium-multi" if are_installed() else "sentsim"
 
 
 def _ranker(given: str | Metric | Ranker) -> Ranker:

@@ -23,7 +23,7 @@ from tertium.models.checkpoint import are_installed
 from tertium.registry import explain_missing, is_installed
 from tertium.scores import Scores
 from tertium.segment import Segment
-from tertium.text.languages import looks_english
+from tertium.text.identification import are_english
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -217,7 +217,7 @@ def best_metric(testset: TestSet) -> str:
     first = [texts[0] for texts in testset.references if texts]
     if not are_installed():
         return "chrf" if first or not testset.sources else "sss"
-    if first and looks_english(first):
+    if first and are_english(first):
         return "tertium-small"
     return "tertium-multi" if first or testset.sources else "chrf"
 

@@ -20,7 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.arrays import BoolArray
-from tertium.text.languages import ALONE, main_script, scripts_of, share_in
+from tertium.text.languages import (
+    ALONE,
+    has_enough_words,
+    looks_english,
+    main_script,
+    scripts_of,
+    share_in,
+)
 
 WORD = re.compile(r"[^\W\d_]+")
 LONGEST = 4  # characters of an n-gram
@@ -99,6 +106,16 @@ def are_in_other_language(texts: Sequence[str], language: str = "") -> BoolArray
     """Which texts are clearly in another language than was asked for, (texts,); none was: none."""
     found = [bool(language) and is_in_other_language(text, language) for text in texts]
     return np.array(found, dtype=np.bool_)
+
+
+def are_english(texts: Sequence[str]) -> bool:
+    """Whether texts are to be taken for English: few words that are clearly another's are not.
+
+    >>> are_english(["Yes."]), are_english(["我喜欢在公园里散步，因为天气很好。"])
+    (True, False)
+    """
+    few = not has_enough_words(texts)
+    return looks_english(texts) and not (few and is_in_other_language(" ".join(texts), "en"))
 
 
 def is_mixed(text: str) -> bool:

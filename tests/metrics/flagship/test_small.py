@@ -136,6 +136,8 @@ def test_other_languages_are_refused_with_advice() -> None:
     with pytest.raises(UsageError, match=r"into English.*chrf.*sentsim"):
         TertiumSmall().score([Segment(german, None, (german,))] * 5)
     assert looks_english(["Yes."])
+    few = TertiumSmall().score([Segment("公园里天气很好。", None, ("公园里天气很好。",))])
+    assert few.warnings["reference not English"] == 1
 
 
 def test_it_explains_which_words_found_no_partner(metric: TertiumSmall) -> None:

@@ -31,6 +31,7 @@ from tertium.metrics.flagship.packaged import (
 from tertium.models.trained import EqualByWeights
 from tertium.runtime import Precision
 from tertium.segment import Segment
+from tertium.text.identification import are_english
 from tertium.text.languages import looks_english
 
 KEPT_AT_ONCE = 4096  # pairs judged between two writings to the cache
@@ -176,6 +177,12 @@ class EnglishAssessment(Assessment):
                 f"{self.name} judges translations into English, and these references are not: "
                 "use tertium-multi or chrf, or sentsim / bertscore with encoder=use"
             )
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        # too few words to refuse them, and yet clearly another language's
+        foreign = not are_english([s.references[0] for s in segments])
+        counts = {"reference not English": len(segments)} if foreign else {}
+        return {**super().warnings(segments), **counts}
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         owners, left, right = comparisons(segments, "reference")
