@@ -136,7 +136,7 @@ def test_other_languages_are_refused_with_advice() -> None:
     with pytest.raises(UsageError, match=r"into English.*chrf.*sentsim"):
         TertiumSmall().score([Segment(german, None, (german,))] * 5)
     assert looks_english(["Yes."])
-    few = TertiumSmall().score([Segment("公园里天气很好。", None, ("公园里天气很好。",))])
+    few = TertiumSmall().score([Segment("今天公园里天气很好。", None, ("今天公园里天气很好。",))])
     assert few.warnings["reference not English"] == 1
 
 
