@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text.identification import FEWEST, identify, is_in_other_language, is_mixed
+from tertium.text.identification import (
+    FEWEST,
+    count_strays,
+    identify,
+    is_in_other_language,
+    is_mixed,
+)
 from tertium.text.languages import CODES, main_script
 
 SENTENCES: dict[str, list[str]] = json.loads(
@@ -74,6 +80,15 @@ def test_another_language_than_asked_for_is_told_where_it_is_clear(
     text: str, language: str, other: bool
 ) -> None:
     assert is_in_other_language(text, language) is other
+
+
+def test_a_refusal_among_translations_strays_from_them() -> None:
+    icelandic = "Veðrið verður gott á morgun, en á föstudag rignir um allt land og hvessir."
+    refusal = "I apologize, but I cannot translate that whole passage into Icelandic."
+    assert count_strays([icelandic] * 8 + [refusal, "Ok.", ""]) == 1
+    assert count_strays([icelandic] * 4 + [refusal]) == 0  # too few to say what was asked for
+    assert count_strays([icelandic, refusal] * 8) == 0  # no language is that of nearly all
+    assert count_strays([]) == count_strays(["..."] * 9) == 0
 
 
 @pytest.mark.parametrize("language", SENTENCES)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -38,7 +39,9 @@ CLEAR = 1.0  # how much more an n-gram must say for another language, in parts o
 CLEAR_OF_A_PART = 8.0  # the same of a part of a text, which a name or a title may make up
 AMONG = 0.2  # of letters in a language's own script: the others are names
 HAN_AMONG = ("Han", "Kana", "Hangul")  # what three languages write tells none of them
+STRAYS = "translation in another language than most"  # a warning where none is named
 ALIASES = {"nb": "no", "nn": "no"}
+COMPANY, AGREED = 5, 0.8  # texts, and the share of them, that tell which language was asked for
 STAND_INS = {"sr": "hr", "bs": "sr", "az": "kk"}  # for a script with no n-grams of theirs
 SCALE = 16  # weights are whole numbers of this part of a logarithm
 
@@ -52,7 +55,6 @@ class Profile:
     weights: NDArray[np.int8]
 
 
-@lru_cache(maxsize=65536)
 def identify(text: str) -> str:
     """The code of a text's language, empty where it cannot be told.
 
@@ -108,6 +110,20 @@ def are_in_other_language(texts: Sequence[str], language: str = "") -> BoolArray
     return np.array(found, dtype=np.bool_)
 
 
+def count_strays(texts: Sequence[str]) -> int:
+    """How many texts are clearly in another language than nearly all others, if these agree.
+
+    >>> count_strays(["The train to Hamburg does not leave before seven o'clock."] * 9 + ["да"])
+    1
+    """
+    told = Counter(identify(text) for text in texts if not is_short(text))
+    del told[""]
+    most, count = max(told.items(), key=lambda found: found[1], default=("", 0))
+    if count < COMPANY or count < AGREED * told.total():
+        return 0
+    return int(are_in_other_language(texts, most).sum())
+
+
 def are_english(texts: Sequence[str]) -> bool:
     """Whether texts are to be taken for English: few words that are clearly another's are not.
 
@@ -140,7 +156,8 @@ def is_mixed(text: str) -> bool:
     )
 
 
-def _weigh(text: str, script: str) -> dict[str, float]:
+@lru_cache(maxsize=65536)
+def _weigh(text: str, script: str) -> Mapping[str, float]:
     """What a text's n-grams say for each language of its script, on average; none if too few."""
     profile = _profiles().get(script)
     if profile is None or sum(map(str.isalpha, text)) < FEWEST:

@@ -37,7 +37,14 @@ from tertium.metrics.embedding.centring import Centring
 from tertium.registry import Range
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
-from tertium.text.identification import are_in_other_language, identify, is_mixed, is_short
+from tertium.text.identification import (
+    STRAYS,
+    are_in_other_language,
+    count_strays,
+    identify,
+    is_mixed,
+    is_short,
+)
 from tertium.text.languages import is_foreign, parse_pair, scripts_of
 
 Against = Literal["auto", "reference", "source", "both"]
@@ -299,6 +306,7 @@ class EmbeddingMetric(Metric):
         counts = {
             "empty source": sum(not text.strip() for text in sources),
             "text of two languages": sum(map(is_mixed, [*hypotheses, *sources])),
+            STRAYS: 0 if self.lp else count_strays(hypotheses),
         }
         named = zip(("source", "translation"), (sources, hypotheses), self.languages, strict=False)
         return counts | {

@@ -36,7 +36,7 @@ from tertium.models.trained import NEEDS
 from tertium.runtime import current_runtime
 from tertium.segment import Segment
 from tertium.spans import Span
-from tertium.text.identification import are_in_other_language, identify
+from tertium.text.identification import STRAYS, are_in_other_language, count_strays, identify
 from tertium.text.languages import is_foreign, parse_pair, scripts_of
 
 MODEL, READOUT = "tertium-multi", "readout.safetensors"
@@ -283,6 +283,7 @@ class TertiumMulti(Assessment):
             "empty source": blank,
             "long text, read in windows": windowed - truncated,
             f"translation not in {self.lp.rpartition('-')[2]}": self._strays(rows).sum(),
+            STRAYS: 0 if self.lp else count_strays([row[0] for row in rows]),
         }
         return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}
 
