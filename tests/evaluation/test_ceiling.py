@@ -15,7 +15,7 @@ from tertium.errors import DataError
 from tertium.evaluation.ceiling import ONE_RATER, hold_out_rater
 from tertium.evaluation.decisions import decide_with
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.reporting.tables.agreements import people_notes
+from tertium.reporting.tables.agreements import decision_table, people_notes
 from tertium.segment import Judgement, Segment
 
 
@@ -132,6 +132,23 @@ def test_the_uncertainty_that_any_metric_tells_is_compared_with_its_errors():
     assert silent.risk == {}
     with pytest.raises(DataError, match="no judgements of de-en in campaign"):
         decide_with(people, "ter", bar=30, lps=["de-en"])
+
+
+def test_the_threshold_of_an_error_rate_is_one_not_to_exceed():
+    people = JudgementSet(
+        name="campaign",
+        judgements=tuple(
+            Judgement(
+                Segment("a b c d e"[: 2 * n], None, ("a b c d e",)), n, item="1", system=f"{n}"
+            )
+            for n in range(1, 6)
+        ),
+    )
+    (decision,) = decide_with(people, "ter", bar=4)
+    assert not decision.higher_is_better
+    assert decision.figures["threshold"] == pytest.approx(20)  # one word of five is missing
+    assert decision.curve[:, 0].tolist() == pytest.approx([0, 20, 40, 60, 80])
+    assert decision_table([decision]).rows[0][3].text == "≤ 20.000"
 
 
 def test_thresholds_from_the_command_line(campaigns, capsys):

@@ -349,7 +349,7 @@ def _score_set(
     if not translations:
         raise DataError(
             f"{people.title}: the judgements come without texts, so nothing can be scored now; "
-            "give --scores instead"
+            "score the systems first (`tertium score ... -o scores.tsv`), then --scores scores.tsv"
         )
     rows = [
         n

@@ -28,11 +28,13 @@ class Decision:
 
     `figures` are those of `tertium.meta.decisions.decide`; where the metric tells an uncertainty,
     also `risk` (what is won by asking people about the doubtful) and `calibration`, else none.
-    `curve` holds threshold, precision and recall.
+    `curve` holds threshold, precision and recall; thresholds are scores as the metric gives them:
+    what lies above is accepted, or below where less is better.
     """
 
     set: str
     metric: str
+    higher_is_better: bool
     figures: Mapping[str, float]
     curve: FloatArray  # (thresholds, 3)
     risk: Mapping[str, Any]
@@ -43,6 +45,7 @@ class Decision:
         return {
             "set": self.set,
             "metric": self.metric,
+            "higher_is_better": self.higher_is_better,
             **self.figures,
             "curve": [dict(zip(names, row, strict=True)) for row in self.curve.tolist()],
             "uncertainty": dict(self.risk),
@@ -69,18 +72,25 @@ def decide_with(
             metric = scored.get(name)
             scores = judged.scores[number]
             told = None if metric is None else metric.uncertainty(scores, segments)
-            decisions.append(_decide(judged, number, told, bar))
+            turned = name in gathered.lower_better or bool(metric and not metric.higher_is_better)
+            decisions.append(_decide(judged, number, told, bar, turned))
     return decisions
 
 
-def _decide(judged: JudgedSet, number: int, deviation: FloatArray | None, bar: float) -> Decision:
+def _decide(
+    judged: JudgedSet, number: int, deviation: FloatArray | None, bar: float, turned: bool
+) -> Decision:
     scores = judged.scores[number]
     curve = acceptance_curve(judged.human, scores, bar)
+    figures = dict(decide(curve, rerank_outputs(judged.human, scores)))
+    sign = -1.0 if turned else 1.0  # in a judged set more is always better
+    figures["threshold"] *= sign
     return Decision(
         set=judged.name,
         metric=judged.metrics[number],
-        figures=decide(curve, rerank_outputs(judged.human, scores)),
-        curve=np.stack([curve.thresholds, curve.precision, curve.recall], axis=1),
+        higher_is_better=not turned,
+        figures=figures,
+        curve=np.stack([sign * curve.thresholds, curve.precision, curve.recall], axis=1),
         risk={} if deviation is None else _risk(judged.human, scores, deviation),
     )
 

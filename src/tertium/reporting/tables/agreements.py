@@ -337,6 +337,8 @@ def decision_table(decisions: Sequence[Decision], decimals: int | None = None) -
     for n, decision in enumerate(decisions):
         figures = decision.figures
         cells = [number(figures[name], places) for name in COLUMNS]
+        if not decision.higher_is_better:
+            cells[1] = Cell(f"≤ {cells[1].text}", cells[1].value)
         skill = number(decision.risk.get("skill", float("nan")), places)
         rows.append([decision.set, decision.metric, *cells, skill])
         if n + 1 == len(decisions) or decisions[n + 1].set != decision.set:
