@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tertium import TestSet
+from tertium import TestSet, load_metric
 from tertium.errors import DataError, LengthError
 from tertium.segment import Judgement, Segment, place_segments
 
@@ -41,6 +41,13 @@ def test_what_no_file_could_hold_is_refused_by_its_place(place: str, code: int) 
 @pytest.mark.parametrize("text", ["", "grüße", "😀", "\ue000", "\ufffd", "\u2028", "\x01", "\0"])
 def test_every_other_text_is_taken(text: str) -> None:
     assert Judgement(Segment(text, text, (text,)), 1.0).segment.hypothesis == text
+
+
+def test_a_list_of_references_is_as_good_as_a_tuple() -> None:
+    listed, given = Segment("a", None, ["a b", "a"]), Segment("a", None, ("a b", "a"))  # type: ignore[arg-type]
+    assert listed == given
+    scores = load_metric("chrf").score([listed, given]).segments
+    assert scores[0] == scores[1] == 100
 
 
 def test_context_is_no_part_of_a_segment() -> None:

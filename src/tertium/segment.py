@@ -42,6 +42,8 @@ class Segment:
                 raise DataError(f"the source of a segment is {self.source!r}, not a text")
             check_characters(self.source, "the source of a segment")
         check_texts(self.references, "the references of a segment", "reference")
+        if not isinstance(self.references, tuple):  # a list has no hash, and equals no tuple
+            object.__setattr__(self, "references", tuple(self.references))
 
     def sides(self, against: str) -> list[tuple[str, ...]]:
         """What it is compared with, by reference, source or both: texts for each comparison.

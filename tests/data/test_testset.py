@@ -140,6 +140,13 @@ def test_a_segment_holds_texts(parts: tuple[Any, ...], message: str) -> None:
         Segment(*parts)
 
 
+def test_one_file_where_a_list_was_expected_is_told() -> None:
+    with pytest.raises(UsageError, match=r"^translations: a.txt is one file; give a list"):
+        TestSet.read("a.txt")
+    with pytest.raises(UsageError, match=r"^references: r.txt is one file; give a list"):
+        TestSet.read(["a.txt"], Path("r.txt"))  # type: ignore[arg-type]
+
+
 def test_an_empty_cell_among_references_is_none(tmp_path: Path) -> None:
     file = tmp_path / "ours.tsv"
     file.write_text("mt\tref1\tref2\na\tx\ty\nb\t\tz\nc\t\t\n", encoding="utf-8")

@@ -139,6 +139,9 @@ class TestSet:
 
         Systems are named by their files unless `names` says otherwise.
         """
+        for label, given in {"translations": translations, "references": references}.items():
+            if isinstance(given, str | Path):
+                raise UsageError(f"{label}: {given} is one file; give a list of files, [...]")
         if not translations:
             raise DataError("no translations given")
         if names is not None and len(names) != len(translations):
