@@ -43,9 +43,9 @@ class UnknownNameError(UsageError):
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
         close = difflib.get_close_matches(name.lower(), self.known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(repr(c) for c in close)}? " if close else ""
+        hint = f": did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
         listing = f"(known: {', '.join(self.known) or 'none'})"
-        super().__init__(f"unknown {kind} {name!r}: {hint}{listing}")
+        super().__init__(f"unknown {kind} {name!r}{hint} {listing}")
 
 
 class NeedsError(UsageError):

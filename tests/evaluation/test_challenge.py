@@ -14,7 +14,7 @@ from scipy import stats
 import tertium
 from tertium.cli import main
 from tertium.data.challenge import OWN, ChallengeSet, own_challenge, read_challenge
-from tertium.errors import DataError, UnknownNameError
+from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.evaluation.challenge import wilson
 from tertium.text.damage import KINDS, MEANING, Original, damage, units
 
@@ -107,6 +107,21 @@ def test_unknown_phenomena_are_refused() -> None:
     assert {(c.phenomenon, c.lp) for c in chosen.contrasts} == {("number", "en-zh")}
 
 
+def test_names_go_in_a_list_and_pairs_are_grouped_in_two_ways() -> None:
+    with pytest.raises(UsageError, match="each phenomenon: expected a list of texts"):
+        tertium.challenge(OWN, "chrf", phenomena="number")
+    with pytest.raises(UnknownNameError, match=r"'lp' \(known: language, phenomenon\)"):
+        tertium.challenge(OWN, "chrf", by="lp")  # type: ignore[arg-type]
+
+
+def test_columns_of_several_metrics_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["challenge", OWN, "--phenomena", "number", "-f", "tsv", "-m", "ter", "chrf"]
+    assert main([*argv, "chrf:beta=3"]) == 0
+    names = capsys.readouterr().out.splitlines()[0].split("\t")
+    assert len(set(names)) == len(names)
+    assert {"TER % ties", "chrf %", "chrf:beta=3 % ties"} < set(names)
+
+
 def test_wilson_is_scipy() -> None:
     for right, total in ((0, 5), (5, 5), (3, 17), (999, 1000)):
         wanted = stats.binomtest(right, total).proportion_ci(0.95, method="wilson")
@@ -191,6 +206,8 @@ def test_the_command_counts_prints_and_fails_below_a_bound(
         assert "zh-en" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main([*argv, "--at-least", "2"])
+    with pytest.raises(SystemExit):
+        main([*argv, "-w", "-1"])
 
 
 def test_it_shows_itself() -> None:

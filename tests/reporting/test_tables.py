@@ -124,3 +124,11 @@ def test_tsv_tells_repeated_columns_apart() -> None:
     table = Table(["system", "A", "p", "rank", "B", "p", "rank"], [list("sabcdef")], together=3)
     header = render(table, "tsv").splitlines()[0].split("\t")
     assert header == ["system", "A", "A p", "A rank", "B", "B p", "B rank"]
+
+
+def test_columns_in_front_are_no_part_of_what_belongs_together() -> None:
+    header = ["kind", "pairs", "A", "ties", "B", "ties"]
+    table = Table(header, [list("kpatbu")], together=2, lead=2)
+    assert render(table, "tsv").splitlines()[0] == "kind\tpairs\tA\tA ties\tB\tB ties"
+    heads = [line.split() for line in render(table, width=26).splitlines() if "kind" in line]
+    assert heads == [["kind", "pairs", "A", "ties"], ["kind", "B", "ties"]]

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from tertium.cli.inputs import BEST, add_list, add_metrics, named_metrics
-from tertium.cli.output import FORMATS, check_outputs, print_result
+from tertium.cli.output import FORMATS, check_outputs, decimals, print_result
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
 
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_runtime(parser)
     group = parser.add_argument_group("output")
     group.add_argument("-f", "--format", choices=FORMATS, default="text", help="default: text")
-    group.add_argument("-w", "--width", type=int, metavar="N", help="decimals (default: 1)")
+    group.add_argument("-w", "--width", type=decimals, metavar="N", help="decimals (default: 1)")
     group.add_argument("--plot", metavar="FILE", help="a picture (.svg)")
     group.add_argument("-q", "--quiet", action="store_true", help="no progress")
 

@@ -35,7 +35,7 @@ def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("output")
     group.add_argument("-f", "--format", choices=FORMATS, default="text", help="default: text")
     group.add_argument(
-        "-w", "--width", type=_decimals, metavar="N", help="decimals in tables (default: by metric)"
+        "-w", "--width", type=decimals, metavar="N", help="decimals in tables (default: by metric)"
     )
     group.add_argument("--to-json", metavar="FILE", help="also write everything as JSON")
     group.add_argument("--report", metavar="FILE", help="also write a report, one HTML page")
@@ -72,7 +72,8 @@ def _are_one_file(one: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def _decimals(text: str) -> int:
+def decimals(text: str) -> int:
+    """How many places -w asks for."""
     if not text.isdecimal() or int(text) > MOST_DECIMALS:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of decimals, 0 to {MOST_DECIMALS}")
     return int(text)

@@ -27,7 +27,7 @@ from tertium.data.formats import PathLike, check_record, parse_json, read_record
 from tertium.data.testset import TestSet
 from tertium.data.wmt import LANGUAGES
 from tertium.errors import DataError, UnknownNameError
-from tertium.segment import Segment
+from tertium.segment import Segment, check_texts
 from tertium.text.damage import KINDS, MEANING, Original, damage
 
 OWN = "damage"
@@ -75,6 +75,7 @@ class ChallengeSet:
             ("phenomenon", phenomena, self.phenomena),
             ("language pair", lps, pairs),
         ):
+            check_texts(wanted, f"each {kind}", "name")
             unknown = next((name for name in wanted if name not in known), None)
             if unknown is not None:
                 raise UnknownNameError(f"{kind} of {self.name}", unknown, known)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,8 @@ from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.challenge import ChallengeSet, read_challenge
 from tertium.data.formats import PathLike
 from tertium.display import Displayed
+from tertium.errors import UnknownNameError
+from tertium.evaluation.scoring import distinct_labels
 from tertium.metrics.base.metric import Metric, foresee, load_metrics
 from tertium.runtime import track
 
@@ -104,6 +106,8 @@ def challenge(
 
     `source` is a set, a file of ACES' or DEMETR's layout, or "damage", our own.
     """
+    if by not in get_args(By):
+        raise UnknownNameError("way to group pairs", by, get_args(By))
     read = source if isinstance(source, ChallengeSet) else read_challenge(source)
     chosen = read.choose(phenomena, lps)
     contrasts = chosen.contrasts
@@ -123,7 +127,7 @@ def challenge(
         challenge=chosen,
         by=by,
         metrics=tuple(metric.spec for metric in loaded),
-        names=tuple(metric.label for metric in loaded),
+        names=tuple(distinct_labels({m.spec: m.label for m in loaded}).values()),
         groups=groups,
         right=np.array(counts[0::2]),
         tied=np.array(counts[1::2]),

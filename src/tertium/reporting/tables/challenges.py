@@ -33,6 +33,7 @@ def challenge_table(study: ChallengeStudy, decimals: int | None = None) -> Table
         notes=_notes(study),
         footer=_footer(study, places),
         together=2,
+        lead=2,
     )
 
 

@@ -39,7 +39,8 @@ class Table:
 
     The first column holds names and is aligned left, the others right unless `left` says otherwise.
     Rows of the `footer`, such as counts, stay below the others however those are sorted. Behind
-    the first, so many columns as `together` says stay side by side in a narrow terminal.
+    the first, or so many as `lead` says, so many columns as `together` says stay side by side in a
+    narrow terminal.
     """
 
     header: Sequence[str]
@@ -49,6 +50,7 @@ class Table:
     left: frozenset[int] = field(default_factory=lambda: frozenset({0}))
     footer: Sequence[Sequence[Cell | str]] = ()
     together: int = 1
+    lead: int = 1
 
 
 def number(value: float, decimals: int, mark: Mark = "") -> Cell:
@@ -141,8 +143,8 @@ def _layout(
     if width is None:
         return [natural]
     least = {n: min(w, NARROWEST) if n in table.left else w for n, w in natural.items()}
-    parts = [[0]] if natural else [[]]
-    for start in range(1, len(natural), table.together):
+    parts = [[*range(min(table.lead, len(natural)))]]
+    for start in range(table.lead, len(natural), table.together):
         unit = range(start, min(start + table.together, len(natural)))
         if len(parts[-1]) > 1 and _total([least[m] for m in (*parts[-1], *unit)]) > width:
             parts.append([0])
@@ -204,7 +206,7 @@ def _render_tsv(table: Table) -> str:
     rows = [_cells(row) for row in table.rows]  # a footer is not of their kind
     columns: list[list[str]] = []
     for n, shown in enumerate(table.header):
-        first = n - (n - 1) % table.together  # of the columns that belong together
+        first = n - (n - table.lead) % table.together  # of the columns that belong together
         name = shown if table.header.count(shown) == 1 else f"{table.header[first]} {shown}"
         cells = [row[n] for row in rows]
         columns.append([name, *(c.text if c.value is None else str(c.value) for c in cells)])
