@@ -152,6 +152,10 @@ def test_scatter_shows_each_judged_point_and_its_correlation():
     assert caption.endswith("n = 200")
     assert chart.count("<circle") == 200
     assert clouds.scatter(sets, level="system")[0][0][1].count("<circle") == 4
+    first, second = sets[0].metrics[:2]
+    turned = clouds.scatter(sets, turned={first})
+    assert f">−{first}<" in turned[0][0][1]
+    assert f">{second}<" in turned[1][0][1]
 
 
 def test_scatter_refuses_before_the_work(tmp_path, monkeypatch):

@@ -175,7 +175,8 @@ def run(args: argparse.Namespace) -> int:
         panel = ask_doubts(agreement, seed=args.seed) if args.panel else None
     records = agreement.records() | ({"panel": panel.records()} if panel else {})
     if args.plot:
-        write_scatter(args.plot, agreement.sets, level=agreement.level)
+        turned = agreement.turned_over
+        write_scatter(args.plot, agreement.sets, level=agreement.level, turned=turned)
     if args.report:
         from tertium.reporting.page.making import report_agreement
 

@@ -53,6 +53,12 @@ class Gathered:
     lower_better: tuple[str, ...] = ()
 
     @property
+    def turned_over(self) -> frozenset[str]:
+        """The metrics, by name, of which less is better: `sets` hold their scores with a minus."""
+        now = (metric.spec for metric in self.metrics if not metric.higher_is_better)
+        return frozenset((*self.lower_better, *now))
+
+    @property
     def left_out(self) -> dict[str, dict[str, int]]:
         """By set and reason, how many judgements were not used."""
         entries = self.people.items()

@@ -72,8 +72,7 @@ def decide_with(
             metric = scored.get(name)
             scores = judged.scores[number]
             told = None if metric is None else metric.uncertainty(scores, segments)
-            turned = name in gathered.lower_better or bool(metric and not metric.higher_is_better)
-            decisions.append(_decide(judged, number, told, bar, turned))
+            decisions.append(_decide(judged, number, told, bar, name in gathered.turned_over))
     return decisions
 
 

@@ -6,9 +6,10 @@ people say shows them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -211,8 +212,13 @@ def check_plot(path: str | Path) -> None:
     check_writable(path)
 
 
-def scatter(sets: Sequence[JudgedSet], *, level: str = "segment") -> list[list[Captioned]]:
-    """A row of captioned pictures for each metric with a column for each judged set."""
+def scatter(
+    sets: Sequence[JudgedSet], *, level: str = "segment", turned: Collection[str] = ()
+) -> list[list[Captioned]]:
+    """A row of captioned pictures for each metric with a column for each judged set.
+
+    Metrics that were turned over, so that more is better, stand with a minus.
+    """
     metrics = list(dict.fromkeys(m for judged in sets for m in judged.metrics))
     if not metrics or not sets:
         raise DataError("there is nothing to plot: no metric, or no judged set")
@@ -221,19 +227,20 @@ def scatter(sets: Sequence[JudgedSet], *, level: str = "segment") -> list[list[C
             f"{len(metrics)} metrics x {len(sets)} sets are too many panels for one figure "
             f"(at most {LARGEST}): plot fewer"
         )
-    return [[_draw(judged, metric, level) for judged in sets] for metric in metrics]
+    names = {metric: f"−{metric}" if metric in turned else metric for metric in metrics}
+    return [[_draw(judged, m, names[m], level) for judged in sets] for m in metrics]
 
 
-def write_scatter(path: str | Path, sets: Sequence[JudgedSet], *, level: str = "segment") -> None:
-    """Draw and write; equal data give equal files."""
+def write_scatter(path: str | Path, sets: Sequence[JudgedSet], **choices: Any) -> None:
+    """Draw and write, with the choices of `scatter`; equal data give equal files."""
     check_plot(path)
-    write_picture(path, scatter(sets, level=level))
+    write_picture(path, scatter(sets, **choices))
 
 
-def _draw(judged: JudgedSet, metric: str, level: str) -> Captioned:
+def _draw(judged: JudgedSet, metric: str, title: str, level: str) -> Captioned:
     nothing = np.zeros(0)
     if metric not in judged.metrics:
-        empty = cloud_chart(Axis(name="human", values=nothing), Axis(name=metric, values=nothing))
+        empty = cloud_chart(Axis(name="human", values=nothing), Axis(name=title, values=nothing))
         return f"{judged.name}: not scored", empty
     number = judged.metrics.index(metric)
     x, y = judged.human, judged.scores[number]
@@ -242,6 +249,6 @@ def _draw(judged: JudgedSet, metric: str, level: str) -> Captioned:
         x, y, names = judged.human_systems, judged.system_scores[number], judged.systems
     x, y = x.ravel(), y.ravel()
     chart = cloud_chart(
-        Axis(name="human", values=x), Axis(name=metric, values=y), fit=True, names=names
+        Axis(name="human", values=x), Axis(name=title, values=y), fit=True, names=names
     )
     return f"{judged.name}  {describe(x, y)}", chart
