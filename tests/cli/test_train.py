@@ -108,6 +108,9 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
     assert config["metric"] == "svr"
     assert config["config"]["encoders"] == ["toy"]
     assert len(config["training"]["search"]) == 64
+    alone = ["--c", "1", "--epsilon", "0", "--gamma", ".1"]
+    assert main(["train", "svr:encoders=toy", *arguments, *alone]) == 0
+    assert capsys.readouterr().out.startswith("SVR: saved to")
 
 
 @pytest.mark.parametrize(
@@ -127,6 +130,15 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["bleu-r", "--train", "{train}", "--mixed", "--folds", "3"], "--mixed, --folds"),
         (["svr:encoders=toy", "--train", "{train}", "--rate", "1"], "it reads --folds"),
         (["svr:encoders=toy", "--train", "{train}", "--folds", "0"], "folds=0: expected"),
+        (["svr:encoders=toy", "--train", "{train}", "--c", "1+0"], "c=1.0+0.0: expected above 0"),
+        (["svr:encoders=toy", "--train", "{train}", "--gamma=-1"], "gamma=-1.0: expected above 0"),
+        (["svr:encoders=toy", "--train", "{train}", "--epsilon=-1"], "expected at least 0"),
+        (["svr:encoders=toy", "--train", "{train}", "--seed", "-1"], "seed=-1: expected"),
+        (["bleu-r", "--train", "{train}", "--strengths", "0"], "strengths=0.0: expected above 0"),
+        (["bleu-r", "--train", "{train}", "--strengths", "inf"], "strengths=inf: expected above 0"),
+        (["bleu-r", "--train", "{train}", "--strengths", ""], "strengths=: expected above 0"),
+        (["bleu-r", "--train", "{train}", "--dev", "{train}"], "train: every reference of it"),
+        (["bleu-r:model=mine", "--train", "{train}"], "model= is what was trained before"),
         (["bleu-r", "--train", "{constant}"], "all 16 human scores are 1"),
         (["esim:encoder=toy", "--train", "{train}", "--patience", "-1"], "patience=-1"),
         (["esim:encoder=toy", "--train", "{train}", "--dev", "{train}"], "nothing is left"),
@@ -175,9 +187,9 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
     assert f"{files['train']} is no folder" in capsys.readouterr().err
 
 
-def help_of(metric: str, capsys: pytest.CaptureFixture[str]) -> str:
+def help_of(arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit):
-        main(["train", metric, "--help"])
+        main(["train", *arguments.split(), "--help"])
     return " ".join(capsys.readouterr().out.split())
 
 
@@ -185,6 +197,7 @@ def test_help_shows_what_a_metric_reads_with_its_own_defaults(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     head, ranker, regression = (help_of(name, capsys) for name in ("bilstm", "pairwise", "rte-r"))
+    assert help_of("-o models/mine --recipe ours bilstm", capsys) == head
     assert "epochs on scores, at most (published: 30, ours: 12)" in head
     assert "difference=absolute,input_dropout=0.0" in head
     assert "--kendall-rate" not in head

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.evidence import ScoreTable, read_evidence
+from tertium.data.evidence import ScoreTable, read_evidence, read_sets
 from tertium.data.formats import pair_in
 from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import RankingSet
 from tertium.data.ratings import even_out
 from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.models.examples import JudgedSets
 
 
 def write(path, text):
@@ -172,6 +173,14 @@ def test_names_are_looked_up_in_a_collection(tmp_path):
     assert (entry.name, entry.lp) == ("da/mine", "de-en")
     with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
         read_evidence("da/mind", data=tmp_path)
+
+
+def test_sets_to_learn_from_are_named_by_file_or_where_that_is_a_pair_by_folder(tmp_path):
+    row = '{"mt": "a", "ref": "b", "score": 1}\n'
+    files = [write(tmp_path / "my" / "set" / name, row) for name in ("x.jsonl", "de-en.jsonl")]
+    read = read_sets(files)
+    assert [(one.name, one.lp) for one in read] == [("x", ""), ("my/set", "de-en")]
+    assert JudgedSets(scores=[*read, read[0]]).sizes == {"x": 2, "my/set de-en": 1}
 
 
 def test_a_set_in_parts_is_tested_on_its_test_part(tmp_path):

@@ -7,6 +7,7 @@ import dataclasses
 import math
 import typing
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import LateParser
@@ -98,10 +99,10 @@ def add_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> No
     """The options of all learners; help shows those of the one that is asked for."""
     from tertium.evaluation.training import RECIPE, find_learner, learners
 
-    try:
-        shown = [find_learner(next((a for a in arguments if not a.startswith("-")), ""))]
-    except TertiumError:
-        shown = []
+    shown: list[type[Trained]] = []
+    for word in arguments:  # the metric may stand behind other words
+        with suppress(TertiumError):
+            shown = shown or [find_learner(word)]
     known = learners()
     if shown:
         parser.epilog = examples(shown[0].name) + REMARKS
@@ -207,7 +208,7 @@ def run(args: argparse.Namespace) -> int:
             **options,
         )
     if not args.quiet:
-        _show_search(metric.checkpoint.training.get("search", ())[:10])
+        _show_search(metric.checkpoint.training.get("search", ()))
         print(f"{metric.title}: saved to {args.output}; use it with -m {args.output}")
     return 0
 
@@ -237,8 +238,9 @@ def _show(epoch: Epoch) -> None:
 
 
 def _show_search(settings: Sequence[tuple[Mapping[str, float], float]]) -> None:
-    """What a search tried, the best first."""
-    if settings:
-        print("C\tepsilon\tgamma\tR^2")
-    for setting, value in settings:
+    """What a search tried, the best first; of a lone setting nothing was asked."""
+    if len(settings) < 2:
+        return
+    print("C\tepsilon\tgamma\tR^2")
+    for setting, value in settings[:10]:
         print(f"{setting['c']:g}\t{setting['epsilon']:g}\t{setting['gamma']:g}\t{value:.4f}")

@@ -312,7 +312,7 @@ def _from_collection(
 
 
 def read_sets(sources: Iterable[PathLike]) -> list[JudgementSet | RankingSet]:
-    """The sets of files, folders or named sets, by language pair and named after their place."""
+    """The sets of files, folders or named sets, by language pair and by name."""
     return [_set_of(entry, source) for source in sources for entry in read_evidence(source)]
 
 
@@ -326,7 +326,10 @@ def read_scored_sets(sources: Iterable[PathLike]) -> list[JudgementSet]:
 
 
 def _set_of(entry: Evidence, source: PathLike) -> JudgementSet | RankingSet:
-    name = "/".join(Path(source).parts[-3:-1]) or entry.name  # da/wmt16/cs-en.jsonl.gz: da/wmt16
+    *_, file = path = Path(source).parts
+    name = entry.name  # of the file or set; da/wmt16/cs-en.jsonl.gz, named after its pair: da/wmt16
+    if LANGUAGE_PAIR.fullmatch(file.partition(".")[0]):
+        name = "/".join(path[-3:-1]) or name
     match entry:
         case JudgementSet():
             return replace(entry, name=name)

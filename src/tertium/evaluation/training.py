@@ -41,6 +41,8 @@ class Plan:
             raise UnknownNameError("recipe", recipe, learner.recipes)
         preset = learner.recipes[recipe]
         check_options(learner, options)
+        if "model" in texts:
+            raise UsageError(f"{spec}: model= is what was trained before; leave it out to train")
         given = read_fields(learner.settings or learner, learner.name, texts)
         settings = {**preset.settings, **given}
         return cls(cls=learner, settings=settings, options=replace(preset.options, **options))

@@ -9,6 +9,7 @@ scores, the strict tau for comparisons.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -42,7 +43,10 @@ class JudgedSets:
     @property
     def sizes(self) -> dict[str, int]:
         """How many judgements each set has, by name and language pair."""
-        return {f"{one.name} {one.lp}".strip(): len(one) for one in self.all}
+        sizes: Counter[str] = Counter()
+        for one in self.all:
+            sizes[f"{one.name} {one.lp}".strip()] += len(one)
+        return dict(sizes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -313,8 +317,8 @@ def _without_shared(one: Judged, held: Sequence[JudgementSet]) -> Judged:
         return drop_shared(one, held)
     except DataError:
         raise DataError(
-            f"{one.name} {one.lp}: every reference of it occurs in the data held out for choosing "
-            "or testing, so nothing is left to train on"
+            f"{one.name} {one.lp}".rstrip() + ": every reference of it occurs in the data held out "
+            "for choosing or testing, so nothing is left to train on"
         ) from None
 
 

@@ -60,17 +60,22 @@ NEEDS: Mapping[str, frozenset[str]] = {
 
 Count = Annotated[int, Range(1)]
 Rate = Annotated[float, Range(0, above=True)]
+Rates = Annotated[tuple[float, ...], Range(0, above=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to train: fields with a range are checked, wherever their values come from."""
+    """How to train: fields with a range are checked, wherever their values come from.
+
+    Of several values, each must be in it, and there must be one.
+    """
 
     def __post_init__(self) -> None:
         for name, allowed in ranges(type(self)).items():
             value = getattr(self, name)
-            if value is not None and value not in allowed:
-                raise UsageError(f"{name}={value}: expected {allowed}")
+            several = value if isinstance(value, tuple | list) else (value,)
+            if value is not None and not (several and all(one in allowed for one in several)):
+                raise UsageError(f"{name}={print_value(value)}: expected {allowed}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +143,7 @@ class TrainingOptions(Options):
     schedule: Schedule = "constant"
     clip: Rate = 10.0
     weight_decay: Annotated[float, Range(0)] = 0.0
-    seed: int = 1
+    seed: Annotated[int, Range(0)] = 1
     device: str = "auto"
     mixed: bool = True
 

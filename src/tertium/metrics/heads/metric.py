@@ -116,7 +116,7 @@ class HeadOptions(Options):
     ] = 1.0
     loss: Annotated[PairLoss, "of the margins of comparisons"] = "logistic"
     mixed: Annotated[bool, "scores and comparisons at once"] = False
-    seed: Annotated[int, "of everything random"] = 1
+    seed: Annotated[int, Range(0), "of everything random"] = 1
 
     def on_scores(self, after: bool) -> TrainingOptions:
         """The stage of scores, `after` one of comparisons or alone."""

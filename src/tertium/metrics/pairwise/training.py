@@ -54,7 +54,7 @@ class PairwiseOptions(Options):
     choose_on: Annotated[int, Range(0), "comparisons drawn to choose by (0: all given)"] = field(
         default=0, repr=False
     )
-    seed: Annotated[int, "of everything random"] = 0
+    seed: Annotated[int, Range(0), "of everything random"] = 0
 
     def rate_of(self, cost: Cost) -> float:
         """The rate under a cost."""

@@ -36,7 +36,7 @@ from tertium.metrics.regression.linear import (
 )
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, Like, check_arrays, read_declared
 from tertium.models.examples import JudgedSets, check_targets
-from tertium.models.trained import SETTINGS, Lesson, Options, Recipe
+from tertium.models.trained import SETTINGS, Lesson, Options, Rates, Recipe
 from tertium.runtime import cores, task
 from tertium.segment import Judgement, Segment
 
@@ -65,9 +65,7 @@ class RegressionConfig:
 class RegressionOptions(Options):
     """How the weights are found."""
 
-    strengths: Annotated[
-        tuple[float, ...], "regularisations to try, on pairs left out or on --dev"
-    ] = STRENGTHS
+    strengths: Annotated[Rates, "regularisations to try, on pairs left out or on --dev"] = STRENGTHS
     prior: Annotated[
         bool, "weights keep the sign that their features mean, and families count alike"
     ] = True

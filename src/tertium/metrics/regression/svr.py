@@ -29,7 +29,7 @@ from tertium.metrics.base.metric import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
 from tertium.models.checkpoint import Checkpoint, Like, check_arrays, halve, read_declared
 from tertium.models.examples import check_targets
-from tertium.models.trained import NEEDS, Against, Lesson, Options, Recipe, check_against
+from tertium.models.trained import NEEDS, Against, Lesson, Options, Rates, Recipe, check_against
 from tertium.registry import Range, explain_missing
 from tertium.runtime import cores, task
 from tertium.schema import NOT_NEGATIVE, POSITIVE
@@ -111,10 +111,12 @@ class SVROptions(Options):
     """How the setting is searched; the defaults are the published grid and folds."""
 
     folds: Annotated[int, Range(2), "of cross validation"] = 10
-    c: Annotated[tuple[float, ...], "costs of an error to try"] = Grid().c
-    epsilon: Annotated[tuple[float, ...], "errors that cost nothing to try"] = Grid().epsilon
-    gamma: Annotated[tuple[float, ...], "widths of the kernel to try"] = Grid().gamma
-    seed: Annotated[int, "of the folds"] = 1
+    c: Annotated[Rates, "costs of an error to try"] = Grid().c
+    epsilon: Annotated[tuple[float, ...], Range(0), "errors that cost nothing to try"] = (
+        Grid().epsilon
+    )
+    gamma: Annotated[Rates, "widths of the kernel to try"] = Grid().gamma
+    seed: Annotated[int, Range(0), "of the folds"] = 1
 
     @property
     def grid(self) -> Grid:
