@@ -165,6 +165,22 @@ def test_what_cannot_be_done_is_said(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "paired randomisation, two-sided, 10000 trials"),
+        (["--paired-ar", "--paired-ar-n", "50"], "paired randomisation, two-sided, 50 trials"),
+        (["--paired-bs", "--paired-bs-n", "60"], "paired bootstrap, 60 samples"),
+    ],
+)
+def test_slices_are_tested_as_asked(arguments: list[str], said: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    given = ["--by", "length", "--explain", "0", *arguments, "-q", "-o", str(page)]
+    assert main(["report", *INPUTS, "-m", "chrf", *given]) == 0
+    sliced = page.read_text(encoding="utf-8").partition("by length")[2]
+    assert f"p: against good, {said}" in sliced
+
+
 def test_people_who_judged_other_systems_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

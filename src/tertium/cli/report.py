@@ -61,6 +61,9 @@ def run(args: argparse.Namespace) -> int:
     output.check_outputs(args)
     testset = inputs.read_inputs(args)
     metrics = inputs.named_metrics(args, lambda: usual_metrics(testset))
+    choices = score.test_choices(args)
+    if not (args.paired_bs or args.paired_ar):
+        choices["test"] = None
     with bars(args.quiet), runtime_of(args):
         page = report(
             testset,
@@ -72,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
             title=args.title,
             by=inputs.slice_columns(args),
             challenges=args.challenge,
-            **score.test_choices(args),
+            **choices,
             alpha=args.alpha,
         )
     output.write_report(args.output, page, args.quiet)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def report(
     title: str = "",
     by: Sequence[str] = (),
     challenges: Sequence[PathLike] = (),
-    test: Test = "bootstrap",
+    test: Test | None = None,
     resamples: int | None = None,
     seed: int = 12345,
     alpha: float = 0.05,
@@ -82,8 +83,9 @@ def report(
     `metrics` are those of `tertium.compare` unless they are given; `ranker` adds its chances to
     win; `human` are people's scores of the segments, or a file of them; `curves` are JSON files of
     learning curves; so many segments as `explain` says, where metrics, people or systems differ
-    most, are explained by whatever can. `by` names columns to slice by (`slice_results`);
-    `challenges` are sets of `tertium.challenge` that the metrics are tried on.
+    most, are explained by whatever can. `by` names columns to slice by (`slice_results`), which are
+    tested as the whole where a `test` is named, else by randomisation; `challenges` are sets of
+    `tertium.challenge` that the metrics are tried on.
     """
     if explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
@@ -98,7 +100,9 @@ def report(
     ranking = rank(testset, ranker) if ranker is not None else None
     if ranking is not None:
         evaluation = ranking.beside(evaluation)
-    results = with_tests(evaluation, test=test, resamples=resamples, seed=seed, alpha=alpha)
+    whole = test or "bootstrap"
+    results = with_tests(evaluation, test=whole, resamples=resamples, seed=seed, alpha=alpha)
+    sliced: dict[str, Any] = {"test": test, "resamples": resamples} if test else {}
     return report_results(
         results,
         loaded,
@@ -107,7 +111,7 @@ def report(
         curves=drawn,
         explain=explain,
         title=title,
-        slices=[slice_results(results, column) for column in by],
+        slices=[slice_results(results, column, **sliced) for column in by],
         marked=marked,
         tried=challenge(join_challenges(pairs), loaded) if pairs else None,
     )
