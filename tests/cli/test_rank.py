@@ -99,6 +99,12 @@ def test_faults_are_one_line(
         (["rank", "-m", "chrf", "-t", one, "-r", one], "two systems"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists)], "line 1: expected a list"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-r", one], "-t FILE alone"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-f", "md"], "leave out -f, -w"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-w", "0"], "leave out -f, -w"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-sl"], "leave out -f, -w"),
+        (["rank", "-m", "chrf", "--nbest", "-t", "-"], "- is no file"),
+        (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--documents", "-"], "- is no file"),
+        (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--to-json", "-"], "--to-json -: no"),
         (["rank", "-m", "parwise", "-t", one, one, "-r", one], "did you mean 'pairwise'"),
     ):
         assert main(arguments) == 2

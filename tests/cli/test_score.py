@@ -186,6 +186,7 @@ def test_bad_files_are_one_line_and_the_right_code(
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "bleu:smoth=exp"], "unknown field of bleu"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "bleu", "-dl"], "needs document ids"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--fields", "a,b"], "--fields goes with"),
+        (["-t", f"{EXAMPLES}/examples.jsonl", "--fields", "a,b"], "--fields goes with"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--to-json", "/no/such/dir/x"], "does not exist"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "cpu", "--gpus", "1"], "same thing"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "tpu"], "unknown device 'tpu'"),

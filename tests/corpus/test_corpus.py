@@ -497,7 +497,16 @@ def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixt
     again = ["corpus", file, "-m", "chrf", "-o", out, "--keep", "chrf>=50", "--resume"]
     assert main([*again, "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 144
-    assert main(["corpus", file, "-m", "chrf", "-o", out, "--address", "auto"]) == 2
+    for unread, message in (
+        (["--address", "auto"], "add --engine ray"),
+        (["--worker-gpus", "1"], "add --engine ray"),
+        (["--worker-cpus", "2"], "add --engine ray"),
+        (["--fields", "src,mt"], "--fields goes with .tsv or .csv"),
+    ):
+        assert main(["corpus", file, "-m", "chrf", "-o", out, *unread]) == 2
+        assert message in capsys.readouterr().err
+    assert main(["corpus", "-m", "chrf", file, "-o", out]) == 2
+    assert "which files? they go first" in capsys.readouterr().err
 
 
 def test_a_cluster_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

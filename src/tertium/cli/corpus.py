@@ -33,7 +33,7 @@ scored are put aside in OUTPUT/_bad with the reason. A run that was killed goes 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="files, folders or globs")
+    parser.add_argument("inputs", nargs="*", metavar="INPUT", help="files, folders or globs")
     parser.add_argument(
         "-m",
         "--metrics",
@@ -100,8 +100,8 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from tertium.corpus.run import score_corpus
 
-    if args.address and args.engine != "ray":
-        raise UsageError("--address is of a Ray cluster: add --engine ray")
+    if not args.inputs:
+        raise UsageError("which files? they go first, for -m takes all words that follow it")
     args.model = []
     with bars(args.quiet), runtime_of(args):
         summary = score_corpus(

@@ -145,11 +145,14 @@ def read_inputs(args: argparse.Namespace) -> TestSet:
     return dataclasses.replace(testset, columns={**testset.columns, **labels})
 
 
-def _read_testset(args: argparse.Namespace) -> TestSet:
-    if any("-" in (given or ()) for given in (args.translations, args.references)) or (
-        args.sources == "-"
-    ):
+def check_dash(args: argparse.Namespace) -> None:
+    """Refuse the name that other programs take for a pipe."""
+    if "-" in (*args.translations, *args.references, args.sources, args.documents):
         raise UsageError("- is no file: to read from a pipe, give /dev/stdin")
+
+
+def _read_testset(args: argparse.Namespace) -> TestSet:
+    check_dash(args)
     files: list[str] = args.translations
     records = [file for file in files if RECORD_SUFFIXES & set(Path(file).suffixes)]
     if not records:

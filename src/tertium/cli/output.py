@@ -48,6 +48,8 @@ def check_outputs(args: argparse.Namespace) -> None:
     given = {option: getattr(args, name, None) for name, option in OUTPUTS.items()}
     outputs = {option: path for option, path in given.items() if path and isinstance(path, str)}
     for option, path in outputs.items():
+        if path == "-":
+            raise UsageError(f"{option} -: no file; to write to a pipe, give /dev/stdout")
         check_writable(path)
         for other, name in outputs.items():
             if other != option and _are_one_file(path, name):

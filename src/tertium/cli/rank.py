@@ -86,6 +86,9 @@ def _rerank(args: argparse.Namespace, ranker: Ranker) -> int:
     extra = (args.references, args.sources, args.documents, args.names, args.fields)
     if len(args.translations) != 1 or any(extra):
         raise UsageError("--nbest reads one JSONL file that holds everything: give -t FILE alone")
+    if args.format != "text" or args.width is not None or args.sentence_level:
+        raise UsageError("--nbest prints the records as JSONL: leave out -f, -w and -sl")
+    inputs.check_dash(args)
     lists = read_candidates(args.translations[0])
     with bars(args.quiet), runtime_of(args):
         records = rerank(lists, ranker)

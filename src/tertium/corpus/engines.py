@@ -52,6 +52,8 @@ class Team:
         if self.cpus < 0 or self.gpus < 0 or not self.cpus + self.gpus:
             given = f"cpus={self.cpus:g}, gpus={self.gpus:g}"
             raise UsageError(f"{given}: a worker needs some of one of them")
+        if self.engine != "ray" and (self.address or self.gpus or self.cpus != 1):
+            raise UsageError("an address, CPUs and GPUs of workers are Ray's: add --engine ray")
         require("pyarrow", purpose="a corpus")
         if self.engine == "ray":
             require("ray", purpose="the engine ray")

@@ -117,6 +117,8 @@ def score_corpus(
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     files, folder = find_files([os.fspath(path) for path in given]), os.fspath(output)
     _check_apart(folder, files)
+    if fields and not any(file.kind in ("tsv", "csv") for file in files):
+        raise UsageError("--fields goes with .tsv or .csv files without a header: leave it out")
     loaded = load_metrics(metrics)
     check_metrics(loaded)
     with task("looking at the corpus"):

@@ -23,7 +23,7 @@ from typing import Any
 
 from tertium.atomic import PathLike as PathLike
 from tertium.atomic import write_text
-from tertium.errors import DataError
+from tertium.errors import DataError, UsageError
 from tertium.frames import read_parquet_records
 from tertium.schema import distinct_keys
 from tertium.segment import Segment, check_characters
@@ -229,11 +229,11 @@ def read_records(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Records of a JSONL, TSV, CSV or Parquet file, whichever its suffix says."""
     suffixes = Path(path).suffixes
-    if ".parquet" in suffixes:
-        return _read_parquet(path)
-    if ".jsonl" in suffixes or ".json" in suffixes or ".ndjson" in suffixes:
-        return read_jsonl(path)
-    return read_table(path, fields)
+    if not {".parquet", ".jsonl", ".json", ".ndjson"} & {*suffixes}:
+        return read_table(path, fields)
+    if fields:
+        raise UsageError(f"{path}: --fields goes with a .tsv or .csv file without a header")
+    return _read_parquet(path) if ".parquet" in suffixes else read_jsonl(path)
 
 
 def _read_parquet(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
