@@ -401,6 +401,31 @@ def read_value(text: str, kind: Any, key: str) -> Any:
     raise UsageError(f"field {key} of type {kind} cannot be written in a spec")
 
 
+def describe_fields(cls: Any) -> dict[str, str]:
+    """What a spec may say of each field: its type or values, and its range."""
+    allowed = ranges(cls)
+    return {
+        name: print_type(kind) + (f", {allowed[name]}" if name in allowed else "")
+        for name, kind in _field_types(cls).items()
+    }
+
+
+def print_type(kind: Any) -> str:
+    """The texts that `read_value` takes for a type.
+
+    >>> print_type(Literal["best", "mean"]), print_type(float | None), print_type(tuple[str, ...])
+    ('best|mean', 'float|none', 'str+str')
+    """
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Literal:
+        return "|".join(map(str, args))
+    if origin is tuple:
+        return "+".join([print_type(args[0])] * 2)
+    if args:
+        return "|".join(map(print_type, args))
+    return "none" if kind is type(None) else str(getattr(kind, "__name__", kind))
+
+
 def print_value(value: Any) -> str:
     """The text that `read_value` reads back."""
     if value is None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.registry import ALIASES, resolve_scorer, split_spec
+from tertium.cli.list import scorer_name
+from tertium.registry import resolve_scorer
 
 HELP = "what to cite for a metric or ranker"
 DESCRIPTION = "Print the BibTeX entries of metrics and rankers."
@@ -20,7 +21,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    names = [split_spec(ALIASES.get(m, m))[0] for m in args.metrics]
-    entries = [resolve_scorer(name).citation for name in names]
+    entries = [resolve_scorer(scorer_name(metric)).citation for metric in args.metrics]
     print("\n".join(dict.fromkeys(entries)))
     return 0

@@ -5,12 +5,22 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
-import re
+from pathlib import Path
 from typing import Any
 
 from tertium.cli.output import FORMATS, print_records, print_result, print_table
 from tertium.errors import MissingResourceError
-from tertium.registry import ALIASES, METRICS, RANKERS, print_value, resolve_scorer, split_spec
+from tertium.metrics.base.metric import is_folder
+from tertium.models.checkpoint import read_config
+from tertium.registry import (
+    ALIASES,
+    METRICS,
+    RANKERS,
+    describe_fields,
+    print_value,
+    resolve_scorer,
+    split_spec,
+)
 from tertium.reporting.tables.table import Table
 
 HELP = "list metrics and rankers, or explain one"
@@ -20,6 +30,7 @@ examples:
   tertium list
   tertium list bleu
   tertium list pairwise
+  tertium list models/mine
 """
 
 
@@ -73,18 +84,21 @@ def _first_line(text: str | None) -> str:
     return (text or "").split("\n")[0].rstrip(".")
 
 
-def _type_name(field: dataclasses.Field[Any]) -> str:
-    """A field's type as it is declared, without the range that stands beside it."""
-    declared = str(field.type)
-    return re.sub(r"^Annotated\[(.*?), [A-Z].*\]$", r"\1", declared)
+def scorer_name(spec: str) -> str:
+    """The name of a metric or ranker by its spec, by an alias, or by the folder it was saved to."""
+    if is_folder(spec):
+        config = read_config(Path(spec))
+        return str(config.get("metric") or config.get("ranker"))
+    name, _ = split_spec(spec)
+    return split_spec(ALIASES.get(name, name))[0]
 
 
 def _explain(spec: str, style: Any) -> int:
-    name, _ = split_spec(spec)
-    name, _ = split_spec(ALIASES.get(name, name))
+    name = scorer_name(spec)
     cls = resolve_scorer(name)
+    takes = describe_fields(cls)
     rows = [
-        [field.name, _type_name(field), print_value(field.default)]
+        [field.name, takes[field.name], print_value(field.default)]
         for field in dataclasses.fields(cls)
         if field.init
     ]

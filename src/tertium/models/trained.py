@@ -407,7 +407,10 @@ def load_checkpoint(where: str) -> Checkpoint:
 
 def load_folder(folder: Path, table: Mapping[str, str], kind: str) -> Any:
     """What was saved to a folder: its configuration names a class of a table."""
-    file, name = folder / CONFIG, read_config(folder).get(kind)
+    file, config = folder / CONFIG, read_config(folder)
+    name = config.get(kind)
+    if name is None and "ranker" in config:
+        raise UsageError(f"{folder} holds a ranker: use it with `tertium rank -m {folder}`")
     if not isinstance(name, str):
         raise ModelError(f"{file} names no {kind}: not a trained {kind}")
     if name not in table:

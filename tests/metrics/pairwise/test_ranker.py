@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tertium.cache.files import rows_by_key
+from tertium.cli import main
 from tertium.data.collection import Collection
 from tertium.errors import DataError, ModelError, NeedsError, UsageError
 from tertium.metrics.base.featurizer import single
@@ -363,6 +364,23 @@ def test_a_trained_metric_ranks_from_its_folder(
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="neither a trained ranker nor a metric"):
         load_ranker(str(tmp_path))
+    with pytest.raises(ModelError, match="neither a trained ranker nor a metric"):
+        load_ranker("no/such/folder")
+    with pytest.raises(UsageError, match="no/such/folder: no folder that a metric was saved to"):
+        load_metric("no/such/folder")
+
+
+def test_a_folder_is_listed_cited_and_told_from_one_of_the_other_kind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "mine")
+    Pairwise().save(folder)
+    assert main(["list", folder]) == 0
+    assert "(pairwise)" in capsys.readouterr().out
+    assert main(["cite", folder]) == 0
+    assert "guzman-etal-2015" in capsys.readouterr().out
+    with pytest.raises(UsageError, match="holds a ranker: use it with `tertium rank -m"):
+        load_metric(folder)
 
 
 def test_columns_with_a_plus_in_their_name_round_trip() -> None:

@@ -86,7 +86,7 @@ class Scorer(ABC):
             if "references" in needs and not segment.references:
                 raise NeedsError(
                     f"{self.name} needs references, and segment {number} has none: "
-                    f"{WAYS['references']}; or choose one that reads the source"
+                    f"{WAYS['references']}; or choose one that reads the source (tertium-multi)"
                 )
             if "source" in needs and segment.source is None:
                 raise NeedsError(
@@ -399,6 +399,8 @@ def _unknown_name(name: str) -> UsageError:
             f"{name} is a ranker, which compares translations and scores none: "
             f"use it with `tertium rank -m {name}` or load_ranker({name!r})"
         )
+    if "/" in name:
+        return UsageError(f"{name}: no folder that a metric was saved to (no config.json there)")
     parts = name.split(",")
     if len(parts) > 1 and {*parts} <= {*METRICS, *ALIASES}:
         return UsageError(f"{name}: separate metrics by spaces, {' '.join(parts)}")

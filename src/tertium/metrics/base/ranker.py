@@ -164,7 +164,7 @@ def load_ranker(spec: str, **fields: Any) -> Ranker:
     name, texts = split_spec(spec)
     if name in METRICS or name in ALIASES:
         return ByScore(metric=load_metric(spec, **fields).spec)
-    if name not in RANKERS and _is_directory(spec):
+    if name not in RANKERS and ("/" in name or _is_directory(spec)):
         raise ModelError(f"{spec} has no config.json: neither a trained ranker nor a metric")
     if name not in RANKERS:
         raise UnknownNameError("ranker", name, [*RANKERS, *METRICS, *ALIASES])
