@@ -176,6 +176,16 @@ def test_analyse_counts_what_only_one_metric_rates_high(
     assert sum(counts["all"].values()) == 4
     assert main([*arguments, "--examples", "1"]) == 0
     assert "only chrF" in capsys.readouterr().out
+    assert main([*arguments, "--examples", "2", "-f", "json"]) == 0
+    examples = json.loads(capsys.readouterr().out)["examples"]
+    assert {who: len(some) for who, some in examples.items()} == {
+        who: min(counts["all"][who], 2) for who in ("only first", "only second")
+    }
+    for refused in (["--examples", "-1"], ["--examples", "1", "-f", "tsv"]):
+        assert main([*arguments, *refused]) == 2
+        assert "--examples" in capsys.readouterr().err
+    assert main(["analyse", files["train"], "-m", "chrf", "chrf:beta=1"]) == 0
+    assert "only chrf:beta=1" in capsys.readouterr().out
     assert main(["analyse", files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2
 
 

@@ -9,6 +9,7 @@ from tertium.cli.inputs import load_in_precision
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.data.evidence import read_scored_sets
+from tertium.data.formats import record_from_segment
 from tertium.errors import UsageError
 from tertium.reporting.tables.table import Cell, Table
 
@@ -19,9 +20,9 @@ examples:
   tertium analyse da/wmt16/*-en.jsonl.gz -m svr chrf
   tertium analyse mine.tsv -m esim bleu --share 0.1 --examples 3
 
-Of the best translations by human score (--share of each file), those that only one metric rates
-high (the same share of its own scores) are counted, split by how many words they share with the
-reference, by unknown words (not in --vocabulary, or in no reference of the files) and by length.
+Of the best translations by human score (--share of each language pair), those that only one metric
+rates high (the same share of its own scores) are counted, split by how many words they share with
+the reference, by unknown words (not in --vocabulary, or in no reference of the files), by length.
 """
 
 
@@ -39,6 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.error_analysis import analyse
 
+    if args.examples < 0:
+        raise UsageError(f"--examples {args.examples}: expected zero or more")
+    if args.examples and args.format not in ("text", "json"):
+        raise UsageError(f"--examples are no part of a table: leave out -f {args.format}")
     first, second = load_in_precision(args.metrics, args.precision)
     if first == second:
         raise UsageError(f"-m {first.spec} twice: two metrics that differ are compared")
@@ -48,8 +53,13 @@ def run(args: argparse.Namespace) -> int:
             sets, first, second, share=args.share, vocabulary=_vocabulary(args.vocabulary)
         )
     names = {"only first": f"only {found.metrics[0]}", "only second": f"only {found.metrics[1]}"}
+    examples = {
+        who: found.examples(first=who == "only first", limit=args.examples) for who in names
+    }
     if args.format == "json":
-        print_records([{"metrics": found.metrics, "counts": found.table}])
+        shown = {who: [record_from_segment(s) for s in some] for who, some in examples.items()}
+        more = {"examples": shown} if args.examples else {}
+        print_records([{"metrics": found.metrics, "counts": found.table, **more}])
         return 0
     header = ["translations", *(names.get(key, key) for key in found.table["all"])]
     rows: list[list[Cell | str]] = [
@@ -58,9 +68,9 @@ def run(args: argparse.Namespace) -> int:
     ]
     title = f"the best {100 * args.share:g} % by human score"
     print_table(Table(header, rows, title=title), args.format)
-    for place in (0, 1) if args.examples else ():
-        for segment in found.examples(first=place == 0, limit=args.examples):
-            print(f"\nonly {found.metrics[place]}: {segment.hypothesis}")
+    for who, segments in examples.items():
+        for segment in segments:
+            print(f"\n{names[who]}: {segment.hypothesis}")
             print("\n".join(f"  reference: {text}" for text in segment.references))
     return 0
 

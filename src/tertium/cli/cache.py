@@ -120,13 +120,18 @@ def describe(fingerprint: str) -> str:
     >>> describe("transformer-2:53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
     ...     ":tokens:8f39e6d49e824bba:4:fp32:512:truncate")
     'minilm tokens 4 fp32 512 truncate'
+    >>> describe(f"tertium-multi-3:{'1' * 64}+{'2' * 64}:fp32")
+    'tertium-multi-3@11111111+22222222 fp32'
     >>> describe("toy")
     'toy'
     """
     known = {joined_hash(card.files): card.name for card in CARDS.values()}
     kind, *words = fingerprint.split(":")
+    hashes = re.compile(r"[0-9a-f]{64}(\+[0-9a-f]{64})*")  # several, where a network has parts
     shown = [
-        known.get(word, f"{kind}@{word[:8]}" if re.fullmatch("[0-9a-f]{64}", word) else word)
+        known.get(word, f"{kind}@{'+'.join(part[:8] for part in word.split('+'))}")
+        if hashes.fullmatch(word)
+        else word
         for word in words
     ]
     return " ".join(word for word in shown if not re.fullmatch("[0-9a-f]{16}", word)) or kind

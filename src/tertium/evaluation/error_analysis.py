@@ -169,7 +169,9 @@ def analyse(
         share=share,
     )
     return ErrorAnalysis(
-        metrics=(first.label, second.label),
+        metrics=(first.label, second.label)
+        if first.label != second.label
+        else (first.spec, second.spec),
         segments=segments,
         found=found,
         traits=traits_of(segments, vocabulary),
