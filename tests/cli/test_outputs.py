@@ -50,6 +50,25 @@ def test_an_input_is_not_written_over(
 
 
 @ONLY_UNIX
+@pytest.mark.parametrize(
+    "command",
+    [
+        [*SCORE, "--by", "topic=labels.svg", "--to-json"],
+        ["report", "-t", "a.txt", "-r", "ref.txt", "-m", "chrf", "--by", "topic=labels.svg", "-o"],
+        ["report", *SCORE[1:], "--challenge", "labels.svg", "-o"],
+        ["challenge", "labels.svg", "-m", "chrf", "--plot"],
+    ],
+)
+def test_labels_and_challenge_sets_are_not_written_over(
+    texts: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    Path("labels.svg").write_text("x\n" * len(Path("a.txt").read_text().splitlines()))
+    assert main([*command, "./labels.svg"]) == 2
+    assert f"{command[-1]} ./labels.svg: this file is read here" in capsys.readouterr().err
+    assert Path("labels.svg").read_text().startswith("x\n")
+
+
+@ONLY_UNIX
 def test_two_outputs_are_two_files(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SCORE, "--to-json", "new", "--report", "./new"]) == 2
     assert "both name new" in capsys.readouterr().err

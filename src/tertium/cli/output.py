@@ -27,6 +27,7 @@ NOTED = ("text", "md", "latex")  # formats with notes below a table, warnings am
 OUTPUTS = {"output": "-o", "to_json": "--to-json", "report": "--report", "plot": "--plot"}
 OUTPUTS |= {"spans": "--spans"}  # a file to write under `score`; `meta` reads a list of such
 INPUTS = "translations sources references documents human scores curves ceiling".split()
+INPUTS += ["challenge", "sets"]  # which may be files
 MOST_DECIMALS = 17  # all that a double holds
 
 
@@ -63,7 +64,8 @@ def _inputs(args: argparse.Namespace) -> list[str]:
     for name in INPUTS:
         value = getattr(args, name, None) or []
         found += [value] if isinstance(value, str) else value
-    return found
+    labels = [given.partition("=")[2] for given in getattr(args, "by", ())]  # of --by NAME=FILE
+    return found + [file for file in labels if file]
 
 
 def _are_one_file(one: str, other: str) -> bool:
