@@ -51,6 +51,14 @@ def test_two_metrics_are_both(comparison: Comparison, example: TestSet) -> None:
     assert plain(findings(three)[0]) == "good is best under all 3 metrics."
 
 
+def test_systems_that_share_the_first_place_share_a_sentence(example: TestSet) -> None:
+    twice = {"a": example.systems["good"], "b": example.systems["good"], **example.systems}
+    same = TestSet(systems=twice, references=example.references)
+    first, order = findings(score(same, ["chrf", "ter"]))
+    assert plain(first) == "a and b and good are best under both metrics."
+    assert "same order" in plain(order)
+
+
 def test_one_system_has_no_ranking(example: TestSet) -> None:
     alone = TestSet(systems={"good": example.systems["good"]}, references=example.references)
     assert "Score of the system" in ranking_pictures(score(alone, ["chrf"]))

@@ -150,14 +150,14 @@ def findings(evaluation: Evaluation) -> list[Markup]:
     if len(systems) < 2:
         return []
     names = evaluation.names
-    winners: dict[int, list[str]] = {}
-    for metric in metrics:
-        every = evaluation.of_metric(metric)
-        for place, own in enumerate(every):
-            if is_best(own, every):
-                winners.setdefault(place, []).append(metric)
+    scores = {metric: evaluation.of_metric(metric) for metric in metrics}
+    winners: dict[tuple[str, ...], list[Markup]] = {}
+    for place, system in enumerate(systems):
+        won = tuple(m for m, every in scores.items() if is_best(every[place], every))
+        winners.setdefault(won, []).append(element("bdi", system))
+    winners.pop((), None)
     said = []
-    for place, won in sorted(winners.items(), key=lambda entry: -len(entry[1])):
+    for won, best in sorted(winners.items(), key=lambda entry: -len(entry[0])):
         which = ", ".join(names[m] for m in won)
         if len(won) == len(metrics) > 1:
             which = "both metrics" if len(metrics) == 2 else f"all {len(metrics)} metrics"
@@ -165,7 +165,8 @@ def findings(evaluation: Evaluation) -> list[Markup]:
         if isinstance(evaluation, Comparison):
             alone = [m for m in won if [*evaluation.clusters[m]].count(1) == 1]
             sure = _how_sure(len(alone), len(won))
-        said.append(join([element("bdi", systems[place]), f" is best under {which}{sure}."]))
+        who = [part for name in best for part in (" and ", name)][1:]
+        said.append(join([*who, f" {'are' if best[1:] else 'is'} best under {which}{sure}."]))
     return said + _orders(evaluation)
 
 
