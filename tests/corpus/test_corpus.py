@@ -521,3 +521,15 @@ def test_a_cluster_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPa
         "no Ray cluster at 192.0.2.1:6379: Failed to connect to Ray cluster at 192.0.2.1:6379 "
         "(where it asks for a token: RAY_AUTH_MODE=token)"
     )
+
+
+def test_references_of_a_tsv_shard_are_not_taken_for_one(tmp_path: Path) -> None:
+    """A list in TSV is a text for people; scored again as it stands, it would be a wrong one."""
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"mt": "a", "ref": ["a", "b"]}\n{"mt": "b", "ref": ["b"]}\n')
+    tertium.score_corpus(source, "chrf", tmp_path / "out", shards="tsv", workers=1)
+    table = (tmp_path / "out/in.tsv").read_text().replace("chrf", "old")
+    (tmp_path / "again.tsv").write_text(table + "c\tc\t100.0\t\n")
+    again = tertium.score_corpus(tmp_path / "again.tsv", "chrf", tmp_path / "two", workers=1)
+    assert (again.kept, sum(again.bad.values())) == (1, 2)
+    assert "a list written as one text" in next(iter((tmp_path / "two/_bad").iterdir())).read_text()

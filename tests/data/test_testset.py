@@ -147,6 +147,15 @@ def test_one_file_where_a_list_was_expected_is_told() -> None:
         TestSet.read(["a.txt"], Path("r.txt"))  # type: ignore[arg-type]
 
 
+def test_a_list_that_a_table_holds_as_text_is_no_reference(tmp_path: Path) -> None:
+    file = tmp_path / "ours.tsv"
+    file.write_text('mt\tref\na\t["x", "y"]\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 2: the reference is a list written as one text"):
+        TestSet.from_records(file)
+    file.write_text('mt\tref\na\t["x, y]\nb\t[1, 2]\nc\t["x"] and "y"]\n', encoding="utf-8")
+    assert TestSet.from_records(file).references == (('["x, y]',), ("[1, 2]",), ('["x"] and "y"]',))
+
+
 def test_an_empty_cell_among_references_is_none(tmp_path: Path) -> None:
     file = tmp_path / "ours.tsv"
     file.write_text("mt\tref1\tref2\na\tx\ty\nb\t\tz\nc\t\t\n", encoding="utf-8")

@@ -20,6 +20,7 @@ from tertium.data.formats import (
     REFERENCE_NAMES,
     SOURCE_NAMES,
     TEXT_NAMES,
+    is_listing,
     is_numbered_reference,
 )
 from tertium.errors import DataError, UsageError
@@ -71,6 +72,8 @@ class TableBlock:
             return None
         try:
             texts = [column.to_pylist() for column in columns]
+            if any(map(is_listing, texts[-1])):
+                return None
             if len(texts) == 2:
                 return [Segment(mt, None, (ref,)) for mt, ref in zip(*texts, strict=True)]
             return [Segment(mt, src, (ref,)) for mt, src, ref in zip(*texts, strict=True)]

@@ -340,6 +340,11 @@ def references_from(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
     value, columns = pick(record, REFERENCE_NAMES, where), _numbered_references(tuple(record))
     if value is not None and not isinstance(value, str | Sequence):
         raise DataError(f"{where}: references must be a text or a list of texts, got {value!r}")
+    if isinstance(value, str) and is_listing(value):
+        raise DataError(
+            f"{where}: the reference is a list written as one text, {value[:30]}...; give each one "
+            "a column (ref1, ref2, ...), or give JSONL or Parquet with lists"
+        )
     found = [] if value is None else [value] if isinstance(value, str) else list(value)
     numbers: dict[tuple[int, str], str] = {}
     for number, column in columns:
@@ -354,6 +359,20 @@ def references_from(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
         if not isinstance(text, str):
             raise DataError(f"{where}: expected text, got {text!r}")
     return tuple(text for text in found if text.strip() or not columns)
+
+
+def is_listing(text: str) -> bool:
+    """Whether a text is a JSON list of texts, as tables of our own and of others hold it.
+
+    >>> is_listing('["a", "b"]'), is_listing('["Go!", he said]')
+    (True, False)
+    """
+    if not (text.startswith('["') and text.endswith('"]')):
+        return False
+    try:
+        return all(isinstance(part, str) for part in json.loads(text))
+    except (ValueError, RecursionError):
+        return False
 
 
 def is_numbered_reference(name: str) -> bool:
