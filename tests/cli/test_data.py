@@ -24,11 +24,12 @@ def test_sets_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     out = capsys.readouterr().out
     assert "da/mine" in out
     assert "cs-en" in out
+    assert out.startswith("1 set in ")
 
 
 def test_one_set_is_described_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["data", "da/mine", "--data", str(folder), "-f", "json"]) == 0
-    record = json.loads(capsys.readouterr().out)
+    assert main(["data", "da/mine/", "--data", str(folder), "-f", "json"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)
     assert [record[key] for key in ("lp", "rows", "mean", "left out")] == ["cs-en", 1, 0.25, 1]
 
 

@@ -94,8 +94,8 @@ def test_cache_info_and_clear(filled: Path, capsys: pytest.CaptureFixture[str]) 
     assert record["bytes"] > 10_000
     assert main(["cache", "info"]) == 0
     assert "abcdef tokens 4 fp32" in capsys.readouterr().out
-    assert main(["cache", "clear"]) == 0
-    assert "MB freed" in capsys.readouterr().out
+    assert main(["cache", "clear", "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"path": str(filled), "freed": record["bytes"]}
     assert not (filled / FILE).exists()
     assert main(["cache", "info", "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["texts"] == {}

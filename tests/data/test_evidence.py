@@ -169,7 +169,7 @@ def test_folders_of_a_metrics_task(tmp_path, caplog):
 def test_names_are_looked_up_in_a_collection(tmp_path):
     rows = {"lp": "de-en", "segment": "1", "system": "A", "hypothesis": "h", "score": 0.5}
     write(tmp_path / "da" / "mine" / "de-en.jsonl", json.dumps(rows) + "\n")
-    (entry,) = read_evidence("da/mine", data=tmp_path)
+    (entry,) = read_evidence("da/mine/", data=tmp_path)
     assert (entry.name, entry.lp) == ("da/mine", "de-en")
     with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
         read_evidence("da/mind", data=tmp_path)

@@ -55,7 +55,10 @@ def run(args: argparse.Namespace) -> int:
         _show(args)
         return 0
     freed = _clear(args.what) if args.action == "clear" else _limit(args.what)
-    print(f"{freed / 1e6:.1f} MB freed in {cache_folder()}")
+    if args.format == "json":
+        print_records([{"path": str(cache_folder()), "freed": freed}])
+    else:
+        print(f"{freed / 1e6:.1f} MB freed in {cache_folder()}")
     return 0
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
-from tertium.cli.output import FORMATS, print_result
+from tertium.cli.output import FORMATS, print_table, to_json
 from tertium.cli.runtime import bars
 from tertium.data.collection import VARIABLE, Collection
 from tertium.errors import DataError
@@ -42,14 +43,18 @@ def run(args: argparse.Namespace) -> int:
         )
     with bars(args.quiet):
         if args.set:
-            entry = collection.find(args.set)
+            entry = collection.find(args.set.rstrip("/"))  # which a shell adds to a folder
             records = describe(collection, entry)
             title = f"{entry.name} ({entry.kind})"
             notes = [entry.purpose] if entry.purpose else []
         else:
             records = [summarise(collection, s) for s in track(collection.sets, "reading")]
-            title, notes = f"{len(records)} sets in {collection.root}", []
-    print_result(records, as_table(records, title, notes), args.format)
+            count = f"{len(records)} set{'s' * (len(records) != 1)}"
+            title, notes = f"{count} in {collection.root}", []
+    if args.format == "json":  # a list however many there are
+        sys.stdout.write(to_json(records))
+    else:
+        print_table(as_table(records, title, notes), args.format)
     return 0
 
 

@@ -282,6 +282,7 @@ def _is_path(name: str) -> bool:
 def _from_collection(
     name: str, level: str, gold: str, data: PathLike | None, lps: Sequence[str]
 ) -> Iterator[Evidence]:
+    name = name.rstrip("/") or name  # which a shell adds to a folder
     try:
         collection = Collection.at(data)
     except UsageError:
