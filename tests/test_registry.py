@@ -113,6 +113,10 @@ def test_unknown_names_carry_what_is_known() -> None:
 
 def test_keywords_are_fields_too() -> None:
     assert load_metric("chrf", word_order=2) == load_metric("chrf++")
+    with pytest.raises(UnknownNameError, match="field of chrf 'bta': did you mean 'beta'"):
+        load_metric("chrf", bta=2)
+    with pytest.raises(UsageError, match="beta must be at least 0, not '2'"):
+        load_metric("chrf", beta="2")
     assert load_metric("chrf++:lowercase=true").spec == "chrf:word_order=2,lowercase=true"
 
 

@@ -33,6 +33,14 @@ def test_document_ids_must_be_parallel(segments: list[Segment]) -> None:
         BLEU().score(segments).documents(["a", "b"])
 
 
+def test_weights_must_be_parallel(segments: list[Segment]) -> None:
+    scores = BLEU().score(segments)
+    assert scores.aggregate(np.ones((2, len(segments)))).tolist() == [scores.system] * 2
+    for weights, count in (([1.0] * 3, "3"), (np.ones((len(segments), 1)), "1"), (1.0, "no")):
+        with pytest.raises(LengthError, match=f"^{count} weights for {len(segments)} segments"):
+            scores.aggregate(weights)
+
+
 def test_statistics_have_two_dimensions() -> None:
     with pytest.raises(DataError, match="segments, k"):
         Scores(metric="x", statistics=np.ones(3), reduce=lambda t: t)

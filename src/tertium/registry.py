@@ -254,7 +254,7 @@ def check_ranges(cls: type[Any], fields: Mapping[str, Any]) -> None:
         if allowed is None or value is None:
             continue
         if not isinstance(value, int | float) or value not in allowed:
-            raise UsageError(f"{name} must be {allowed}, not {value}")
+            raise UsageError(f"{name} must be {allowed}, not {value!r}")
 
 
 def ranges(cls: Any) -> dict[str, Range]:

@@ -77,7 +77,11 @@ class Scores(Displayed):
 
     def aggregate(self, weights: ArrayLike) -> FloatArray:
         """The score under each row of `weights`, (..., n) -> (...)."""
-        return self.reduce(np.asarray(weights, dtype=np.float64) @ self.statistics)
+        given = np.asarray(weights, dtype=np.float64)
+        if given.shape[-1:] != (len(self),):
+            count = given.shape[-1] if given.ndim else "no"
+            raise LengthError(f"{count} weights for {len(self)} segments")
+        return self.reduce(given @ self.statistics)
 
     def documents(self, ids: Sequence[str]) -> dict[str, float]:
         """The score of each document, in order of first appearance."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tertium import TestSet, report
 from tertium.cli import main
 from tertium.meta.curves import LearningRun
 from tertium.metrics.base.metric import Metric
@@ -179,6 +180,17 @@ def test_slices_are_tested_as_asked(arguments: list[str], said: str, tmp_path: P
     assert main(["report", *INPUTS, "-m", "chrf", *given]) == 0
     sliced = page.read_text(encoding="utf-8").partition("by length")[2]
     assert f"p: against good, {said}" in sliced
+
+
+def test_one_column_file_or_set_needs_no_list(tmp_path: Path) -> None:
+    run = {"setting": "all", "seed": 1, "test": "x", "value": 0.5}
+    runs = [{**run, "size": size} for size in (5, 9)]
+    (tmp_path / "esim.json").write_text(json.dumps(runs))
+    testset = TestSet.from_records(EXAMPLES / "examples.jsonl")
+    given: dict[str, Any] = {"by": "length", "explain": 0, "resamples": 20}
+    page = report(testset, "chrf", challenges="damage", curves=tmp_path / "esim.json", **given)
+    html = page.html()
+    assert all(head in html for head in ("chrF by length", "Challenge set", "Learning curves"))
 
 
 def test_people_who_judged_other_systems_are_refused(

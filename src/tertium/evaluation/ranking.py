@@ -13,7 +13,8 @@ from tertium.data.candidates import CandidateList
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.evaluation.scoring import Evaluation
-from tertium.metrics.base.ranker import ByScore, Ranker, load_ranker
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.ranker import ByScore, Ranker, find_ranker
 from tertium.scores import ScoreMatrix, Scores
 
 DEFAULT = "pairwise"
@@ -94,16 +95,16 @@ class Ranking(Displayed):
         return self.beside(Evaluation(self.testset, systems, (), {name: {} for name in systems}))
 
 
-def rank(testset: TestSet, ranker: str | Ranker = DEFAULT) -> Ranking:
+def rank(testset: TestSet, ranker: str | Metric | Ranker = DEFAULT) -> Ranking:
     """Compare every two translations of each segment, and rank systems by their chance to win.
 
-    `ranker` is a ranker, its spec, or the spec of a metric, whose better score wins.
+    `ranker` is a ranker or a metric, whose better score wins, or the spec of one.
 
     >>> two = TestSet(systems={"a": ["a dog"], "b": ["a cat"]}, references=[["the cat"]])
     >>> [(record["system"], record["rank"]) for record in rank(two, "chrf").records()]
     [('b', 1), ('a', 2)]
     """
-    chosen = load_ranker(ranker) if isinstance(ranker, str) else ranker
+    chosen = find_ranker(ranker)
     matrix = chosen.rank(testset)
     signature = chosen.signature(testset.segments(matrix.systems[0]))
     warnings: dict[str, dict[str, int]] = {}
@@ -115,9 +116,11 @@ def rank(testset: TestSet, ranker: str | Ranker = DEFAULT) -> Ranking:
     )
 
 
-def rerank(lists: Sequence[CandidateList], ranker: str | Ranker = DEFAULT) -> list[dict[str, Any]]:
+def rerank(
+    lists: Sequence[CandidateList], ranker: str | Metric | Ranker = DEFAULT
+) -> list[dict[str, Any]]:
     """The records of candidate lists, each with its candidates from best to worst."""
-    chosen = load_ranker(ranker) if isinstance(ranker, str) else ranker
+    chosen = find_ranker(ranker)
     rates = chosen.win_rates([entry.segments for entry in lists])
     return [e.reorder(r.tolist()) for e, r in zip(lists, rates, strict=True)]
 

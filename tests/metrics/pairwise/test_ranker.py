@@ -12,7 +12,9 @@ import pytest
 from tertium.cache.files import rows_by_key
 from tertium.cli import main
 from tertium.data.collection import Collection
+from tertium.data.testset import TestSet
 from tertium.errors import DataError, ModelError, NeedsError, UsageError
+from tertium.evaluation.ranking import rank
 from tertium.metrics.base.featurizer import single
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.ranker import ByScore, load_ranker
@@ -359,6 +361,12 @@ def test_a_trained_metric_ranks_from_its_folder(
     left, right = [p.left for p in pairs], [p.right for p in pairs]
     expected = load_ranker("bleu-r").prefer(left, right)
     np.testing.assert_array_equal(ranker.prefer(left, right), expected)
+
+
+def test_a_metric_ranks_as_its_spec_does() -> None:
+    two = TestSet(systems={"a": ["a dog"], "b": ["a cat"]}, references=[["the cat"]])
+    metric = load_metric("chrf", beta=3)
+    assert rank(two, metric).records() == rank(two, metric.spec).records()
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:

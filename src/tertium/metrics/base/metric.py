@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -44,6 +44,7 @@ REFERENCES = frozenset({"references"})
 SOURCE = frozenset({"source"})
 NOTHING: frozenset[str] = frozenset()
 Side = Literal["reference", "source"]
+Made = TypeVar("Made", bound="Scorer")
 Over = Literal["best", "mean"]  # what counts of several references
 WAYS = {
     "references": "give -r FILE, a column ref in a file of records, or references= in Python",
@@ -347,8 +348,8 @@ def load_metric(spec: str, **fields: Any) -> Metric:
     if is_folder(spec):
         from tertium.models.trained import load_folder
 
-        found: Metric = dataclasses.replace(load_folder(Path(spec), METRICS, "metric"), **fields)
-        return found
+        found: Metric = load_folder(Path(spec), METRICS, "metric")
+        return change_fields(found, fields)
     name, texts = split_spec(spec)
     if name in ALIASES:
         name, defaults = split_spec(ALIASES[name])
@@ -357,7 +358,16 @@ def load_metric(spec: str, **fields: Any) -> Metric:
         raise _unknown_name(name)
     cls = resolve(METRICS, name, "metric")
     metric: Metric = build(cls, name, texts)
-    return dataclasses.replace(metric, **fields) if fields else metric  # type: ignore[type-var]
+    return change_fields(metric, fields)
+
+
+def change_fields(scorer: Made, fields: Mapping[str, Any]) -> Made:
+    """A metric or ranker with other values of some fields."""
+    known = [field.name for field in dataclasses.fields(scorer) if field.init]  # type: ignore[arg-type]
+    unknown = next((name for name in fields if name not in known), None)
+    if unknown is not None:
+        raise UnknownNameError(f"field of {scorer.name}", unknown, known)
+    return dataclasses.replace(scorer, **fields) if fields else scorer  # type: ignore[type-var]
 
 
 def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:

@@ -6,7 +6,6 @@ probability of each system on each segment (`rank`) and of each candidate in a l
 
 from __future__ import annotations
 
-import dataclasses
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from tertium.arrays import FloatArray, IntArray
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, ModelError, UnknownNameError, UsageError
 from tertium.metrics.base.explanation import Explanation, Votes
-from tertium.metrics.base.metric import Scorer, is_folder, load_metric
+from tertium.metrics.base.metric import Metric, Scorer, change_fields, is_folder, load_metric
 from tertium.models.checkpoint import read_config
 from tertium.registry import ALIASES, METRICS, RANKERS, build, explain_missing, resolve, split_spec
 from tertium.scores import ScoreMatrix
@@ -173,7 +172,14 @@ def load_ranker(spec: str, **fields: Any) -> Ranker:
         loaded: Ranker = cls.load(texts["model"])
         return loaded
     ranker: Ranker = build(cls, name, texts)
-    return dataclasses.replace(ranker, **fields) if fields else ranker  # type: ignore[type-var]
+    return change_fields(ranker, fields)
+
+
+def find_ranker(given: str | Metric | Ranker) -> Ranker:
+    """A ranker as it is, by its spec, or one that goes by a metric's scores."""
+    if isinstance(given, Metric):
+        return ByScore(metric=given.spec)
+    return load_ranker(given) if isinstance(given, str) else given
 
 
 def _is_directory(path: str) -> bool:
@@ -190,7 +196,7 @@ def _load_folder(folder: str, **fields: Any) -> Ranker:
     if "ranker" not in read_config(Path(folder)):
         return ByScore(metric=load_metric(folder, **fields).spec)
     ranker: Ranker = load_folder(Path(folder), RANKERS, "ranker")
-    return dataclasses.replace(ranker, **fields) if fields else ranker  # type: ignore[type-var]
+    return change_fields(ranker, fields)
 
 
 @lru_cache(maxsize=64)

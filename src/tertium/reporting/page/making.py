@@ -15,7 +15,7 @@ from tertium.data.evidence import read_people
 from tertium.data.formats import PathLike
 from tertium.data.testset import TestSet
 from tertium.errors import TertiumError, UsageError
-from tertium.evaluation.agreement import AgreementStudy
+from tertium.evaluation.agreement import AgreementStudy, several
 from tertium.evaluation.challenge import ChallengeStudy, challenge
 from tertium.evaluation.comparison import Test, with_tests
 from tertium.evaluation.explaining import MarkedTranslations, add_marks, mark_systems, people_marks
@@ -66,13 +66,13 @@ def report(
     testset: TestSet,
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     *,
-    ranker: str | Ranker | None = None,
+    ranker: str | Metric | Ranker | None = None,
     human: ScoreMatrix | PathLike | None = None,
-    curves: Sequence[PathLike] = (),
+    curves: PathLike | Sequence[PathLike] = (),
     explain: int = EXPLAINED,
     title: str = "",
-    by: Sequence[str] = (),
-    challenges: Sequence[PathLike] = (),
+    by: str | Sequence[str] = (),
+    challenges: PathLike | Sequence[PathLike] = (),
     test: Test | None = None,
     resamples: int | None = None,
     seed: int = 12345,
@@ -93,8 +93,8 @@ def report(
     if not (human is None or isinstance(human, ScoreMatrix)):
         people = read_people(human, testset.systems)
         human, marked = people.segment_scores(), people_marks(testset, people)
-    drawn = read_curves(curves)
-    pairs = [read_challenge(source) for source in challenges]
+    drawn = read_curves(several(curves))
+    pairs = [read_challenge(source) for source in several(challenges)]
     loaded = load_metrics(usual_metrics(testset) if metrics is None else metrics)
     evaluation = score(testset, loaded)
     ranking = rank(testset, ranker) if ranker is not None else None
@@ -111,7 +111,7 @@ def report(
         curves=drawn,
         explain=explain,
         title=title,
-        slices=[slice_results(results, column, **sliced) for column in by],
+        slices=[slice_results(results, column, **sliced) for column in several(by)],
         marked=marked,
         tried=challenge(join_challenges(pairs), loaded) if pairs else None,
     )
