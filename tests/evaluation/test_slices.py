@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -111,6 +112,11 @@ def test_bad_columns_are_one_line(testset: TestSet) -> None:
         slice_testset(TestSet(systems={"a": ["x"]}), "length")
     with pytest.raises(LengthError, match="column 'domain' has 1 segments"):
         TestSet(systems={"a": ["x", "y"]}, columns={"domain": ["news"]})
+
+
+def test_documents_that_are_missing_are_asked_for(testset: TestSet) -> None:
+    with pytest.raises(DataError, match="give --documents FILE"):
+        slice_testset(dataclasses.replace(testset, documents=()), "document")
 
 
 def test_columns_are_read_written_and_dropped_where_systems_differ(tmp_path: Path) -> None:

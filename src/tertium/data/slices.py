@@ -69,6 +69,8 @@ def _slicing(
         if by == "length":
             return _by_length(texts)
         column = [identify(text) for text in texts]
+    if column is None and by == "document":
+        raise DataError(f"{where}: --by document needs them named: give --documents FILE")
     if column is None:
         raise UnknownNameError(f"column of {where}", by, {*columns, "length", "language"})
     labels = tuple(label or NO_LABEL for label in column)
