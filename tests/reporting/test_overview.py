@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tertium.reporting.charts.pictures import ranking_pictures
 from tertium.reporting.page.explained import heat_map
 from tertium.reporting.page.grid import grid_of_evaluation
 from tertium.reporting.page.overview import findings, overview, signature_list
-from tertium.reporting.tables.evaluations import pair_table
+from tertium.reporting.tables.evaluations import pair_table, warning_lines
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +50,25 @@ def test_two_metrics_are_both(comparison: Comparison, example: TestSet) -> None:
     assert plain(findings(score(example, ["chrf", "ter"]))[0]) == "good is best under both metrics."
     three = score(example, ["chrf", "ter", "bleu"])
     assert plain(findings(three)[0]) == "good is best under all 3 metrics."
+
+
+def test_few_segments_are_told_on_the_page(example: TestSet) -> None:
+    for count, said in ((5, "5 segments: tests and intervals"), (1, "one segment: there is")):
+        few = compare(example.subset(range(count)), ["chrf"], resamples=20)
+        shown = plain(overview(few, grid_of_evaluation(few)))
+        assert f"warning: {said}" in shown
+        assert "nan" not in shown
+    alone = score(example.subset(range(5)), "chrf")
+    assert "mislead" not in plain(overview(alone, grid_of_evaluation(alone)))
+
+
+def test_of_counts_that_metrics_disagree_on_the_highest_is_told(example: TestSet) -> None:
+    evaluation = score(example, ["chrf", "ter"])
+    cut = {"chrf": {"truncated text": 5}, "ter": {"truncated text": 2}}
+    by_metric = evaluation.scores["good"]
+    told = {m: replace(by_metric[m], warnings=counts) for m, counts in cut.items()}
+    changed = replace(evaluation, scores={**evaluation.scores, "good": told})
+    assert "warning: truncated text: good 5" in warning_lines(changed)
 
 
 def test_systems_that_share_the_first_place_share_a_sentence(example: TestSet) -> None:

@@ -14,7 +14,13 @@ from tertium.reporting.charts.axes import Scale
 from tertium.reporting.markup import Markup, element, escape, folded, join, scrollable
 from tertium.reporting.names import short_names, shown_name
 from tertium.reporting.page.grid import TranslationGrid
-from tertium.reporting.tables.evaluations import document_table, is_best, meaning_table, pair_table
+from tertium.reporting.tables.evaluations import (
+    document_table,
+    few_segments,
+    is_best,
+    meaning_table,
+    pair_table,
+)
 from tertium.reporting.tables.table import Cell, Table, html_table
 
 MOST_ROWS = 2000  # of the table of documents
@@ -62,7 +68,8 @@ def system_scores(evaluation: Evaluation) -> Markup:
         class_="sortable scores",
     )
     legend = element("p", *_legend(evaluation), class_="note")
-    return join([scrollable(table, "Scores of systems"), legend])
+    few = [element("p", line, class_="note") for line in few_segments(evaluation)]
+    return join([scrollable(table, "Scores of systems"), legend, *few])
 
 
 def _sorter(name: str, style: str) -> Markup:
@@ -121,7 +128,7 @@ def _standing(comparison: Comparison, place: int, system: str, metric: str) -> l
     if p < comparison.alpha:
         better = comparison.difference(metric, system) > 0
         sign, style, said = ("▲", "good", "better than") if better else ("▼", "bad", "worse than")
-    baseline, sure = comparison.baseline, f", p = {p:.4f} "
+    baseline, sure = comparison.baseline, f", p = {p:.4f} " if p == p else ", p is undefined "
     hidden = element("span", f" {said} ", element("bdi", baseline), sure, class_="hidden")
     title = f"{said} {baseline}{sure}".strip()
     return [element("span", sign, hidden, class_=f"mark {style}".strip(), title=title), badge]

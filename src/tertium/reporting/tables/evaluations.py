@@ -223,9 +223,11 @@ def _signatures(evaluation: Evaluation) -> list[str]:
     return [first[metric].signature for metric in evaluation.metrics]
 
 
-def _few_segments(evaluation: Evaluation) -> list[str]:
-    """A line where there are too few segments for tests to be trusted."""
+def few_segments(evaluation: Evaluation) -> list[str]:
+    """A line where there are too few segments for the tests of a comparison to be trusted."""
     count = len(evaluation.testset)
+    if not isinstance(evaluation, Comparison):
+        return []
     if count == 1:
         return ["warning: one segment: there is nothing to resample, so p is undefined"]
     if count < FEW:
@@ -239,10 +241,9 @@ def warning_lines(results: Evaluation) -> list[str]:
     for system in results.systems:
         for metric in results.metrics:
             for kind, count in results.scores[system][metric].warnings.items():
-                counts.setdefault(kind, {})[system] = count
-    return counted_lines(counts) + (
-        _few_segments(results) if isinstance(results, Comparison) else []
-    )
+                by_system = counts.setdefault(kind, {})
+                by_system[system] = max(count, by_system.get(system, 0))  # of the metrics that say
+    return counted_lines(counts) + few_segments(results)
 
 
 CHANCE_DECIMALS = 4  # of chances, unless told otherwise
@@ -261,7 +262,8 @@ def ranking_table(ranking: Ranking, decimals: int | None = None, *, warnings: bo
         ]
         for n in ranking.order
     ]
-    size = f"{len(ranking.testset)} segments, every pair of {len(places)} systems"
+    count = len(ranking.testset)
+    size = f"{count} segment{'s' * (count != 1)}, every pair of {len(places)} systems"
     said = counted_lines(ranking.warnings) if warnings else []
     notes = [size, ranking.signature, *said]
     return Table(["system", "rank", "wins", "best on"], rows, notes=notes)
