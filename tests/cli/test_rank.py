@@ -102,6 +102,10 @@ def test_faults_are_one_line(
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-f", "md"], "leave out -f, -w"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-w", "0"], "leave out -f, -w"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-sl"], "leave out -f, -w"),
+        (
+            ["rank", "-m", "chrf", "-m", "ter", "-t", one, one, "-r", one],
+            "-m chrf ter: one ranks at a",
+        ),
         (["rank", "-m", "chrf", "--nbest", "-t", "-"], "- is no file"),
         (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--documents", "-"], "- is no file"),
         (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--to-json", "-"], "--to-json -: no"),

@@ -34,8 +34,9 @@ references; they come back with the candidates from best to worst.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    names = ("-m", "--ranker", "--model")
     parser.add_argument(
-        "-m", "--ranker", "--model", default=DEFAULT, metavar="RANKER", help=f"default: {DEFAULT}"
+        *names, action="append", default=[], metavar="RANKER", help=f"default: {DEFAULT}"
     )
     inputs.add_inputs(parser)
     parser.add_argument("--nbest", action="store_true", help="-t is a JSONL file of candidates")
@@ -53,7 +54,9 @@ def run(args: argparse.Namespace) -> int:
     from tertium.reporting.tables.table import counted_lines
 
     output.check_outputs(args)
-    ranker = load_ranker(args.ranker)  # a wrong name is said before files are read
+    if len(args.ranker) > 1:
+        raise UsageError(f"-m {' '.join(args.ranker)}: one ranks at a time; call it once for each")
+    ranker = load_ranker(*args.ranker or [DEFAULT])  # a wrong name is said before files are read
     if args.nbest:
         return _rerank(args, ranker)
     testset = inputs.read_inputs(args)
