@@ -97,6 +97,10 @@ def test_a_head_is_trained_logged_and_scored_with(
     assert main(["score", *arguments, "-m", files["out"]]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["name"] == "ESIM"
+    assert main(["score", *arguments, "-m", files["out"] + ":references=mean,long=window"]) == 0
+    assert json.loads(capsys.readouterr().out)["spec"].endswith("references=mean,long=window")
+    assert main(["score", *arguments, "-m", files["out"] + ":lang=window"]) == 2
+    assert "unknown field of esim 'lang': did you mean 'long'" in capsys.readouterr().err
     assert "against:reference" in found["signature"]
 
 

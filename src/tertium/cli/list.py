@@ -86,10 +86,10 @@ def _first_line(text: str | None) -> str:
 
 def scorer_name(spec: str) -> str:
     """The name of a metric or ranker by its spec, by an alias, or by the folder it was saved to."""
-    if is_folder(spec):
-        config = read_config(Path(spec))
+    name = spec if is_folder(spec) else split_spec(spec)[0]
+    if is_folder(name):
+        config = read_config(Path(name))
         return str(config.get("metric") or config.get("ranker"))
-    name, _ = split_spec(spec)
     return split_spec(ALIASES.get(name, name))[0]
 
 

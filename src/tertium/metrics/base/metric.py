@@ -29,6 +29,7 @@ from tertium.registry import (
     check_ranges,
     explain_missing,
     print_spec,
+    read_fields,
     resolve,
     split_spec,
 )
@@ -342,7 +343,7 @@ def load_metric(spec: str, **fields: Any) -> Metric:
     """Build a metric from its spec, e.g. `load_metric("chrf:word_order=2")`.
 
     Keyword arguments are fields too: `load_metric("chrf", word_order=2)`. The path of a folder
-    that a trained metric was saved to is a spec as well; a registered name goes first, so write
+    that a trained metric was saved to is a name as well; a registered one goes first, so write
     `./esim` for a folder of that name.
     """
     if is_folder(spec):
@@ -354,6 +355,9 @@ def load_metric(spec: str, **fields: Any) -> Metric:
     if name in ALIASES:
         name, defaults = split_spec(ALIASES[name])
         texts = {**defaults, **texts}
+    if is_folder(name):
+        saved = load_metric(name)
+        return change_fields(saved, {**read_fields(type(saved), saved.name, texts), **fields})
     if name not in METRICS:
         raise _unknown_name(name)
     cls = resolve(METRICS, name, "metric")
