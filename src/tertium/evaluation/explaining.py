@@ -16,7 +16,7 @@ from tertium.errors import UsageError
 from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.metrics.base.metric import Metric, load_metric
-from tertium.metrics.base.ranker import ByScore, Ranker, load_ranker
+from tertium.metrics.base.ranker import Ranker, find_ranker
 from tertium.models.checkpoint import are_installed
 from tertium.registry import explain_missing
 from tertium.segment import Segment
@@ -38,7 +38,7 @@ def explain(
     ((0.5, 1.0), (0.0, 0.5))
     """
     if rivals:
-        ranker = _ranker(metric or "pairwise")
+        ranker = find_ranker(metric or "pairwise")
         return ranker.explain([translation, *rivals])
     if isinstance(metric, Ranker):
         raise UsageError(f"{metric.name} compares translations: give it two or more to explain")
@@ -67,12 +67,6 @@ def _usual_metric(translation: Segment) -> str:
     if translation.references and are_english(translation.references):
         return "rte-r"
     return "tertium-multi" if are_installed() else "sentsim"
-
-
-def _ranker(given: str | Metric | Ranker) -> Ranker:
-    if isinstance(given, Metric):
-        return ByScore(metric=given.spec)
-    return load_ranker(given) if isinstance(given, str) else given
 
 
 # the gravest first; categories do not matter to which translations are shown first
