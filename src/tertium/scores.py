@@ -144,7 +144,7 @@ class ScoreMatrix:
     name: str
     systems: tuple[str, ...]
     values: FloatArray  # (systems, segments)
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or len(self.values) != len(self.systems):

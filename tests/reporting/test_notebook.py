@@ -9,10 +9,12 @@ import pytest
 
 from tertium.data.testset import TestSet
 from tertium.display import SHOWN_BY
+from tertium.evaluation.challenge import challenge
 from tertium.evaluation.comparison import compare
-from tertium.evaluation.ranking import mean_scores
+from tertium.evaluation.ranking import mean_scores, rank
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.metric import load_metric
+from tertium.reporting.page.making import report
 from tertium.scores import Scores
 from tertium.segment import Segment
 
@@ -49,6 +51,18 @@ def test_evaluations_and_comparisons_show_tables_and_the_ranking(example: TestSe
     assert "good (baseline)" in html
     assert html.count("<svg") == 2
     assert shown(score(example, ["chrf", "ter"])).count("<svg") == 2
+
+
+def test_outside_of_a_notebook_no_text_is_poured_out(example: TestSet) -> None:
+    page = report(example, "chrf", explain=0, resamples=20, challenges="damage")
+    pairs = challenge("damage", "chrf", phenomena=["number"])
+    values = [example, score(example, "chrf"), page, page.results, rank(example, "chrf"), pairs]
+    first = example.systems["good"][0]
+    for value in values:
+        assert first not in repr(value)
+        assert "Berlin" not in repr(value)
+        assert len(repr(value)) < 4000
+    assert repr(example) == "<TestSet of 48 segments: good, fair, poor>"
 
 
 def test_explanations_show_heat_maps() -> None:

@@ -52,7 +52,7 @@ class ChallengeSet:
     """Contrasts under a name; `left_out` counts by reason what was read and cannot be used."""
 
     name: str
-    contrasts: tuple[Contrast, ...]
+    contrasts: tuple[Contrast, ...] = field(repr=False)
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

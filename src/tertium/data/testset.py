@@ -32,7 +32,7 @@ UNKNOWN_SYSTEM = "unknown system"
 FindSegment = Callable[[str, str], Segment | str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TestSet:
     """Named system outputs over the same segments.
 
@@ -97,6 +97,9 @@ class TestSet:
 
     def __len__(self) -> int:
         return len(next(iter(self.systems.values())))
+
+    def __repr__(self) -> str:
+        return f"<TestSet of {len(self)} segments: {', '.join(self.systems)}>"
 
     def segments(self, system: str) -> list[Segment]:
         """What one system made of every segment, with what it may be compared to."""

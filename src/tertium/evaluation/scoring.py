@@ -67,8 +67,8 @@ class Evaluation(Displayed):
     testset: TestSet
     systems: tuple[str, ...]
     metrics: tuple[str, ...]
-    scores: Mapping[str, Mapping[str, Scores]]
-    intervals: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
+    scores: Mapping[str, Mapping[str, Scores]] = field(repr=False)
+    intervals: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         for part in ("scores", "intervals"):

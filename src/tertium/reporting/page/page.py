@@ -46,16 +46,16 @@ class Report:
     sections of other kinds: name, title and contents.
     """
 
-    grid: TranslationGrid
+    grid: TranslationGrid = field(repr=False)
     title: str = "Translations judged"
     results: Evaluation | None = None
-    agreement: tuple[Table, ...] = ()
-    explained: tuple[Explained, ...] = ()
-    curves: Mapping[str, Curve] = field(default_factory=dict)
-    judged: tuple[JudgedSet, ...] = ()
+    agreement: tuple[Table, ...] = field(default=(), repr=False)
+    explained: tuple[Explained, ...] = field(default=(), repr=False)
+    curves: Mapping[str, Curve] = field(default_factory=dict, repr=False)
+    judged: tuple[JudgedSet, ...] = field(default=(), repr=False)
     findings: tuple[tuple[str, str], ...] = ()
     signatures: tuple[str, ...] = ()
-    more: tuple[tuple[str, str, Markup], ...] = ()
+    more: tuple[tuple[str, str, Markup], ...] = field(default=(), repr=False)
 
     def html(self) -> str:
         """The page."""
