@@ -10,6 +10,8 @@ import pytest
 
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError, UsageError
+from tertium.evaluation.ranking import rank
+from tertium.evaluation.scoring import score
 from tertium.metrics import load_metric
 from tertium.segment import Segment
 
@@ -145,6 +147,15 @@ def test_one_file_where_a_list_was_expected_is_told() -> None:
         TestSet.read("a.txt")
     with pytest.raises(UsageError, match=r"^references: r.txt is one file; give a list"):
         TestSet.read(["a.txt"], Path("r.txt"))  # type: ignore[arg-type]
+
+
+def test_a_path_is_no_test_set_and_a_text_no_segment() -> None:
+    for call in (score, rank):
+        with pytest.raises(UsageError, match=r"expected a TestSet, got 'a.jsonl'; TestSet.read"):
+            call("a.jsonl", "chrf")  # type: ignore[operator]
+    for texts in ("a cat", ["a cat"]):
+        with pytest.raises(UsageError, match=r"chrf scores segments, not 'a.*texts to corpus_sc"):
+            load_metric("chrf").score(texts)  # type: ignore[arg-type]
 
 
 def test_a_list_that_a_table_holds_as_text_is_no_reference(tmp_path: Path) -> None:

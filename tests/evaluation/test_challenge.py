@@ -114,6 +114,11 @@ def test_names_go_in_a_list_and_pairs_are_grouped_in_two_ways() -> None:
         tertium.challenge(OWN, "chrf", by="lp")  # type: ignore[arg-type]
 
 
+def test_a_set_given_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["challenge", OWN, OWN, "-m", "chrf"]) == 2
+    assert "challenge set 'damage' is given twice" in capsys.readouterr().err
+
+
 def test_columns_of_several_metrics_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["challenge", OWN, "--phenomena", "number", "-f", "tsv", "-m", "ter", "chrf"]
     assert main([*argv, "chrf:beta=3"]) == 0

@@ -26,7 +26,7 @@ from tertium.arrays import generator
 from tertium.data.formats import PathLike, check_record, parse_json, read_records, read_text
 from tertium.data.testset import TestSet
 from tertium.data.wmt import LANGUAGES
-from tertium.errors import DataError, UnknownNameError
+from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.segment import Segment, check_texts
 from tertium.text.damage import KINDS, MEANING, Original, damage
 
@@ -102,7 +102,9 @@ class ChallengeSet:
 def join_challenges(sets: Sequence[ChallengeSet]) -> ChallengeSet:
     """Several sets as one."""
     left_out: Counter[str] = Counter()
-    for one in sets:
+    for place, one in enumerate(sets):
+        if one in sets[:place]:
+            raise UsageError(f"challenge set {one.name!r} is given twice")
         left_out.update(one.left_out)
     return ChallengeSet(
         name=", ".join(one.name for one in sets[:3]) + (", ..." if sets[3:] else ""),

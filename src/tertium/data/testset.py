@@ -214,6 +214,14 @@ class TestSet:
         )
 
 
+def check_testset(given: Any) -> None:
+    """Refuse what is no test set, such as the path of one."""
+    if not isinstance(given, TestSet):
+        raise UsageError(
+            f"expected a TestSet, got {given!r:.60}; TestSet.read and TestSet.from_records read one"
+        )
+
+
 def check_parallel(files: Sequence[PathLike], texts: Sequence[Sequence[str]]) -> None:
     """Refuse files of different length, naming both files and both counts."""
     for file, text in zip(files[1:], texts[1:], strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.candidates import CandidateList
-from tertium.data.testset import TestSet
+from tertium.data.testset import TestSet, check_testset
 from tertium.display import Displayed
 from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.metric import Metric
@@ -104,6 +104,7 @@ def rank(testset: TestSet, ranker: str | Metric | Ranker = DEFAULT) -> Ranking:
     >>> [(record["system"], record["rank"]) for record in rank(two, "chrf").records()]
     [('b', 1), ('a', 2)]
     """
+    check_testset(testset)
     chosen = find_ranker(ranker)
     matrix = chosen.rank(testset)
     signature = chosen.signature(testset.segments(matrix.systems[0]))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tertium.data.testset import TestSet
+from tertium.data.testset import TestSet, check_testset
 from tertium.display import Displayed
 from tertium.errors import TertiumError, UnknownNameError
 from tertium.evaluation.resampling import Interval, bootstrap, interval
@@ -172,6 +172,7 @@ def score(
     >>> score(small, ["chrf"]).scores["ours"]["chrf"].system
     100.0
     """
+    check_testset(testset)
     loaded = load_metrics(best_metric(testset) if metrics is None else metrics)
     with foresee(loaded, testset.segments(next(iter(testset.systems)))):
         by_metric = {metric.spec: score_systems(testset, metric) for metric in loaded}

@@ -83,6 +83,11 @@ class Scorer(ABC):
         """Refuse segments that lack what it needs, naming the first."""
         if not segments:
             raise DataError(f"{self.name}: there is nothing to score (no segments)")
+        if not isinstance(segments[0], Segment):
+            raise UsageError(
+                f"{self.name} scores segments, not {segments[0]!r:.40}: give it "
+                'Segment("a translation", references=["a reference"]), or texts to corpus_score'
+            )
         needs = self.needs  # which what was trained reads from its settings
         for number, segment in enumerate(segments, start=1):
             if "references" in needs and not segment.references:
