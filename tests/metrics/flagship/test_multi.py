@@ -231,7 +231,7 @@ def test_errors_are_marked_from_the_pass_that_scores(
     metric: TertiumMulti, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     segments = [
-        Segment("A cat sits on the table.", "Ein Hund sitzt auf dem Tisch."),
+        Segment("A Hund sits on the table.", "Ein Hund sitzt auf dem Tisch."),
         Segment("", SOURCE),
         Segment("Der 🚆 fährt nicht", SOURCE),
     ]
