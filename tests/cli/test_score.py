@@ -356,6 +356,8 @@ def test_one_metric_is_described_in_the_format_asked_for(
     record = json.loads(capsys.readouterr().out)
     assert record["metric"] == "chrf"
     assert {"field": "beta", "type": "int, at least 0", "default": "2"} in record["fields"]
+    assert main(["list", "chrf:bta=3"]) == 2
+    assert "unknown field of chrf 'bta': did you mean 'beta'" in capsys.readouterr().err
     assert main(["list", "bertscore", "-f", "tsv"]) == 0
     assert "\nprecision\tfp32|bf16|fp16\tfp32\n" in capsys.readouterr().out
     assert main(["list", "chrf", "-f", "tsv"]) == 0

@@ -188,6 +188,8 @@ def test_analyse_counts_what_only_one_metric_rates_high(
     for refused in (["--examples", "-1"], ["--examples", "1", "-f", "tsv"]):
         assert main([*arguments, *refused]) == 2
         assert "--examples" in capsys.readouterr().err
+    assert main([*arguments, "--share", "0.01"]) == 2
+    assert "a share of 0.01 of 16 translations is none" in capsys.readouterr().err
     assert main(["analyse", files["train"], "-m", "chrf", "chrf:beta=1"]) == 0
     assert "only chrf:beta=1" in capsys.readouterr().out
     assert main(["analyse", files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2

@@ -18,6 +18,7 @@ from tertium.registry import (
     RANKERS,
     describe_fields,
     print_value,
+    read_fields,
     resolve_scorer,
     split_spec,
 )
@@ -96,6 +97,7 @@ def scorer_name(spec: str) -> str:
 def _explain(spec: str, style: Any) -> int:
     name = scorer_name(spec)
     cls = resolve_scorer(name)
+    read_fields(cls, name, {} if is_folder(spec) else split_spec(spec)[1])  # refuses unknown ones
     takes = describe_fields(cls)
     rows = [
         [field.name, takes[field.name], print_value(field.default)]

@@ -104,8 +104,11 @@ def disagreement(
         )
     if not 0 < share < 1:
         raise UsageError(f"a share of {share:g}: expected between 0 and 1")
+    best = top(human, groups, share)
+    if not best.any():
+        raise UsageError(f"a share of {share:g} of {len(human)} translations is none: take more")
     return Disagreement(
-        best=top(human, groups, share),
+        best=best,
         first=top(first, groups, share),
         second=top(second, groups, share),
     )
