@@ -34,13 +34,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import platform
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
 
 from tertium.errors import UsageError
 from tertium.runtime import current_runtime
@@ -335,6 +336,20 @@ class PassLayout(NamedTuple):
         counts = [texts * length for texts, length in self.shapes]
         groups = torch.split(states[: sum(counts)], counts)
         return [group.view(*at, -1) for group, at in zip(groups, self.shapes, strict=True)]
+
+
+class Uninitialised(TorchFunctionMode):
+    """Networks made inside have no first numbers, which loaded ones would replace.
+
+    Drawing them takes time, and on a network without memory torch before 2.13 loads its compiler.
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if getattr(func, "__module__", "") == nn.init.__name__:
+            return args[0] if args else (kwargs or {})["tensor"]
+        return func(*args, **(kwargs or {}))
 
 
 class TransformerLayer(nn.Module):

@@ -33,6 +33,7 @@ from tertium.encoders.apart import (
     PassLayout,
     Sizes,
     TransformerLayer,
+    Uninitialised,
     check_precision,
     fill_blocks,
     lower_precision,
@@ -430,7 +431,8 @@ def _read_layer(shape: BertShape, stored: Stored, prefix: str) -> TransformerLay
         for kind, tensor in _read_part(stored, [prefix + name for name in names], *size).items()
     }
     sizes = hidden, shape.num_attention_heads, inner
-    layer = TransformerLayer(*sizes, shape.layer_norm_eps, device="meta")
+    with Uninitialised():
+        layer = TransformerLayer(*sizes, shape.layer_norm_eps, device="meta")
     layer.load_state_dict(weights, assign=True)
     return layer.requires_grad_(False)
 

@@ -14,7 +14,6 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
@@ -337,35 +336,18 @@ def load_into(make: Callable[[], Module], tensors: Mapping[str, Tensor], where: 
     """
     import torch
 
+    from tertium.encoders.apart import Uninitialised
+
     try:
-        with torch.device("meta"), _uninitialised():
+        with torch.device("meta"), Uninitialised():
             shapes = make().state_dict()
     except (TypeError, ValueError, OverflowError, RuntimeError):  # sizes beyond 64 bits
         raise ModelError(f"the config.json of {where} asks for an impossible network") from None
     check_tensors(tensors, shapes, where)
-    with _uninitialised():
+    with Uninitialised():
         network = make()
     network.load_state_dict(dict(tensors))
     return network.eval().requires_grad_(False)
-
-
-def _uninitialised() -> AbstractContextManager[Any]:
-    """Networks made inside have no first numbers, which loaded ones would replace.
-
-    Drawing them takes time, and on a network without memory torch loads its compiler for it.
-    """
-    from torch import nn
-    from torch.overrides import TorchFunctionMode
-
-    class Uninitialised(TorchFunctionMode):
-        def __torch_function__(
-            self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
-        ) -> Any:
-            if getattr(func, "__module__", "") == nn.init.__name__:
-                return args[0] if args else (kwargs or {})["tensor"]
-            return func(*args, **(kwargs or {}))
-
-    return Uninitialised()
 
 
 def check_tensors(

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from tertium.encoders import Encoder
 from tertium.metrics.heads.metric import HeadConfig
-from tertium.metrics.heads.recurrence import Recurrent, Sequences
+from tertium.metrics.heads.recurrence import Recurrent, Sequences, draw_first
 from tertium.models.checkpoint import Checkpoint, load_into, read_declared
 
 
@@ -323,7 +323,7 @@ def match(left: Tensor, right: Tensor, absolute: bool = False) -> Tensor:
 def linear(width: int, out: int) -> nn.Linear:
     """A linear layer that starts uniform (Glorot) with a bias of 0."""
     layer = nn.Linear(width, out)
-    nn.init.xavier_uniform_(layer.weight)
+    draw_first(layer.weight, nn.init.xavier_uniform_)
     nn.init.zeros_(layer.bias)
     return layer
 

@@ -6,12 +6,13 @@ half of the time of torch's; `scoring` runs a trained one in steps of several te
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import handle_torch_function, has_torch_function
 
 
 class Sequences(NamedTuple):
@@ -37,6 +38,14 @@ class Sequences(NamedTuple):
         return Sequences(self.values[rows.to(self.values.device), :width], lengths)
 
 
+def draw_first(weights: Tensor, draw: Callable[[Tensor], Tensor]) -> None:
+    """First numbers, unless `Uninitialised` wants none: not all of torch's own draws ask it."""
+    if has_torch_function((weights,)):
+        handle_torch_function(draw, (weights,), weights)
+    else:
+        draw(weights)
+
+
 class Recurrent(nn.Module):
     """A bidirectional LSTM over padded sequences: (texts, tokens, d) -> (texts, tokens, 2 hidden).
 
@@ -49,9 +58,9 @@ class Recurrent(nn.Module):
         self.lstm = nn.LSTM(width, hidden, batch_first=True, bidirectional=True)
         for name, weights in self.lstm.named_parameters():
             if name.startswith("weight_ih"):
-                nn.init.xavier_uniform_(weights)
+                draw_first(weights, nn.init.xavier_uniform_)
             elif name.startswith("weight_hh"):
-                nn.init.orthogonal_(weights)
+                draw_first(weights, nn.init.orthogonal_)
             else:
                 nn.init.zeros_(weights)
             if name.startswith("bias_hh"):
