@@ -51,19 +51,19 @@ ENOUGH_WORDS = 40
 
 
 def small_word_share(texts: Iterable[str]) -> tuple[float, int]:
-    """The share of English small words among all words, and the number of words.
+    """The share of English small words among the words of distinct texts, and their number.
 
     >>> small_word_share(["the cat sat on the mat"])
     (0.5, 6)
     """
-    words = [word.lower() for text in texts for word in _WORD.findall(text)]
+    words = [word.lower() for text in dict.fromkeys(texts) for word in _WORD.findall(text)]
     return (sum(word in SMALL_WORDS for word in words) / max(len(words), 1), len(words))
 
 
 def looks_english(texts: Iterable[str]) -> bool:
     """Whether texts may be English; too few words to tell are given the benefit of the doubt.
 
-    >>> looks_english(["Die Katze sitzt auf der Matte, und der Hund liegt daneben."] * 5)
+    >>> looks_english([f"Die Katze sitzt auf der Matte, der Hund daneben: {n}" for n in "abcdef"])
     False
     """
     share, count = small_word_share(texts)

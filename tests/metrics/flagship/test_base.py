@@ -172,7 +172,7 @@ def test_another_encoder_is_refused(tuned: Path, tmp_path: Path) -> None:
 def test_other_languages_are_refused() -> None:
     german = "Die Katze sitzt auf der Matte, und der Hund liegt seit gestern vor der Tür."
     with pytest.raises(UsageError, match="into English"):
-        TertiumBase().score([Segment(german, None, (german,))] * 5)
+        TertiumBase().score([Segment(german, None, (f"{german} {n}",)) for n in "abcde"])
 
 
 def test_what_ships_is_small_and_whole() -> None:
