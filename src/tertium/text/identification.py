@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from tertium.arrays import BoolArray
 from tertium.text.languages import (
     ALONE,
-    has_enough_words,
-    looks_english,
+    ENGLISH_SHARE,
+    ENOUGH_WORDS,
     main_script,
     scripts_of,
     share_in,
+    small_word_share,
 )
 
 WORD = re.compile(r"[^\W\d_]+")
@@ -55,6 +56,7 @@ class Profile:
     weights: NDArray[np.int8]
 
 
+@lru_cache(maxsize=65536)
 def identify(text: str) -> str:
     """The code of a text's language, empty where it cannot be told.
 
@@ -121,7 +123,8 @@ def count_strays(texts: Sequence[str]) -> int:
     most, count = max(told.items(), key=lambda found: found[1], default=("", 0))
     if count < COMPANY or count < AGREED * told.total():
         return 0
-    return int(are_in_other_language(texts, most).sum())
+    others = (text for text in texts if identify(text) != most)
+    return sum(is_in_other_language(text, most) for text in others)
 
 
 def are_english(texts: Sequence[str]) -> bool:
@@ -130,8 +133,10 @@ def are_english(texts: Sequence[str]) -> bool:
     >>> are_english(["Yes."]), are_english(["我喜欢在公园里散步，因为天气很好。"])
     (True, False)
     """
-    few = not has_enough_words(texts)
-    return looks_english(texts) and not (few and is_in_other_language(" ".join(texts), "en"))
+    share, count = small_word_share(texts)
+    if count >= ENOUGH_WORDS:
+        return share >= ENGLISH_SHARE
+    return not is_in_other_language(" ".join(texts), "en")
 
 
 def is_mixed(text: str) -> bool:
@@ -156,8 +161,7 @@ def is_mixed(text: str) -> bool:
     )
 
 
-@lru_cache(maxsize=65536)
-def _weigh(text: str, script: str) -> Mapping[str, float]:
+def _weigh(text: str, script: str) -> dict[str, float]:
     """What a text's n-grams say for each language of its script, on average; none if too few."""
     profile = _profiles().get(script)
     if profile is None or sum(map(str.isalpha, text)) < FEWEST:

@@ -70,11 +70,6 @@ def looks_english(texts: Iterable[str]) -> bool:
     return count < ENOUGH_WORDS or share >= ENGLISH_SHARE
 
 
-def has_enough_words(texts: Iterable[str]) -> bool:
-    """Whether there are enough words for `looks_english` to tell."""
-    return small_word_share(texts)[1] >= ENOUGH_WORDS
-
-
 # Blocks of letters; marks, digits and punctuation belong to no script.
 _BLOCKS: Mapping[str, str] = {
     "Latin": "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff",
