@@ -124,7 +124,7 @@ def test_a_json_file_holds_records(tmp_path: Path, capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize("flag", ["--paired-bs", "--paired-ar"])
 def test_compare_prints_p_values_and_ranks(capsys: pytest.CaptureFixture[str], flag: str) -> None:
-    small = ["--paired-bs-n", "200", "--paired-ar-n", "300"]
+    small = [f"{flag}-n", "300"]
     assert main(["compare", *INPUTS, "-m", "chrf", flag, *small, "--pairs"]) == 0
     out = capsys.readouterr().out
     assert "good (baseline)" in out
@@ -133,6 +133,25 @@ def test_compare_prints_p_values_and_ranks(capsys: pytest.CaptureFixture[str], f
     records = json.loads(capsys.readouterr().out)
     assert records[2]["p_value"] < 0.05
     assert [r["cluster"] for r in records][-1] > records[0]["cluster"]
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "unread"),
+    [
+        ("score", ["--paired-bs-n", "9"], "--paired-bs-n"),
+        ("score", ["--by", "length", "--paired-ar-n", "9"], "--paired-ar-n"),
+        ("compare", ["--paired-ar-n", "9"], "--paired-ar-n"),
+        ("compare", ["--paired-bs", "--by", "length", "--paired-ar-n", "9"], "--paired-ar-n"),
+        ("compare", ["--paired-ar", "--paired-bs-n", "9"], "--paired-bs-n"),
+        ("report", ["--paired-ar-n", "9"], "--paired-ar-n"),
+        ("report", ["--paired-ar", "--paired-bs-n", "9"], "--paired-bs-n"),
+    ],
+)
+def test_a_number_that_no_test_takes_is_refused(
+    command: str, given: list[str], unread: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, *INPUTS, "-m", "chrf", *given]) == 2
+    assert f"error: {unread} says how many" in capsys.readouterr().err
 
 
 def test_identical_systems_share_a_rank(capsys: pytest.CaptureFixture[str]) -> None:

@@ -97,8 +97,12 @@ def add_paired(parser: argparse.ArgumentParser) -> None:
     kind = group.add_mutually_exclusive_group()
     kind.add_argument("--paired-bs", action="store_true", help="paired bootstrap")
     kind.add_argument("--paired-ar", action="store_true", help="approximate randomisation")
-    group.add_argument("--paired-bs-n", type=int, default=1000, metavar="N", help="resamples")
-    group.add_argument("--paired-ar-n", type=int, default=10_000, metavar="N", help="trials")
+    group.add_argument(
+        "--paired-bs-n", type=int, metavar="N", help="resamples of the bootstrap (default: 1000)"
+    )
+    group.add_argument(
+        "--paired-ar-n", type=int, metavar="N", help="trials of randomisation (default: 10000)"
+    )
 
 
 def test_choices(args: argparse.Namespace) -> dict[str, Any]:
@@ -106,6 +110,20 @@ def test_choices(args: argparse.Namespace) -> dict[str, Any]:
     kind = "randomisation" if args.paired_ar else "bootstrap"
     resamples = args.paired_ar_n if args.paired_ar else args.paired_bs_n
     return {"test": kind, "resamples": resamples, "seed": args.seed}
+
+
+def check_counts(args: argparse.Namespace, *, bootstrap: bool, randomisation: bool) -> None:
+    """Refuse numbers of resamples that no test takes, given the tests that are made."""
+    if args.paired_bs_n is not None and not bootstrap:
+        raise UsageError(
+            "--paired-bs-n says how many resamples --paired-bs takes, which is not done here: "
+            "give --paired-bs, or leave the number out"
+        )
+    if args.paired_ar_n is not None and not randomisation:
+        raise UsageError(
+            "--paired-ar-n says how many trials --paired-ar takes, which is not done here: "
+            "give --paired-ar, or leave the number out"
+        )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -116,6 +134,7 @@ def run(args: argparse.Namespace) -> int:
         return _compare(args)
     if args.by and (args.score_only or args.sentence_level or args.document_level):
         raise UsageError("--by shows scores of slices: leave out -b, -sl and -dl")
+    check_counts(args, bootstrap=False, randomisation=False)
     confidence = _resamples(args)
     output.check_outputs(args)
     check_frame_file(args.output)
