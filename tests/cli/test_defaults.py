@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ import tertium
 from tertium.cli import main
 from tertium.data.testset import TestSet
 from tertium.evaluation import scoring
+from tertium.evaluation.ranking import best_ranker
 from tertium.evaluation.scoring import best_metric
+from tertium.segment import Segment
 
 pytest.importorskip("torch")
 ENGLISH = ("The cat is sitting on the mat.", "It has rained for three days in the north.") * 5
@@ -66,3 +69,33 @@ def test_the_library_chooses_as_the_command_does() -> None:
         "chrF",
         "tertium-small",
     }
+
+
+def test_what_ranks_is_chosen_as_what_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert best_ranker(made(ENGLISH, GERMAN).segments("ours")) == "pairwise"
+    assert best_ranker(made(GERMAN).segments("ours")) == "tertium-multi"
+    assert best_ranker(made(sources=GERMAN).segments("ours")) == "tertium-multi"
+    assert best_ranker(made().segments("ours")) == "chrf"  # whose refusal says what is missing
+    monkeypatch.setattr(scoring, "are_installed", lambda: False)
+    assert best_ranker(made(ENGLISH).segments("ours")) == "chrf"
+
+
+def test_sources_alone_rank(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As they score: systems, lists of candidates, and two translations beside each other."""
+    sources = ["Die Katze sitzt auf der Matte.", "Im Norden regnet es seit drei Tagen."]
+    good, bad = list(ENGLISH[:2]), ["A dog eats.", "Nobody came home."]
+    for name, texts in (("source", sources), ("bad", bad), ("good", good)):
+        (tmp_path / name).write_text("\n".join(texts) + "\n", encoding="utf-8")
+    names = ("source", "bad", "good")
+    source, *systems = (str(tmp_path / name) for name in names)
+    assert main(["rank", "-s", source, "-t", *systems, "-f", "json"]) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert [record["system"] for record in records] == ["good", "bad"]
+    assert records[0]["name"] == "tertium-multi"
+    lists = tmp_path / "lists.jsonl"
+    record = {"source": sources[0], "candidates": [bad[0], good[0]]}
+    lists.write_text(json.dumps(record) + "\n")
+    assert main(["rank", "--nbest", "-t", str(lists)]) == 0
+    assert json.loads(capsys.readouterr().out)["order"] == [1, 0]
+    segments = [Segment(text, sources[0]) for text in record["candidates"]]
+    assert tertium.explain(*segments).metric == "tertium-multi"

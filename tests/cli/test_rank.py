@@ -106,6 +106,10 @@ def test_faults_are_one_line(
             ["rank", "-m", "chrf", "-m", "ter", "-t", one, one, "-r", one],
             "-m chrf ter: one ranks at a",
         ),
+        (
+            ["rank", "-m", "chrf", "ter", "-t", one, one, "-r", one],
+            "-m chrf ter: one ranks at a",
+        ),
         (["rank", "-m", "chrf", "--nbest", "-t", "-"], "- is no file"),
         (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--documents", "-"], "- is no file"),
         (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--to-json", "-"], "--to-json -: no"),

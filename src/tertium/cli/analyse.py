@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
-from tertium.cli.inputs import load_in_precision
+from tertium.cli.inputs import add_list, load_in_precision
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.data.evidence import read_scored_sets
@@ -27,8 +28,8 @@ the reference, by unknown words (not in --vocabulary, or in no reference of the 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="judged translations")
-    parser.add_argument("-m", "--metrics", nargs=2, required=True, metavar="METRIC")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="judged translations")
+    add_list(parser, "-m", "--metrics", metavar="METRIC", help="two that are compared")
     parser.add_argument("--share", type=float, default=0.2, help="default: 0.2")
     parser.add_argument("--vocabulary", metavar="FILE", help="known words, one a line")
     parser.add_argument("--examples", type=int, default=0, metavar="N", help="show N of each")
@@ -44,10 +45,11 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--examples {args.examples}: expected zero or more")
     if args.examples and args.format not in ("text", "json"):
         raise UsageError(f"--examples are no part of a table: leave out -f {args.format}")
-    first, second = load_in_precision(args.metrics, args.precision)
+    specs, files = _two_metrics(args.metrics, args.files)
+    first, second = load_in_precision(specs, args.precision)
     if first == second:
         raise UsageError(f"-m {first.spec} twice: two metrics that differ are compared")
-    sets = read_scored_sets(args.files)
+    sets = read_scored_sets(files)
     with bars(args.quiet), runtime_of(args):
         found = analyse(
             sets, first, second, share=args.share, vocabulary=_vocabulary(args.vocabulary)
@@ -73,6 +75,18 @@ def run(args: argparse.Namespace) -> int:
             print(f"\n{names[who]}: {segment.hypothesis}")
             print("\n".join(f"  reference: {text}" for text in segment.references))
     return 0
+
+
+def _two_metrics(metrics: Sequence[str], files: Sequence[str]) -> tuple[Sequence[str], list[str]]:
+    """The metrics and the files, of which -m takes those that stand behind it."""
+    if not files:
+        metrics, files = metrics[:2], metrics[2:]
+    if len(metrics) != 2:
+        given = f"-m {' '.join(metrics)}" if metrics else "no -m"
+        raise UsageError(f"{given}: two metrics are compared; give -m METRIC METRIC")
+    if not files:
+        raise UsageError("which files? give judged translations: tertium analyse FILE... -m A B")
+    return metrics, [*files]
 
 
 def _vocabulary(file: str | None) -> set[str] | None:

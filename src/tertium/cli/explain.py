@@ -66,8 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="METRIC",
         help="rte-r (default for English references) and the other regressions say it in words; "
         "tertium-multi (default otherwise) by pieces and suspected errors, bertscore, wmd and "
-        "their relatives by pieces, against the source too; pairwise (default of several -t), or "
-        "any metric, says which translation wins",
+        "their relatives by pieces, against the source too; pairwise (default of several -t beside "
+        "English references), or any metric, says which translation wins",
     )
     parser.add_argument("--top", type=int, default=10, metavar="N", help="features (default: 10)")
     parser.add_argument("-f", "--format", choices=("text", "json"), default="text")

@@ -14,7 +14,6 @@ from tertium.errors import UsageError
 if TYPE_CHECKING:
     from tertium.metrics.base.ranker import Ranker
 
-DEFAULT = "pairwise"
 HELP = "rank systems or candidate lists in pairs"
 DESCRIPTION = (
     "Compare every two translations of each segment and rank systems by their mean chance to win."
@@ -24,6 +23,7 @@ examples:
   tertium rank -t a.txt b.txt c.txt -r reference.txt
   tertium rank -t a.txt b.txt c.txt -r reference.txt -m chrf -f json
   tertium rank -t a.txt b.txt -r reference.txt -sl -f tsv
+  tertium rank -s source.txt -t a.txt b.txt
   tertium rank --nbest -t candidates.jsonl > reordered.jsonl
 
 RANKER is a ranker (pairwise; pairwise:model=pairwise-minilm, a network; pairwise:model=
@@ -35,9 +35,8 @@ references; they come back with the candidates from best to worst.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = ("-m", "--ranker", "--model")
-    parser.add_argument(
-        *names, action="append", default=[], metavar="RANKER", help=f"default: {DEFAULT}"
-    )
+    best = "pairwise for English references, tertium-multi for others or none"
+    inputs.add_list(parser, *names, metavar="RANKER", help=f"default: {best}")
     inputs.add_inputs(parser)
     parser.add_argument("--nbest", action="store_true", help="-t is a JSONL file of candidates")
     add_runtime(parser, precision=False)
@@ -56,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
     output.check_outputs(args)
     if len(args.ranker) > 1:
         raise UsageError(f"-m {' '.join(args.ranker)}: one ranks at a time; call it once for each")
-    ranker = load_ranker(*args.ranker or [DEFAULT])  # a wrong name is said before files are read
+    # a wrong name is said before files are read
+    ranker = load_ranker(args.ranker[0]) if args.ranker else None
     if args.nbest:
         return _rerank(args, ranker)
     testset = inputs.read_inputs(args)
@@ -80,9 +80,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _rerank(args: argparse.Namespace, ranker: Ranker) -> int:
+def _rerank(args: argparse.Namespace, given: Ranker | None) -> int:
     from tertium.data.candidates import read_candidates
-    from tertium.evaluation.ranking import rerank
+    from tertium.evaluation.ranking import best_ranker, rerank
+    from tertium.metrics.base.ranker import load_ranker
 
     if args.report:
         raise UsageError("--report shows systems, not lists of candidates: leave out --nbest")
@@ -93,6 +94,7 @@ def _rerank(args: argparse.Namespace, ranker: Ranker) -> int:
         raise UsageError("--nbest prints the records as JSONL: leave out -f, -w and -sl")
     inputs.check_dash(args)
     lists = read_candidates(args.translations[0])
+    ranker = given or load_ranker(best_ranker([entry.segments[0] for entry in lists]))
     with bars(args.quiet), runtime_of(args):
         records = rerank(lists, ranker)
         counts = ranker.warnings([segment for entry in lists for segment in entry.segments])

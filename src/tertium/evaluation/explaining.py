@@ -13,6 +13,7 @@ from tertium.data.judgements import Evidence
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.errors import UsageError
+from tertium.evaluation.ranking import best_ranker
 from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.metrics.base.metric import Metric, load_metric
@@ -31,14 +32,15 @@ def explain(
 
     `metric` is a spec or a metric: rte-r for English references unless it is given, tertium-multi
     for all others and where there is none (without its weights sentsim).
-    Beside rivals it is a ranker, pairwise unless it is given, or a metric, whose better score wins.
+    Beside rivals it is a ranker, that of `tertium.rank` unless it is given, or a metric, whose
+    better score wins.
 
     >>> good, bad = (Segment(text, None, ("a cat sat",)) for text in ("a cat sits", "a dog"))
     >>> explain(good, bad, metric="chrf").votes.chances
     ((0.5, 1.0), (0.0, 0.5))
     """
     if rivals:
-        ranker = find_ranker(metric or "pairwise")
+        ranker = find_ranker(metric or best_ranker([translation]))
         return ranker.explain([translation, *rivals])
     if isinstance(metric, Ranker):
         raise UsageError(f"{metric.name} compares translations: give it two or more to explain")

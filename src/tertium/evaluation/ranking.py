@@ -12,12 +12,11 @@ from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.candidates import CandidateList
 from tertium.data.testset import TestSet, check_testset
 from tertium.display import Displayed
-from tertium.evaluation.scoring import Evaluation
+from tertium.evaluation.scoring import Evaluation, best_metric_for
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import ByScore, Ranker, find_ranker
 from tertium.scores import ScoreMatrix, Scores
-
-DEFAULT = "pairwise"
+from tertium.segment import Segment
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,19 +94,31 @@ class Ranking(Displayed):
         return self.beside(Evaluation(self.testset, systems, (), {name: {} for name in systems}))
 
 
-def rank(testset: TestSet, ranker: str | Metric | Ranker = DEFAULT) -> Ranking:
+def best_ranker(segments: Sequence[Segment]) -> str:
+    """What ranks such translations best: pairwise, which learned from English references alone.
+
+    Beside other references, or none, it is the metric that scores them best.
+    """
+    first = [segment.references[0] for segment in segments if segment.references]
+    metric = best_metric_for(first, sources=any(s.source is not None for s in segments))
+    return "pairwise" if metric == "tertium-small" else metric
+
+
+def rank(testset: TestSet, ranker: str | Metric | Ranker | None = None) -> Ranking:
     """Compare every two translations of each segment, and rank systems by their chance to win.
 
-    `ranker` is a ranker or a metric, whose better score wins, or the spec of one.
+    `ranker` is a ranker or a metric, whose better score wins, or the spec of one: pairwise for
+    English references unless it is given, tertium-multi for all others and where there is none.
 
     >>> two = TestSet(systems={"a": ["a dog"], "b": ["a cat"]}, references=[["the cat"]])
     >>> [(record["system"], record["rank"]) for record in rank(two, "chrf").records()]
     [('b', 1), ('a', 2)]
     """
     check_testset(testset)
-    chosen = find_ranker(ranker)
+    first = testset.segments(next(iter(testset.systems)))
+    chosen = find_ranker(best_ranker(first) if ranker is None else ranker)
     matrix = chosen.rank(testset)
-    signature = chosen.signature(testset.segments(matrix.systems[0]))
+    signature = chosen.signature(first)
     warnings: dict[str, dict[str, int]] = {}
     for system in matrix.systems:
         for kind, count in chosen.warnings(testset.segments(system)).items():
@@ -118,10 +129,11 @@ def rank(testset: TestSet, ranker: str | Metric | Ranker = DEFAULT) -> Ranking:
 
 
 def rerank(
-    lists: Sequence[CandidateList], ranker: str | Metric | Ranker = DEFAULT
+    lists: Sequence[CandidateList], ranker: str | Metric | Ranker | None = None
 ) -> list[dict[str, Any]]:
     """The records of candidate lists, each with its candidates from best to worst."""
-    chosen = find_ranker(ranker)
+    firsts = [entry.segments[0] for entry in lists]
+    chosen = find_ranker(best_ranker(firsts) if ranker is None else ranker)
     rates = chosen.win_rates([entry.segments for entry in lists])
     return [e.reorder(r.tolist()) for e, r in zip(lists, rates, strict=True)]
 

@@ -213,14 +213,19 @@ COMPANIONS = ("bleu", "chrf")  # what comparisons and reports show beside the be
 
 def best_metric(testset: TestSet) -> str:
     """The metric that agrees best with people on such a test set, of those that can run here."""
+    first = [texts[0] for texts in testset.references if texts]
+    return best_metric_for(first, sources=bool(testset.sources))
+
+
+def best_metric_for(references: Sequence[str], *, sources: bool) -> str:
+    """The same by the first references of the segments, and by whether there are sources."""
     if not is_installed("torch", "tokenizers"):
         return "chrf"
-    first = [texts[0] for texts in testset.references if texts]
     if not are_installed():
-        return "chrf" if first or not testset.sources else "sss"
-    if first and are_english(first):
+        return "chrf" if references or not sources else "sss"
+    if references and are_english(references):
         return "tertium-small"
-    return "tertium-multi" if first or testset.sources else "chrf"
+    return "tertium-multi" if references or sources else "chrf"
 
 
 def usual_metrics(testset: TestSet) -> list[str]:
