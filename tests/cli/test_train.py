@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tertium.cli import main
+from tertium.metrics.regression.regressions import BLEUR
 
 torch = pytest.importorskip("torch")
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
@@ -113,7 +114,7 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
     assert config["config"]["encoders"] == ["toy"]
     assert len(config["training"]["search"]) == 64
     alone = ["--c", "1", "--epsilon", "0", "--gamma", ".1"]
-    assert main(["train", "svr:encoders=toy", *arguments, *alone]) == 0
+    assert main(["train", "svr:encoders=toy", *arguments, *alone, "--overwrite"]) == 0
     assert capsys.readouterr().out.startswith("SVR: saved to")
 
 
@@ -141,6 +142,7 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["bleu-r", "--train", "{train}", "--strengths", "0"], "strengths=0.0: expected above 0"),
         (["bleu-r", "--train", "{train}", "--strengths", "inf"], "strengths=inf: expected above 0"),
         (["bleu-r", "--train", "{train}", "--strengths", ""], "strengths=: expected above 0"),
+        (["bleu-r", "--train", "{train}", "{train}"], "train.tsv is given twice"),
         (["bleu-r", "--train", "{train}", "--dev", "{train}"], "train: every reference of it"),
         (["bleu-r:model=mine", "--train", "{train}"], "model= is what was trained before"),
         (["bleu-r", "--train", "{constant}"], "all 16 human scores are 1"),
@@ -169,6 +171,65 @@ def test_a_folder_with_something_else_is_not_written_to(
     arguments = ["esim:encoder=toy", "--train", files["train"], "-o", str(tmp_path / "full")]
     assert main(["train", *arguments]) == 2
     assert "holds no trained metric" in capsys.readouterr().err
+
+
+def test_what_was_trained_is_replaced_only_where_asked(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["train", "bleu-r", "--train", files["train"], "-o", files["out"], "-q"]
+    assert main(arguments) == 0
+    weights = Path(files["out"]) / "weights.safetensors"
+    before = weights.read_bytes()
+    changed = [*arguments, "--strengths", "1"]
+    assert main(changed) == 2
+    assert f"{files['out']} holds a trained metric already" in capsys.readouterr().err
+    assert weights.read_bytes() == before
+    assert main([*changed, "--overwrite"]) == 0
+    assert weights.read_bytes() != before
+
+
+def test_an_interrupted_training_goes_on_without_being_told_to_overwrite(
+    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(epoch: object) -> None:
+        raise KeyboardInterrupt
+
+    options = ["--train", files["train"], "--epochs", "2", "--patience", "9", "-o", files["out"]]
+    arguments = ["train", "esim:encoder=toy,hidden=4,dropout=0", *options]
+    with monkeypatch.context() as once:
+        once.setattr("tertium.cli.train._show", interrupt)
+        assert main(arguments) == 130
+    assert (Path(files["out"]) / "config.json").is_file()
+    assert main(arguments) == 0
+    assert main(arguments) == 2
+
+
+@pytest.mark.parametrize("command", ["train", "analyse"])
+def test_a_file_given_twice_is_refused(
+    command: str, files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By whichever name: its rows would count twice."""
+    (tmp_path / "again.tsv").symlink_to(files["train"])
+    twice = [files["train"], str(tmp_path / "again.tsv")]
+    train = ["train", "bleu-r", "--train", *twice, "-o", files["out"]]
+    call = train if command == "train" else ["analyse", *twice, "-m", "chrf", "bleu"]
+    assert main(call) == 2
+    assert "again.tsv is given twice" in capsys.readouterr().err
+
+
+def test_recipes_that_are_one_are_told_to_be(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    coefficients = []
+    for number, given in enumerate(([], ["--recipe", "published"], ["--no-prior"])):
+        folder = f"{files['out']}-{number}"
+        assert main(["train", "bleu-r", "--train", files["train"], "-o", folder, *given]) == 0
+        said = "bleu-r has one recipe: published is the same as ours"
+        assert (said in capsys.readouterr().err) == ("published" in given)
+        coefficients.append(BLEUR.load(folder).coefficients)
+    assert coefficients[0] == coefficients[1] == coefficients[2]
+    for name, same in (("bleu-r", True), ("svr", True), ("mt-r", False), ("esim", False)):
+        assert (f"the same for {name}" in help_of(name, capsys)) == same
 
 
 def test_analyse_counts_what_only_one_metric_rates_high(

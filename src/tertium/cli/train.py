@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
+import sys
 import typing
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -80,6 +81,9 @@ EPILOG = examples() + REMARKS
 def add_arguments(parser: LateParser) -> None:
     parser.add_argument("metric", metavar="METRIC", help="what to train, as a spec")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the trained metric")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace the metric that was trained in DIR"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no table")
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:N, mps or auto")
     parser.add_argument("--threads", type=int, metavar="N", help="CPU threads")
@@ -162,13 +166,16 @@ def _defaults(cls: type[Trained], name: str) -> str:
 
 
 def _explain_recipes(known: Sequence[type[Trained]]) -> str:
+    from tertium.evaluation.training import has_one_recipe
+
     if len(known) > 1:
         return "published or ours: a preset of settings and options (default: ours)"
     told = []
     for name, recipe in known[0].recipes.items():
         chosen = ",".join(f"{key}={print_value(v)}" for key, v in recipe.settings.items())
         told.append(f"{name}: {recipe.says}" + (f" ({chosen})" if chosen else ""))
-    return "; ".join([*told, "default: ours"])
+    same = [f"which is the same for {known[0].name}"] if has_one_recipe(known[0]) else []
+    return "; ".join([*told, *same, "default: ours"])
 
 
 def _explain_settings(shown: Sequence[type[Trained]]) -> str | None:
@@ -188,14 +195,17 @@ def _placeholder(kind: Any) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.evaluation.training import Plan, check_folder, train
+    from tertium.evaluation.training import RECIPE, Plan, check_folder, has_one_recipe, train
     from tertium.runtime import runtime
 
     options = _given_options(args)
-    Plan.make(args.metric, args.recipe, **options)  # faults show before files are read
+    plan = Plan.make(args.metric, args.recipe, **options)  # faults show before files are read
     if not args.train and not args.preferences:
         raise UsageError("nothing to learn from: give --train FILE... or --preferences FILE...")
-    check_folder(args.output)
+    check_folder(args.output, overwrite=args.overwrite)
+    if args.recipe != RECIPE and has_one_recipe(plan.cls) and not args.quiet:
+        said = f"tertium: {plan.cls.name} has one recipe: {args.recipe} is the same as {RECIPE}"
+        print(said, file=sys.stderr)
     with bars(args.quiet), runtime(device=args.device, threads=args.threads):
         metric = train(
             args.metric,
@@ -204,6 +214,7 @@ def run(args: argparse.Namespace) -> int:
             held_out=args.held_out,
             recipe=args.recipe,
             folder=args.output,
+            overwrite=args.overwrite,
             on_epoch=None if args.quiet else _show,
             **options,
         )

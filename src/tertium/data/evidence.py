@@ -17,6 +17,7 @@ the name of a set                     in a collection of human judgements
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Collection as Container
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -313,8 +314,16 @@ def _from_collection(
 
 
 def read_sets(sources: Iterable[PathLike]) -> list[JudgementSet | RankingSet]:
-    """The sets of files, folders or named sets, by language pair and by name."""
-    return [_set_of(entry, source) for source in sources for entry in read_evidence(source)]
+    """The sets of files, folders or named sets, by language pair and by name; each given once."""
+    places: dict[str, PathLike] = {}
+    for source in sources:
+        if (place := os.path.realpath(source)) in places:
+            raise UsageError(
+                f"{source} is given twice, and its judgements would count twice: give it once"
+            )
+        places[place] = source
+    given = places.values()
+    return [_set_of(entry, source) for source in given for entry in read_evidence(source)]
 
 
 def read_scored_sets(sources: Iterable[PathLike]) -> list[JudgementSet]:

@@ -56,6 +56,7 @@ def train(
     held_out: Sources = (),
     recipe: str = RECIPE,
     folder: str | Path | None = None,
+    overwrite: bool = False,
     on_epoch: Callable[[Epoch], None] | None = None,
     **options: Any,
 ) -> Any:
@@ -65,13 +66,14 @@ def train(
     `ours` and `published`, `options` change it (`describe_options(ESIM.options)` lists them).
     `data`, `dev` and `held_out` are sets, single judgements and preferences, or where they lie.
     `dev` chooses; what shares a reference with it or with `held_out` is never trained on. With
-    `folder` the result is saved there, and heads go on where an interrupted training stopped.
+    `folder` the result is saved there, and heads go on where an interrupted training stopped; what
+    was trained there before stays unless `overwrite`.
 
         metric = tertium.train("bleu-r", "mine.tsv", folder="models/mine")
     """
     plan = Plan.make(spec, recipe, **options)
     if folder is not None:
-        check_folder(folder)
+        check_folder(folder, overwrite=overwrite)
     held = [one for sets in training_sets(_read(held_out)) for one in sets]
     scores, rankings = without_leaks(*training_sets(_read(data)), held)
     return plan.cls.train(
@@ -123,19 +125,30 @@ def check_options(cls: type[Trained], options: Iterable[str]) -> None:
         raise UsageError(f"{cls.name} does not read {unread}: leave it out (it reads {reads})")
 
 
+def has_one_recipe(cls: type[Trained]) -> bool:
+    """Whether all recipes of a class come to the same settings and options."""
+    first, *others = cls.recipes.values()
+    return all((one.settings, one.options) == (first.settings, first.options) for one in others)
+
+
 def options_of(cls: type[Trained], recipe: str = RECIPE) -> list[Option]:
     """What may be said of how a class is trained, with the defaults of a recipe."""
     return describe_options(cls.recipes[recipe].options)
 
 
-def check_folder(place: str | Path) -> None:
-    """Refuse to write over something that is no training folder."""
+def check_folder(place: str | Path, *, overwrite: bool = False) -> None:
+    """Refuse to write over what is no training folder, or over what was trained unless told to."""
     folder = Path(place)
     if folder.is_file():
         raise UsageError(f"{folder} is a file: -o takes a folder")
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise UsageError(f"{folder} cannot be made: {there} is no folder that can be written to")
-    known = (CONFIG, SNAPSHOT)
-    if folder.is_dir() and any(folder.iterdir()) and not any((folder / f).is_file() for f in known):
+    trained, interrupted = ((folder / file).is_file() for file in (CONFIG, SNAPSHOT))
+    if folder.is_dir() and any(folder.iterdir()) and not (trained or interrupted):
         raise UsageError(f"{folder} is not empty and holds no trained metric: give another folder")
+    if trained and not interrupted and not overwrite:
+        raise UsageError(
+            f"{folder} holds a trained metric already: give another folder, or --overwrite "
+            "(overwrite=True in Python) to replace it"
+        )

@@ -30,13 +30,21 @@ from tertium.metrics.base.matching import cosine, find_partners, unit
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.featurizer import DIRECTIONS, EntailmentFeatures
-from tertium.metrics.regression.metric import Regression
+from tertium.metrics.regression.metric import Regression, RegressionOptions
+from tertium.models.trained import Recipe
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
     from tertium.metrics.base.explanation import Explanation
 
 COLUMNS = ("recall", "precision", "f1", "cosine")
+# the components of one metric are one family, and no sign of them is known: no prior, one recipe
+OF_ONE_METRIC = {
+    "published": Recipe(
+        says="Pado et al. (2009): ridge on standardised features", options=RegressionOptions()
+    ),
+    "ours": Recipe(says="as those that ship: the published one", options=RegressionOptions()),
+}
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,7 @@ class BLEUR(LexicalRegression):
 
     name: ClassVar[str] = "bleu-r"
     title: ClassVar[str] = "BLEUR"
+    recipes: ClassVar[Mapping[str, Recipe]] = OF_ONE_METRIC
     parts: ClassVar[tuple[Part, ...]] = ("bleu",)
 
 
@@ -155,6 +164,7 @@ class NISTR(LexicalRegression):
 
     name: ClassVar[str] = "nist-r"
     title: ClassVar[str] = "NISTR"
+    recipes: ClassVar[Mapping[str, Recipe]] = OF_ONE_METRIC
     parts: ClassVar[tuple[Part, ...]] = ("nist",)
 
 
@@ -164,6 +174,7 @@ class TERR(LexicalRegression):
 
     name: ClassVar[str] = "ter-r"
     title: ClassVar[str] = "TERR"
+    recipes: ClassVar[Mapping[str, Recipe]] = OF_ONE_METRIC
     parts: ClassVar[tuple[Part, ...]] = ("ter",)
 
 
@@ -173,6 +184,7 @@ class METEORR(LexicalRegression):
 
     name: ClassVar[str] = "meteor-r"
     title: ClassVar[str] = "METEORR"
+    recipes: ClassVar[Mapping[str, Recipe]] = OF_ONE_METRIC
     meteor: ClassVar[bool] = True
 
 
