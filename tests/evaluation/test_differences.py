@@ -72,6 +72,20 @@ def test_every_format_says_how_often_people_agree(compared):
     assert f"{share} %" in report_results(compared).html()
 
 
+@pytest.mark.parametrize("count", [1, 29])
+def test_few_segments_say_nothing_of_people(compared, count):
+    """Scales are of systems on whole test sets: of one sentence people agree in no such share."""
+    few = tertium.compare(compared.testset.subset(range(count)), "chrf", resamples=20)
+    assert few.difference("chrf", "ours") > 0
+    assert few.meaning("chrf", "ours") is None
+    assert few.records()[1]["people_agree"] is None
+    shown = render(comparison_table(few), "text")
+    assert "people agree in" not in shown
+    assert "fewer than 30 segments: what a difference means to people is not said" in shown
+    lone = tertium.compare(few.testset, "nist", resamples=20)  # of which there is no scale at all
+    assert "means to people" not in render(comparison_table(lone), "text")
+
+
 def test_no_difference_means_nothing(compared):
     assert compared.meaning("chrf", "ours", "ours") is None
 

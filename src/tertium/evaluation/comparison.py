@@ -33,6 +33,7 @@ from tertium.metrics.base.metric import Metric, load_metric
 from tertium.text.identification import are_english
 
 FILE = "differences.json"
+FEW = 30  # segments below which resampling, and a difference, say little about others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +142,11 @@ class Comparison(Evaluation):
     def meaning(self, metric: str, system: str, other: str = "") -> Meaning | None:
         """How often people agree with a system's difference to another, or to the baseline.
 
-        None where there is no difference, or no scale of the metric.
+        None where there is no difference, no scale of the metric, or fewer than `FEW` segments:
+        scales are of systems that were judged on whole test sets.
         """
+        if len(self.testset) < FEW:
+            return None
         difference, scale = self.difference(metric, system, other), self.scales.get(metric)
         if scale is None or difference != difference or difference == 0:
             return None

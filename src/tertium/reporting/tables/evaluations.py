@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tertium.evaluation.comparison import Comparison
+from tertium.evaluation.comparison import FEW, Comparison
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation
 from tertium.reporting.tables.table import Cell, Table, counted_lines, number
 from tertium.scores import Scores
-
-FEW = 30  # segments below which resampling says little about others
 
 
 def system_table(
@@ -224,15 +222,15 @@ def _signatures(evaluation: Evaluation) -> list[str]:
 
 
 def few_segments(evaluation: Evaluation) -> list[str]:
-    """A line where there are too few segments for the tests of a comparison to be trusted."""
+    """Lines where there are too few segments for what a comparison tells to be trusted."""
     count = len(evaluation.testset)
-    if not isinstance(evaluation, Comparison):
+    if not isinstance(evaluation, Comparison) or count >= FEW:
         return []
+    tests = f"{count} segments: tests and intervals on fewer than {FEW} mislead"
     if count == 1:
-        return ["warning: one segment: there is nothing to resample, so p is undefined"]
-    if count < FEW:
-        return [f"warning: {count} segments: tests and intervals on fewer than {FEW} mislead"]
-    return []
+        tests = "one segment: there is nothing to resample, so p is undefined"
+    people = f"fewer than {FEW} segments: what a difference means to people is not said"
+    return [f"warning: {line}" for line in (tests, *([people] if evaluation.scales else []))]
 
 
 def warning_lines(results: Evaluation) -> list[str]:
