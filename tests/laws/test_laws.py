@@ -15,18 +15,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests import gallery
-from tests.laws.findings import Finding, read_findings
+from tests.laws.findings import Finding, kind_of, read_findings, smallest
 from tests.laws.table import LAWS, Law, hold_law, law_named
 from tests.laws.trial import (
     Broken,
     Subject,
     Trial,
     commands_score_once,
+    hold,
     missing_resource,
     subjects,
 )
 
 from tertium.data.testset import TestSet
+from tertium.errors import DataError
 
 SUBJECTS = subjects()
 LARGE = ("tertium-base", "tertium-multi")  # every pair is a pass of its own, so texts take turns
@@ -99,3 +101,27 @@ def test_every_law_is_tried_on_someone() -> None:
     able = [s for s in SUBJECTS if not missing_resource(s)]
     assert all(any(law.applies(s) for s in able) for law in LAWS)
     assert law_named(str(LAWS[3])) is LAWS[3]
+
+
+def test_a_smaller_case_has_the_same_fault() -> None:
+    """What is left must not be kept for another reason: here a refusal of texts without words."""
+
+    def texts_are_short(trial: Trial) -> int:
+        for segment in trial.segments:
+            if not segment.hypothesis.strip():
+                raise DataError("nothing to read")
+            hold("long" not in segment.hypothesis, f"{segment.hypothesis!r} is long")
+        return len(trial.segments)
+
+    law, subject = Law("score", texts_are_short, lambda subject: True), Subject("chrf", "metric")
+    texts = ["short", "a long text", "another long text of 7 words"]
+    testset = TestSet({"a": texts}, [["x"]] * 3, ["x"] * 3)
+    finding = smallest(law, subject, testset, seed=1, seconds=20)
+    assert finding.systems == {"a": ["long"]}
+    assert finding.fault == "score: texts are short, chrf: 'long' is long"
+
+
+def test_faults_are_of_one_kind_whatever_texts_and_numbers_they_name() -> None:
+    assert kind_of("'a b' scored 0.5 above 'it'") == kind_of("\"it's\" scored -1e-05 above ''")
+    assert kind_of("refused whole texts: a") != kind_of("refused whole texts: b")
+    assert kind_of("ValueError: size 0") != kind_of("TypeError: size 0")
