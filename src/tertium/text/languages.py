@@ -60,6 +60,24 @@ def small_word_share(texts: Iterable[str]) -> tuple[float, int]:
     return (sum(word in SMALL_WORDS for word in words) / max(len(words), 1), len(words))
 
 
+def are_few_words(texts: Iterable[str]) -> bool:
+    """Whether distinct texts have too few words to look English or not; reads no more of them.
+
+    >>> are_few_words(["one two three"] * 20), are_few_words("one two three".split() * 20)
+    (True, True)
+    >>> are_few_words(f"word {n}" for n in "abcdefghijklmnopqrstuvwxyz")
+    False
+    """
+    seen, count = set(), 0
+    for text in texts:
+        if text not in seen:
+            seen.add(text)
+            count += len(_WORD.findall(text))
+        if count >= ENOUGH_WORDS:
+            return False
+    return True
+
+
 def looks_english(texts: Iterable[str]) -> bool:
     """Whether texts may be English; too few words to tell are given the benefit of the doubt.
 

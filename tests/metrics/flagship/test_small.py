@@ -19,6 +19,7 @@ from tertium.metrics.flagship.small import MODEL, SmallSettings, TertiumSmall
 from tertium.models.checkpoint import shipped_models
 from tertium.runtime import runtime
 from tertium.segment import Segment
+from tertium.text import languages
 from tertium.text.languages import looks_english
 
 REFERENCE = "On Tuesday, Mr Smith said that he could not take 1,250 euros for the house in Berlin."
@@ -140,6 +141,27 @@ def test_other_languages_are_refused_with_advice() -> None:
     assert looks_english(["Yes."])
     few = TertiumSmall().score([Segment("今天公园里天气很好。", None, ("今天公园里天气很好。",))])
     assert few.warnings["reference not English"] == 1
+
+
+def test_words_of_references_are_counted_once(
+    metric: TertiumSmall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To refuse them; a warning reads no further than where there are enough to refuse."""
+    read: list[str] = []
+    pattern = languages._WORD
+
+    class Counting:
+        def findall(self, text: str) -> list[str]:
+            read.append(text)
+            return pattern.findall(text)
+
+    monkeypatch.setattr(languages, "_WORD", Counting())
+    references = [f"the {n} cats are sitting on the mat in front of the house" for n in range(50)]
+    segments = [Segment(text, None, (text,)) for text in references]
+    metric.check(segments)
+    assert read == references
+    assert "reference not English" not in metric.warnings(segments)
+    assert len(read) < len(references) + 5
 
 
 def test_it_explains_which_words_found_no_partner(metric: TertiumSmall) -> None:

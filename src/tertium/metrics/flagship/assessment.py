@@ -32,7 +32,7 @@ from tertium.models.trained import EqualByWeights
 from tertium.runtime import Precision
 from tertium.segment import Segment
 from tertium.text.identification import are_english
-from tertium.text.languages import looks_english
+from tertium.text.languages import are_few_words, looks_english
 
 KEPT_AT_ONCE = 4096  # pairs judged between two writings to the cache
 CITATION = """\
@@ -179,8 +179,10 @@ class EnglishAssessment(Assessment):
             )
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        # too few words to refuse them, and yet clearly another language's
-        foreign = not are_english([s.references[0] for s in segments])
+        # Too few words for `check` to refuse them, and yet clearly another language's; of more
+        # words all were counted there.
+        first = [s.references[0] for s in segments]
+        foreign = are_few_words(first) and not are_english(first)
         counts = {"reference not English": len(segments)} if foreign else {}
         return {**super().warnings(segments), **counts}
 
