@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tertium.data.judgements import JudgementSet
 from tertium.errors import LengthError, UsageError
-from tertium.evaluation.error_analysis import disagreement, top
+from tertium.evaluation.error_analysis import analyse, disagreement, top
+from tertium.metrics.base.metric import load_metric
+from tertium.segment import Judgement, Segment
 
 HUMAN = np.array([9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0])
 
@@ -35,3 +38,15 @@ def test_faults() -> None:
         disagreement(HUMAN, HUMAN[1:], HUMAN, ["x"] * 10)
     with pytest.raises(UsageError):
         disagreement(HUMAN, HUMAN, HUMAN, ["x"] * 10, share=1.5)
+
+
+def test_two_settings_of_one_metric_keep_their_specs() -> None:
+    rows = tuple(
+        Judgement(Segment(f"a cat {n}", None, ("a cat",)), float(n), item=str(n)) for n in range(9)
+    )
+    sets = [JudgementSet(name="x", judgements=rows)]
+    plain, squared, other = map(load_metric, ("chrf", "chrf:beta=1", "bleu"))
+    assert analyse(sets, plain, squared).metrics == ("chrf", "chrf:beta=1")
+    assert analyse(sets, plain, other).metrics == ("chrF", "BLEU")
+    with pytest.raises(UsageError, match="'chrf' is given twice"):
+        analyse(sets, plain, plain)

@@ -20,7 +20,8 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray
 from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError, LengthError, UsageError
-from tertium.metrics import Metric
+from tertium.evaluation.scoring import distinct_labels
+from tertium.metrics.base.metric import Metric, load_metrics
 from tertium.scores import Scores
 from tertium.segment import Segment
 
@@ -158,6 +159,8 @@ def analyse(
 
     Without a `vocabulary`, words are known that occur in a reference of any of the sets.
     """
+    load_metrics([first, second])  # refuses one that is given twice
+    names = distinct_labels({metric.spec: metric.label for metric in (first, second)})
     sets = [one.with_references() for one in sets]
     segments = tuple(segment for one in sets for segment in one.segments)
     if not all(segment.references for segment in segments):
@@ -172,9 +175,7 @@ def analyse(
         share=share,
     )
     return ErrorAnalysis(
-        metrics=(first.label, second.label)
-        if first.label != second.label
-        else (first.spec, second.spec),
+        metrics=(names[first.spec], names[second.spec]),
         segments=segments,
         found=found,
         traits=traits_of(segments, vocabulary),
