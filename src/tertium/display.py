@@ -20,6 +20,7 @@ SHOWN_BY = {
     "Explanation": f"{_NOTEBOOK}:show_explanation",
     "MarkedTranslations": f"{_NOTEBOOK}:show_marked",
     "SpanStudy": f"{_NOTEBOOK}:show_spans",
+    "Report": f"{_NOTEBOOK}:show_report",
 }
 
 

@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tertium.data.judgements import JudgementSet
 from tertium.data.testset import TestSet
 from tertium.display import SHOWN_BY
+from tertium.evaluation.agreement import meta_evaluate
 from tertium.evaluation.challenge import challenge
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.ranking import mean_scores, rank
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.metric import load_metric
-from tertium.reporting.page.making import report
+from tertium.reporting.page.making import report, report_agreement, report_results
 from tertium.scores import Scores
-from tertium.segment import Segment
+from tertium.segment import Judgement, Segment
 
 
 def shown(value: Any) -> str:
@@ -51,6 +53,25 @@ def test_evaluations_and_comparisons_show_tables_and_the_ranking(example: TestSe
     assert "good (baseline)" in html
     assert html.count("<svg") == 2
     assert shown(score(example, ["chrf", "ter"])).count("<svg") == 2
+
+
+def test_reports_show_their_tables_and_how_to_have_the_page(example: TestSet) -> None:
+    rows = tuple(
+        Judgement(segment, float(n % 7), item=str(n))
+        for n, segment in enumerate(example.segments("good"))
+    )
+    agreement = meta_evaluate(JudgementSet(name="people", judgements=rows), "chrf", samples=0)
+    pages = {
+        "good (baseline)": report(example, "chrf", explain=0, resamples=20, title="<b>Mine"),
+        "chrF|nrefs:2": report_results(score(example, "chrf"), explain=0, title="<b>Mine"),
+        "Pearson": report_agreement(agreement),
+    }
+    for said, page in pages.items():
+        html = shown(page)
+        assert said in html
+        assert "48 segments" in html
+        assert "report.write(&quot;report.html&quot;)" in html
+        assert ("&lt;b&gt;Mine" in html) == (said != "Pearson")
 
 
 def test_outside_of_a_notebook_no_text_is_poured_out(example: TestSet) -> None:

@@ -18,13 +18,15 @@ from tertium.reporting.charts.rows import ridge_chart
 from tertium.reporting.marks import marked_section
 from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.page.explained import explanation
-from tertium.reporting.page.page import resource
+from tertium.reporting.page.page import Report, resource
 from tertium.reporting.tables.agreements import agreement_table
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 from tertium.reporting.tables.error_spans import detail_tables, span_table
 from tertium.reporting.tables.evaluations import comparison_table, ranking_table, system_table
 from tertium.reporting.tables.table import Cell, Table, html_table, number
 from tertium.scores import Scores
+
+HOW_TO_WRITE = element("code", 'report.write("report.html")')
 
 
 def show_scores(scores: Scores) -> str:
@@ -92,6 +94,24 @@ def show_spans(study: SpanStudy) -> str:
     """Marked errors beside people's, by set, then by severity and category."""
     tables = ((span_table(study, name), *detail_tables(study, name)) for name in study.people)
     return fragment(*(html_table(table) for several in tables for table in several))
+
+
+def show_report(report: Report) -> str:
+    """What a page is about and its tables; pictures and segments are on the page itself."""
+    tables = [*report.agreement]
+    match report.results:
+        case Comparison() as compared:
+            tables.insert(0, comparison_table(compared))
+        case Evaluation() as scored:
+            tables.insert(0, system_table(scored))
+    lines = [element("li", element("bdi", name), f" {text}.") for name, text in report.findings]
+    return fragment(
+        element("p", element("b", report.title)),
+        element("p", report.subtitle),
+        element("ul", *lines) if lines else Markup(""),
+        *map(html_table, tables),
+        element("p", "The page itself, with pictures and every segment: ", HOW_TO_WRITE),
+    )
 
 
 def fragment(*parts: Markup) -> str:

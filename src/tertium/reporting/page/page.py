@@ -16,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from tertium.atomic import write_text
+from tertium.display import Displayed
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.curves import Curve
 from tertium.meta.tasks import JudgedSet
@@ -36,7 +37,7 @@ _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Report:
+class Report(Displayed):
     """Everything a page shows; what is not there has no section.
 
     `grid` holds the translations; `agreement` are tables of how well metrics agree with people;
@@ -67,7 +68,7 @@ class Report:
             "style": Markup(resource("pictures.css") + resource("page.css")),
             "early": Markup(early),
             "script": Markup(script),
-            "subtitle": self._subtitle(),
+            "subtitle": self.subtitle,
             "sections": join(_section(*part) for part in sections),
             "links": join(
                 element("li", element("a", title, href=f"#{name}")) for name, title in links
@@ -105,7 +106,9 @@ class Report:
         said = element("ul", *lines, class_="findings") if lines else Markup("")
         return join([said, signature_list(self.signatures)])
 
-    def _subtitle(self) -> Markup:
+    @property
+    def subtitle(self) -> Markup:
+        """How many systems, segments, metrics and human scores it is about."""
         grid = self.grid
         documents = len({item.document for item in grid.items if item.document})
         counts = [
