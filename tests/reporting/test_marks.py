@@ -126,8 +126,34 @@ def test_score_writes_what_metrics_mark(
     capsys.readouterr()
     assert main([*argv, "--spans", str(lines)]) == 2
     assert "none of chrf says where a translation is wrong" in capsys.readouterr().err
-    assert main([*argv, "suspicious", "--spans", str(tmp_path / "errors.txt")]) == 2
-    assert "marked errors are written to .jsonl, .tsv, .csv" in capsys.readouterr().err
+    for option, what in (("--spans", "marked errors"), ("-o", "segment scores")):
+        for ending in ("txt", "json"):
+            file = str(tmp_path / f"errors.{ending}")
+            assert main([*argv, "suspicious", option, file]) == 2
+            said = f"{what} are written to .parquet, .tsv, .csv, .jsonl (JSON with a record a line)"
+            assert said in capsys.readouterr().err
+
+
+def test_marked_errors_are_the_same_in_every_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
+    TESTSET.write(tmp_path / "texts.jsonl")
+    frames = []
+    for ending, read in (
+        ("parquet", pandas.read_parquet),
+        ("csv", pandas.read_csv),
+        ("tsv", lambda file: pandas.read_csv(file, sep="\t")),
+    ):
+        file = tmp_path / f"errors.{ending}"
+        call = ["score", "-t", str(tmp_path / "texts.jsonl"), "-m", "suspicious"]
+        assert main([*call, "--spans", str(file)]) == 0
+        frames.append(read(file).astype(object).fillna("").astype(str))
+    assert len(frames[0])
+    assert frames[0].equals(frames[1])
+    assert frames[0].equals(frames[2])
 
 
 def test_explain_prints_what_is_marked(

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from tertium.evaluation.slices import Slices
     from tertium.metrics.base.metric import Metric
 
-SPAN_SUFFIXES = (".jsonl", ".tsv", ".csv")
-FRAME_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")
+TABLE_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")  # of segment scores and marked errors
 
 # what a paired test would ignore
 UNPAIRED = {
@@ -68,8 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown.add_argument(
         "--spans",
         metavar="FILE",
-        help="also write the errors that metrics mark: .jsonl (a translation a line) or .tsv (an "
-        "error a line)",
+        help="also write the errors that metrics mark: .jsonl (a translation a line), .tsv, .csv "
+        "or .parquet (an error a line)",
     )
     levels = shown.add_mutually_exclusive_group()
     levels.add_argument(
@@ -137,7 +136,7 @@ def run(args: argparse.Namespace) -> int:
     check_counts(args, bootstrap=False, randomisation=False)
     confidence = _resamples(args)
     output.check_outputs(args)
-    check_frame_file(args.output)
+    check_table_file(args.output, "segment scores")
     testset = inputs.read_inputs(args)
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
@@ -257,8 +256,7 @@ def check_span_file(path: str | None, metrics: Sequence[Metric]) -> None:
     """Refuse a file of errors that could not be made, before the work."""
     if path is None:
         return
-    if Path(path).suffix not in SPAN_SUFFIXES:
-        raise UsageError(f"{path}: marked errors are written to {', '.join(SPAN_SUFFIXES)}")
+    check_table_file(path, "marked errors")
     if not any(metric.gives_spans for metric in metrics):
         named = ", ".join(metric.spec for metric in metrics)
         raise UsageError(f"--spans: none of {named} says where a translation is wrong")
@@ -278,11 +276,12 @@ def write_spans(path: str, marked: Sequence[MarkedTranslations]) -> None:
     )
 
 
-def check_frame_file(path: str | None) -> None:
+def check_table_file(path: str | None, what: str) -> None:
     """Refuse a table that could not be made, before the work and not after it."""
     if path is None:
         return
-    if Path(path).suffix not in FRAME_SUFFIXES:
-        raise UsageError(f"{path}: segment scores are written to {', '.join(FRAME_SUFFIXES)}")
+    if Path(path).suffix not in TABLE_SUFFIXES:
+        kinds = ", ".join(TABLE_SUFFIXES)
+        raise UsageError(f"{path}: {what} are written to {kinds} (JSON with a record a line)")
     if Path(path).suffix == ".parquet":
         require("pandas", "pyarrow", purpose=path, hint="or write .tsv, .csv or .jsonl")

@@ -127,14 +127,14 @@ class MarkedTranslations(Displayed):
         ]
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """A row of `COLUMNS` for each error."""
+        """A row of `COLUMNS` for each error; None for a chance that is not told."""
         for entry in self.translations:
             for span in entry.spans:
                 text = entry.segment.hypothesis
                 marked = span.of(text if span.side == "hypothesis" else entry.segment.source or "")
-                chance = "" if span.chance is None else span.chance
-                place = (span.side, span.start, span.end, span.severity, span.category, chance)
-                yield (entry.system, entry.number, *place, marked)
+                place = (span.side, span.start, span.end)
+                kind = (span.severity, span.category, span.chance)
+                yield (entry.system, entry.number, *place, *kind, marked)
 
 
 def mark_systems(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[MarkedTranslations]:
