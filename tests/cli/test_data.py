@@ -49,3 +49,25 @@ def test_no_folder_and_unknown_sets_exit_2(
     assert "set TERTIUM_DATA" in capsys.readouterr().err
     assert main(["data", "da/min", "--data", str(folder)]) == 2
     assert "did you mean 'da/mine'" in capsys.readouterr().err
+
+
+def test_a_dash_is_what_is_not_known_in_every_format(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = {"segment": "1", "mt": "x", "ref": "y", "score": 0.25}  # of no system
+    (folder / "da" / "mine" / "cs-en.jsonl").write_text(json.dumps(record) + "\n")
+    for call in (["data"], ["data", "da/mine"]):
+        shown = {}
+        for style in ("text", "tsv", "json"):
+            assert main([*call, "--data", str(folder), "-f", style]) == 0
+            shown[style] = capsys.readouterr().out
+        (found,) = json.loads(shown["json"])
+        assert found["systems"] is None
+        header, row = (line.split("\t") for line in shown["tsv"].splitlines())
+        assert row[header.index("systems")] == "nan"
+        assert "–" in shown["text"]
+    assert (found["joint"], row[header.index("joint")], "0" in shown["text"].split()) == (
+        0,
+        "0",
+        True,
+    )

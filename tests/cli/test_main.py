@@ -14,6 +14,7 @@ import pytest
 from tertium.cli import main, make_parser
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+TEXT = str(EXAMPLES / "system-good.en.txt")
 SCORE = ["score", "-t", str(EXAMPLES / "examples.jsonl"), "-m", "chrf"]
 
 
@@ -103,6 +104,13 @@ def test_a_file_that_may_not_be_written_is_refused_before_the_work(
         (["analyse", "-m", "chrf", "bleu"], "which files?"),
         (["analyse", "-m", "chrf", "bleu", "x.tsv"], "x.tsv"),
         (["explain", "-t", "a", "-r", "b", "--top", "-3"], "--top -3"),
+        (["list", "models/nope"], "models/nope: no folder that a metric was saved to"),
+        (["cite", "models/nope:model=x"], "models/nope: no folder that a metric was saved to"),
+        ([*SCORE[:3], "-m", "chrf", "--by", "length", "length"], "--by length is given twice"),
+        (["compare", "-t", "a", "b", "--by", "d=x", "d=y"], "--by d is given twice"),
+        (["report", "-t", "a", "b", "--by", "length", "--by", "length"], "length is given twice"),
+        (["meta", "--human", "x.tsv", "--by", "length", "item", "length"], "length is given twice"),
+        (["score", "-t", TEXT, "-r", TEXT, "--names", " "], "a system has a blank name"),
         (["data", "--data", "{empty}"], "no sets of human judgements"),
     ],
 )

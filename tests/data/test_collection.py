@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tertium.data.collection import Collection, SentencePair, describe, summarise
+from tertium.data.formats import null_missing
 from tertium.errors import DataError, UnknownNameError, UsageError
 
 
@@ -91,11 +92,12 @@ def test_texts_that_repeat_or_lack_something_are_refused(collection: Collection)
 
 def test_summaries_count(collection: Collection) -> None:
     counts = {s.name: summarise(collection, s) for s in collection.sets}
-    assert {name: (s["rows"], s["systems"]) for name, s in counts.items()} == {
-        "da/mine": (2, 2),
-        "qe/mine": (2, 0),
-        "rankings/mine": (2, 2),
-        "sts": (1, 0),
+    known = {name: (s["rows"], s["systems"]) for name, s in counts.items()}
+    assert null_missing(known) == {
+        "da/mine": [2, 2],
+        "qe/mine": [2, None],
+        "rankings/mine": [2, 2],
+        "sts": [1, None],
     }
     (ranked,) = describe(collection, collection.find("rankings/mine"))
     assert (ranked["rows"], ranked["ties"], ranked["judges"]) == (2, 1, 1)

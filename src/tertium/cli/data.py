@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def as_table(records: list[dict[str, Any]], title: str, notes: list[str]) -> Table:
-    """Records as a table: texts to the left, numbers to the right, nothing for nothing."""
+    """Records as a table: texts to the left, numbers to the right, a dash for what is unknown."""
     header = list(records[0]) if records else []
     left = frozenset(
         n for n, key in enumerate(header) if not isinstance(records[0][key], int | float)
@@ -74,5 +74,5 @@ def _cell(value: Any) -> Cell:
     if isinstance(value, list | tuple):
         return Cell(" ".join(value), " ".join(value))
     if isinstance(value, int):
-        return Cell(f"{value:,}" if value else "–", value)
+        return Cell(f"{value:,}", value)
     return Cell(str(value), value)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tertium.data.formats import RECORD_SUFFIXES, read_lines
+from tertium.data.slices import check_columns
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
 from tertium.metrics.base.metric import Metric, load_metric
@@ -63,8 +64,10 @@ def add_slices(parser: argparse.ArgumentParser) -> None:
 
 
 def slice_columns(args: argparse.Namespace) -> list[str]:
-    """The columns that --by names."""
-    return [given.partition("=")[0] for given in args.by]
+    """The columns that --by names, each once."""
+    columns = [given.partition("=")[0] for given in args.by]
+    check_columns(columns)
+    return columns
 
 
 def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
@@ -137,6 +140,8 @@ def _replace(metric: Metric, **fields: str) -> Metric:
 
 def read_inputs(args: argparse.Namespace) -> TestSet:
     """The test set that the options describe, with the labels that --by reads from files."""
+    if getattr(args, "by", []):
+        slice_columns(args)  # one named twice is said before files are read
     testset, labels = _read_testset(args), {}
     for given in getattr(args, "by", []):
         name, equals, file = given.partition("=")

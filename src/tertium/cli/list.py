@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tertium.cli.output import FORMATS, print_records, print_result, print_table
-from tertium.errors import MissingResourceError
+from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.metric import is_folder
 from tertium.models.checkpoint import read_config
 from tertium.registry import (
@@ -91,6 +91,8 @@ def scorer_name(spec: str) -> str:
     if is_folder(name):
         config = read_config(Path(name))
         return str(config.get("metric") or config.get("ranker"))
+    if "/" in name:
+        raise UsageError(f"{name}: no folder that a metric was saved to (no config.json there)")
     return split_spec(ALIASES.get(name, name))[0]
 
 

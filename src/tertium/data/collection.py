@@ -288,10 +288,10 @@ Record = dict[str, Any]
 
 
 def summarise(collection: Collection, entry: DataSet) -> Record:
-    """One set in numbers, counted without building it; no systems where none were published.
+    """One set in numbers, counted without building it; NaN where a number is not known.
 
-    Rows are human judgements: scores of translations, comparisons, scores of systems. A system is
-    counted once for each language pair.
+    Systems are not where none are named. Rows are human judgements: scores of translations,
+    comparisons, scores of systems. A system is counted once for each language pair.
     """
     lps, rows, systems = entry.lps, 0, 0
     if entry.kind == "metrics task":
@@ -312,7 +312,7 @@ def summarise(collection: Collection, entry: DataSet) -> Record:
             names = [str(record.get("system") or "") for _, record in read_jsonl(path)]
             rows += len(names)
             systems += len({part for name in names for part in name.split("+") if part})
-    counts = {"lps": lps, "rows": rows, "systems": systems}
+    counts = {"lps": lps, "rows": rows or math.nan, "systems": systems or math.nan}
     return {"name": entry.name, "kind": entry.kind, **counts, "purpose": entry.purpose}
 
 
@@ -352,7 +352,7 @@ def describe_scores(collection: Collection, name: str, lp: str, part: str = "") 
         **({"part": part} if part else {}),
         "rows": len(judged),
         "segments": len(judged.items),
-        "systems": len(judged.systems) if any(judged.systems) else 0,
+        "systems": len(judged.systems) if any(judged.systems) else math.nan,
         "joint": joint,
         "lowest": float(judged.scores.min()),
         "mean": float(judged.scores.mean()),

@@ -73,6 +73,8 @@ class TestSet:
         for name, outputs in self.systems.items():
             if not isinstance(name, str):
                 raise DataError(f"the name of a system is {name!r}, not a text")
+            if not name.strip():
+                raise DataError("a system has a blank name, which no table shows: name it")
             check_characters(name, f"the name {name!r} of a system")
             check_texts(outputs, f"system {name!r}")
         check_texts(self.sources, "sources")

@@ -21,6 +21,7 @@ from tertium.data.judgements import Evidence
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
 from tertium.data.preferences import RankingSet
 from tertium.data.ratings import even_out
+from tertium.data.slices import check_columns
 from tertium.display import Displayed
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.evaluation.ceiling import RATER, hold_out_rater, second_campaign
@@ -125,6 +126,7 @@ def meta_evaluate(
     campaign, or "rater": see `gather`.
     """
     chosen = (statistics,) if isinstance(statistics, str) else tuple(statistics)
+    check_columns(slices)
     where = level or _common_level(chosen)
     gathered = gather(
         human,

@@ -13,6 +13,7 @@ from tertium.arrays import BoolArray
 from tertium.data.challenge import join_challenges, read_challenge
 from tertium.data.evidence import read_people
 from tertium.data.formats import PathLike
+from tertium.data.slices import check_columns
 from tertium.data.testset import TestSet
 from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy, several
@@ -93,6 +94,7 @@ def report(
     if not (human is None or isinstance(human, ScoreMatrix)):
         people = read_people(human, testset.systems)
         human, marked = people.segment_scores(), people_marks(testset, people)
+    check_columns(several(by))
     drawn = read_curves(several(curves))
     pairs = [read_challenge(source) for source in several(challenges)]
     loaded = load_metrics(usual_metrics(testset) if metrics is None else metrics)
