@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from tests.short_windows import ROOM, short_windows
 
 from tertium.arrays import FloatArray
 from tertium.cache import store
@@ -200,16 +201,17 @@ def test_scales_are_increasing_and_inside_zero_and_one(metric: TertiumMulti) -> 
 
 
 def test_a_long_text_is_read_in_windows_that_are_averaged_by_length(metric: TertiumMulti) -> None:
-    row = (f"{GOOD} " * 60, f"{SOURCE} " * 50, None)
-    judge = metric._judge
-    windows = judge._windows([row])[0]
-    assert len(windows) > 1
-    assert all(len(ids) <= 510 for window in windows for _, ids in window)
-    whole = [tuple(i for window in windows for i in window[side][1]) for side in (0, 1)]
-    assert whole == [judge._tokenizer([text])[0].ids for text in row[:2]]
-    parts = list(judge._run(windows))
-    sizes = [len(window[0][1]) for window in windows]
-    [said] = metric.all_said([row])
+    row = (f"{GOOD} " * 8, f"{SOURCE} " * 7, None)
+    with short_windows():
+        judge = metric._judge
+        windows = judge._windows([row])[0]
+        assert len(windows) > 1
+        assert all(len(ids) <= ROOM for window in windows for _, ids in window)
+        whole = [tuple(i for window in windows for i in window[side][1]) for side in (0, 1)]
+        assert whole == [judge._tokenizer([text])[0].ids for text in row[:2]]
+        parts = list(judge._run(windows))
+        sizes = [len(window[0][1]) for window in windows]
+        [said] = metric.all_said([row])
     for place in (0, *range(READ.start, READ.stop)):
         mean = np.average([part[place] for part in parts], weights=sizes)
         assert said[place] == pytest.approx(mean, abs=1e-6)
@@ -219,10 +221,11 @@ def test_a_long_text_is_read_in_windows_that_are_averaged_by_length(metric: Tert
 
 def test_a_paragraph_in_windows_scores_near_its_sentences(metric: TertiumMulti) -> None:
     """Its translation in the other order of sentences would not: windows lie side by side."""
-    paragraph = Segment(f"{GOOD} " * 40, f"{SOURCE} " * 40)
+    paragraph = Segment(f"{GOOD} " * 8, f"{SOURCE} " * 8)
     short = Segment(GOOD, SOURCE)
-    wrong = Segment("The weather stays fine until Sunday evening. " * 60, f"{SOURCE} " * 40)
-    fine, one, bad = metric.segment_scores([paragraph, short, wrong])
+    wrong = Segment("The weather stays fine until Sunday evening. " * 12, f"{SOURCE} " * 8)
+    with short_windows():
+        fine, one, bad = metric.segment_scores([paragraph, short, wrong])
     assert abs(fine - one) < 0.2
     assert fine > bad + 0.05
 
