@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 MODEL = "tertium-small"
 PAIRS_AT_ONCE = 64  # dealt to a thread
 CHARACTERS = 4  # of a piece, about
+BESIDE_ONE = 8  # pairs of one reference that stay together, so that it is read once for them
 Length = Literal["costs", "free"]
 
 
@@ -165,7 +166,7 @@ class LateJudge:
         """Raw scores of pairs, (m,), where no vector is kept.
 
         A thread reads some, judges and forgets: none waits for vectors of others, and no more of
-        them are held than threads work on.
+        them are held than threads work on. What several systems made of one text goes together.
         """
         from tertium.encoders.apart import each_on_one_thread
 
@@ -176,8 +177,10 @@ class LateJudge:
                 left, right = [hypotheses[n] for n in rows], [references[n] for n in rows]
                 return self.by_chunks(left, right)
 
-        pairs = zip(hypotheses, references, strict=True)
-        shares = self.encoder.body.plan([(len(a) + len(b)) // CHARACTERS + 4 for a, b in pairs])
+        groups = _group_by_reference(references)
+        texts = ([references[rows[0]], *(hypotheses[n] for n in rows)] for rows in groups)
+        plan = self.encoder.body.plan([sum(map(len, some)) // CHARACTERS + 4 for some in texts])
+        shares = [np.concatenate([groups[n] for n in some]) for some in plan]
         result = np.zeros(len(hypotheses))
         for rows, scores in zip(shares, each_on_one_thread(run, shares), strict=True):
             result[rows] = scores
@@ -261,3 +264,19 @@ class LateJudge:
             found = [scores for batch in batches for scores in run_or_halve(run, batch)]
             result[np.concatenate(batches)] = torch.cat(found).cpu().numpy()
         return result
+
+
+def _group_by_reference(references: Sequence[str]) -> list[IntArray]:
+    """Places of pairs that have one reference, a few at a time.
+
+    >>> _group_by_reference(["a", "b", "a"])
+    [array([0, 2]), array([1])]
+    """
+    places: dict[str, list[int]] = {}
+    for place, reference in enumerate(references):
+        places.setdefault(reference, []).append(place)
+    return [
+        np.array(rows[start : start + BESIDE_ONE])
+        for rows in places.values()
+        for start in range(0, len(rows), BESIDE_ONE)
+    ]
