@@ -28,6 +28,7 @@ SLOWEST = (
     "mt-rte-r",
     "tertium-base",
     "tertium-multi",
+    "pages",
     "browser",
     "ray",
     "esim",
@@ -82,8 +83,8 @@ def group_of(item: pytest.Item) -> str:
         if fixture in SHARED:
             return SHARED[fixture]
     module = item.nodeid.partition("::")[0]
-    if "test_pages" in module:
-        return "ray" if "corpus.md" in item.nodeid else item.nodeid  # which parses Ray's commands
+    if "test_pages" in module:  # pages show the same example, which one process reads once
+        return "ray" if "corpus.md" in item.nodeid else "pages"  # one parses Ray's commands
     name = re.search(r"\[([\w+-]+)", item.nodeid)
     if name and module.startswith(("tests/laws/", "tests/contracts/")):
         return "mt-rte-r" if name[1] in RELATED else name[1]
