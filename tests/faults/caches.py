@@ -10,15 +10,18 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.faults.children import Tell, run
-from tests.faults.kills import _score_with_cache, _uninterrupted, texts
+from tests.faults.kills import SCORED, _score_with_cache, _uninterrupted, texts
 
 from tertium.cache.store import FILE
 
+FULLEST = 256 << 10  # bytes; a disk with no more room for a cache
 Harm = Callable[[Path, random.Random], "contextlib.AbstractContextManager[None] | None"]
 
 
@@ -27,7 +30,7 @@ def _scores(folder: Path, before: Callable[[], None] = lambda: None) -> list[lis
 
     def work(tell: Tell) -> None:
         before()
-        tell(json.dumps(_score_with_cache(texts(12, 2), folder)["scores"]))
+        tell(json.dumps(_score_with_cache(texts(SCORED, 2), folder)["scores"]))
 
     found: list[list[float]] = json.loads(run(work).answer)
     return found
@@ -90,7 +93,7 @@ def read_only(folder: Path, rng: random.Random) -> Iterator[None]:
 def full_disk(folder: Path, rng: random.Random) -> Iterator[None]:
     """A file system with room for a few pages."""
     _remove(folder)
-    size = rng.choice((16, 64, 128, 256))
+    size = rng.choice((16, 64, 128, FULLEST >> 10))
     if not _mount("-t", "tmpfs", "-o", f"size={size}k", "none", folder):
         raise NotPossible
     try:
@@ -133,10 +136,11 @@ class NotPossible(Exception):
 
 
 def try_harm(name: str, folder: Path, rng: random.Random) -> str:
-    """Fill a cache, harm it, and score over it."""
+    """Take a filled cache, harm it, and score over it."""
     folder.mkdir(parents=True)
-    _scores(folder)
-    assert (folder / FILE).stat().st_size
+    for file, content in filled().items():
+        (folder / file).write_bytes(content)
+    assert (folder / FILE).stat().st_size > FULLEST
     context = HARMS[name](folder, rng) or contextlib.nullcontext()
     try:
         with context:
@@ -148,6 +152,14 @@ def try_harm(name: str, folder: Path, rng: random.Random) -> str:
             assert other.execute("SELECT count(*) FROM treasure").fetchone() == (0,)
     shutil.rmtree(folder, ignore_errors=True)
     return "sound"
+
+
+@cache
+def filled() -> dict[str, bytes]:
+    """The files of a cache that a process has filled and left."""
+    with tempfile.TemporaryDirectory() as folder:
+        _scores(Path(folder))
+        return {file.name: file.read_bytes() for file in Path(folder).iterdir()}
 
 
 def limit_files(size: int) -> Callable[[], None]:
@@ -180,7 +192,7 @@ def share(folder: Path) -> None:
             try:
                 if number >= 2:  # a reader begins when there may be something to read
                     time.sleep(0.01 * number)
-                found = _score_with_cache(texts(12, 2), folder)["scores"]
+                found = _score_with_cache(texts(SCORED, 2), folder)["scores"]
                 status = int(found != _uninterrupted()[0])
             finally:
                 os._exit(status)

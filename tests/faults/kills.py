@@ -31,6 +31,7 @@ from tertium.segment import Judgement, Segment
 
 WORDS = "the a cat dog house man said that it was old new red on Tuesday in Berlin not for".split()
 OPTIONS = HeadOptions(epochs=6, patience=0, batch_size=8)
+SCORED = 6  # segments, whose vectors take more room than any disk that is full has
 
 
 def texts(count: int, seed: int) -> list[Segment]:
@@ -79,7 +80,7 @@ class Scoring(Job):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.before, self.new = texts(4, 1), texts(12, 2)
+        self.before, self.new = texts(4, 1), texts(SCORED, 2)
         first = run(functools.partial(self._score, self.before, folder))
         self.finished = int(json.loads(first.answer)["rows"])
 
@@ -121,7 +122,7 @@ def _uninterrupted() -> tuple[list[list[float]], float]:
     def score(tell: Tell) -> None:
         with runtime(cache=False):
             metrics = [load_metric(m) for m in ("tertium-small", "chrf")]
-            tell(json.dumps([m.score(texts(12, 2)).segments.tolist() for m in metrics]))
+            tell(json.dumps([m.score(texts(SCORED, 2)).segments.tolist() for m in metrics]))
 
     end = run(score)
     return json.loads(end.answer), end.seconds
