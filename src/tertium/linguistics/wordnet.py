@@ -145,42 +145,48 @@ def _records(file: Path) -> Iterator[list[str]]:
 
 @dataclass
 class _Builder:
-    """Grows lists while the files are read, then turns them into arrays."""
+    """Grows lists while the files are read, then turns them into arrays.
+
+    Synsets go by part of speech and offset as the files write them ("n00001740"), with no number
+    made of either: the files hold a million of them.
+    """
 
     offsets: list[int] = field(default_factory=list)
     lemma_ids: dict[str, int] = field(default_factory=dict)
     sense_lemma: list[int] = field(default_factory=list)
     sense_start: list[int] = field(default_factory=lambda: [0])
-    pointers: list[tuple[str, int, str, str, str]] = field(default_factory=list)
-    rows: dict[tuple[str, int], int] = field(default_factory=dict)
-    index: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    pointers: dict[Relation, list[tuple[int, str, str]]] = field(
+        default_factory=lambda: {relation: [] for relation in RELATIONS}
+    )  # a row, a synset, and which words of the two are meant
+    rows: dict[str, int] = field(default_factory=dict)
+    index: dict[int, list[int]] = field(default_factory=dict)
 
     def add_synsets(self, pos: Pos, records: Iterator[list[str]]) -> None:
+        lemma_ids, sense_lemma, pointers = self.lemma_ids, self.sense_lemma, self.pointers
         for fields in records:
-            row, words = len(self.offsets), int(fields[3], 16)
+            row, at = len(self.offsets), 4 + 2 * int(fields[3], 16)
             self.offsets.append(int(fields[0]))
-            self.rows[pos, int(fields[0])] = row
-            for word in fields[4 : 4 + 2 * words : 2]:
-                self.sense_lemma.append(self.lemma_id(word.partition("(")[0].lower()))
-            self.sense_start.append(len(self.sense_lemma))
-            at = 4 + 2 * words
+            self.rows[pos + fields[0]] = row
+            for word in fields[4:at:2]:
+                lemma = word.partition("(")[0].lower()
+                sense_lemma.append(lemma_ids.setdefault(lemma, len(lemma_ids)))
+            self.sense_start.append(len(sense_lemma))
             for k in range(at + 1, at + 1 + 4 * int(fields[at]), 4):
                 symbol, offset, target_pos, ends = fields[k : k + 4]
-                self.pointers.append((symbol, row, target_pos, offset, ends))
+                if relation := POINTERS.get(symbol):
+                    target = ("a" if target_pos == "s" else target_pos) + offset
+                    pointers[relation].append((row, target, ends))
 
     def add_index(self, pos: Pos, records: Iterator[list[str]]) -> None:
+        lemma_ids, rows, place = self.lemma_ids, self.rows, POS.index(pos)
         for fields in records:
-            key = self.lemma_id(fields[0]), POS.index(pos)
-            self.index[key] = [self.rows[pos, int(o)] for o in fields[-int(fields[2]) :]]
-
-    def lemma_id(self, lemma: str) -> int:
-        return self.lemma_ids.setdefault(lemma, len(self.lemma_ids))
+            key = lemma_ids.setdefault(fields[0], len(lemma_ids)) * len(POS) + place
+            self.index[key] = [rows[pos + offset] for offset in fields[-int(fields[2]) :]]
 
     def arrays(self) -> Arrays:
         keys = sorted(self.index)
         starts = np.zeros(len(self.lemma_ids) * len(POS) + 1, dtype=np.int32)
-        for lemma, pos in keys:
-            starts[lemma * len(POS) + pos + 1] = len(self.index[lemma, pos])
+        starts[_ints(keys) + 1] = [len(self.index[key]) for key in keys]
         return {
             "offset": _ints(self.offsets),
             "lemmas": _text("\n".join(self.lemma_ids)),
@@ -193,25 +199,21 @@ class _Builder:
 
     def pointer_arrays(self) -> Arrays:
         """For each relation its sources, sorted, and their targets, in the order of the files."""
-        pairs: dict[Relation, list[tuple[int, int]]] = {relation: [] for relation in RELATIONS}
-        for symbol, source, pos, offset, ends in self.pointers:
-            relation = POINTERS.get(symbol)
-            if relation is None:
-                continue
-            target = self.rows["a" if pos == "s" else pos, int(offset)]
-            if relation in LEXICAL:  # between senses: the two halves of `ends` number the words
-                source = self.sense_start[source] + max(int(ends[:2], 16), 1) - 1
-                target = self.sense_start[target] + max(int(ends[2:], 16), 1) - 1
-            pairs[relation].append((source, target))
+        start = _ints(self.sense_start)
         result: dict[str, Ints] = {}
-        for relation, ends_of in pairs.items():
-            ends_of.sort(key=lambda pair: pair[0])
-            both = _ints(ends_of).reshape(-1, 2)
-            result[f"{relation}_from"], result[f"{relation}_to"] = both[:, 0], both[:, 1]
+        for relation, found in self.pointers.items():
+            sources = _ints([row for row, _, _ in found])
+            targets = _ints([self.rows[target] for _, target, _ in found])
+            if relation in LEXICAL:  # between senses: the two halves of `ends` number the words
+                words = _ints([int(ends, 16) for _, _, ends in found])
+                sources = start[sources] + np.maximum(words >> 8, 1) - 1
+                targets = start[targets] + np.maximum(words & 255, 1) - 1
+            order = np.argsort(sources, kind="stable")
+            result[f"{relation}_from"], result[f"{relation}_to"] = sources[order], targets[order]
         return result
 
 
-def _ints(values: list[int] | list[tuple[int, int]]) -> Ints:
+def _ints(values: list[int]) -> Ints:
     return np.array(values, dtype=np.int32)
 
 
