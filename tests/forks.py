@@ -45,6 +45,13 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     parser.addoption("--spent-to", help="file for the processor seconds of each test")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """What is collected and loaded stays: looking for garbage among it would take seconds."""
+    if count_processes(session) > 1:
+        gc.disable()
+
+
 def count_processes(session: pytest.Session) -> int:
     """As many as were asked for; one where a process cannot be forked after imports.
 
@@ -61,12 +68,14 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     count = count_processes(session)
     failed = session.testsfailed and not session.config.option.continue_on_collection_errors
     if count < 2 or failed:
+        gc.enable()
         return None  # as ever, here
     spent = session.config.stash[SPENT] = {"collecting": seconds_spent()}
     session.config.hook.pytest_before_forks(session=session)
     spent["loading"] = seconds_spent() - spent["collecting"]
     session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
     gc.freeze()  # or every process would copy what it only looks through
+    gc.enable()
     groups, turn = in_groups(session.items), Value("i", 0)
     workers = [Worker(session, groups, turn) for _ in range(count)]
     try:

@@ -7,7 +7,6 @@ Both are data for the laws (`tests/laws`): whatever is added here is tried on ev
 
 from __future__ import annotations
 
-import sys
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,8 +14,9 @@ import numpy as np
 
 from tertium.data.testset import TestSet
 
-# every character that Unicode calls a separator, and those that look like one and are none
-BLANKS = [chr(n) for n in range(sys.maxunicode + 1) if unicodedata.category(chr(n))[0] == "Z"]
+# every character that Unicode calls a separator, all in its first plane, and those that look like
+# one and are none
+BLANKS = [chr(n) for n in range(1 << 16) if unicodedata.category(chr(n))[0] == "Z"]
 INVISIBLE = ["\u180e", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u3164"]
 
 TEXTS: Mapping[str, tuple[str, ...]] = {
