@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,37 @@ def test_ragged_tables_are_refused(tmp_path: Path, text: str, message: str) -> N
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
         list(read_table(file))
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "message"),
+    [
+        ("a.csv", "mt;ref", "parted by semicolons (mt;ref); expected commas"),
+        ("a.csv", "mt\tref", "parted by tabs"),
+        ("a.tsv", "mt,ref", "parted by commas (mt,ref); expected tabs"),
+    ],
+)
+def test_columns_parted_by_something_else_are_told(
+    tmp_path: Path, name: str, header: str, message: str
+) -> None:
+    (tmp_path / name).write_text(f"{header}\n{header}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=re.escape(message)):
+        list(read_table(tmp_path / name))
+
+
+def test_quotes_of_a_csv_writer_in_a_tsv_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They are text there, and scored: what pandas writes with a tab for a comma."""
+    rows = ['"She said ""no""."\tNo.', '"No."\t"a ""b"""']
+    (tmp_path / "a.tsv").write_text("\n".join(["mt\tref", *rows]) + "\n", encoding="utf-8")
+    found = [record for _, record in read_table(tmp_path / "a.tsv")]
+    assert found[0]["mt"] == '"She said ""no""."'
+    assert "a.tsv: fields quoted as in CSV: 2; TSV takes quotes for text" in caplog.text
+    caplog.clear()
+    (tmp_path / "a.tsv").write_text('mt\tref\n"No."\t""No""\n', encoding="utf-8")
+    assert len(list(read_table(tmp_path / "a.tsv"))) == 1
+    assert caplog.text == ""
 
 
 def test_tables_round_trip(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import csv
 import gzip
 import io
 import json
+import logging
 import math
 import os
 import re
@@ -27,6 +28,8 @@ from tertium.errors import DataError, UsageError
 from tertium.frames import read_parquet_records
 from tertium.schema import distinct_keys
 from tertium.segment import Segment, check_characters
+
+logger = logging.getLogger(__name__)
 
 SOURCE_NAMES = ("src", "source", "original")
 HYPOTHESIS_NAMES = ("mt", "hyp", "hypothesis", "translation", "candidate", "prediction")
@@ -193,7 +196,8 @@ def read_table(
     """The rows of a TSV or CSV file as dictionaries with their line numbers.
 
     The first row is the header unless `fields` names the columns. The delimiter follows the suffix
-    (`.csv` comma, else tab). CSV knows quotes and newlines inside them; TSV takes fields literally.
+    (`.csv` comma, else tab). CSV knows quotes and newlines inside them; TSV takes fields literally,
+    and warns of those that a CSV writer put in quotes: these would be scored with them.
     """
     text = read_text(path)
     if delimiter is None:
@@ -203,11 +207,13 @@ def read_table(
         reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     else:
         reader = csv.reader(lines, delimiter=delimiter)
+    quoted = 0
     try:
         header = list(fields) if fields is not None else next(reader, None)
         if header is None:
             raise DataError(f"{path} is empty; expected a header and rows")
         header = [name.strip() for name in header]
+        _check_delimiter(header, delimiter, path)
         repeated = {name for name in header if header.count(name) > 1}
         if repeated:
             raise DataError(f"{path}: column {sorted(repeated)[0]!r} occurs more than once")
@@ -219,9 +225,40 @@ def read_table(
                     f"{path}, line {reader.line_num}: {len(row)} fields where the header "
                     f"has {len(header)} ({', '.join(header)})"
                 )
+            quoted += sum(map(is_quoted, row)) if delimiter == "\t" else 0
             yield reader.line_num, dict(zip(header, row, strict=True))
     except csv.Error as error:
         raise DataError(f"{path}, line {reader.line_num}: {error}") from None
+    if quoted:
+        logger.warning(
+            "warning: %s: fields quoted as in CSV: %d; TSV takes quotes for text: write it without "
+            "quoting, or as .csv",
+            path,
+            quoted,
+        )
+
+
+def _check_delimiter(header: Sequence[str], delimiter: str, path: PathLike) -> None:
+    """Refuse a lone column whose name holds what parts columns elsewhere."""
+    names = {",": "commas", ";": "semicolons", "\t": "tabs"}
+    if len(header) != 1:
+        return
+    if other := next((mark for mark in "\t;," if mark in header[0]), ""):
+        raise DataError(
+            f"{path}: columns are parted by {names[other]} ({header[0]}); expected "
+            f"{names[delimiter]}: save it so, or with the suffix that it should have"
+        )
+
+
+def is_quoted(field: str) -> bool:
+    """Whether a field is as a CSV writer quotes one: in quotes, and all quotes in it doubled.
+
+    >>> is_quoted('"She said ""no""."'), is_quoted('"No."'), is_quoted('""No""')
+    (True, False, False)
+    """
+    inner = field[1:-1]
+    ends = field[:1] == field[-1:] == '"'
+    return ends and '""' in inner and '"' not in inner.replace('""', "")
 
 
 def read_records(
