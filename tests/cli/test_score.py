@@ -170,6 +170,39 @@ def test_one_segment_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert float(capsys.readouterr().out) == pytest.approx(100)
 
 
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "warning: one segment: there is nothing to resample, so intervals are points"),
+        (29, "warning: 29 segments: intervals on fewer than 30 mislead"),
+        (30, ""),
+    ],
+)
+def test_intervals_of_few_segments_are_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int, said: str
+) -> None:
+    file = tmp_path / "text"
+    file.write_text("".join(f"the {n}. line\n" for n in range(count)))
+    call = ["score", "-t", str(file), "-r", str(file), "-m", "chrf"]
+    assert main([*call, "--confidence", "--confidence-n", "20"]) == 0
+    shown = capsys.readouterr().out
+    assert said in shown
+    assert ("warning" in shown) == bool(said)
+    assert main(call) == 0
+    assert "warning" not in capsys.readouterr().out
+
+
+def test_a_table_that_follows_begins_behind_a_blank_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    compared = ["compare", *INPUTS, "-m", "chrf", "--paired-bs-n", "20", "--pairs"]
+    assert main([*compared, "--by", "length", "--paired-ar-n", "20"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for title in ("p-values of all pairs, chrF", "by length"):
+        assert lines[lines.index(title) - 1] == ""
+        assert lines[lines.index(title) - 2] != ""
+
+
 def faulty(folder: Path, data: bytes) -> str:
     (folder / "bad.txt").write_bytes(data)
     return str(folder / "bad.txt")

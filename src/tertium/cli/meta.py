@@ -234,8 +234,6 @@ def _print_panel(args: argparse.Namespace, panel: DoubtPanel) -> None:
     drawn = args.format == "text"
     tables = [panels.doubt_table(doubt, args.width, drawn=drawn) for doubt in panel.doubts]
     for table in [panels.long_panel_table(panel)] if args.format == "tsv" else tables:
-        if drawn:
-            print()
         output.print_table(table, args.format, first=False)
     output.print_warnings(panels.not_asked_lines(panel), args.quiet)
 

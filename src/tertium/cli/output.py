@@ -84,10 +84,13 @@ def decimals(text: str) -> int:
 
 
 def print_table(table: Table, style: Format, *, first: bool = True) -> None:
-    """Print a table, the first or one more; on a terminal in its width and with colour."""
+    """Print a table, the first or one more; on a terminal in its width and with colour.
+
+    A blank line parts a further one from the notes of the last, where it does not begin with one.
+    """
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else None
-    if style == "md" and not first:
+    if not first and (style == "md" or (style == "text" and table.title)):
         sys.stdout.write("\n")
     sys.stdout.write(render(table, style, width=width, color=terminal and style == "text"))
 

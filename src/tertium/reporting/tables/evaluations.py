@@ -222,15 +222,18 @@ def _signatures(evaluation: Evaluation) -> list[str]:
 
 
 def few_segments(evaluation: Evaluation) -> list[str]:
-    """Lines where there are too few segments for what a comparison tells to be trusted."""
-    count = len(evaluation.testset)
-    if not isinstance(evaluation, Comparison) or count >= FEW:
+    """Lines where there are too few segments for tests, intervals and meanings to be trusted."""
+    count, compared = len(evaluation.testset), isinstance(evaluation, Comparison)
+    if not (compared or evaluation.intervals) or count >= FEW:
         return []
-    tests = f"{count} segments: tests and intervals on fewer than {FEW} mislead"
-    if count == 1:
-        tests = "one segment: there is nothing to resample, so p is undefined"
-    people = f"fewer than {FEW} segments: what a difference means to people is not said"
-    return [f"warning: {line}" for line in (tests, *([people] if evaluation.scales else []))]
+    what, none = (
+        ("tests and ", "so p is undefined") if compared else ("", "so intervals are points")
+    )
+    line = f"{count} segments: {what}intervals on fewer than {FEW} mislead"
+    lines = [f"one segment: there is nothing to resample, {none}" if count == 1 else line]
+    if isinstance(evaluation, Comparison) and evaluation.scales:
+        lines.append(f"fewer than {FEW} segments: what a difference means to people is not said")
+    return [f"warning: {line}" for line in lines]
 
 
 def warning_lines(results: Evaluation) -> list[str]:
