@@ -34,7 +34,18 @@ def test_the_best_metric_that_serves_is_chosen(monkeypatch: pytest.MonkeyPatch) 
     for few in ("我喜欢在公园里散步。", "Мне нравится гулять.", " ".join(GERMAN[:2])):
         one = TestSet(systems={"ours": ENGLISH[:1]}, references=[(few,)])
         assert best_metric(one) == "tertium-multi"
-    assert best_metric(TestSet(systems={"a": ["Ok."]}, references=[("Yes.",)])) == "tertium-small"
+    for few in ("Yes.", "Nobody came home.", "Wind turbines generate electricity."):
+        one = TestSet(systems={"a": ["Ok."]}, references=[(few,)])
+        assert best_metric(one) == "tertium-small"
+    # no proof of another language, but nothing that speaks for English either
+    for few in (
+        "Hún fór heim í gær.",
+        "Auf Wiedersehen, mein Freund.",
+        "Wróciłem do domu wczoraj.",
+    ):
+        one = TestSet(systems={"a": ["Ok."]}, references=[(few,)])
+        assert best_metric(one) == "tertium-multi"
+        assert best_ranker(one.segments("a")) == "tertium-multi"
     assert best_metric(made()) == "chrf"  # whose refusal says what is missing
     with monkeypatch.context() as without_weights:
         without_weights.setattr(scoring, "are_installed", lambda: False)

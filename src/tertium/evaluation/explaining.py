@@ -22,7 +22,7 @@ from tertium.models.checkpoint import are_installed
 from tertium.registry import explain_missing
 from tertium.segment import Segment
 from tertium.spans import Span, check_places, score_spans
-from tertium.text.identification import are_english
+from tertium.text.identification import seem_english
 
 
 def explain(
@@ -66,7 +66,7 @@ def _explain(judge: Metric, translation: Segment) -> Explanation:
 
 
 def _usual_metric(translation: Segment) -> str:
-    if translation.references and are_english(translation.references):
+    if translation.references and seem_english(translation.references):
         return "rte-r"
     return "tertium-multi" if are_installed() else "sentsim"
 

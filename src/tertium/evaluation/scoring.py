@@ -23,7 +23,7 @@ from tertium.models.checkpoint import are_installed
 from tertium.registry import explain_missing, is_installed
 from tertium.scores import Scores
 from tertium.segment import Segment
-from tertium.text.identification import are_english
+from tertium.text.identification import seem_english
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -223,7 +223,7 @@ def best_metric_for(references: Sequence[str], *, sources: bool) -> str:
         return "chrf"
     if not are_installed():
         return "chrf" if references or not sources else "sss"
-    if references and are_english(references):
+    if references and seem_english(references):
         return "tertium-small"
     return "tertium-multi" if references or sources else "chrf"
 

