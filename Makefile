@@ -23,10 +23,15 @@ LEXICAL := bleu chrf ter nist meteor
 .PHONY: docs demo test tests test-slow coverage faults extras fuzz lint bench clean
 
 demo: $(VENV)/.demo
+	@echo; echo "1. Three systems by the words they share with two references"
 	$(BIN)/tertium score $(EXAMPLE) -m $(LEXICAL)
+	@echo; echo "2. The same by meaning"
 	$(BIN)/tertium score $(EXAMPLE) -m tertium-small bertscore sss sentsim
+	@echo; echo "3. By the source alone: bad systems are found, good ones are hard to tell apart"
 	$(BIN)/tertium score $(SOURCE) -m tertium-multi sss sentsim
+	@echo; echo "4. Which differences are more than chance, and what they mean to people"
 	$(BIN)/tertium compare $(EXAMPLE) -m chrf tertium-small
+	@echo; echo "Your own files: $(BIN)/tertium score -t ours.txt -r reference.txt; docs/quickstart.md says more"
 
 # Types and style are checked while the tests run: either failing fails the whole.
 test: $(VENV)/.packages

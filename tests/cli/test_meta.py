@@ -338,12 +338,18 @@ def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
         (["--scores", "{good}", "--lps", "de-en", "ru-en"], "no judgements of ru-en in"),
         (["--scores", "{good}", "--statistic", "tie-aware"], "--tie-rate SHARE"),
         (["--scores", "{good}", "--statistic", "darr", "--threshold", "nan"], "a threshold is"),
+        (["--scores", "{good}", "--threshold", "9"], "give --statistic darr or darr17"),
+        (["--scores", "{good}", "--statistic", "kendall", "--tie-rate", ".2"], "tie-aware"),
+        (["--scores", "{good}", "--thresholds", "--threshold", "9"], "--threshold does not go"),
+        (["--scores", "{good}", "--statistic", "kendall", "kendall"], "kendall is given twice"),
+        (["--scores", "{good}", "--human", "{human}"], "human.tsv is given twice"),
         (["--scores", "{good}", "--gold", "mqm"], "--gold chooses among scores of a folder"),
     ],
 )
 def test_what_is_refused(extra, message, files, capsys, tmp_path):
     rows = [(1, "X", 1.0)]
     named = {
+        "human": files["human"],
         "good": files["good", "de-en"],
         "lost": write(tmp_path / "lost.tsv", table(rows, ("item", "system", "score"))),
         "strange": write(tmp_path / "strange.de-en.tsv", table(rows, ("item", "system", "score"))),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 GROUPINGS = ("none", "item", "system")
+# numbers that one statistic alone, or its relatives, reads
+OF_STATISTICS = {"threshold": {"darr", "darr17"}, "tie_rate": {"tie-aware"}}
 HELP = "measure how well metrics agree with people"
 DESCRIPTION = "Measure how well metrics agree with human judgements, and whether they differ."
 EPILOG = """\
@@ -154,7 +156,7 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--samples", type=int, default=1000, metavar="N", help="0: no tests")
     group.add_argument("--confidence", type=float, default=0.95, help="of intervals")
     group.add_argument("--alpha", type=float, default=0.05, help="level of significance")
-    group.add_argument("--threshold", type=float, default=25.0, help="of DARR")
+    group.add_argument("--threshold", type=float, metavar="N", help="of DARR (default: 25)")
     group.add_argument("--tie-rate", type=float, metavar="SHARE", help="of tie-aware prediction")
     group.add_argument("--seed", type=int, default=12345, help="of all resampling")
 
@@ -210,6 +212,14 @@ def _write_records(args: argparse.Namespace, records: dict[str, Any]) -> bool:
 def _measure(args: argparse.Namespace) -> AgreementStudy:
     from tertium.evaluation.agreement import meta_evaluate
 
+    given = {"threshold": args.threshold, "tie_rate": args.tie_rate}
+    for name, statistics in OF_STATISTICS.items():
+        if given[name] is not None and not statistics & {*args.statistic}:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{option} says nothing to what is measured: give --statistic "
+                f"{' or '.join(sorted(statistics))}, or leave it out"
+            )
     return meta_evaluate(
         args.human,
         **sources(args),
@@ -223,8 +233,7 @@ def _measure(args: argparse.Namespace) -> AgreementStudy:
         samples=args.samples,
         confidence=args.confidence,
         alpha=args.alpha,
-        threshold=args.threshold,
-        tie_rate=args.tie_rate,
+        **{name: value for name, value in given.items() if value is not None},
     )
 
 

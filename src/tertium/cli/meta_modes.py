@@ -16,7 +16,8 @@ from tertium.reporting.tables.table import Table
 
 Shown = tuple[dict[str, Any], list[Table]]  # records for JSON, and tables
 # options that belong to agreement alone, and those that marked errors have no use for
-AGREEMENT = "statistic level by test over tie_rate intervals p_values plot panel report".split()
+AGREEMENT = "statistic level by test over threshold tie_rate intervals p_values plot".split()
+AGREEMENT += ["panel", "report"]
 OF_SCORES = "scores ceiling standardise lower_better".split()
 
 

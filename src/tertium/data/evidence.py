@@ -315,15 +315,20 @@ def _from_collection(
 
 def read_sets(sources: Iterable[PathLike]) -> list[JudgementSet | RankingSet]:
     """The sets of files, folders or named sets, by language pair and by name; each given once."""
-    places: dict[str, PathLike] = {}
+    given = [*sources]
+    refuse_twice(given)
+    return [_set_of(entry, source) for source in given for entry in read_evidence(source)]
+
+
+def refuse_twice(sources: Iterable[PathLike]) -> None:
+    """Refuse a file, folder or named set that is given twice, by whichever name."""
+    places: set[str] = set()
     for source in sources:
         if (place := os.path.realpath(source)) in places:
             raise UsageError(
                 f"{source} is given twice, and its judgements would count twice: give it once"
             )
-        places[place] = source
-    given = places.values()
-    return [_set_of(entry, source) for source in given for entry in read_evidence(source)]
+        places.add(place)
 
 
 def read_scored_sets(sources: Iterable[PathLike]) -> list[JudgementSet]:

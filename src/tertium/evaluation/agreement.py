@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.data.evidence import ScoreTable, read_evidence
+from tertium.data.evidence import ScoreTable, read_evidence, refuse_twice
 from tertium.data.formats import PathLike
 from tertium.data.judgements import Evidence
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
@@ -126,6 +126,8 @@ def meta_evaluate(
     campaign, or "rater": see `gather`.
     """
     chosen = (statistics,) if isinstance(statistics, str) else tuple(statistics)
+    if repeated := next((name for name in chosen if chosen.count(name) > 1), ""):
+        raise UsageError(f"--statistic {repeated} is given twice: name it once")
     check_columns(slices)
     where = level or _common_level(chosen)
     gathered = gather(
@@ -247,6 +249,7 @@ def read_sets(
 ) -> dict[str, Evidence]:
     """All human judgements by the name of their column: the language pair where that is unique."""
     entries: list[Evidence] = []
+    refuse_twice(source for source in sources if not isinstance(source, Evidence))
     for source in sources:
         if isinstance(source, Evidence):
             entries += [source] if source.lp in lps or not lps else []
