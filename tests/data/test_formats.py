@@ -203,7 +203,8 @@ def test_records_answer_to_every_alias(source: str, hypothesis: str, reference: 
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({"src": "s"}, "here: no translation"),
+        ({"src": "s"}, "here: no translation .looked for mt, .*; found src"),
+        ({"src": "s", "hyp": None}, "here: no translation .hyp is null"),
         ({"mt": "a", "hyp": "b"}, "both 'mt' and 'hyp'"),
         ({"mt": 3}, "expected text, got 3"),
         ({"mt": "a", "ref": {"x": 1}}, "references must be"),

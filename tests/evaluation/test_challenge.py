@@ -235,3 +235,9 @@ def test_a_report_shows_the_challenge(tmp_path: Path) -> None:
     assert "Challenge set" in html
     assert "in the mean over 2 groups, chrF puts 100 % right" in html
     assert "minor_id1_word" in html
+
+
+def test_an_interval_holds_its_share() -> None:
+    sizes = np.arange(1, 400)
+    assert (wilson(sizes, sizes)[:, 1] == 1).all()
+    assert (wilson(0 * sizes, sizes)[:, 0] == 0).all()

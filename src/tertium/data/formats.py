@@ -349,10 +349,11 @@ def segment_from_record(record: Mapping[str, Any], where: str) -> Segment:
     """
     hypothesis = pick(record, HYPOTHESIS_NAMES, where)
     if hypothesis is None:
-        raise DataError(
-            f"{where}: no translation (looked for {', '.join(HYPOTHESIS_NAMES)}; "
-            f"found {', '.join(record) or 'nothing'})"
-        )
+        null = next((name for name in HYPOTHESIS_NAMES if name in record), "")
+        why = f"looked for {', '.join(HYPOTHESIS_NAMES)}; found {', '.join(record) or 'nothing'}"
+        if null:
+            why = f'{null} is null; an empty translation is ""'
+        raise DataError(f"{where}: no translation ({why})")
     if not isinstance(hypothesis, str):
         raise DataError(f"{where}: expected text, got {hypothesis!r}")
     return Segment(hypothesis, source_from(record, where), references_from(record, where))

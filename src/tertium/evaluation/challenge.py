@@ -146,5 +146,7 @@ def wilson(right: ArrayLike, of: ArrayLike) -> FloatArray:
     share = count / total
     middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
     half = z / (1 + z**2 / total) * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
-    bounds: FloatArray = np.clip(np.stack([middle - half, middle + half], axis=-1), 0.0, 1.0)
+    # a share of 0 or 1 is its own bound, which rounding may miss
+    low, high = np.minimum(middle - half, share), np.maximum(middle + half, share)
+    bounds: FloatArray = np.clip(np.stack([low, high], axis=-1), 0.0, 1.0)
     return bounds
