@@ -95,6 +95,22 @@ def test_meta_evaluate_reads_what_metrics_gave(tmp_path: Path, printed: Callable
     assert found == json.loads(json.dumps(agreement.records()).replace("NaN", "null"))
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda systems: tertium.explain("a text"), "expected a Segment, got 'a text'"),
+        (lambda systems: tertium.report("set.jsonl"), "expected a TestSet, got 'set.jsonl'"),
+        (lambda systems: tertium.compare("set.jsonl"), "expected a TestSet, got 'set.jsonl'"),
+        (lambda systems: tertium.load_metric("chrf").score(systems), "not a test set: give it"),
+    ],
+)
+def test_what_is_given_to_the_wrong_door_is_told(
+    call: Callable[[tertium.TestSet], Any], said: str, systems: tertium.TestSet
+) -> None:
+    with pytest.raises(tertium.TertiumError, match=said):
+        call(systems)
+
+
 def test_statistics_that_do_not_go_together_are_refused() -> None:
     with pytest.raises(tertium.TertiumError, match="need a call each"):
         tertium.meta_evaluate(RATINGS, "chrf", statistics=["pearson", "spa"])

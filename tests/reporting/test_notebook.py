@@ -82,7 +82,7 @@ def test_outside_of_a_notebook_no_text_is_poured_out(example: TestSet) -> None:
     for value in values:
         assert first not in repr(value)
         assert "Berlin" not in repr(value)
-        assert len(repr(value)) < 4000
+        assert len(repr(value)) < 1000
     assert repr(example) == "<TestSet of 48 segments: good, fair, poor>"
 
 

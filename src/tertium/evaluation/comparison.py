@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.data.testset import TestSet
+from tertium.data.testset import TestSet, check_testset
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.evaluation.resampling import (
     bootstrap,
@@ -191,6 +191,7 @@ def compare(
     `test` is "bootstrap" (paired bootstrap, 1,000 samples unless said otherwise) or "randomisation"
     (paired approximate randomisation, 10,000 trials).
     """
+    check_testset(testset)
     if len(testset.systems) < 2:
         raise UsageError("comparing needs at least two systems; the first is the baseline")
     if test not in DEFAULT_RESAMPLES:

@@ -39,6 +39,12 @@ def explain(
     >>> explain(good, bad, metric="chrf").votes.chances
     ((0.5, 1.0), (0.0, 0.5))
     """
+    for given in (translation, *rivals):
+        if not isinstance(given, Segment):
+            raise UsageError(
+                f"expected a Segment, got {given!r:.60}: "
+                'Segment("a translation", references=["a reference"]) is one'
+            )
     if rivals:
         ranker = find_ranker(metric or best_ranker([translation]))
         return ranker.explain([translation, *rivals])

@@ -28,7 +28,7 @@ class Ranking(Displayed):
 
     testset: TestSet
     ranker: Ranker
-    matrix: ScoreMatrix
+    matrix: ScoreMatrix = field(repr=False)
     signature: str
     warnings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 

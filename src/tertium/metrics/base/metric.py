@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
+from tertium.data.testset import TestSet
 from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.peers import PeerCalls
@@ -81,6 +82,11 @@ class Scorer(ABC):
 
     def check(self, segments: Sequence[Segment]) -> None:
         """Refuse segments that lack what it needs, naming the first."""
+        if isinstance(segments, TestSet):
+            raise UsageError(
+                f"{self.name} scores segments, not a test set: give it testset.segments(system), "
+                "or the test set to tertium.score"
+            )
         if not segments:
             raise DataError(f"{self.name}: there is nothing to score (no segments)")
         if not isinstance(segments[0], Segment):

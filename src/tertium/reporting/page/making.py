@@ -14,7 +14,7 @@ from tertium.data.challenge import join_challenges, read_challenge
 from tertium.data.evidence import read_people
 from tertium.data.formats import PathLike
 from tertium.data.slices import check_columns
-from tertium.data.testset import TestSet
+from tertium.data.testset import TestSet, check_testset
 from tertium.errors import TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy, several
 from tertium.evaluation.challenge import ChallengeStudy, challenge
@@ -88,6 +88,7 @@ def report(
     tested as the whole where a `test` is named, else by randomisation; `challenges` are sets of
     `tertium.challenge` that the metrics are tried on.
     """
+    check_testset(testset)
     if explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
     marked: list[MarkedTranslations] = []
