@@ -39,11 +39,12 @@ class Looking(Multi):
 
     def __init__(self, model: Packaged) -> None:
         words = load_words(model)
-        super().__init__(len(words), apart=4, dropout=0.0)
         every = model.restore_tensors("network.")
         weights = {name: w for name, w in every.items() if not name.startswith("readout.")}
-        self.head.last = nn.Linear(512, len(weights["head.last.bias"]))
-        self.load_state_dict({**weights, "words.weight": words})
+        with torch.device("meta"):  # so that no weight is drawn, all being there
+            super().__init__(len(words), apart=4, dropout=0.0)
+            self.head.last = nn.Linear(512, len(weights["head.last.bias"]))
+        self.load_state_dict({**weights, "words.weight": words}, assign=True)
         self.hidden = torch.zeros(0)
         self.head.last.register_forward_pre_hook(self._keep)
 

@@ -34,7 +34,7 @@ from tertium.runtime import runtime
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from recipes.multi.columns import Looking
 
 torch = pytest.importorskip("torch")
 SOURCE = "Der Zug nach Hamburg fährt heute nicht um 14 Uhr ab."
@@ -50,6 +50,14 @@ def metric() -> TertiumMulti:
     return TertiumMulti()
 
 
+@pytest.fixture(scope="module")
+def looking(metric: TertiumMulti) -> Looking:
+    """The recipe's own network, padded and flat, with the very weights that ship."""
+    from recipes.multi.columns import Looking
+
+    return Looking(metric.model).eval()
+
+
 def network_scores(metric: TertiumMulti, rows: Sequence[Row]) -> FloatArray:
     """What the network says before it is corrected, (rows, 2)."""
     return np.array([said[SCORES] for said in metric.all_said(rows)], dtype=np.float64)
@@ -62,23 +70,21 @@ def test_the_network_says_what_it_said_when_it_was_trained(metric: TertiumMulti)
     np.testing.assert_allclose(said[:, 1], [row["clean"] for row in rows], atol=LOGIT_TOLERANCE)
 
 
-def test_the_network_reads_as_the_recipe_does(metric: TertiumMulti) -> None:
-    """The recipe's own network, padded and flat, with the very weights that ship."""
+def test_the_network_reads_as_the_recipe_does(metric: TertiumMulti, looking: Looking) -> None:
     from recipes.multi.evaluate import error_chance, judge
     from recipes.multi.network import Multi
 
-    model = metric.model
-    weights = model.restore_tensors("network.")
-    weights = {name: w for name, w in weights.items() if not name.startswith("readout.")}
-    words = load_words(metric)
-    network = Multi(len(words), apart=model.settings(MultiSettings).shape.apart, dropout=0.0)
-    for kind in ("weight", "bias"):
-        last = network.state_dict()[f"head.last.{kind}"]
+    weights = looking.state_dict()
+    with torch.device("meta"):  # so that no weight is drawn, all being there
+        apart = metric.model.settings(MultiSettings).shape.apart
+        network = Multi(len(weights["words.weight"]), apart=apart, dropout=0.0)
+    for kind, whole in network.head.last.named_parameters():
+        last = torch.zeros(whole.shape)  # of which the first and the last row ship
         last[[0, -1]] = weights[f"head.last.{kind}"]
         weights[f"head.last.{kind}"] = last
-    network.load_state_dict({**weights, "words.weight": words})
+    network.load_state_dict(weights, assign=True)
     rows = [(GOOD, SOURCE, REFERENCE), (GOOD, None, REFERENCE), ("", SOURCE, None)]
-    tokenizer = RowJudge(model, "fp32", "cpu")._tokenizer
+    tokenizer = metric._judge._tokenizer
     numbers = [
         tuple(None if t is None else np.array(tokenizer([t])[0].ids, np.int32) for t in row)
         for row in rows
@@ -92,35 +98,25 @@ def test_the_network_reads_as_the_recipe_does(metric: TertiumMulti) -> None:
         np.testing.assert_allclose(chances, error_chance(logits), atol=1e-4)
 
 
-def test_a_second_reading_is_that_of_the_hidden_layer(metric: TertiumMulti) -> None:
+def test_a_second_reading_is_that_of_the_hidden_layer(
+    metric: TertiumMulti, looking: Looking
+) -> None:
     """The recipe, whose network takes rows together and padded, learned it from that layer."""
-    from recipes.multi.columns import Looking
     from recipes.multi.network import lay_out, send_batch
 
     rows = [(GOOD, SOURCE, REFERENCE), ("train leaves not", None, REFERENCE), ("", SOURCE, None)]
-    tokenizer = RowJudge(metric.model, "fp32", "cpu")._tokenizer
+    tokenizer = metric._judge._tokenizer
     numbers = [
         tuple(None if t is None else np.array(tokenizer([t])[0].ids, np.int32) for t in row)
         for row in rows
     ]
-    network = Looking(metric.model).eval()
     with torch.no_grad():
-        network(send_batch(lay_out(numbers), "cpu"))
+        looking(send_batch(lay_out(numbers), "cpu"))
     weights = metric.model.restore_tensors("network.")
-    expected = network.hidden @ weights["readout.weight"].T + weights["readout.bias"]
+    expected = looking.hidden @ weights["readout.weight"].T + weights["readout.bias"]
     said = np.array([one[READ] for one in metric.all_said(rows)])
     np.testing.assert_allclose(said, expected, atol=1e-4)
     assert np.abs(said).max() > 0.05
-
-
-def load_words(metric: TertiumMulti) -> Tensor:
-    """The embedding table, unpacked by the recipe."""
-    from recipes.multi.e5 import BLOCK_BYTES, unpack_blocks
-
-    nibbles = metric.model.weights["words.nibbles"].numpy()
-    scales = metric.model.weights["words.scales"].numpy().astype("<f2")
-    blocks = np.concatenate([scales[..., None].view(np.uint8), nibbles], axis=-1)
-    return torch.from_numpy(unpack_blocks(blocks.reshape(-1, BLOCK_BYTES))).view(len(scales), -1)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
