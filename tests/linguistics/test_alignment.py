@@ -62,9 +62,9 @@ def score_of(
     parents = [node.parent for node in premise.nodes]
     roles = [node.role for node in premise.nodes]
     total = 0.0
+    options = alignment._find_states(hypothesis, premise, drop_claimed(found))
     for i, target in enumerate(targets):
-        options = alignment._states(hypothesis, premise, i, drop_claimed(found)[i])
-        states = {s[0]: s[1] for s in options}
+        states = {s[0]: s[1] for s in options[i]}
         if target not in states:
             return float("-inf")
         total += states[target]
@@ -98,7 +98,26 @@ def test_the_search_is_exact_on_random_word_orders() -> None:
         assert align(h, p).score == pytest.approx(best_by_enumeration(h, p), abs=1e-9)
 
 
-@pytest.mark.parametrize(("hypothesis", "premise"), SMALL)
+LONG = ("the old cat saw a dog and it ran home ." * 15, "a dog ran to the cats , it saw one ." * 17)
+
+
+def test_of_many_candidates_the_best_are_kept() -> None:
+    """By a loop: at each place the best of all, of equals the first."""
+    h, p = map(sentence_of, LONG)
+    rows = drop_claimed(candidates(h, p))
+    for i, states in enumerate(alignment._find_states(h, p, rows)):
+        weight = 1.0 if h.nodes[i].content else alignment.FUNCTION_WEIGHT
+        every = []
+        for j, likeness, relation in rows[i]:
+            drift = alignment.DRIFT * abs(i / len(h.nodes) - j / len(p.nodes))
+            every.append((j, weight * (likeness - alignment.THRESHOLD) - drift, likeness, relation))
+        if len(every) > alignment.WIDEST:
+            every = sorted(every, key=lambda state: -state[1])[: alignment.WIDEST]
+        assert states[1:] == every
+    assert max(map(len, rows)) > alignment.WIDEST
+
+
+@pytest.mark.parametrize(("hypothesis", "premise"), [*SMALL, LONG])
 def test_both_directions_equal_each_alone(hypothesis: str, premise: str) -> None:
     h, p = sentence_of(hypothesis), sentence_of(premise)
     for joint, alone in zip(align_both(h, p), (align(h, p), align(p, h)), strict=True):

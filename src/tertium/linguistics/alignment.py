@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
 
+import numpy as np
+
 from tertium.arrays import products
 from tertium.linguistics.numbers import same_quantity
 from tertium.linguistics.sentence import ROOT, Node, Sentence
@@ -74,11 +76,30 @@ def align_both(left: Sentence, right: Sentence) -> tuple[WordAlignment, WordAlig
     (['India', 'buys'], ('same', 'hyponym'))
     """
     forward = candidates(left, right)
-    backward: list[list[Candidate]] = [[] for _ in right.nodes]
-    for i, options in enumerate(forward):
-        for j, strength, relation in options:
-            backward[j].append((i, strength, FLIPPED.get(relation, relation)))
+    backward = _turn_round(forward, len(right.nodes))
     return solve(left, right, forward), solve(right, left, backward)
+
+
+def _turn_round(found: Sequence[list[Candidate]], size: int) -> list[list[Candidate]]:
+    """The same likenesses for each premise node; nodes that all words are equally alike to share
+    one list, as those of one word do in what was found."""
+    owners: dict[int, list[int]] = {}
+    for i, row in enumerate(found):
+        owners.setdefault(id(row), []).append(i)
+    sides: list[list[tuple[int, float, str]]] = [[] for _ in range(size)]  # first owners of rows
+    for first, *_ in owners.values():
+        for j, strength, relation in found[first]:
+            sides[j].append((first, strength, relation))
+    known: dict[object, list[Candidate]] = {}
+    for side in sides:
+        if (key := tuple(side)) not in known:
+            turned = [
+                (i, strength, FLIPPED.get(relation, relation))
+                for first, strength, relation in side
+                for i in owners[id(found[first])]
+            ]
+            known[key] = sorted(turned, key=itemgetter(0))
+    return [known[tuple(side)] for side in sides]
 
 
 def candidates(hypothesis: Sentence, premise: Sentence) -> list[list[Candidate]]:
@@ -178,7 +199,7 @@ def solve(
     hypothesis: Sentence, premise: Sentence, found: Sequence[list[Candidate]]
 ) -> WordAlignment:
     """The alignment of highest score among the candidates of each node."""
-    options = [_states(hypothesis, premise, i, row) for i, row in enumerate(drop_claimed(found))]
+    options = _find_states(hypothesis, premise, drop_claimed(found))
     parents = [node.parent for node in premise.nodes]
     roles = [node.role for node in premise.nodes]
     order = sorted(range(len(options)), key=lambda i: -hypothesis.nodes[i].depth)
@@ -226,21 +247,43 @@ def drop_claimed(found: Sequence[list[Candidate]]) -> list[list[Candidate]]:
 State = tuple[int, float, float, str]
 
 
-def _states(hypothesis: Sentence, premise: Sentence, i: int, row: list[Candidate]) -> list[State]:
-    """A node's options with their own scores, nothing first."""
-    weight = 1.0 if hypothesis.nodes[i].content else FUNCTION_WEIGHT
-    place = i / len(hypothesis.nodes)
-    size = len(premise.nodes)
-    if wide := len(row) > WIDEST:  # beyond what a change of position can make up for
+def _find_states(
+    hypothesis: Sentence, premise: Sentence, rows: Sequence[list[Candidate]]
+) -> list[list[State]]:
+    """Each node's options with their own scores, nothing first."""
+    size, crowds = len(premise.nodes), dict[tuple[int, float], _Crowd]()
+    found: list[list[State]] = []
+    for i, row in enumerate(rows):
+        weight = 1.0 if hypothesis.nodes[i].content else FUNCTION_WEIGHT
+        place = i / len(hypothesis.nodes)
+        if len(row) > WIDEST:
+            if (key := (id(row), weight)) not in crowds:  # nodes of one word share theirs
+                crowds[key] = _Crowd(row, weight, size)
+            states = crowds[key].best(place)
+        else:
+            states = [
+                (j, weight * (likeness - THRESHOLD) - DRIFT * abs(place - j / size), likeness, name)
+                for j, likeness, name in row
+            ]
+        found.append([(NOTHING, 0.0, 0.0, "none"), *states])
+    return found
+
+
+class _Crowd:
+    """More candidates than are kept, as arrays: a word that comes often meets them everywhere."""
+
+    def __init__(self, row: list[Candidate], weight: float, size: int) -> None:
+        # beyond what a change of position can make up for
         least = nlargest(WIDEST, map(itemgetter(1), row))[-1] - 1.01 * DRIFT / weight
-        row = [option for option in row if option[1] >= least]
-    states: list[State] = [
-        (j, weight * (strength - THRESHOLD) - DRIFT * abs(place - j / size), strength, relation)
-        for j, strength, relation in row
-    ]
-    if wide:
-        states = nlargest(WIDEST, states, key=itemgetter(1))  # of equals the first
-    return [(NOTHING, 0.0, 0.0, "none"), *states]
+        self.row = [option for option in row if option[1] >= least]
+        self.places = np.array([j for j, _, _ in self.row]) / size
+        self.scores = weight * (np.array([likeness for _, likeness, _ in self.row]) - THRESHOLD)
+
+    def best(self, place: float) -> list[State]:
+        """The best `WIDEST` for a node at a relative place, of equals the first."""
+        scores = self.scores - DRIFT * np.abs(place - self.places)
+        first = np.argsort(-scores, kind="stable")[:WIDEST].tolist()
+        return [(self.row[n][0], float(scores[n]), *self.row[n][1:]) for n in first]
 
 
 def _best(
