@@ -204,6 +204,10 @@ def test_records_answer_to_every_alias(source: str, hypothesis: str, reference: 
     ("record", "message"),
     [
         ({"src": "s"}, "here: no translation .looked for mt, .*; found src"),
+        (
+            {"text " * 20: "s"},
+            r"found (text ){8}\.{3}; where the first line is no header, .*--fields",
+        ),
         ({"src": "s", "hyp": None}, "here: no translation .hyp is null"),
         ({"mt": "a", "hyp": "b"}, "both 'mt' and 'hyp'"),
         ({"mt": 3}, "expected text, got 3"),

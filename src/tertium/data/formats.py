@@ -41,6 +41,7 @@ LP_NAMES = ("lp", "langpair", "language_pair")
 TEXT_NAMES = frozenset({*SOURCE_NAMES, *HYPOTHESIS_NAMES, *REFERENCE_NAMES})
 DOCUMENT_NAMES = ("document", "doc", "docid", "doc_id")
 
+LONG_NAME = 40  # characters of a field's name; what is longer is rather a text
 RECORD_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson", ".tsv", ".csv", ".parquet"})
 BYTE_ORDER_MARKS = (  # the longer first: UTF-16's begins UTF-32's
     (codecs.BOM_UTF32_LE, "UTF-32"),
@@ -350,7 +351,10 @@ def segment_from_record(record: Mapping[str, Any], where: str) -> Segment:
     hypothesis = pick(record, HYPOTHESIS_NAMES, where)
     if hypothesis is None:
         null = next((name for name in HYPOTHESIS_NAMES if name in record), "")
-        why = f"looked for {', '.join(HYPOTHESIS_NAMES)}; found {', '.join(record) or 'nothing'}"
+        shown = [name if len(name) <= LONG_NAME else f"{name[:LONG_NAME]}..." for name in record]
+        why = f"looked for {', '.join(HYPOTHESIS_NAMES)}; found {', '.join(shown) or 'nothing'}"
+        if shown != [*record]:
+            why += "; where the first line is no header, name the columns with --fields"
         if null:
             why = f'{null} is null; an empty translation is ""'
         raise DataError(f"{where}: no translation ({why})")
