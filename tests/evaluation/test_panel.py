@@ -109,6 +109,23 @@ def test_every_doubt_is_asked_read_and_drawn(panel: DoubtPanel) -> None:
     json.dumps(panel.records())
 
 
+def test_translations_that_a_metric_cannot_score_are_left_out(
+    judgements: Path, tmp_path: Path
+) -> None:
+    """Human translations among the systems are often the reference themselves, and have none."""
+    rows = [json.loads(line) for line in judgements.read_text("utf-8").splitlines()]
+    people = [
+        {**row, "system": "refA", "mt": row["ref"], "ref": None, "score": 1.0}
+        for row in rows
+        if row["system"] == "s0"
+    ]
+    file = tmp_path / "judged.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in [*rows, *people]), "utf-8")
+    panel = ask_doubts(tertium.meta_evaluate(file, ["chrf", "bleu"], samples=0))
+    assert [doubt.name for doubt in panel.doubts] == list(DOUBTS)
+    assert "the best system's output" in find(panel, "references").rows
+
+
 def test_a_metric_of_length_is_found_out(panel: DoubtPanel) -> None:
     chrf, length = 0, 1
     joined = find(panel, "length").row("8 segments joined")

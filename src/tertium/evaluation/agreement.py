@@ -336,7 +336,7 @@ def _score_now(
 ) -> None:
     """Add to the tables what each metric says of the judged translations."""
     known = [[segment for _, segment in e.translations(level)] for e in people.values()]
-    served = [[s for s in part if all(_serves(s, m) for m in metrics)] for part in known]
+    served = [[s for s in part if all(serves(s, m) for m in metrics)] for part in known]
     with foresee(metrics, *filter(None, served)):
         for metric, name in track([(m, name) for m in metrics for name in people], "scoring"):
             matrix, systems = _score_set(metric, people[name], level, exclude)
@@ -365,7 +365,7 @@ def _score_set(
     rows = [
         n
         for n, (system, segment) in enumerate(translations)
-        if system not in exclude and _serves(segment, metric)
+        if system not in exclude and serves(segment, metric)
     ] or range(len(translations))  # where none will do, the metric says why
     scores = metric.score([translations[n][1] for n in rows])
     values = np.full(len(translations), np.nan)
@@ -374,7 +374,7 @@ def _score_set(
     return matrix, _totals(scores, sign, [translations[n][0] for n in rows])
 
 
-def _serves(segment: Segment, metric: Metric) -> bool:
+def serves(segment: Segment, metric: Metric) -> bool:
     """Whether a judged translation has what a metric reads; one without has no score and counts."""
     return not ("references" in metric.needs and not segment.references) and not (
         "source" in metric.needs and segment.source is None

@@ -13,6 +13,7 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray, divide, generator, mean_known
 from tertium.data.judgements import Evidence, Texts
 from tertium.errors import DataError
+from tertium.evaluation.agreement import serves
 from tertium.meta.evaluation import MetaEvaluation, TaskResult, interval
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.metrics.base.metric import Metric
@@ -130,8 +131,12 @@ class Case:
 
     @cached_property
     def texts(self) -> Texts:
-        """The translations that people judged, by system and item."""
-        return {cell: s for cell, s in self.people.texts().items() if cell in self.places}
+        """The translations that people judged and all metrics can score, by system and item."""
+        return {
+            cell: segment
+            for cell, segment in self.people.texts().items()
+            if cell in self.places and all(serves(segment, metric) for metric in self.metrics)
+        }
 
     def sample(self, count: int = SAMPLE) -> list[tuple[tuple[str, str], Segment]]:
         """Some translations, chosen by a hash of their names, whatever the order of the file."""

@@ -153,8 +153,10 @@ def _best_outputs(case: Case) -> dict[str, tuple[str, str]]:
     """By item what the best system by people made of it, where there are several systems."""
     if not case.several.any():
         return {}
-    means = np.nanmean(np.where(case.several, case.human, np.nan), axis=1)
-    best = case.judged.systems[int(np.nanargmax(means))]
+    known = {system for system, _ in case.texts}
+    rows = [n for n, system in enumerate(case.judged.systems) if system in known]
+    means = np.nanmean(np.where(case.several, case.human, np.nan)[rows], axis=1)
+    best = case.judged.systems[rows[int(np.nanargmax(means))]]
     return {
         item: (system, s.hypothesis) for (system, item), s in case.texts.items() if system == best
     }
