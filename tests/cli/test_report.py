@@ -193,6 +193,21 @@ def test_one_column_file_or_set_needs_no_list(tmp_path: Path) -> None:
     assert all(head in html for head in ("chrF by length", "Challenge set", "Learning curves"))
 
 
+def test_a_metric_that_cannot_read_a_challenge_set_is_left_out_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """tertium-small knows English alone, and `damage` has ten languages' pairs."""
+    page = tmp_path / "page.html"
+    call = ["report", *INPUTS, "--challenge", "damage", "--explain", "0", "-o", str(page)]
+    assert main([*call, "--paired-bs-n", "20", "-m", "chrf", "tertium-small"]) == 0
+    assert "tertium-small is not tried on damage: tertium-small judges" in caplog.text
+    section = page.read_text(encoding="utf-8").partition('id="challenge"')[2]
+    assert "chrF puts" in section
+    assert "tertium-small puts" not in section
+    assert main([*call, "--paired-bs-n", "20", "-m", "tertium-small"]) == 2
+    assert "--challenge damage: none of the metrics can score its pairs" in capsys.readouterr().err
+
+
 def test_people_who_judged_other_systems_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

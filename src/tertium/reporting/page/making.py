@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray
-from tertium.data.challenge import join_challenges, read_challenge
+from tertium.data.challenge import ChallengeSet, join_challenges, read_challenge
 from tertium.data.evidence import read_people
 from tertium.data.formats import PathLike
 from tertium.data.slices import check_columns
 from tertium.data.testset import TestSet, check_testset
-from tertium.errors import TertiumError, UsageError
+from tertium.errors import NeedsError, TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy, several
 from tertium.evaluation.challenge import ChallengeStudy, challenge
 from tertium.evaluation.comparison import Test, with_tests
@@ -116,8 +116,27 @@ def report(
         title=title,
         slices=[slice_results(results, column, **sliced) for column in several(by)],
         marked=marked,
-        tried=challenge(join_challenges(pairs), loaded) if pairs else None,
+        tried=_try_challenge(join_challenges(pairs), loaded) if pairs else None,
     )
+
+
+def _try_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeStudy:
+    """The metrics on pairs of translations, of those that can score them.
+
+    A test set in English does not keep a challenge set from holding other languages.
+    """
+    segments = [s for contrast in pairs.contrasts for s in (contrast.better, contrast.worse)]
+    able: list[Metric] = []
+    for metric in metrics:
+        try:
+            metric.check(segments)
+        except NeedsError as error:
+            logger.warning("%s is not tried on %s: %s", metric.spec, pairs.name, error)
+            continue
+        able.append(metric)
+    if not able:
+        raise UsageError(f"--challenge {pairs.name}: none of the metrics can score its pairs")
+    return challenge(pairs, able)
 
 
 def report_results(
