@@ -163,6 +163,33 @@ def test_quoted_csv_and_fields_without_a_header(tmp_path: Path) -> None:
     assert read_shards(tmp_path / "two")[0]["ref"] == "a dog"
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.tsv", b"a text " * 9 + b"\tb\nc\td\n", "found a text a text .*--fields"),
+        ("a.tsv", b"one\ttwo\nc\td\n", "found one, two"),
+        ("a.csv", b"mt;ref\na;b\n", "parted by semicolons"),
+        ("a.json", b'[{"mt": "a", "ref": "b"}]\n', "can be read; row 1: not an object"),
+        ("a.jsonl", b"\n", "there are no rows"),
+    ],
+)
+def test_a_file_without_a_row_to_score_says_why(
+    tmp_path: Path, name: str, data: bytes, message: str
+) -> None:
+    file = write_bytes(tmp_path / name, data)
+    with pytest.raises(TertiumError, match=message):
+        tertium.score_corpus(file, "chrf", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_quotes_of_a_csv_writer_are_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = write_bytes(tmp_path / "a.tsv", b'mt\tref\n"a ""b"""\t"a ""b"""\na\tb\n')
+    tertium.score_corpus(file, "chrf", tmp_path / "out")
+    assert "a.tsv: fields quoted as in CSV: 2" in caplog.text
+
+
 def test_bad_rows_are_put_aside_with_file_row_and_reason(tmp_path: Path) -> None:
     good = json.dumps({"mt": "a cat", "ref": "the cat"}).encode()
     lines = [

@@ -57,8 +57,8 @@ class TableBlock:
         """A record for each row that holds at least the texts that are compared."""
         names = [name for name in self.table.column_names if is_text_name(name)]
         columns = [plain_texts(self.table[name]) for name in names]
-        if not columns:
-            return [{}] * len(self)
+        if not columns:  # what there is instead stands in the reason why a row is put aside
+            return [dict.fromkeys(self.table.column_names)] * len(self)
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def plain_segments(self, longest: int) -> list[Segment] | None:

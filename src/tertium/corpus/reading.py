@@ -16,7 +16,15 @@ from typing import IO, Any
 
 from tertium.corpus.blocks import BadRow, Block, RecordBlock, TableBlock, fit_rows, shorten
 from tertium.corpus.places import SourceFile, is_remote, open_content, open_file
-from tertium.data.formats import BYTE_ORDER_MARKS, check_record, check_text, parse_json
+from tertium.data.formats import (
+    BYTE_ORDER_MARKS,
+    check_delimiter,
+    check_record,
+    check_text,
+    is_quoted,
+    parse_json,
+    warn_of_quotes,
+)
 from tertium.errors import DataError, TertiumError, UsageError
 
 BLOCK = 4096  # rows at once: enough to share work on repeated texts, little enough for any memory
@@ -157,12 +165,23 @@ def _as_reading(good: list[tuple[int, dict[str, Any]]], bad: list[BadRow], schem
 def sample_records(
     parts: Sequence[CorpusPart], fields: Sequence[str] | None
 ) -> Iterator[Mapping[str, Any]]:
-    """The first rows of some files, as far as they can be read; of tables, their texts."""
+    """The first rows of some files, as far as they can be read; of tables, their texts.
+
+    Where none can be, the first that could not says why.
+    """
+    read, bad = 0, ""
     firsts = list({part.file: part for part in reversed(parts)}.values())[::-1]
     step = -(-len(firsts) // SAMPLED_FILES)
     for part in firsts[::step]:
         for reading in itertools.islice(read_blocks(part, fields, size=SAMPLED_ROWS), 1):
-            yield from reading.block.texts()
+            yield from (records := reading.block.texts())
+            read += len(records)
+            if part.file.kind == "tsv":
+                cells = (cell for record in records for cell in record.values())
+                warn_of_quotes(part.file.path, sum(is_quoted(cell or "") for cell in cells))
+            bad = bad or "".join(f"row {row.row}: {row.reason}" for row in reading.bad[:1])
+    if bad and not read:
+        raise DataError(f"{firsts[0].file.path}: none of the first rows can be read; {bad}")
 
 
 def _open_parquet(file: SourceFile) -> Any:
@@ -272,6 +291,7 @@ def _header(file: SourceFile, fields: Sequence[str] | None) -> list[str]:
     if not isinstance(header, list):
         raise DataError(f"{file.path}: no header ({header or 'the file is empty'})")
     header = [name.strip() for name in header]
+    check_delimiter(header, "," if file.kind == "csv" else "\t", file.path)
     repeated = next((name for name in header if header.count(name) > 1), None)
     if repeated is not None:
         raise DataError(f"{file.path}: column {repeated!r} occurs more than once")

@@ -214,7 +214,7 @@ def read_table(
         if header is None:
             raise DataError(f"{path} is empty; expected a header and rows")
         header = [name.strip() for name in header]
-        _check_delimiter(header, delimiter, path)
+        check_delimiter(header, delimiter, path)
         repeated = {name for name in header if header.count(name) > 1}
         if repeated:
             raise DataError(f"{path}: column {sorted(repeated)[0]!r} occurs more than once")
@@ -230,16 +230,10 @@ def read_table(
             yield reader.line_num, dict(zip(header, row, strict=True))
     except csv.Error as error:
         raise DataError(f"{path}, line {reader.line_num}: {error}") from None
-    if quoted:
-        logger.warning(
-            "warning: %s: fields quoted as in CSV: %d; TSV takes quotes for text: write it without "
-            "quoting, or as .csv",
-            path,
-            quoted,
-        )
+    warn_of_quotes(path, quoted)
 
 
-def _check_delimiter(header: Sequence[str], delimiter: str, path: PathLike) -> None:
+def check_delimiter(header: Sequence[str], delimiter: str, path: PathLike) -> None:
     """Refuse a lone column whose name holds what parts columns elsewhere."""
     names = {",": "commas", ";": "semicolons", "\t": "tabs"}
     if len(header) != 1:
@@ -248,6 +242,17 @@ def _check_delimiter(header: Sequence[str], delimiter: str, path: PathLike) -> N
         raise DataError(
             f"{path}: columns are parted by {names[other]} ({header[0]}); expected "
             f"{names[delimiter]}: save it so, or with the suffix that it should have"
+        )
+
+
+def warn_of_quotes(path: PathLike, count: int) -> None:
+    """Warn of fields of a TSV that a CSV writer put in quotes, if there are any."""
+    if count:
+        logger.warning(
+            "warning: %s: fields quoted as in CSV: %d; TSV takes quotes for text: write it without "
+            "quoting, or as .csv",
+            path,
+            count,
         )
 
 
