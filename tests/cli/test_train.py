@@ -124,6 +124,7 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["chrf", "--train", "{train}"], "chrf has nothing to learn"),
         (["esim"], "nothing to learn from"),
         (["esmi", "--train", "{train}"], "did you mean 'esim'"),
+        (["models/mine", "--train", "{train}"], "models/mine is a folder: name what to train"),
         (["esim:hiden=3", "--train", "{train}"], "unknown field of esim 'hiden'"),
         (["esim:encoder=toi", "--train", "{train}"], "unknown encoder 'toi'"),
         (["esim:encoder=toy", "--train", "{train}", "--epochs", "0"], "epochs=0"),

@@ -109,6 +109,8 @@ def learners() -> list[type[Trained]]:
 def find_learner(spec: str) -> type[Trained]:
     """The class that a spec would train."""
     name, _ = split_spec(spec)
+    if "/" in name:
+        raise UsageError(f"{name} is a folder: name what to train (esim, bleu-r), and -o a folder")
     cls: Any = resolve_scorer(name)
     if not issubclass(cls, Trained):
         raise UsageError(f"{name} has nothing to learn; `tertium score -m {name}` uses it as it is")
