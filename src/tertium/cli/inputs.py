@@ -35,7 +35,8 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         action="extend",
         metavar="FILE",
         required=True,
-        help="system outputs, one segment a line (.gz too); or one .jsonl/.tsv/.csv of records",
+        help="system outputs, one segment a line (.gz too); or one file of records, .jsonl, .tsv, "
+        ".csv or .parquet",
     )
     group.add_argument("-s", "--sources", metavar="FILE", help="the source text")
     add_list(group, "-r", "--references", metavar="FILE", help="one or more reference translations")
