@@ -59,7 +59,7 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("score", *texts, "-m", "chrf", "-o", "x.parquet"): {"frames"},
         ("corpus", "texts.jsonl", "-m", "chrf", "-o", "scored", "-q"): {"frames"},
         ("compare", *texts, "-m", "chrf", "bleu"): set(),
-        ("rank", *texts): {*NEURAL, SHIPPED},
+        ("rank", *texts): set(),
         ("rank", *texts, "-m", "chrf"): set(),
         ("report", *texts, "-m", "chrf", "-o", "x.html"): set(),
         ("explain", "-r", "The dog sleeps.", "-t", "A dog sleeps."): MEANING,
