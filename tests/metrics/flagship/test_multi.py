@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.short_windows import ROOM, short_windows
 
-from tertium.arrays import FloatArray
+from tertium.arrays import Float32Array, FloatArray
 from tertium.cache import store
 from tertium.errors import ModelError, NeedsError, UsageError
 from tertium.metrics.base.metric import load_metric
@@ -251,6 +251,23 @@ def test_errors_are_marked_from_the_pass_that_scores(
             assert span.chance is not None
             assert span.chance >= metric.settings.spans.mqm.source.wrong
         assert all(a.end <= b.start for a, b in pairwise(marked))
+
+
+def test_each_row_is_read_once_also_where_nothing_is_kept(
+    metric: TertiumMulti, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Row] = []
+    judge = RowJudge.__call__
+
+    def note(self: RowJudge, rows: Sequence[Row]) -> list[Float32Array]:
+        read.extend(rows)
+        return judge(self, rows)
+
+    monkeypatch.setattr(RowJudge, "__call__", note)
+    store.forget()
+    with runtime(cache=False, memory=0):
+        metric.score([Segment("Es regnet.", None, ("It rains.",)), Segment("", None, ("Rain.",))])
+    assert len(read) == len(set(read)) == 2
 
 
 def test_marks_follow_the_way_and_the_best_reference(metric: TertiumMulti) -> None:

@@ -157,8 +157,10 @@ class TertiumMulti(Assessment):
         view = self.view(segments)
         owners, rows = rows_of(segments, view)
         scale, chance = self.scale(view), self.settings.clean
-        logits = self.raw_scores(rows)[:, 1] - WRONG_LANGUAGE / chance.slope * self._strays(rows)
-        score = over_references(self.scores(rows, view), owners, self.references)
+        raw, strays = self.raw_scores(rows), self._strays(rows)
+        scores = self._calibrate(rows, view, raw[:, 0] - WRONG_LANGUAGE * strays)
+        score = over_references(scores, owners, self.references)
+        logits = raw[:, 1] - WRONG_LANGUAGE / chance.slope * strays
         logit = over_references(logits, owners, self.references)
         return Assessed(
             score=score,
@@ -170,6 +172,10 @@ class TertiumMulti(Assessment):
     def scores(self, rows: Sequence[Row], view: View) -> FloatArray:
         """The calibrated score of each row of texts, (rows,)."""
         raw = self.raw_scores(rows)[:, 0] - WRONG_LANGUAGE * self._strays(rows)
+        return self._calibrate(rows, view, raw)
+
+    def _calibrate(self, rows: Sequence[Row], view: View, raw: FloatArray) -> FloatArray:
+        """Raw scores of rows on the scale of human scores, copies of a reference at its end."""
         scores = self.scale(view).calibrate(raw)
         same = np.array([hypothesis == reference for hypothesis, _, reference in rows], dtype=bool)
         return np.where(same, 1.0, scores)
