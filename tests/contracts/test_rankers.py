@@ -31,9 +31,11 @@ def test_a_perfect_translation_beats_a_wrong_one(ranker: Ranker) -> None:
 
 
 def test_ranking_orders_the_example(ranker: Ranker, example: TestSet) -> None:
-    matrix = ranker.rank(example)
+    """A third of it, in which the systems stand as far apart as in the whole."""
+    outputs = {name: texts[::3] for name, texts in example.systems.items()}
+    matrix = ranker.rank(TestSet(outputs, example.references[::3], example.sources[::3]))
     assert matrix.systems == tuple(example.systems)
-    assert matrix.values.shape == (3, len(example))
+    assert matrix.values.shape == (3, len(example) // 3)
     good, fair, poor = matrix.system_scores
     assert good > fair > poor
     np.testing.assert_allclose(matrix.values.sum(axis=0), 1.5, atol=1e-6)  # pairs: 3, systems: 3
