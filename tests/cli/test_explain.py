@@ -128,7 +128,9 @@ def test_several_translations_are_compared(capsys: pytest.CaptureFixture[str]) -
     assert said["names"] == ["a cat sits", "a dog"]
     assert said["chances"] == [[0.5, 1.0], [0.0, 0.5]]
     assert main(command) == 0
-    assert "1: a cat sits" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "1: a cat sits" in shown
+    assert shown.startswith("chrf: the chance that the row's translation is better")
 
 
 def test_an_empty_text_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

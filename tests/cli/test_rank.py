@@ -89,6 +89,16 @@ def test_candidates_are_reordered(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (second["candidates"], second["scores"]) == (["nobody"], [None])
 
 
+def test_a_list_without_what_a_ranker_reads_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "lists.jsonl"
+    records = [{"reference": "a", "candidates": ["a", "b"]}, {"candidates": ["a", "b"]}]
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert main(["rank", "-m", "chrf", "--nbest", "-t", str(file)]) == 2
+    assert "chrf needs references, and list 2 has none" in capsys.readouterr().err
+
+
 def test_faults_are_one_line(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -115,6 +115,10 @@ def show(explained: Explanation, top: int) -> None:
             "itself"
         )
         show_reasons(explained.reasons, top)
+    elif explained.votes is not None:
+        print(
+            f"{explained.metric}: the chance that the row's translation is better than the column's"
+        )
     else:
         print(f"{explained.metric}: {explained.score:.4f}")
     if explained.marked is not None:

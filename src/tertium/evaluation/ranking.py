@@ -12,6 +12,7 @@ from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.candidates import CandidateList
 from tertium.data.testset import TestSet, check_testset
 from tertium.display import Displayed
+from tertium.errors import NeedsError
 from tertium.evaluation.scoring import Evaluation, best_metric_for
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import ByScore, Ranker, find_ranker
@@ -134,6 +135,13 @@ def rerank(
     """The records of candidate lists, each with its candidates from best to worst."""
     firsts = [entry.segments[0] for entry in lists]
     chosen = find_ranker(best_ranker(firsts) if ranker is None else ranker)
+    for number, segment in enumerate(firsts, start=1):
+        for part, given in (("references", segment.references), ("source", segment.source)):
+            if part in chosen.needs and not given:
+                raise NeedsError(
+                    f"{chosen.spec} needs {part}, and list {number} has none: give each list some, "
+                    "or choose a ranker or metric that reads what all have"
+                )
     rates = chosen.win_rates([entry.segments for entry in lists])
     return [e.reorder(r.tolist()) for e, r in zip(lists, rates, strict=True)]
 

@@ -82,7 +82,8 @@ def show_challenge(study: ChallengeStudy) -> str:
 def show_explanation(explained: Explanation) -> str:
     """Heat maps, transport plans, reasons and votes, whatever there is."""
     heading = element("p", element("b", f"{explained.metric}: {explained.score:.4f}"))
-    return fragment(Markup("") if explained.reasons else heading, explanation(explained))
+    told = explained.reasons or explained.votes  # which have headings of their own
+    return fragment(Markup("") if told else heading, explanation(explained))
 
 
 def show_marked(marked: MarkedTranslations) -> str:
