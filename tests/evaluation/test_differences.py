@@ -46,9 +46,16 @@ def test_a_difference_is_put_into_words(compared):
     difference = compared.difference("chrf", "ours")
     found = find_scale("chrf", "into English").find(difference)
     assert line == (
-        f"ours: {difference:+.2f} chrF: people agree in {100 * found.agree:.0f} % of such pairs of "
-        f"systems (n = {found.pairs:,}, into English)"
+        f"ours: {difference:.2f} chrF better: people agree in {100 * found.agree:.0f} % of such "
+        f"pairs of systems (n = {found.pairs:,}, into English)"
     )
+
+
+def test_under_a_metric_of_errors_fewer_are_better(compared):
+    result = tertium.compare(compared.testset, "ter", resamples=20)
+    assert result.scores["ours"]["ter"].system < result.scores["base"]["ter"].system
+    (line,) = meaning_lines(result)
+    assert f"{result.scores['base']['ter'].system:.2f} TER better: people agree in" in line
 
 
 def test_every_format_says_how_often_people_agree(compared):

@@ -42,7 +42,7 @@ class Meaning:
 
     >>> meaning = Meaning(difference=0.01, agree=0.78, pairs=245, direction="into English")
     >>> meaning.say("chrF", 3)
-    '+0.010 chrF: people agree in 78 % of such pairs of systems (n = 245, into English)'
+    '0.010 chrF better: people agree in 78 % of such pairs of systems (n = 245, into English)'
     """
 
     difference: float
@@ -51,11 +51,11 @@ class Meaning:
     direction: str
 
     def say(self, metric: str, decimals: int) -> str:
-        """One sentence; a difference is positive where the first system is better."""
-        share = f"{100 * self.agree:.0f} %"
+        """One sentence, in which better is better under metrics of errors, too."""
+        share, better = f"{100 * self.agree:.0f} %", "better" if self.difference > 0 else "worse"
         return (
-            f"{self.difference:+.{decimals}f} {metric}: people agree in {share} of such pairs of "
-            f"systems (n = {self.pairs:,}, {self.direction})"
+            f"{abs(self.difference):.{decimals}f} {metric} {better}: people agree in {share} of "
+            f"such pairs of systems (n = {self.pairs:,}, {self.direction})"
         )
 
     def record(self) -> dict[str, Any]:
