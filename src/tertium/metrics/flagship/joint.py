@@ -183,8 +183,8 @@ class JointNetwork(nn.Module):
         )
         return [self._judge_row(mixed, together.seen, places) for places in together.places]
 
-    def read_together(self, rows: Sequence[Texts]) -> Together:
-        """Rows through the layers that see all of their texts."""
+    def read_together(self, rows: Sequence[Texts], last: int | None = None) -> Together:
+        """Rows through the layers that see all of their texts, up to the last that is asked for."""
         texts = [row[role] for row in rows for role in sorted(row)]
         each = iter(lie([len(text.states) for text in texts]))
         places = [{role: next(each) for role in sorted(row)} for row in rows]
@@ -193,7 +193,7 @@ class JointNetwork(nn.Module):
             for at in places
         ]
         states = fill_blocks(torch.cat([text.states for text in texts]), self.sizes)
-        seen = self._climb(states, spans, self.apart, len(self.layers))
+        seen = self._climb(states, spans, self.apart, last or len(self.layers))
         for layer in texts[0].seen:
             seen[layer] = fill_blocks(torch.cat([text.seen[layer] for text in texts]), self.sizes)
         return Together({layer: state.float() for layer, state in seen.items()}, places)

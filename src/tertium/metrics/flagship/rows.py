@@ -181,7 +181,7 @@ class RowJudge:
         with torch.inference_mode():
             lower = network.read([self._number(key) for key in window])
             both = {role: text for (role, _), text in zip(window, lower, strict=True)}
-            together = network.read_together([both])
+            together = network.read_together([both], LINKED)
         [places] = together.places
         states = together.seen[LINKED]
         vectors = {role: states[inside(at)].cpu().numpy() for role, at in places.items()}
