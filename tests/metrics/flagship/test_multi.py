@@ -197,7 +197,7 @@ def test_scales_are_increasing_and_inside_zero_and_one(metric: TertiumMulti) -> 
 
 
 def test_a_long_text_is_read_in_windows_that_are_averaged_by_length(metric: TertiumMulti) -> None:
-    row = (f"{GOOD} " * 8, f"{SOURCE} " * 7, None)
+    row = (f"{GOOD} " * 6, f"{SOURCE} " * 5, None)
     with short_windows():
         judge = metric._judge
         windows = judge._windows([row])[0]
@@ -217,9 +217,9 @@ def test_a_long_text_is_read_in_windows_that_are_averaged_by_length(metric: Tert
 
 def test_a_paragraph_in_windows_scores_near_its_sentences(metric: TertiumMulti) -> None:
     """Its translation in the other order of sentences would not: windows lie side by side."""
-    paragraph = Segment(f"{GOOD} " * 8, f"{SOURCE} " * 8)
+    paragraph = Segment(f"{GOOD} " * 6, f"{SOURCE} " * 6)
     short = Segment(GOOD, SOURCE)
-    wrong = Segment("The weather stays fine until Sunday evening. " * 12, f"{SOURCE} " * 8)
+    wrong = Segment("The weather stays fine until Sunday evening. " * 9, f"{SOURCE} " * 6)
     with short_windows():
         fine, one, bad = metric.segment_scores([paragraph, short, wrong])
     assert abs(fine - one) < 0.2
