@@ -24,6 +24,7 @@ PathLike = str | os.PathLike[str]
 
 STANDARD = (1, 2)  # the descriptors behind /dev/stdout and /dev/stderr
 PART = ".tertium-"  # how the names of files under way begin; short, since names end at 255 bytes
+REMAINS = f"{PART}*.part"  # what is left of them where a process was killed
 
 
 def write_text(

@@ -174,6 +174,14 @@ def test_a_folder_with_something_else_is_not_written_to(
     assert "holds no trained metric" in capsys.readouterr().err
 
 
+def test_the_remains_of_a_killed_training_are_nothing_else(files: dict[str, str]) -> None:
+    """As a kill leaves them that hits the writing of a first snapshot."""
+    Path(files["out"]).mkdir()
+    (Path(files["out"]) / ".tertium-0123456789abcdef.part").write_bytes(b"half")
+    arguments = ["train", "bleu-r", "--train", files["train"], "-o", files["out"], "-q"]
+    assert main(arguments) == 0
+
+
 def test_what_was_trained_is_replaced_only_where_asked(
     files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -417,6 +417,24 @@ def test_a_changed_input_or_version_is_not_mixed_in(
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
 
 
+def test_a_run_that_was_killed_as_it_began_can_begin_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before its manifest is in place a run leaves nothing but the remains of that."""
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", mock.Mock(side_effect=Killed))
+        patch.setattr(Path, "unlink", mock.Mock())
+        with pytest.raises(Killed):
+            tertium.score_corpus(file, "chrf", out)
+    assert [path.suffix for path in out.iterdir()] == [".part"]
+    tertium.score_corpus(file, "chrf", out, resume=True)
+    assert not [*out.glob("*.part")]
+    tertium.score_corpus(file, "chrf", tmp_path / "whole")
+    assert shard_bytes(out) == shard_bytes(tmp_path / "whole")
+
+
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
     write_bytes(tmp_path / "out" / "thesis.tex", b"years of work")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from tertium.atomic import PART, replace_content
+from tertium.atomic import REMAINS, replace_content
 from tertium.errors import DataError, UsageError
 
 KINDS = {  # suffix: how it is read
@@ -239,15 +239,19 @@ def read_content(path: str) -> bytes | None:
 
 def remove_remains(folder: str) -> None:
     """Remove what killed workers left of files that they were writing."""
-    for part in () if is_remote(folder) else Path(folder).rglob(f"{PART}*.part"):
+    for part in () if is_remote(folder) else Path(folder).rglob(REMAINS):
         part.unlink(missing_ok=True)
 
 
 def list_names(folder: str) -> list[str]:
-    """The names of files below a folder, as paths from there; none where it does not exist."""
+    """The names of files below a folder, as paths from there; none where it does not exist.
+
+    What a killed process left of a file that it was writing is no file.
+    """
     if not is_remote(folder):
         top = Path(folder)
-        return sorted(p.relative_to(top).as_posix() for p in top.rglob("*") if p.is_file())
+        there = (p for p in top.rglob("*") if p.is_file() and not p.match(REMAINS))
+        return sorted(p.relative_to(top).as_posix() for p in there)
     from pyarrow.fs import FileSelector, FileType
 
     system, inner = _file_system(folder)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tertium.atomic import REMAINS
 from tertium.data.evidence import read_sets
 from tertium.data.formats import PathLike
 from tertium.data.judgements import JudgementSet
@@ -147,7 +148,8 @@ def check_folder(place: str | Path, *, overwrite: bool = False) -> None:
     if not there.is_dir() or not os.access(there, os.W_OK):
         raise UsageError(f"{folder} cannot be made: {there} is no folder that can be written to")
     trained, interrupted = ((folder / file).is_file() for file in (CONFIG, SNAPSHOT))
-    if folder.is_dir() and any(folder.iterdir()) and not (trained or interrupted):
+    others = [p for p in folder.iterdir() if not p.match(REMAINS)] if folder.is_dir() else []
+    if others and not (trained or interrupted):
         raise UsageError(f"{folder} is not empty and holds no trained metric: give another folder")
     if trained and not interrupted and not overwrite:
         raise UsageError(
