@@ -35,10 +35,13 @@ def test_a_metric_keeps_the_laws_of_plugins(metric: Metric, segments: list[Segme
 
 
 def every_third(whole: TestSet) -> TestSet:
-    """A third of the segments, one reference each: a sixth of the time of a large network."""
+    """A third of the segments, one reference each: a sixth of the time of a large network.
+
+    It is the first, beside which pages score the example: what was said of a row is found again.
+    """
     return TestSet(
         {name: texts[::3] for name, texts in whole.systems.items()},
-        [[texts[n % len(texts)]] for n, texts in enumerate(whole.references[::3])],
+        [texts[:1] for texts in whole.references[::3]],
         whole.sources[::3],
         whole.documents[::3],
     )

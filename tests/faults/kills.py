@@ -161,7 +161,7 @@ class Training(Job):
 
 
 def _train(folder: Path) -> str:
-    rows = [Judgement(s, float(len(s.hypothesis) % 7)) for s in texts(24, 3)]
+    rows = [Judgement(s, float(len(s.hypothesis) % 7)) for s in texts(16, 3)]
     dev = [Judgement(s, float(len(s.hypothesis) % 7)) for s in texts(8, 4)]
     made = ESIM.train(
         rows, dev=dev, options=OPTIONS, folder=folder, encoder="toy", hidden=4, dropout=0.1
