@@ -121,7 +121,13 @@ def test_translations_that_a_metric_cannot_score_are_left_out(
     ]
     file = tmp_path / "judged.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in [*rows, *people]), "utf-8")
-    panel = ask_doubts(tertium.meta_evaluate(file, ["chrf", "bleu"], samples=0))
+    # the second takes references or sources, whatever there is, and refuses a mix of them
+    study = tertium.meta_evaluate(file, ["chrf", "sss:encoder=toy"], samples=0)
+    (judged,) = study.sets
+    human = judged.systems.index("refA")
+    assert np.isnan(judged.scores[:, human]).all()
+    assert not np.isnan(np.delete(judged.scores, human, axis=1)).any()
+    panel = ask_doubts(study)
     assert [doubt.name for doubt in panel.doubts] == list(DOUBTS)
     assert "the best system's output" in find(panel, "references").rows
 

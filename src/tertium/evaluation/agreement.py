@@ -23,7 +23,7 @@ from tertium.data.preferences import RankingSet
 from tertium.data.ratings import even_out
 from tertium.data.slices import check_columns
 from tertium.display import Displayed
-from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError
 from tertium.evaluation.ceiling import RATER, hold_out_rater, second_campaign
 from tertium.evaluation.scoring import score_systems
 from tertium.evaluation.slices import slice_agreement
@@ -336,7 +336,7 @@ def _score_now(
 ) -> None:
     """Add to the tables what each metric says of the judged translations."""
     known = [[segment for _, segment in e.translations(level)] for e in people.values()]
-    served = [[s for s in part if all(serves(s, m) for m in metrics)] for part in known]
+    served = [_served_by_all(part, metrics) for part in known]
     with foresee(metrics, *filter(None, served)):
         for metric, name in track([(m, name) for m in metrics for name in people], "scoring"):
             matrix, systems = _score_set(metric, people[name], level, exclude)
@@ -362,11 +362,10 @@ def _score_set(
             f"{people.title}: the judgements come without texts, so nothing can be scored now; "
             "score the systems first (`tertium score ... -o scores.tsv`), then --scores scores.tsv"
         )
-    rows = [
-        n
-        for n, (system, segment) in enumerate(translations)
-        if system not in exclude and serves(segment, metric)
-    ] or range(len(translations))  # where none will do, the metric says why
+    wanted = [n for n, (system, _) in enumerate(translations) if system not in exclude]
+    mask = serves([translations[n][1] for n in wanted], metric)
+    rows = [n for n, will_do in zip(wanted, mask, strict=True) if will_do]
+    rows = rows or list(range(len(translations)))  # where none will do, the metric says why
     scores = metric.score([translations[n][1] for n in rows])
     values = np.full(len(translations), np.nan)
     values[rows] = sign * scores.segments
@@ -374,11 +373,29 @@ def _score_set(
     return matrix, _totals(scores, sign, [translations[n][0] for n in rows])
 
 
-def serves(segment: Segment, metric: Metric) -> bool:
-    """Whether a judged translation has what a metric reads; one without has no score and counts."""
-    return not ("references" in metric.needs and not segment.references) and not (
-        "source" in metric.needs and segment.source is None
-    )
+def serves(segments: Sequence[Segment], metric: Metric) -> list[bool]:
+    """Which judged translations have what a metric reads; one without has no score and counts.
+
+    Of a metric that reads whatever there is and refuses a mix, those that have all that any has:
+    human translations among the systems are often the reference themselves, and have no other.
+    """
+    parts = [(bool(s.references), s.source is not None) for s in segments]
+    needs = ("references" in metric.needs, "source" in metric.needs)
+    mask = [all(h or not n for h, n in zip(has, needs, strict=True)) for has in parts]
+    try:
+        metric.check([s for s, will_do in zip(segments, mask, strict=True) if will_do])
+    except NeedsError:
+        whole = tuple(map(any, zip(*parts, strict=True)))
+        narrow = [has == whole for has in parts]
+        return narrow if any(narrow) else mask
+    except DataError:  # there are none
+        return mask
+    return mask
+
+
+def _served_by_all(segments: Sequence[Segment], metrics: Sequence[Metric]) -> list[Segment]:
+    masks = [serves(segments, metric) for metric in metrics]
+    return [s for s, mask in zip(segments, zip(*masks, strict=True), strict=True) if all(mask)]
 
 
 def _totals(scores: Scores, sign: float, systems: Sequence[str]) -> dict[str, float]:

@@ -132,10 +132,11 @@ class Case:
     @cached_property
     def texts(self) -> Texts:
         """The translations that people judged and all metrics can score, by system and item."""
+        known = {cell: s for cell, s in self.people.texts().items() if cell in self.places}
+        masks = [serves([*known.values()], metric) for metric in self.metrics]
+        served = [all(mask) for mask in zip(*masks, strict=True)] or [True] * len(known)
         return {
-            cell: segment
-            for cell, segment in self.people.texts().items()
-            if cell in self.places and all(serves(segment, metric) for metric in self.metrics)
+            cell: s for (cell, s), will_do in zip(known.items(), served, strict=True) if will_do
         }
 
     def sample(self, count: int = SAMPLE) -> list[tuple[tuple[str, str], Segment]]:
