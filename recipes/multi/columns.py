@@ -3,7 +3,8 @@
     python -m recipes.multi.columns parts/ -o columns/ --device cuda
 
 Rows are samples of packed parts (`recipes.multi.samples`). Columns are what the network says in
-each view, linear readings of its hidden layer, learned here from judgements that train, and chrF.
+each view, linear readings of its hidden layer, learned here from judgements that train, chrF, and
+how strange the words of hypothesis and reference are to the vocabulary.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from recipes.multi.evaluate import hide
 from recipes.multi.examples import VIEWS
 from recipes.multi.network import Multi, Texts, lay_out, send_batch
 from recipes.multi.samples import MOST, Rows, Strings, gather
+from tertium.metrics.flagship.combination import strange_words
 from tertium.metrics.flagship.packaged import Packaged, load_packaged
 from tertium.metrics.lexical.chrf import ChrF
 from tertium.segment import Segment
@@ -213,6 +215,7 @@ def main() -> None:
         else:
             columns = look_at(network, readouts, rows, given.device, budget)
             columns["letters"] = match_all(rows.strings, given.processes)
+            columns["strange"] = strange_words(rows.strings, pieces.encode)
             rows.save(given.out / f"{name}.npz", **columns, **more)
         print(name, len(rows.names), f"{time.monotonic() - begin:.0f} s", flush=True)
 

@@ -4,8 +4,9 @@
 
 `columns/` is what `recipes.multi.columns` wrote. Two linear readings of the head's hidden layer
 learned there from judgements that train, of modern direct assessments and of all kinds. Of these,
-of the bounded score and of chrF the shares are chosen on the sets that choose and on paragraphs of
-them: the best mean of r over groups of sets, those of older systems counted six times, less what
+of the bounded score and of chrF, and of what the latter two gain or lose where words are strange to
+the vocabulary, the shares are chosen on the sets that choose and on paragraphs of them: the best
+mean of r over groups of sets, those of older systems counted six times, less what
 any set stays behind chrF, and less what a group stays behind its r by fewer texts. Shares that are
 learned from the rows which the network learned from do worse: what it says of them is better there
 than anywhere else.
@@ -22,11 +23,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from recipes.flagship.ship import write
 from recipes.multi.columns import READ, RIDGE
 from tertium.cache.files import hash_of
+from tertium.metrics.flagship.combination import FAIR
 from tertium.metrics.flagship.multi import READOUT, VIEWS, TertiumMulti, View
 from tertium.metrics.flagship.rows import NETWORK
 from tertium.models.checkpoint import shipped_models
@@ -37,9 +39,17 @@ MODERN, ALL = 0, 3  # the readings of READ that are used
 OLD = {"dev/dev:wmt15": 6.0, "dev/dev:qe20": 6.0}
 STEPS = (0.5, 0.25, 0.125, 0.0625)
 FEWEST = 50
-COLUMNS = ("bounded", "modern", "all", "letters", "said")
+PARTS = ("weight", "bias")  # of a readout
+COLUMNS = ("bounded", "modern", "all", "letters", "strange letters", "strange share", "said")
 LETTERS, SAID = COLUMNS.index("letters"), COLUMNS.index("said")
-PLAIN = {"share": 1.0, "softness": 1e6, "letters": 0.0}  # the network's score as it is
+# the network's score as it is
+PLAIN = {
+    "share": 1.0,
+    "softness": 1e6,
+    "letters": 0.0,
+    "strange_share": 0.0,
+    "strange_letters": 0.0,
+}
 
 
 @dataclass(frozen=True)
@@ -84,10 +94,21 @@ class Looked:
             read = stored[f"read_{view}"].astype(np.float64)
             source, letters = stored["letters"][:, :2].astype(np.float64).T
             none, bounded = np.zeros_like(said), bound(said, softness)
+            strange = none if view == "source" else stored["strange"].astype(np.float64)
             beside = none if view == "source" else letters
             copied = np.maximum(2 * source - 1, 0) * np.minimum(bounded, 0)
             return cls(
-                np.column_stack([bounded, read[:, MODERN], read[:, ALL], beside, said]),
+                np.column_stack(
+                    [
+                        bounded,
+                        read[:, MODERN],
+                        read[:, ALL],
+                        beside,
+                        strange * (beside - FAIR),
+                        -strange * bounded,
+                        said,
+                    ]
+                ),
                 none if view == "reference" else copied,
                 stored["human"].astype(np.float64),
                 stored["set"],
@@ -208,39 +229,59 @@ def readings(folder: Path, view: View) -> Floats:
     return np.array(found)
 
 
-def put_corrections(corrections: Mapping[View, dict[str, float]], weights: Floats) -> None:
-    """Puts what was chosen into the model that ships."""
+def put_corrections(
+    corrections: Mapping[View, dict[str, float]], weights: Mapping[View, Floats]
+) -> None:
+    """Puts what was chosen into the model that ships; views that are not given stay as they are."""
     folder = shipped_models() / TertiumMulti.name
-    readout = torch.from_numpy(weights.astype(np.float32))
-    tensors = {"weight": readout[:, :-1].contiguous(), "bias": readout[:, -1].contiguous()}
-    save_file({f"{NETWORK}readout.{n}": t for n, t in tensors.items()}, folder / READOUT)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    readings = {view: torch.from_numpy(w.astype(np.float32)) for view, w in weights.items()}
+    if set(readings) < set(VIEWS):
+        weight, bias = (load_file(folder / READOUT)[f"{NETWORK}readout.{n}"] for n in PARTS)
+        kept = zip(VIEWS, torch.cat([weight, bias[:, None]], 1), strict=True)
+        readings = {**dict(kept), **readings}
+    readout = torch.stack([readings[view] for view in VIEWS])
+    tensors = dict(
+        zip(PARTS, (readout[:, :-1].contiguous(), readout[:, -1].contiguous()), strict=True)
+    )
+    save_file({f"{NETWORK}readout.{n}": t for n, t in tensors.items()}, folder / READOUT)
     config["parts"] = {**config.get("parts", {}), READOUT: hash_of(folder / READOUT)}
-    write(folder, {**config, "corrections": dict(corrections)})
+    write(folder, {**config, "corrections": {**config.get("corrections", {}), **corrections}})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("columns", type=Path, help="the folder that recipes.multi.columns wrote")
     parser.add_argument("--write", action="store_true", help="put them into the model that ships")
+    parser.add_argument("--views", nargs="+", choices=VIEWS, default=VIEWS, help="which to put")
     given = parser.parse_args()
     corrections: dict[View, dict[str, float]] = {}
-    weights = []
+    weights: dict[View, Floats] = {}
     floors: dict[str, float] = {}
     for view in VIEWS:
         known = floors if view == "both" else None
         softness, weights_, means = choose(given.columns, view, known)
         floors = {n: max(r, floors.get(n, r)) for n, r in means.items()}
-        share, modern, every, letters, _ = (round(float(weight), 4) for weight in weights_)
-        corrections[view] = {"share": share, "softness": softness, "letters": letters}
-        weights.append(np.array([modern, every]) @ readings(given.columns, view))
+        shares = dict(zip(COLUMNS, (round(float(weight), 4) for weight in weights_), strict=True))
+        modern, every = shares["modern"], shares["all"]
+        corrections[view] = {
+            "share": shares["bounded"],
+            "softness": softness,
+            "letters": shares["letters"],
+            "strange_share": shares["strange share"],
+            "strange_letters": shares["strange letters"],
+        }
+        weights[view] = np.array([modern, every]) @ readings(given.columns, view)
         print(view, json.dumps(corrections[view]), f"readings {modern:.3f} {every:.3f}")
         for name in ("damage", "references") if view == "source" else ("damage",):
             noticed = notice(given.columns, view, softness, weights_, name)
             kinds = " ".join(f"{kind} {share:.2f}" for kind, share in noticed.items())
             print(f"{view} {name} {np.mean([*noticed.values()]):.4f}: {kinds}", flush=True)
     if given.write:
-        put_corrections(corrections, np.array(weights))
+        put_corrections(
+            {view: corrections[view] for view in given.views},
+            {view: weights[view] for view in given.views},
+        )
 
 
 if __name__ == "__main__":

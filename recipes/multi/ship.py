@@ -128,7 +128,7 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
         },
     )
     judging = len(trained["head.inner.bias"])
-    put_corrections(dict.fromkeys(VIEWS, PLAIN), np.zeros((len(VIEWS), judging + 1)))
+    put_corrections(dict.fromkeys(VIEWS, PLAIN), dict.fromkeys(VIEWS, np.zeros(judging + 1)))
 
 
 def put_tags(file: Path) -> None:

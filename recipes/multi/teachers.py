@@ -60,7 +60,8 @@ def seen_rows(name: str, texts: Ints) -> Iterator[tuple[str, Ints, float]]:
 class Corrected(nn.Module):
     """The last layer of a network, which says what a correction makes of that, chrF left out.
 
-    Scales that differ go on to do so. What counts copies is left out, too: damage teaches these.
+    Scales that differ go on to do so. What counts copies is left out, too: damage teaches these;
+    so is what changes with strange words.
     """
 
     def __init__(self, last: nn.Linear, folder: Path) -> None:

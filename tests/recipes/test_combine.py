@@ -27,10 +27,13 @@ from recipes.multi.combine import (
     readings,
     value,
 )
+from recipes.multi.e5 import Pieces
+from safetensors.numpy import load_file
 
 from tertium.cache.files import hash_of
-from tertium.metrics.flagship.combination import Correction
+from tertium.metrics.flagship.combination import FAIR, Correction, strange_words
 from tertium.metrics.flagship.multi import READOUT, VIEWS
+from tertium.models.checkpoint import shipped_models
 
 
 @pytest.fixture
@@ -38,6 +41,7 @@ def folder(tmp_path: Path) -> Path:
     """A set of 400 rows that chrF and the reading of all kinds tell about, the score does not."""
     rng = np.random.default_rng(1)
     human, letters, read = rng.normal(size=400), rng.random(400), rng.normal(size=(400, len(READ)))
+    strange = np.tile([0.0, 0.5], 200)
     read[:, ALL] += human
     letters += 0.3 * human
     said = rng.normal(size=400) * 4
@@ -47,6 +51,7 @@ def folder(tmp_path: Path) -> Path:
         set=np.zeros(400, int),
         human=human,
         letters=np.column_stack([np.full(400, np.nan), letters]),
+        strange=strange,
         said_reference=said,
         read_reference=read,
     )
@@ -55,13 +60,14 @@ def folder(tmp_path: Path) -> Path:
 
 def test_moments_give_the_correlation_of_any_shares(folder: Path) -> None:
     [one] = moments(folder, "dev", "reference", 2.0)
-    shares = np.array([0.3, 0.1, 0.7, 1.5, 0.0])
+    shares = np.array([0.3, 0.1, 0.7, 1.5, 0.8, 0.2, 0.0])
     with np.load(folder / "dev.npz") as stored:
         total = (
-            0.3 * bound(stored["said_reference"], 2.0)
+            (0.3 - 0.2 * stored["strange"]) * bound(stored["said_reference"], 2.0)
             + 0.1 * stored["read_reference"][:, MODERN]
             + 0.7 * stored["read_reference"][:, ALL]
             + 1.5 * stored["letters"][:, 1]
+            + 0.8 * stored["strange"] * (stored["letters"][:, 1] - FAIR)
         )
         human = stored["human"]
     assert one.r(shares) == pytest.approx(np.corrcoef(total, human)[0, 1])
@@ -94,6 +100,7 @@ def test_damage_is_noticed_where_the_correction_scores_it_lower(tmp_path: Path) 
         set=np.array([0, 0, 1, 1]),
         human=np.zeros(4),
         letters=np.array([[0.1, 0.5], [0.1, 0.5], [0.1, 0.5], [1.0, 0.7]]),
+        strange=np.zeros(4),
         said_both=np.array([0.5, -1.0, 0.4, -0.6]),
         said_reference=np.array([0.5, -1.0, 0.4, -0.6]),
         read_both=np.zeros((4, len(READ))),
@@ -132,7 +139,7 @@ def test_a_new_network_is_left_as_it_is_until_something_corrects_it(
     folder = tmp_path / "tertium-multi"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
-    put_corrections(dict.fromkeys(VIEWS, PLAIN), np.zeros((3, 513)))
+    put_corrections(dict.fromkeys(VIEWS, PLAIN), dict.fromkeys(VIEWS, np.zeros(513)))
     config = json.loads((folder / "config.json").read_text())
     assert config["parts"] == {READOUT: hash_of(folder / READOUT)}
     said = np.array([-12.0, 0.3, 5.0])
@@ -143,4 +150,34 @@ def test_a_new_network_is_left_as_it_is_until_something_corrects_it(
             None if view == "reference" else "a word",
             None if view == "source" else "x",
         )
-        np.testing.assert_allclose(correct([row] * 3, said, np.zeros(3)), said, rtol=1e-9)
+        found = correct([row] * 3, said, np.zeros(3), np.ones(3))
+        np.testing.assert_allclose(found, said, rtol=1e-9)
+
+
+def test_a_view_that_is_not_put_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(combine, "shipped_models", lambda: tmp_path)
+    folder = tmp_path / "tertium-multi"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    rng = np.random.default_rng(3)
+    first = {view: rng.normal(size=5) for view in VIEWS}
+    put_corrections(dict.fromkeys(VIEWS, PLAIN), first)
+    put_corrections({"both": {**PLAIN, "share": 0.5}}, {"both": np.ones(5)})
+    config = json.loads((folder / "config.json").read_text())
+    assert [config["corrections"][view]["share"] for view in VIEWS] == [1.0, 1.0, 0.5]
+    readout = load_file(folder / READOUT)
+    weight, bias = readout["network.readout.weight"], readout["network.readout.bias"]
+    expected = np.array([first["source"], first["reference"], np.ones(5)])
+    np.testing.assert_allclose(weight, expected[:, :-1], rtol=1e-6)
+    np.testing.assert_allclose(bias, expected[:, -1], rtol=1e-6)
+
+
+def test_strange_words_are_those_of_hypothesis_and_reference() -> None:
+    """The pieces that ship cut Livonian, and Chinese has no words to cut."""
+    pieces = Pieces(shipped_models() / "tertium-multi/encoder/tokenizer.json")
+    livonian = "Līvõd rānda um ilzõ nīžtõd"
+    rows = [("a cat sat", livonian, "a cat sat"), (livonian, None, livonian)]
+    rows += [(livonian, None, "a cat sat"), (livonian, "a cat", None), ("火车不开。", None, "今天")]
+    assert strange_words(rows, pieces.encode).tolist() == [0.0, 1.0, 0.5, 0.0, 0.0]

@@ -21,7 +21,7 @@ from tertium.models.checkpoint import shipped_models
 
 ROWS = [
     ("The train leaves at seven.", "Der Zug fährt um sieben ab.", "The train departs at seven."),
-    ("Train seven o'clock go.", "Der Zug fährt um sieben ab.", "The train departs at seven."),
+    ("Train go away now.", "Der Zug fährt um sieben ab.", "The train departs at seven."),
     ("Nobody knows why.", "Niemand weiß, warum.", None),
 ]
 

@@ -27,27 +27,55 @@ ROWS = [
 
 
 def test_a_correction_is_the_sum_that_is_written_down() -> None:
-    correct = Correction(share=0.6, softness=1.4, letters=1.7)
+    correct = Correction(
+        share=0.6, softness=1.4, letters=1.7, strange_share=0.4, strange_letters=0.9
+    )
     said, read = np.array([0.8, -9.0, 3.0, -4.0]), np.array([0.1, -0.3, 0.2, 0.4])
+    strange = np.array([0.0, 1.0, 0.3, 0.7])
     chrf = CHRF()
     expected = []
-    for (text, source, reference), s, more in zip(ROWS, said, read, strict=True):
+    for (text, source, reference), s, more, f in zip(ROWS, said, read, strange, strict=True):
         bounded = s / math.sqrt(1 + (s / 1.4) ** 2)
         copied = max(2 * chrf.sentence_score(text, [source]).score / 100 - 1, 0)
         letters = chrf.sentence_score(text, [reference]).score / 100
-        expected.append(0.6 * bounded + copied * min(bounded, 0) + more + 1.7 * letters)
-    found = correct(ROWS, said, read)
+        own = (0.6 - 0.4 * f) * bounded + copied * min(bounded, 0) + more
+        expected.append(own + 1.7 * letters + 0.9 * f * (letters - 0.55))
+    found = correct(ROWS, said, read, strange)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-    alone = [correct([r], said[n : n + 1], read[n : n + 1])[0] for n, r in enumerate(ROWS)]
+    each = [slice(n, n + 1) for n in range(len(ROWS))]
+    alone = [correct(ROWS[at], said[at], read[at], strange[at])[0] for at in each]
     assert found.tolist() == alone
 
 
 def test_what_the_network_says_is_bounded_and_keeps_its_order() -> None:
-    correct = Correction(share=1.0, softness=1.5, letters=0.0)
+    correct = Correction(
+        share=1.0, softness=1.5, letters=0.0, strange_share=0.5, strange_letters=0.0
+    )
     said = np.linspace(-30, 30, 501)
-    found = correct([("a", "b", None)] * len(said), said, np.zeros(len(said)))
-    assert (np.diff(found) > 0).all()
-    assert np.abs(found).max() < 1.5
+    for strange in (0.0, 1.0):
+        strangeness = np.full(len(said), strange)
+        found = correct([("a", "b", None)] * len(said), said, np.zeros(len(said)), strangeness)
+        assert (np.diff(found) > 0).all()
+        assert np.abs(found).max() < 1.5
+
+
+def test_the_network_keeps_a_share_however_strange_the_words_are() -> None:
+    corrections = TertiumMulti().settings.corrections
+    for correct in (corrections.source, corrections.reference, corrections.both):
+        assert correct.share > correct.strange_share
+    assert corrections.source.strange_share == corrections.source.strange_letters == 0
+
+
+def test_letters_count_more_where_words_are_strange() -> None:
+    """Of two Livonian translations that the network says the same of, the nearer one gains."""
+    reference = "Līvõd rānda um ilzõ nīžtõd."
+    rows = [("Līvõd rānda um nīžtõd.", None, reference), ("Rāndalizt jelābõd", None, reference)]
+    metric = TertiumMulti()
+    assert metric._judge.strange_words(rows).tolist() == [1.0, 1.0]
+    correct = metric.settings.corrections.reference
+    near, far = correct(rows, np.zeros(2), np.zeros(2), np.ones(2))
+    plain, other = correct(rows, np.zeros(2), np.zeros(2), np.zeros(2))
+    assert near - far > 1.5 * (plain - other) > 0
 
 
 def test_a_signature_names_the_correction_and_unknown_parts_of_it_are_refused(

@@ -196,7 +196,9 @@ class TertiumMulti(Assessment):
             where = [n for n, its in enumerate(views) if its == view]
             correct = getattr(self.settings.corrections, view)
             if where:
-                raw[where, 0] = correct([rows[n] for n in where], raw[where, 0], column[where])
+                some = [rows[n] for n in where]
+                strange = self._judge.strange_words(some)
+                raw[where, 0] = correct(some, raw[where, 0], column[where], strange)
         return raw
 
     def all_said(self, rows: Sequence[Row]) -> list[Float32Array]:

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array
+from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders.pieces import UNKNOWN_PIECES, Places, Tokenizer, surely_fits, surely_known
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
-from tertium.metrics.flagship.combination import Corrections, Row
+from tertium.metrics.flagship.combination import Corrections, Row, strange_words
 from tertium.metrics.flagship.packaged import HumanScale, Packaged, PackagedSettings
 from tertium.metrics.flagship.tagging import FINDINGS, TAGS, WayThresholds, find_errors
 from tertium.registry import require
@@ -156,6 +156,10 @@ class RowJudge:
     def places(self, texts: Sequence[str]) -> list[Places]:
         """Where the pieces of texts stand in them, in code points."""
         return self._tokenizer.places(texts)
+
+    def strange_words(self, rows: Sequence[Row]) -> FloatArray:
+        """How strange the words of each row are to the vocabulary, (rows,)."""
+        return strange_words(rows, self._tokenizer.number)
 
     def __call__(self, rows: Sequence[Row]) -> list[Float32Array]:
         """What is said of each row, all in one array: the score, the logit of no error, readings
