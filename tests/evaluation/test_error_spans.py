@@ -69,6 +69,25 @@ def test_what_does_not_fit_is_one_line(tmp_path: Path) -> None:
         compare_spans(plain, Suspicious())
 
 
+def test_the_reference_itself_is_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A human translation among the systems has no reference where it is that of the others."""
+    human = write(tmp_path / "esa.jsonl", (4, 7, "major"), items=3)
+    rows = [json.loads(line) for line in human.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        row |= {"source": "Die Katze sass auf einer Matte ."}
+        row |= {"system": "refA"} if row["segment"] == 3 else {"reference": "A cat sat on a mat ."}
+    human.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    study = compare_spans(human, "tertium-multi", samples=0)
+    assert study.left_out == {"esa": 1}
+    (result,) = study.results
+    assert len(result.rows["characters"]) == 2
+    assert study.records()["left_out"] == {"esa": 1}
+    assert main(["meta", "--human", str(human), "--spans", "-m", "tertium-multi", "-q"]) == 0
+    assert "translations without what a metric reads, left out: 1" in capsys.readouterr().out
+
+
 def test_the_command_prints_tables_or_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

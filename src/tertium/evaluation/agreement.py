@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -336,7 +337,7 @@ def _score_now(
 ) -> None:
     """Add to the tables what each metric says of the judged translations."""
     known = [[segment for _, segment in e.translations(level)] for e in people.values()]
-    served = [_served_by_all(part, metrics) for part in known]
+    served = [[*compress(part, served_by_all(part, metrics))] for part in known]
     with foresee(metrics, *filter(None, served)):
         for metric, name in track([(m, name) for m in metrics for name in people], "scoring"):
             matrix, systems = _score_set(metric, people[name], level, exclude)
@@ -393,9 +394,10 @@ def serves(segments: Sequence[Segment], metric: Metric) -> list[bool]:
     return mask
 
 
-def _served_by_all(segments: Sequence[Segment], metrics: Sequence[Metric]) -> list[Segment]:
+def served_by_all(segments: Sequence[Segment], metrics: Sequence[Metric]) -> list[bool]:
+    """Which judged translations have what every metric reads."""
     masks = [serves(segments, metric) for metric in metrics]
-    return [s for s, mask in zip(segments, zip(*masks, strict=True), strict=True) if all(mask)]
+    return [all(mask) for mask in zip(*masks, strict=True)] if masks else [True] * len(segments)
 
 
 def _totals(scores: Scores, sign: float, systems: Sequence[str]) -> dict[str, float]:

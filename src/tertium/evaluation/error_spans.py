@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tertium.data.formats import PathLike
 from tertium.data.judgements import Evidence
 from tertium.display import Displayed
 from tertium.errors import DataError, UsageError
-from tertium.evaluation.agreement import Files, Sources, read_sets, several
+from tertium.evaluation.agreement import Files, Sources, read_sets, served_by_all, several
 from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomisation
 from tertium.meta.error_spans import (
     COLUMNS,
@@ -77,11 +78,16 @@ class SpanResult:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpanStudy(Displayed):
-    """All metrics on all sets, and p-values of pairs of metrics in each set, (metrics, metrics)."""
+    """All metrics on all sets, and p-values of pairs of metrics in each set, (metrics, metrics).
+
+    `left_out` counts the translations of a set that lack what one of the metrics reads: all are
+    compared on the others.
+    """
 
     results: tuple[SpanResult, ...]
     people: Mapping[str, Evidence]
     p_values: Mapping[str, FloatArray] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -97,6 +103,7 @@ class SpanStudy(Displayed):
             "metrics": list(self.metrics),
             "results": [result.records() for result in self.results],
             "p_values": {name: p.tolist() for name, p in self.p_values.items()},
+            "left_out": dict(self.left_out),
         }
 
 
@@ -130,8 +137,11 @@ def compare_spans(
             raise UsageError(f"{metric.spec} does not say where a translation is wrong")
     results: list[SpanResult] = []
     p_values: dict[str, FloatArray] = {}
+    left_out: dict[str, int] = {}
     for name, entry in track(list(people.items()), "comparing"):
-        judged = _Judged.of(entry, exclude)
+        marked_by_people = _Judged.of(entry, exclude)
+        judged = marked_by_people.served_by(now)
+        left_out[name] = len(marked_by_people.segments) - len(judged.segments)
         marked = [(m.spec, judged.mark(m)) for m in now]
         marked += [(metric, judged.find(own)) for metric, own in files.items()]
         counted = [_count(metric, name, judged, found) for metric, found in marked]
@@ -139,7 +149,7 @@ def compare_spans(
         if samples and len(counted) > 1:
             scores = [_as_scores(result) for result in counted]
             p_values[name] = paired_randomisation(scores, trials=samples, seed=seed)
-    return SpanStudy(results=tuple(results), people=people, p_values=p_values)
+    return SpanStudy(results=tuple(results), people=people, p_values=p_values, left_out=left_out)
 
 
 @dataclass(frozen=True)
@@ -166,6 +176,12 @@ class _Judged:
             {key: texts[key] for key in marked},
             {key: split_raters(found) for key, found in marked.items()},
         )
+
+    def served_by(self, metrics: Sequence[Metric]) -> _Judged:
+        """Those that have what all metrics read; where none has, all, and the metric says why."""
+        mask = served_by_all([*self.segments.values()], metrics)
+        segments = dict(compress(self.segments.items(), mask)) or self.segments
+        return replace(self, segments=segments, human={key: self.human[key] for key in segments})
 
     def mark(self, metric: Metric) -> list[Spans]:
         """What a metric marks now."""

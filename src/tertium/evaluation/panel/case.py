@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray, divide, generator, mean_known
 from tertium.data.judgements import Evidence, Texts
 from tertium.errors import DataError
-from tertium.evaluation.agreement import serves
+from tertium.evaluation.agreement import served_by_all
 from tertium.meta.evaluation import MetaEvaluation, TaskResult, interval
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.metrics.base.metric import Metric
@@ -133,11 +134,7 @@ class Case:
     def texts(self) -> Texts:
         """The translations that people judged and all metrics can score, by system and item."""
         known = {cell: s for cell, s in self.people.texts().items() if cell in self.places}
-        masks = [serves([*known.values()], metric) for metric in self.metrics]
-        served = [all(mask) for mask in zip(*masks, strict=True)] or [True] * len(known)
-        return {
-            cell: s for (cell, s), will_do in zip(known.items(), served, strict=True) if will_do
-        }
+        return dict(compress(known.items(), served_by_all([*known.values()], self.metrics)))
 
     def sample(self, count: int = SAMPLE) -> list[tuple[tuple[str, str], Segment]]:
         """Some translations, chosen by a hash of their names, whatever the order of the file."""

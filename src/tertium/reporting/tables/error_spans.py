@@ -25,6 +25,8 @@ def span_table(study: SpanStudy, name: str, decimals: int | None = None) -> Tabl
         "spans: one to one, overlap by union, 1/2 for the wrong severity; macro: mean over texts",
         *_contests(study, name, best, ordered),
     ]
+    if left := study.left_out.get(name):
+        notes.append(f"translations without what a metric reads, left out: {left:,}")
     title = f"Marked errors, {name}: {len(best.rows['characters']):,} markings by people"
     return Table(header, rows, title=title, notes=notes)
 
