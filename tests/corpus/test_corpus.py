@@ -554,6 +554,20 @@ def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "which files? they go first" in capsys.readouterr().err
 
 
+def test_without_the_cache_nothing_is_kept_and_the_scores_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("TERTIUM_CACHE", str(cache))
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS[:2])
+    command = ["corpus", str(file), "-m", "bertscore", "-q", "-o"]
+    assert main([*command, str(tmp_path / "alone"), "--no-cache"]) == 0
+    assert not [*cache.glob("embeddings*")]
+    assert main([*command, str(tmp_path / "kept")]) == 0
+    assert [*cache.glob("embeddings*")]
+    assert read_shards(tmp_path / "alone") == read_shards(tmp_path / "kept")
+
+
 def test_a_cluster_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one that wants a token Ray says no more than of one that is not there."""
     ray = pytest.importorskip("ray")
