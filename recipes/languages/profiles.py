@@ -16,8 +16,7 @@ import numpy as np
 
 from recipes.languages.lines import lines
 from tertium.atomic import write_text
-from tertium.text.identification import SCALE, ngrams
-from tertium.text.languages import ALONE, main_script
+from tertium.text.languages import ALONE, SCALE, main_script, ngrams
 
 KEPT = 1500  # n-grams of a script
 CONSIDERED = 6 * KEPT

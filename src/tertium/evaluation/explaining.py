@@ -22,7 +22,7 @@ from tertium.models.checkpoint import are_installed
 from tertium.registry import explain_missing
 from tertium.segment import Segment
 from tertium.spans import Span, check_places, score_spans
-from tertium.text.identification import seem_english
+from tertium.text.languages import seem_english
 
 
 def explain(

@@ -23,7 +23,7 @@ from tertium.models.checkpoint import are_installed
 from tertium.registry import explain_missing, is_installed
 from tertium.scores import Scores
 from tertium.segment import Segment
-from tertium.text.identification import seem_english
+from tertium.text.languages import seem_english
 
 if TYPE_CHECKING:
     from pandas import DataFrame

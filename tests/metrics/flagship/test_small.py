@@ -148,14 +148,14 @@ def test_words_of_references_are_counted_once(
 ) -> None:
     """To refuse them; a warning reads no further than where there are enough to refuse."""
     read: list[str] = []
-    pattern = languages._WORD
+    pattern = languages.WORD
 
     class Counting:
         def findall(self, text: str) -> list[str]:
             read.append(text)
             return pattern.findall(text)
 
-    monkeypatch.setattr(languages, "_WORD", Counting())
+    monkeypatch.setattr(languages, "WORD", Counting())
     references = [f"the {n} cats are sitting on the mat in front of the house" for n in range(50)]
     segments = [Segment(text, None, (text,)) for text in references]
     metric.check(segments)

@@ -17,7 +17,7 @@ import numpy as np
 from tertium.encoders import Chunk, Embeddings
 from tertium.encoders.encoder import offsets_of
 from tertium.encoders.means import Directions, LanguageMeans
-from tertium.text.identification import identify
+from tertium.text.languages import identify
 
 
 @dataclass(frozen=True)

@@ -37,15 +37,17 @@ from tertium.metrics.embedding.centring import Centring
 from tertium.registry import Range
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
-from tertium.text.identification import (
+from tertium.text.languages import (
     STRAYS,
     are_in_other_language,
     count_strays,
     identify,
+    is_foreign,
     is_mixed,
     is_short,
+    parse_pair,
+    scripts_of,
 )
-from tertium.text.languages import is_foreign, parse_pair, scripts_of
 
 Against = Literal["auto", "reference", "source", "both"]
 Formula = Callable[[Chunk], FloatArray]

@@ -36,8 +36,15 @@ from tertium.models.trained import NEEDS
 from tertium.runtime import current_runtime
 from tertium.segment import Segment
 from tertium.spans import Span
-from tertium.text.identification import STRAYS, are_in_other_language, count_strays, identify
-from tertium.text.languages import is_foreign, parse_pair, scripts_of
+from tertium.text.languages import (
+    STRAYS,
+    are_in_other_language,
+    count_strays,
+    identify,
+    is_foreign,
+    parse_pair,
+    scripts_of,
+)
 
 MODEL, READOUT = "tertium-multi", "readout.safetensors"
 View = Literal["source", "reference", "both"]
