@@ -27,7 +27,7 @@ from tertium.encoders import EncoderName
 from tertium.encoders import install as install_module
 from tertium.encoders import weights as weights_module
 from tertium.encoders.cards import Card, Resource
-from tertium.encoders.e5.unpacking import unpack_model
+from tertium.encoders.e5.packed import unpack_model
 from tertium.errors import MissingResourceError, ModelError
 
 WEIGHTS = np.random.default_rng(1).bytes(300_000)

