@@ -25,11 +25,10 @@ from tertium.arrays import BoolArray, Float32Array, FloatArray, on_grid
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
 from tertium.encoders import Chunk, Embeddings, Encoder, embed, load_encoder
-from tertium.encoders.means import Directions, LanguageMeans
 from tertium.meta.correlation import pearson
 from tertium.metrics.base.matching import greedy
 from tertium.metrics.embedding.bertscore import with_f1
-from tertium.metrics.embedding.centring import Centring
+from tertium.metrics.embedding.centring import Centring, Directions, LanguageMeans
 from tertium.metrics.embedding.smd import mean_distances
 from tertium.metrics.embedding.sss import sentence_cosines
 from tertium.metrics.embedding.transport import solve_chunk

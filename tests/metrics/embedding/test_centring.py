@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from tertium.encoders import Encoder, chunks, load_encoder
-from tertium.encoders.means import (
+from tertium.encoders.weights import find
+from tertium.errors import UsageError
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.embedding.bertscore import BERTScore
+from tertium.metrics.embedding.centring import (
+    Centring,
     Directions,
     LanguageMeans,
     language_means,
     translation_directions,
 )
-from tertium.encoders.weights import find
-from tertium.errors import UsageError
-from tertium.metrics.base.metric import load_metric
-from tertium.metrics.embedding.bertscore import BERTScore
-from tertium.metrics.embedding.centring import Centring
 from tertium.metrics.embedding.sss import SSS
 from tertium.segment import Segment
 

@@ -17,7 +17,6 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder, chunks, load_encoder, pairwise
 from tertium.encoders.encoder import OPAQUE
-from tertium.encoders.means import language_means, translation_directions
 from tertium.encoders.static import StaticEncoder
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, Link, TextComparison
@@ -33,7 +32,7 @@ from tertium.metrics.base.metric import (
     comparisons,
     over_references,
 )
-from tertium.metrics.embedding.centring import Centring
+from tertium.metrics.embedding.centring import Centring, language_means, translation_directions
 from tertium.registry import Range
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
