@@ -124,21 +124,9 @@ def piece_vectors(chunk: Chunk, place: int) -> tuple[Float32Array, Float32Array]
     return left, right
 
 
-def all_cosines(chunk: Chunk, place: int) -> tuple[tuple[float, ...], ...]:
-    """The cosine of every piece of the hypothesis with every piece of the other text."""
-    left, right = piece_vectors(chunk, place)
-    return round_cosines(products(left, right))
-
-
 def round_cosines(cosines: FloatArray) -> tuple[tuple[float, ...], ...]:
     """Cosines as plain numbers of four decimals, which is all that a picture can show."""
     return tuple(tuple(round(value, 4) for value in row) for row in cosines.tolist())
-
-
-def greedy_links(chunk: Chunk, place: int, directions: Sequence[Direction]) -> list[Link]:
-    """The best partner of each piece, from the sides that looked for one."""
-    left, right = piece_vectors(chunk, place)
-    return best_partners(products(left, right), directions)
 
 
 class Partners(NamedTuple):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tertium.arrays import FloatArray
+from tertium.arrays import Float32Array, FloatArray, products
 from tertium.encoders import Chunk, Encoder
 from tertium.metrics.base.explanation import Link
-from tertium.metrics.base.matching import greedy, greedy_links
+from tertium.metrics.base.matching import best_partners, greedy
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.segment import Segment
 
@@ -41,8 +41,8 @@ class BERTR(EmbeddingMetric):
     def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
         return recall
 
-    def links(self, chunk: Chunk, place: int) -> Sequence[Link]:
-        return greedy_links(chunk, place, ("recall",))
+    def links(self, left: Float32Array, right: Float32Array) -> Sequence[Link]:
+        return best_partners(products(left, right), ("recall",))
 
 
 def recall(chunk: Chunk) -> FloatArray:

@@ -12,12 +12,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray
+from tertium.arrays import Float32Array, FloatArray, products
 from tertium.encoders import Chunk, Encoder
 from tertium.encoders.encoder import Embeddings
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.metrics.base.explanation import Link
-from tertium.metrics.base.matching import greedy, greedy_links
+from tertium.metrics.base.matching import best_partners, greedy
 from tertium.metrics.base.metric import Side, comparisons
 from tertium.metrics.embedding.calibration import baseline
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
@@ -92,8 +92,8 @@ class BERTScore(EmbeddingMetric):
         rescaled: FloatArray = (values - level) / (1 - level)
         return rescaled
 
-    def links(self, chunk: Chunk, place: int) -> Sequence[Link]:
-        return greedy_links(chunk, place, ("precision", "recall"))
+    def links(self, left: Float32Array, right: Float32Array) -> Sequence[Link]:
+        return best_partners(products(left, right), ("precision", "recall"))
 
     def _frequencies(self, encoder: Encoder, segments: Sequence[Segment]) -> Frequencies | None:
         if not self.idf:

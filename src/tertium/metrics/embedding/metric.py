@@ -14,13 +14,13 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import Float32Array, FloatArray, products
 from tertium.encoders import Chunk, Encoder, chunks, load_encoder, pairwise
 from tertium.encoders.encoder import OPAQUE
 from tertium.encoders.static import StaticEncoder
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, Link, TextComparison
-from tertium.metrics.base.matching import all_cosines
+from tertium.metrics.base.matching import piece_vectors, round_cosines
 from tertium.metrics.base.metric import (
     NOTHING,
     REFERENCES,
@@ -51,9 +51,7 @@ from tertium.text.languages import (
 Against = Literal["auto", "reference", "source", "both"]
 Formula = Callable[[Chunk], FloatArray]
 
-# What `encoder=auto` means: the best small English encoder, and one that knows both languages.
-REFERENCE_ENCODER = "minilm@4"
-SOURCE_ENCODER = "e5@8"
+SOURCE_ENCODER = "e5@8"  # what `encoder=auto` means there: one that knows both languages
 ASTRAY = 0.3  # chosen where the layer was (`python -m recipes.languages.choice`)
 
 
@@ -81,10 +79,7 @@ class EmbeddingMetric(Metric):
     """
 
     parts: ClassVar[tuple[str, ...]] = ("score",)  # the columns of a formula's result
-    default_encoders: ClassVar[Mapping[Side, str]] = {
-        "reference": REFERENCE_ENCODER,
-        "source": SOURCE_ENCODER,
-    }
+    reference_encoder: ClassVar[str] = "minilm@4"  # the best small English one, and its layer
     identical: ClassVar[float] = 1.0
     unrelated: ClassVar[float] = 0.0
 
@@ -104,8 +99,8 @@ class EmbeddingMetric(Metric):
     def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
         """The function from a chunk of m comparisons to their values, (m,) or (m, parts)."""
 
-    def links(self, chunk: Chunk, place: int) -> Sequence[Link]:
-        """What was aligned with what in one comparison of a chunk; nothing by default."""
+    def links(self, left: Float32Array, right: Float32Array) -> Sequence[Link]:
+        """What was aligned with what, by the unit vectors of pieces, (pieces, d); here nothing."""
         return ()
 
     def finish(self, values: FloatArray, encoder: Encoder, side: Side) -> FloatArray:
@@ -163,7 +158,8 @@ class EmbeddingMetric(Metric):
 
     def encoder_of(self, side: Side) -> Encoder:
         """The encoder for one side."""
-        name = self.default_encoders[side] if self.encoder == "auto" else self.encoder
+        auto = SOURCE_ENCODER if side == "source" else self.reference_encoder
+        name = auto if self.encoder == "auto" else self.encoder
         return load_encoder(name, precision=self.precision, long=self.long, special=True)
 
     def centring(self, encoder: Encoder, side: Side) -> Centring | None:
@@ -266,7 +262,8 @@ class EmbeddingMetric(Metric):
         chunk = next(chunks(encoder, [left], [right], tokens=tokens, sentences=sentences))
         chunk = centring(chunk, [left], [right]) if centring else chunk
         pieces = [chunk.texts.pieces[int(row)] for row in (chunk.left[0], chunk.right[0])]
-        links = tuple(self.links(chunk, 0)) if all(pieces) else ()
+        vectors = piece_vectors(chunk, 0)
+        links = tuple(self.links(*vectors)) if all(pieces) else ()
         greedy = bool(links) and links[0].direction != "transport"
         return TextComparison(
             side=side,
@@ -275,7 +272,7 @@ class EmbeddingMetric(Metric):
             hypothesis_pieces=tuple(piece for piece in pieces[0] if piece),
             other_pieces=tuple(piece for piece in pieces[1] if piece),
             links=links,
-            cosines=all_cosines(chunk, 0) if greedy else (),
+            cosines=round_cosines(products(*vectors)) if greedy else (),
         )
 
     @property

@@ -8,14 +8,14 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders import Chunk, Encoder
 from tertium.errors import UsageError
 from tertium.metrics.base.explanation import Link
 from tertium.metrics.base.metric import Side
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.calibration import EQUAL, WEIGHTS, bound
-from tertium.metrics.embedding.metric import SOURCE_ENCODER, EmbeddingMetric, Formula
+from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.metrics.embedding.smd import SMD
 from tertium.metrics.embedding.sss import SSS
 from tertium.metrics.embedding.wmd import WMD
@@ -54,10 +54,7 @@ class SentSim(EmbeddingMetric):
     name: ClassVar[str] = "sentsim"
     title: ClassVar[str] = "SentSim"
     parts: ClassVar[tuple[str, ...]] = ("score", "sentence", "token")
-    default_encoders: ClassVar[Mapping[Side, str]] = {
-        "reference": "minilm@3",
-        "source": SOURCE_ENCODER,
-    }
+    reference_encoder: ClassVar[str] = "minilm@3"
     citation: ClassVar[str] = SSS.citation
 
     sentence: Literal["sss", "smd"] = "sss"
@@ -129,8 +126,8 @@ class SentSim(EmbeddingMetric):
         rising = np.array([part.higher_is_better for part in self.components])
         return np.where(rising, most, least), np.where(rising, least, most)
 
-    def links(self, chunk: Chunk, place: int) -> Sequence[Link]:
-        return self.components[1].links(chunk, place)
+    def links(self, left: Float32Array, right: Float32Array) -> Sequence[Link]:
+        return self.components[1].links(left, right)
 
     def settings(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         token = f"bertscore-{self.measure}" if self.token == "bertscore" else self.token

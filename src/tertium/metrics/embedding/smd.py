@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,8 +11,7 @@ import numpy as np
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders import Chunk, Encoder
 from tertium.metrics.base.matching import spans, unit
-from tertium.metrics.base.metric import Side
-from tertium.metrics.embedding.metric import SOURCE_ENCODER, EmbeddingMetric, Formula
+from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.segment import Segment
 
 
@@ -32,10 +31,7 @@ class SMD(EmbeddingMetric):
     name: ClassVar[str] = "smd"
     title: ClassVar[str] = "SMD"
     higher_is_better: ClassVar[bool] = False
-    default_encoders: ClassVar[Mapping[Side, str]] = {
-        "reference": "minilm@6",
-        "source": SOURCE_ENCODER,
-    }
+    reference_encoder: ClassVar[str] = "minilm@6"
     identical: ClassVar[float] = 0.0
     unrelated: ClassVar[float] = 2.0
     citation: ClassVar[str] = """\

@@ -8,10 +8,9 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.encoders import Chunk, Encoder
+from tertium.arrays import Float32Array, FloatArray
+from tertium.encoders import Encoder
 from tertium.metrics.base.explanation import Link
-from tertium.metrics.base.matching import piece_vectors
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.metrics.embedding.transport import (
     Transport,
@@ -69,8 +68,8 @@ class WMD(EmbeddingMetric):
             return exact(costs)
         return sinkhorn(costs, regularisation=self.regularisation)
 
-    def links(self, chunk: Chunk, place: int) -> Sequence[Link]:
-        costs = unit_distances(*piece_vectors(chunk, place))
+    def links(self, left: Float32Array, right: Float32Array) -> Sequence[Link]:
+        costs = unit_distances(left, right)
         plan = self.solve(costs).plan
         return [
             Link(
