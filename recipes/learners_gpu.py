@@ -37,7 +37,7 @@ from tertium.data.preferences import RankingSet
 from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics.heads.metric import OURS, PUBLISHED, Difference, HeadConfig
-from tertium.metrics.heads.networks import NETWORKS, NetworkShape, PairNetwork
+from tertium.metrics.heads.networks import PairNetwork, make_network
 from tertium.metrics.heads.recurrence import Sequences
 from tertium.metrics.heads.training import HeadTraining, LiveStates, agreement_on_scores, all_scores
 from tertium.models.checkpoint import Checkpoint, halve, write_checkpoint
@@ -225,15 +225,13 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
     started = time.perf_counter()
     torch.manual_seed(job.seed)
     encoder: Any = load_encoder(corpus.encoder)
-    shape = NetworkShape(
-        layers=encoder.layers,
-        dim=encoder.settings.hidden,
+    config = HeadConfig(
         hidden=job.hidden,
         dropout=job.dropout,
         input_dropout=job.input_dropout,
-        absolute=job.difference == "absolute",
+        difference=job.difference,
     )
-    network = NETWORKS[job.head](shape).to(corpus.states.device)
+    network = make_network(job.head, config, encoder).to(corpus.states.device)
     log: list[Epoch] = []
     dev = corpus.dev
 

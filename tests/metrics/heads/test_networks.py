@@ -12,10 +12,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from tertium.encoders.apart import TransformerLayer, Uninitialised
+from tertium.metrics.heads.metric import HeadConfig
 from tertium.metrics.heads.networks import (
     NETWORKS,
     LayerMix,
-    NetworkShape,
     PairNetwork,
     SequenceDropout,
     cross_attention,
@@ -24,7 +24,7 @@ from tertium.metrics.heads.networks import (
 )
 from tertium.metrics.heads.recurrence import Recurrent, Sequences
 
-SHAPE = NetworkShape(layers=3, dim=5, hidden=4)
+CONFIG = HeadConfig(hidden=4)
 
 
 def sigmoid(x):
@@ -70,7 +70,7 @@ def pooled(h: np.ndarray) -> np.ndarray:
 
 
 def matched(network: PairNetwork, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    difference = np.abs(a - b) if network.shape.absolute else a - b
+    difference = np.abs(a - b) if network.absolute else a - b
     return np.concatenate([a, b, a * b, difference], axis=-1)
 
 
@@ -110,8 +110,12 @@ def name(request: pytest.FixtureRequest) -> str:
 
 def make(name: str, sides: int = 1, absolute: bool = False) -> PairNetwork:
     torch.manual_seed(3)
-    shape = NetworkShape(layers=3, dim=5, hidden=4, sides=sides, absolute=absolute)
-    network = NETWORKS[name](shape)
+    config = HeadConfig(
+        hidden=4,
+        against="both" if sides > 1 else "reference",
+        difference="absolute" if absolute else "signed",
+    )
+    network = NETWORKS[name](config, 3, 5)
     with torch.no_grad():
         for parameter in network.parameters():  # nothing may stay at a value that hides an error
             parameter.add_(0.4 * torch.randn_like(parameter))
@@ -178,9 +182,8 @@ def test_two_sides_are_regressed_on_together(name: str) -> None:
 
 
 def test_the_encoders_vectors_have_a_dropout_of_their_own(name: str) -> None:
-    shape = NetworkShape(layers=3, dim=5, hidden=4)
-    assert NETWORKS[name](shape).input_dropout.rate == 0.5
-    network = NETWORKS[name](replace(shape, input_dropout=0.0)).train()
+    assert NETWORKS[name](CONFIG, 3, 5).input_dropout.rate == 0.5
+    network = NETWORKS[name](replace(CONFIG, input_dropout=0.0), 3, 5).train()
     read = [network.read(padded(texts([4, 2]))).values for _ in range(2)]
     assert torch.equal(*read)
     rates = {m.p for m in network.regressor.modules() if isinstance(m, torch.nn.Dropout)}
@@ -189,11 +192,11 @@ def test_the_encoders_vectors_have_a_dropout_of_their_own(name: str) -> None:
 
 def test_published_sizes() -> None:
     """Hidden 300 in each direction, projected back to 300 (appendix A, after Chen et al. 2017)."""
-    network = NETWORKS["esim"](NetworkShape(layers=13, dim=768))
+    network = NETWORKS["esim"](HeadConfig(), 13, 768)
     assert network.encoder.lstm.hidden_size == network.compose.lstm.hidden_size == 300
     assert network.project.weight.shape == (300, 2400)
     assert network.regressor.layers[1].weight.shape == (300, 2400)
-    assert NETWORKS["bilstm"](NetworkShape(layers=1, dim=8)).regressor.layers[1].in_features == 4800
+    assert NETWORKS["bilstm"](HeadConfig(), 1, 8).regressor.layers[1].in_features == 4800
 
 
 def test_the_mix_starts_as_the_mean_of_the_layers() -> None:
@@ -241,7 +244,7 @@ class Names(TorchFunctionMode):
 
 
 MAKERS: dict[str, Callable[[], torch.nn.Module]] = {
-    **{name: partial(network, SHAPE) for name, network in NETWORKS.items()},
+    **{name: partial(network, CONFIG, 3, 5) for name, network in NETWORKS.items()},
     "layer": partial(TransformerLayer, 8, 2, 16, 1e-5),
 }
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -99,26 +98,6 @@ def split_layers(values: Tensor, layers: int) -> Tensor:
     return values.view(*values.shape[:-1], layers, values.shape[-1] // layers)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NetworkShape:
-    """What decides a network: `layers` and `dim` of the encoder, `hidden` units in each direction,
-    the `dropout` rate, that of the encoder's vectors (`input_dropout`, None: the same), whether
-    differences are `absolute`, and how many `sides` a hypothesis is compared with."""
-
-    layers: int
-    dim: int
-    hidden: int = 300
-    dropout: float = 0.5
-    input_dropout: float | None = None
-    absolute: bool = False
-    sides: int = 1
-
-    @property
-    def of_input(self) -> float:
-        """The rate at which the encoder's vectors are dropped."""
-        return self.dropout if self.input_dropout is None else self.input_dropout
-
-
 class LayerMix(nn.Module):
     """A learned weighted average of layers: gamma sum_k softmax(s)_k x_k.
 
@@ -164,26 +143,29 @@ class Regressor(nn.Module):
 
 
 class PairNetwork(nn.Module, ABC):
-    """A score for each pair of texts; see the module for its three steps."""
+    """A score for each pair of texts, over so many layers of width `dim`; see the module for its
+    three steps."""
 
-    def __init__(self, shape: NetworkShape) -> None:
+    def __init__(self, config: HeadConfig, layers: int, dim: int) -> None:
         super().__init__()
-        self.shape = shape
-        self.mix = LayerMix(shape.layers)
-        self.input_dropout = SequenceDropout(shape.of_input)
-        self.encoder = Recurrent(shape.dim, shape.hidden)
-        self.regressor = Regressor(self.width * shape.sides, shape.hidden, shape.dropout)
+        self.layers, self.hidden = layers, config.hidden
+        self.absolute = config.difference == "absolute"
+        self.mix = LayerMix(layers)
+        dropout, of_input = config.dropout, config.input_dropout
+        self.input_dropout = SequenceDropout(dropout if of_input is None else of_input)
+        self.encoder = Recurrent(dim, config.hidden)
+        self.regressor = Regressor(self.width * config.sides, config.hidden, dropout)
         self.compose: Recurrent | None = None  # what reads sides again that have met
 
     @property
     def width(self) -> int:
         """The width of one comparison's representation: four matchings of two poolings."""
-        return 16 * self.shape.hidden
+        return 16 * self.hidden
 
     @property
     def reading_width(self) -> int:
         """The width of what `read` makes of a token."""
-        return 2 * self.shape.hidden
+        return 2 * self.hidden
 
     @abstractmethod
     def meet(self, hypothesis: Sequences, other: Sequences) -> tuple[Sequences, Sequences]:
@@ -193,7 +175,7 @@ class PairNetwork(nn.Module, ABC):
         """What a comparison looks like to the regressor, (pairs, width), of sides that met and,
         where that is done, were read again."""
         left, right = (pool(side) for side in sides)
-        return match(left, right, self.shape.absolute)
+        return match(left, right, self.absolute)
 
     def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
         """What a comparison looks like to the regressor, (pairs, width)."""
@@ -247,19 +229,19 @@ class ESIMNetwork(PairNetwork):
     absolute.
     """
 
-    def __init__(self, shape: NetworkShape) -> None:
-        super().__init__(shape)
-        self.dropout = SequenceDropout(shape.dropout)
-        self.project = linear(8 * shape.hidden, shape.hidden)
-        self.compose = Recurrent(shape.hidden, shape.hidden)
+    def __init__(self, config: HeadConfig, layers: int, dim: int) -> None:
+        super().__init__(config, layers, dim)
+        self.dropout = SequenceDropout(config.dropout)
+        self.project = linear(8 * config.hidden, config.hidden)
+        self.compose = Recurrent(config.hidden, config.hidden)
 
     @property
     def width(self) -> int:
-        return 8 * self.shape.hidden
+        return 8 * self.hidden
 
     @property
     def reading_width(self) -> int:
-        return 4 * self.shape.hidden
+        return 4 * self.hidden
 
     def read_mixed(self, texts: Sequences) -> Sequences:
         """[h; (F2 - F4) h; (F1 + F4) h] of each token, (texts, tokens, 4h); absolute: no F4."""
@@ -270,17 +252,17 @@ class ESIMNetwork(PairNetwork):
     def shown_weights(self) -> Tensor:
         """(F2 - F4) and (F1 + F4), one below the other, (2h, 2h); absolute: no F4."""
         own, seen, _, difference = self.project.weight.chunk(4, dim=1)
-        signed = 0 if self.shape.absolute else difference
+        signed = 0 if self.absolute else difference
         return torch.cat([seen - signed, own + signed])
 
     def describe(self, *sides: Sequences) -> Tensor:
         return torch.cat([pool(side) for side in sides], dim=-1)
 
     def meet(self, hypothesis: Sequences, other: Sequences) -> tuple[Sequences, Sequences]:
-        size = 2 * self.shape.hidden
+        size = 2 * self.hidden
         plain = [side._replace(values=side.values[..., :size]) for side in (hypothesis, other)]
         to_other, to_hypothesis = attention_weights(*plain)
-        seen = 3 * self.shape.hidden  # what each side shows the other: h and (F2 - F4) h
+        seen = 3 * self.hidden  # what each side shows the other: h and (F2 - F4) h
         return (
             self._join(other, to_hypothesis @ hypothesis.values[..., :seen]),
             self._join(hypothesis, to_other @ other.values[..., :seen]),
@@ -289,12 +271,12 @@ class ESIMNetwork(PairNetwork):
     def _join(self, own: Sequences, seen: Tensor) -> Sequences:
         """What the second BiLSTM reads of a side, (pairs, tokens, 4h), and of what it sees of the
         other, (pairs, tokens, 3h)."""
-        half = self.shape.hidden
+        half = self.hidden
         h, from_own = own.values[..., : 2 * half], own.values[..., 3 * half :]
         h_seen, from_seen = seen[..., : 2 * half], seen[..., 2 * half :]
         _, _, of_product, of_difference = self.project.weight.chunk(4, dim=1)
         enhanced = nn.functional.linear(h * h_seen, of_product, self.project.bias)
-        if self.shape.absolute:
+        if self.absolute:
             enhanced = enhanced + nn.functional.linear((h - h_seen).abs(), of_difference)
         projected = self.dropout((enhanced + from_own + from_seen).relu())
         return Sequences(projected, own.lengths)
@@ -330,16 +312,7 @@ def linear(width: int, out: int) -> nn.Linear:
 
 def make_network(name: str, config: HeadConfig, encoder: Encoder) -> PairNetwork:
     """A fresh network for an encoder."""
-    shape = NetworkShape(
-        layers=encoder.layers,
-        dim=encoder.dim // encoder.layers,
-        hidden=config.hidden,
-        dropout=config.dropout,
-        input_dropout=config.input_dropout,
-        absolute=config.difference == "absolute",
-        sides=config.sides,
-    )
-    return NETWORKS[name](shape)
+    return NETWORKS[name](config, encoder.layers, encoder.dim // encoder.layers)
 
 
 def restore_network(checkpoint: Checkpoint, encoder: Encoder, where: str) -> PairNetwork:

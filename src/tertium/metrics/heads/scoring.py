@@ -90,7 +90,7 @@ class HeadScorer:
         """What the network reads in all texts of a chunk, flat, (total tokens, width)."""
         texts, network = chunk.texts, self.network
         vectors = torch.from_numpy(texts.vectors).to(self.device)
-        mixed = network.mix(split_layers(vectors, network.shape.layers))  # (total tokens, d)
+        mixed = network.mix(split_layers(vectors, network.layers))  # (total tokens, d)
         states = torch.zeros(len(mixed), network.reading_width, device=self.device)
 
         def run(rows: IntArray) -> None:
