@@ -59,11 +59,11 @@ def read_sample(path: Path, rows: int, references: bool) -> Sample:
     if not path.is_file():
         raise UnknownNameError("set", str(path), sorted(str(p) for p in path.parent.glob("*")))
     judged = []
-    for number, record in read_records(path):
+    for where, record in read_records(path):
         item, system = f"{record.get('doc', '')}:{record['segment']}", str(record["system"])
         if references and (not record.get("reference") or system.lower().startswith(HUMAN)):
             continue
-        segment = segment_from_record(record, f"{path}, line {number}")
+        segment = segment_from_record(record, where)
         judged.append(Judgement(segment, float(record["score"]), item=item, system=system))
     systems = tuple(sorted({j.system for j in judged}))
     items = sorted({j.item for j in judged})

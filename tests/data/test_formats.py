@@ -125,11 +125,13 @@ def test_a_full_disk_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_tables_know_headers_fields_and_quotes(tmp_path: Path) -> None:
     tsv = tmp_path / "a.tsv"
     tsv.write_text('src\tmt\n"Ja\tyes "\n', encoding="utf-8")
-    assert list(read_table(tsv)) == [(2, {"src": '"Ja', "mt": 'yes "'})]
+    assert list(read_table(tsv)) == [(f"{tsv}, line 2", {"src": '"Ja', "mt": 'yes "'})]
     assert next(row for _, row in read_table(tsv, ["a", "b"])) == {"a": "src", "b": "mt"}
     table = tmp_path / "a.csv"
     table.write_text('src,mt\n"one, two","line\nbreak"\n', encoding="utf-8")
-    assert list(read_table(table)) == [(3, {"src": "one, two", "mt": "line\nbreak"})]
+    assert list(read_table(table)) == [
+        (f"{table}, line 3", {"src": "one, two", "mt": "line\nbreak"})
+    ]
 
 
 @pytest.mark.parametrize(

@@ -99,9 +99,8 @@ def read_mqm(
     marks: dict[tuple[str, str, str], list[_Mark]] = {}
     texts: dict[tuple[str, str], tuple[Segment, str]] = {}  # with the document
     collector = Collector()
-    for number, row in read_table(path):
+    for where, row in read_table(path):
         record = {key.lower(): value for key, value in row.items()}
-        where = f"{path}, line {number}"
         system, item, rater = _names(record, where)
         if "hotw" in record.get("severity", "").lower():
             collector.left_out[QUALITY_CONTROL] += 1
@@ -167,23 +166,22 @@ def read_esa(path: PathLike) -> JudgementSet:
     minus their weight.
     """
     collector = Collector()
-    for number, record in _read_rows(path):
-        where = f"{path}, line {number}"
+    for where, record in _read_rows(path):
         rows = _unfold(record, where) if "tgt_text" in record else iter([(where, record)])
         for place, row in rows:
             collector.add(_rename(row), place)
     return collector.finish(Path(path).name.split(".")[0])
 
 
-def _read_rows(path: PathLike) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Numbered records of a file of any of the layouts."""
+def _read_rows(path: PathLike) -> Rows:
+    """Records of a file of any of the layouts, each with where it stands."""
     if is_submission(path):
         for number, line in enumerate(read_lines(path)[3:], start=4):
-            cells = line.split("\t")
+            cells, where = line.split("\t"), f"{path}, line {number}"
             if len(cells) != len(_GOLD):
                 expected = f"expected {len(_GOLD)}: {', '.join(_GOLD)}"
-                raise DataError(f"{path}, line {number}: {len(cells)} fields; {expected}")
-            yield number, dict(zip(_GOLD, cells, strict=True))
+                raise DataError(f"{where}: {len(cells)} fields; {expected}")
+            yield where, dict(zip(_GOLD, cells, strict=True))
         return
     yield from read_table(path) if ".tsv" in Path(path).suffixes else read_jsonl(path)
 

@@ -44,8 +44,7 @@ class CandidateList:
 def read_candidates(path: PathLike) -> list[CandidateList]:
     """Read candidate lists."""
     lists = []
-    for number, record in read_jsonl(path):
-        where = f"{path}, line {number}"
+    for where, record in read_jsonl(path):
         given = pick(record, CANDIDATE_NAMES, where)
         if not isinstance(given, list) or not given or not all(isinstance(c, str) for c in given):
             raise DataError(f"{where}: expected a list of texts under `candidates`")

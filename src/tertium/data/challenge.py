@@ -145,8 +145,7 @@ def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             check_record(record, where)
             yield where, record
         return
-    for number, record in read_records(path):
-        yield f"{path}, line {number}", record
+    yield from read_records(path)
 
 
 def _contrast(record: Mapping[str, Any], where: str) -> Contrast:

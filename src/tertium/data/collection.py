@@ -179,8 +179,7 @@ class Collection:
 def read_texts(path: PathLike) -> dict[str, ItemTexts]:
     """System outputs by item: a JSONL file of `segment, source, reference, outputs`."""
     texts: dict[str, ItemTexts] = {}
-    for number, record in read_jsonl(path):
-        where = f"{path}, line {number}"
+    for where, record in read_jsonl(path):
         outputs, item = record.get("outputs"), str(record.get("segment", ""))
         if not isinstance(outputs, dict) or not outputs or not item:
             raise DataError(f"{where}: segment and outputs (system -> text) are needed")
@@ -199,8 +198,7 @@ def read_system_scores(path: PathLike) -> dict[str, dict[str, float]]:
     A score may be marked as missing, as in other files, and is NaN then.
     """
     pairs: dict[str, dict[str, float]] = {}
-    for number, record in read_records(path):
-        where = f"{path}, line {number}"
+    for where, record in read_records(path):
         row = {str(key).lower(): value for key, value in record.items()}
         scores = pairs.setdefault(str(row.get("lp") or pair_in(path)), {})
         system, score = str(row.get("system") or ""), read_score(row.get("score"), where)
@@ -274,8 +272,7 @@ class SentencePair:
 def read_pairs(path: PathLike) -> list[SentencePair]:
     """Read a JSONL, TSV or CSV file of `a, b, score` and optionally `label`."""
     pairs = []
-    for number, record in read_records(path):
-        where = f"{path}, line {number}"
+    for where, record in read_records(path):
         left, right = record.get("a"), record.get("b")
         score = read_score(record.get("score"), where)
         if not isinstance(left, str) or not isinstance(right, str) or math.isnan(score):

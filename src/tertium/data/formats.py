@@ -151,8 +151,8 @@ def read_lines(path: PathLike) -> list[str]:
     return lines
 
 
-def read_jsonl(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSONL file with their line numbers; blank lines are skipped."""
+def read_jsonl(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a JSONL file, each with where it stands; blank lines are skipped."""
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
@@ -162,7 +162,7 @@ def read_jsonl(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
             raise DataError(f"{where}: expected an object, got {line[:40]!r}{_ONE_A_LINE}")
         if "\\u" in line:  # only an escape can bring in what the file itself cannot hold
             check_record(record, where)
-        yield number, record
+        yield where, record
 
 
 def null_missing(value: Any) -> Any:
@@ -193,8 +193,8 @@ def parse_json(text: str, where: str, hint: str = "") -> Any:
 
 def read_table(
     path: PathLike, fields: Sequence[str] | None = None, *, delimiter: str | None = None
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a TSV or CSV file as dictionaries with their line numbers.
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows of a TSV or CSV file as dictionaries, each with where it ends: file and line.
 
     The first row is the header unless `fields` names the columns. The delimiter follows the suffix
     (`.csv` comma, else tab). CSV knows quotes and newlines inside them; TSV takes fields literally,
@@ -221,13 +221,14 @@ def read_table(
         for row in reader:
             if not row:
                 continue
+            where = f"{path}, line {reader.line_num}"
             if len(row) != len(header):
                 raise DataError(
-                    f"{path}, line {reader.line_num}: {len(row)} fields where the header "
+                    f"{where}: {len(row)} fields where the header "
                     f"has {len(header)} ({', '.join(header)})"
                 )
             quoted += sum(map(is_quoted, row)) if delimiter == "\t" else 0
-            yield reader.line_num, dict(zip(header, row, strict=True))
+            yield where, dict(zip(header, row, strict=True))
     except csv.Error as error:
         raise DataError(f"{path}, line {reader.line_num}: {error}") from None
     warn_of_quotes(path, quoted)
@@ -269,8 +270,8 @@ def is_quoted(field: str) -> bool:
 
 def read_records(
     path: PathLike, fields: Sequence[str] | None = None
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Records of a JSONL, TSV, CSV or Parquet file, whichever its suffix says."""
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Records of a JSONL, TSV, CSV or Parquet file, by its suffix, each with where it stands."""
     suffixes = Path(path).suffixes
     if not {".parquet", ".jsonl", ".json", ".ndjson"} & {*suffixes}:
         return read_table(path, fields)
@@ -279,10 +280,11 @@ def read_records(
     return _read_parquet(path) if ".parquet" in suffixes else read_jsonl(path)
 
 
-def _read_parquet(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, record in enumerate(read_parquet_records(path), start=1):
-        check_record(record, f"{path}, line {number}")
-        yield number, record
+        where = f"{path}, line {number}"
+        check_record(record, where)
+        yield where, record
 
 
 def pick(record: Mapping[str, Any], names: Sequence[str], where: str) -> Any:

@@ -333,9 +333,8 @@ def read_judgements(
     find = find_in(testset) if testset is not None else None
     names = (score,) if score else SCORE_NAMES
     collector = Collector(find=find, score_names=names, repeats=repeats)
-    for number, record in read_records(path, fields):
-        lowered = {str(key).lower(): value for key, value in record.items()}
-        collector.add(lowered, f"{path}, line {number}")
+    for where, record in read_records(path, fields):
+        collector.add({str(key).lower(): value for key, value in record.items()}, where)
     return collector.finish(name or Path(path).name.split(".")[0], lp)
 
 

@@ -99,8 +99,7 @@ def _from_matrix(matrix: ScoreMatrix, metric: str, lp: str) -> MetricScores:
 def _from_table(path: PathLike) -> list[MetricScores]:
     cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     directions: dict[tuple[str, str], bool] = {}
-    for number, record in read_records(path):
-        where = f"{path}, line {number}"
+    for where, record in read_records(path):
         row = {str(key).lower(): value for key, value in record.items()}
         system, item = text_of(row, SYSTEM_NAMES), text_of(row, ITEM_NAMES)
         if not system or "score" not in row:

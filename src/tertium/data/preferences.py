@@ -239,14 +239,14 @@ def read_preferences(
         texts = texts_of(texts)
     comparisons: list[PairJudgement] = []
     found: dict[str, ItemTexts] = {}
-    for number, record in read_records(path, fields):
+    for where, record in read_records(path, fields):
         columns = _columns(tuple(record))
         try:
             comparisons.append(_comparison(record, columns))
             if texts is None and columns.left_text and columns.right_text:
                 _note_texts(found, record, columns, comparisons[-1])
         except DataError as error:
-            raise DataError(f"{path}, line {number}: {error}") from None
+            raise DataError(f"{where}: {error}") from None
     return gather(
         comparisons,
         texts if texts is not None else (found or None),

@@ -181,8 +181,7 @@ class TestSet:
         rows: dict[str, list[Segment]] = {}
         documents: dict[str, list[str]] = {}
         labels: dict[str, list[dict[str, str]]] = {}
-        for number, record in read_records(path, fields):
-            where = f"{path}, line {number}"
+        for where, record in read_records(path, fields):
             system = name_from(record, SYSTEM_NAMES, where) or default
             rows.setdefault(system, []).append(segment_from_record(record, where))
             documents.setdefault(system, []).append(name_from(record, DOCUMENT_NAMES, where))

@@ -269,9 +269,8 @@ def read_rankings(
     """
     found: dict[str, list[PairJudgement]] = {}
     left_out: dict[str, Counter[str]] = {}
-    for number, row in read_table(path, delimiter=","):
+    for where, row in read_table(path, delimiter=","):
         record = {key.lower(): value for key, value in row.items()}
-        where = f"{path}, line {number}"
         lp = "-".join(_code(record, key, where) for key in ("srclang", "trglang"))
         ranked, missing = _read_ranks(record, where)
         found.setdefault(lp, []).extend(_pairs(record, ranked, where))
