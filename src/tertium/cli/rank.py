@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rerank(args: argparse.Namespace, given: Ranker | None) -> int:
-    from tertium.data.candidates import read_candidates
+    from tertium.data.testset import read_candidates
     from tertium.evaluation.ranking import best_ranker, rerank
     from tertium.metrics.base.ranker import load_ranker
 

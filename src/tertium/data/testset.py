@@ -2,6 +2,9 @@
 
 References are kept per segment, so any number of them, also a different number for each segment,
 means the same in every metric.
+
+Lists of candidate translations (N-best lists) are JSONL: a record has `candidates` (texts), and
+source and references under the names every reader knows. Whatever else it holds is kept as it is.
 """
 
 from __future__ import annotations
@@ -17,11 +20,15 @@ from tertium.data.formats import (
     PathLike,
     labels_in,
     name_from,
+    pick,
     printable,
+    read_jsonl,
     read_lines,
     read_records,
     record_from_segment,
+    references_from,
     segment_from_record,
+    source_from,
     write_jsonl,
 )
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
@@ -29,6 +36,7 @@ from tertium.segment import Segment, check_characters, check_texts, place_segmen
 
 NO_SEGMENT = "no matching segment"
 UNKNOWN_SYSTEM = "unknown system"
+CANDIDATE_NAMES = ("candidates", "nbest", "hypotheses", "translations")
 FindSegment = Callable[[str, str], Segment | str]
 
 
@@ -309,3 +317,43 @@ def find_in(testset: TestSet) -> FindSegment:
         return UNKNOWN_SYSTEM
 
     return find
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateList:
+    """What was proposed for one source; `key` is where the record keeps its candidates."""
+
+    segments: tuple[Segment, ...]
+    record: Mapping[str, Any]
+    key: str
+
+    def reorder(self, scores: Sequence[float]) -> dict[str, Any]:
+        """The record with its candidates from best to worst, and `scores` and `order` beside them.
+
+        `order` holds the old places, from 0. Equal scores keep their order; a lone candidate's
+        score, which is missing, is null.
+        """
+        order = sorted(range(len(scores)), key=lambda n: -scores[n])  # stable
+        given = self.record[self.key]
+        return {
+            **self.record,
+            self.key: [given[n] for n in order],
+            "scores": [scores[n] if scores[n] == scores[n] else None for n in order],
+            "order": order,
+        }
+
+
+def read_candidates(path: PathLike) -> list[CandidateList]:
+    """Read candidate lists."""
+    lists = []
+    for where, record in read_jsonl(path):
+        given = pick(record, CANDIDATE_NAMES, where)
+        if not isinstance(given, list) or not given or not all(isinstance(c, str) for c in given):
+            raise DataError(f"{where}: expected a list of texts under `candidates`")
+        source, references = source_from(record, where), references_from(record, where)
+        segments = tuple(Segment(text, source, references) for text in given)
+        key = next(name for name in CANDIDATE_NAMES if record.get(name) is not None)
+        lists.append(CandidateList(segments=segments, record=record, key=key))
+    if not lists:
+        raise DataError(f"{path} holds no candidate lists")
+    return lists
