@@ -11,8 +11,8 @@ import pytest
 
 from tertium.cli import main
 from tertium.data.judgements import JudgementSet
+from tertium.data.ratings import ONE_RATER, hold_out_rater
 from tertium.errors import DataError
-from tertium.evaluation.ceiling import ONE_RATER, hold_out_rater
 from tertium.evaluation.decisions import decide_with
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.reporting.tables.agreements import decision_table, people_notes

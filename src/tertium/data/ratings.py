@@ -1,26 +1,35 @@
-"""From raw ratings to scores: each annotator's scale evened out, then averaged.
+"""From raw ratings to scores: each annotator's scale evened out, averaged, or one held out.
 
 Direct assessment (Graham et al. 2013) asks for a number from 0 to 100, and annotators use that
 scale differently. WMT subtracts each annotator's mean and divides by the annotator's standard
 deviation before it averages the ratings of a translation.
+
+A metric cannot agree with people better than they agree with each other: one rater of each
+translation, held out, or a second campaign are a row of a table like a metric's, whose name begins
+with `people`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from tertium.arrays import generator
 from tertium.data.judgements import Evidence, JudgementSet
-from tertium.errors import UsageError
+from tertium.errors import DataError, UsageError
+from tertium.scores import ScoreMatrix
 from tertium.segment import Judgement
 from tertium.spans import Markings, merge_markings
 
 NO_ANNOTATOR = "no annotator"
 CONSTANT = "annotator with fewer than two different ratings"
 TOO_FEW = "fewer ratings than asked for"
+ONE_RATER = "translation of one rater, who cannot be held out"
+RATER = "rater"  # what is given instead of the files of a second campaign
+PEOPLE = "people"
 
 
 def standardise(ratings: JudgementSet) -> JudgementSet:
@@ -88,3 +97,56 @@ def _merge(ratings: Sequence[Judgement]) -> Markings | None:
         for name, marks in looked
     ]
     return merge_markings(own) if own else None
+
+
+def hold_out_rater(
+    people: Evidence, level: str, *, seed: int = 12345
+) -> tuple[Evidence, ScoreMatrix]:
+    """The judgements less one rater of each translation, drawn by lot, and what those raters said.
+
+    Translations with one rating leave nothing to compare; they are left out and counted.
+    """
+    if not isinstance(people, JudgementSet):
+        raise UsageError(
+            f"{people.title}: a rater can be held out where people scored translations"
+        )
+    cells: dict[tuple[str, str], list[Judgement]] = {}
+    for judgement in people.judgements:
+        cells.setdefault((judgement.system, judgement.item), []).append(judgement)
+    rng = generator(seed)
+    held: list[Judgement] = []
+    kept: list[Judgement] = []
+    for ratings in cells.values():
+        place = int(rng.integers(len(ratings)))
+        if len({rating.annotator for rating in ratings}) > 1:
+            held.append(ratings[place])
+            kept += ratings[:place] + ratings[place + 1 :]
+    if not held:
+        raise DataError(
+            f"{people.title}: no translation has ratings of two annotators, so none is held out; "
+            "give a second campaign, --ceiling FILE"
+        )
+    alone = len(cells) - len(held)
+    left_out = Counter(people.left_out) + Counter({ONE_RATER: alone} if alone else {})
+    rest = replace(people, judgements=tuple(kept), left_out=dict(left_out))
+    others = replace(people, judgements=tuple(held)).matrix(level)
+    return rest, replace(others, name=f"{PEOPLE}: held-out rater")
+
+
+def second_campaign(
+    people: Mapping[str, Evidence], others: Mapping[str, Evidence], level: str
+) -> dict[str, ScoreMatrix]:
+    """What a second campaign said of the sets of a first, by the name of the set."""
+    by_lp = {entry.lp: entry for entry in others.values()}
+    rows = {}
+    for name, entry in people.items():
+        other = others.get(name) or by_lp.get(entry.lp)
+        if other is None and len(people) == len(others) == 1:
+            other = next(iter(others.values()))
+        if other is None:
+            raise DataError(f"{name}: --ceiling has no judgements of this language pair")
+        matrix = other.matrix(level)
+        if matrix is None:
+            raise UsageError(f"{other.title}: a ceiling needs human scores of segments")
+        rows[name] = replace(matrix, name=f"{PEOPLE}: {other.name}")
+    return rows

@@ -1,7 +1,7 @@
 """How well metrics agree with people: judgements of any kind beside scores of any origin.
 
 Metrics come with their scores in files, or score the judged translations now; `meta` then sees
-matrices only. People may stand beside them (`ceiling`).
+matrices only. People may stand beside them (`data.ratings`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from tertium.data.formats import PathLike
 from tertium.data.judgements import Evidence
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
 from tertium.data.preferences import RankingSet
-from tertium.data.ratings import even_out
+from tertium.data.ratings import RATER, even_out, hold_out_rater, second_campaign
 from tertium.data.slices import check_columns
 from tertium.display import Displayed
 from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError
-from tertium.evaluation.ceiling import RATER, hold_out_rater, second_campaign
 from tertium.evaluation.scoring import score_systems
 from tertium.evaluation.slices import slice_agreement
 from tertium.meta.evaluation import MetaEvaluation, Results

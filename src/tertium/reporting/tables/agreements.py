@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.evaluation.ceiling import PEOPLE
+from tertium.data.ratings import PEOPLE
 from tertium.evaluation.decisions import Decision
 from tertium.meta.differences import DifferenceScale
 from tertium.meta.evaluation import Figures, Results, TaskResult
