@@ -23,7 +23,7 @@ from tertium.reporting.page.grid import (
     shares,
     systems_to_explain,
 )
-from tertium.reporting.page.payload import encode
+from tertium.reporting.page.page import encode
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 
