@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -235,7 +235,7 @@ Over = Literal["segments", "systems"]
 Test = Literal["auto", "bootstrap", "perm-both", "williams", "pairs", "none"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class StatisticKind:
     """What a statistic reads and allows; the first of each tuple is the default.
 
@@ -252,47 +252,30 @@ class StatisticKind:
 
 
 _EITHER: tuple[Level, ...] = ("segment", "system")
+_SYSTEM: tuple[Level, ...] = ("system",)
 _ALL: tuple[Grouping, ...] = ("none", "item", "system")
 _BY_ITEM: tuple[Grouping, ...] = ("item", "none", "system")
+_LINEAR: tuple[Test, ...] = ("perm-both", "williams", "bootstrap")
 _PERMUTED: tuple[Test, ...] = ("bootstrap", "perm-both")
 _PAIRED: tuple[Test, ...] = ("pairs", "bootstrap")
 
-
-def _vectors(title: str, tests: tuple[Test, ...] = _PERMUTED) -> StatisticKind:
-    """A correlation, of segments or systems."""
-    return StatisticKind(title=title, levels=_EITHER, groupings=_ALL, tests=tests)
-
-
-def _accuracy(title: str) -> StatisticKind:
-    """A share of pairs of translations, ties among them."""
-    return StatisticKind(title=title, groupings=_BY_ITEM, tests=(*_PAIRED, "perm-both"))
-
-
-def _comparisons(title: str) -> StatisticKind:
-    """A tau of human comparisons."""
-    return StatisticKind(title=title, reads="comparisons")
-
-
-def _systems(title: str, tests: tuple[Test, ...], **more: Any) -> StatisticKind:
-    """A statistic of whole systems."""
-    return StatisticKind(title=title, levels=("system",), tests=tests, **more)
-
-
 STATISTICS: Mapping[str, StatisticKind] = {
-    "pearson": _vectors("Pearson r", ("perm-both", "williams", "bootstrap")),
-    "spearman": _vectors("Spearman rho"),
-    "kendall": _vectors("Kendall tau-b"),
-    "acc-eq": _accuracy("acc_eq"),
-    "acc-eq*": _accuracy("acc_eq*"),
-    "darr": StatisticKind(title="DARR tau (2018)", tests=_PERMUTED),
-    "darr17": StatisticKind(title="DARR tau (2017)", tests=_PERMUTED),
-    "tau-strict": _comparisons("tau (WMT11, 12)"),
-    "tau13": _comparisons("tau (WMT13)"),
-    "tau14": _comparisons("tau (WMT14)"),
-    "consistency": _comparisons("consistency"),
-    "accuracy": _systems("system accuracy", _PAIRED, reads="systems", pools=True),
-    "spa": _systems("SPA", _PAIRED),
-    "tie-aware": _systems("tie-aware rho", ("bootstrap",), reads="systems"),
+    "pearson": StatisticKind("Pearson r", _EITHER, groupings=_ALL, tests=_LINEAR),
+    "spearman": StatisticKind("Spearman rho", _EITHER, groupings=_ALL, tests=_PERMUTED),
+    "kendall": StatisticKind("Kendall tau-b", _EITHER, groupings=_ALL, tests=_PERMUTED),
+    "acc-eq": StatisticKind("acc_eq", groupings=_BY_ITEM, tests=(*_PAIRED, "perm-both")),
+    "acc-eq*": StatisticKind("acc_eq*", groupings=_BY_ITEM, tests=(*_PAIRED, "perm-both")),
+    "darr": StatisticKind("DARR tau (2018)", tests=_PERMUTED),
+    "darr17": StatisticKind("DARR tau (2017)", tests=_PERMUTED),
+    "tau-strict": StatisticKind("tau (WMT11, 12)", reads="comparisons"),
+    "tau13": StatisticKind("tau (WMT13)", reads="comparisons"),
+    "tau14": StatisticKind("tau (WMT14)", reads="comparisons"),
+    "consistency": StatisticKind("consistency", reads="comparisons"),
+    "accuracy": StatisticKind(
+        "system accuracy", _SYSTEM, reads="systems", tests=_PAIRED, pools=True
+    ),
+    "spa": StatisticKind("SPA", _SYSTEM, tests=_PAIRED),
+    "tie-aware": StatisticKind("tie-aware rho", _SYSTEM, reads="systems"),
 }
 
 
