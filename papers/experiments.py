@@ -48,7 +48,7 @@ class Segments:
     def measure(self, collection: Collection, model: Metric, column: str) -> Figure:
         judged = collection.judgements(self.set, column, self.part)
         scores = model.score(judged.segments)
-        agreement = self.correlate(judged.scores, orient(scores))
+        agreement = self.correlate(judged.scores, scores.upward)
         return _figure(agreement, scores.signature, dict(judged.left_out))
 
     def both_scores(
@@ -56,7 +56,7 @@ class Segments:
     ) -> tuple[FloatArray, FloatArray]:
         """What people and the model gave to each segment, (n,) each."""
         judged = collection.judgements(self.set, column, self.part)
-        return judged.scores, orient(model.score(judged.segments))
+        return judged.scores, model.score(judged.segments).upward
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ class Systems:
 
     def _system_score(self, scores: Scores) -> float:
         value = scores.system if self.aggregate == "corpus" else float(scores.segments.mean())
-        return value if scores.higher_is_better else -value
+        return scores.sign * value
 
     def _read(
         self, collection: Collection, column: str
@@ -162,11 +162,6 @@ def read_rankings(collection: Collection, name: str) -> list[RankingSet]:
     return [collection.rankings(name, lp) for lp in lps]
 
 
-def orient(scores: Scores) -> FloatArray:
-    """Segment scores with higher always better, (n,)."""
-    return scores.segments if scores.higher_is_better else -scores.segments
-
-
 def compared_scores(model: Any, rankings: RankingSet) -> tuple[FloatArray, FloatArray, str]:
     """What a model gives to the left and the right of each comparison, (comparisons,) each.
 
@@ -181,7 +176,7 @@ def compared_scores(model: Any, rankings: RankingSet) -> tuple[FloatArray, Float
     used = np.flatnonzero(rankings.is_compared)
     scores = model.score([rankings.segments[n] for n in used])
     values = np.full(len(rankings.segments), np.nan)
-    values[used] = orient(scores)
+    values[used] = scores.upward
     return values[rankings.left], values[rankings.right], scores.signature
 
 

@@ -19,7 +19,6 @@ from papers.experiments import (
     Pairs,
     Segments,
     Systems,
-    orient,
     over_seeds,
     read_judgements,
     read_rankings,
@@ -141,7 +140,7 @@ class SeededSegments(Segments):
     def measure(self, collection: Collection, model: Any, column: str) -> Figure:
         judged = collection.judgements(self.set, column, self.part)
         scored = [metric.score(judged.segments) for metric in model]
-        agreements = [self.correlate(judged.scores, orient(scores)) for scores in scored]
+        agreements = [self.correlate(judged.scores, scores.upward) for scores in scored]
         values = np.array([float(agreement) for agreement in agreements])
         return over_seeds(
             values, int(agreements[0].used), scored[0].signature, dict(judged.left_out)

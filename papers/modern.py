@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from papers.experiments import orient
 from papers.overview import EMBEDDING, rows_for
 from papers.table import Figure, PaperTable, Row
 from tertium.arrays import generator
@@ -84,7 +83,7 @@ def score_sample(
     if key not in _KEPT:
         sample = read_sample(path, rows, references)
         scores = metric.score([j.segment for j in sample.judgements])
-        _KEPT[key] = orient(scores).tolist(), scores.signature
+        _KEPT[key] = scores.upward.tolist(), scores.signature
     return _KEPT[key]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.experiments import Comparisons, orient
+from papers.experiments import Comparisons
 from papers.table import Figure
 from tertium.arrays import BoolArray, FloatArray, divide
 from tertium.data.collection import Collection
@@ -40,7 +40,7 @@ class TieAwareSystems:
     def measure(self, collection: Collection, model: Regression, column: str) -> Figure:
         rankings = collection.rankings(self.set, column)
         scores = model.score(rankings.segments)
-        matrix = rankings.arrange(orient(scores), model.name, "system")
+        matrix = rankings.arrange(scores.upward, model.name, "system")
         order = [matrix.systems.index(system) for system in rankings.systems]
         human = win_ratio(rankings, ties="won")
         agreement = tie_aware_spearman(human, matrix.values[order], tie_rate=self.tie_rate)
@@ -73,7 +73,7 @@ class TieAwareTask:
         rows = np.linspace(0, len(testset) - 1, self.segments).astype(int)
         texts = [testset.segments(system)[n] for system in systems for n in rows]
         scores = model.score(texts)
-        values = orient(scores).reshape(len(systems), len(rows))
+        values = scores.upward.reshape(len(systems), len(rows))
         agreement = tie_aware_spearman(human.of(systems), values, tie_rate=self.tie_rate)
         return Figure(value=100 * float(agreement), count=len(systems), signature=scores.signature)
 
@@ -100,7 +100,7 @@ class TopAndBottom:
         for lp in self.pairs:
             rankings = collection.rankings(self.set, lp)
             rows = _with_extreme(rankings, column)
-            values = orient(model.score(rankings.segments))
+            values = model.score(rankings.segments).upward
             left, right = values[rankings.left[rows]], values[rankings.right[rows]]
             agreed += float(consistency(rankings.verdicts[rows], left, right)) * int(rows.sum())
             count += int(rows.sum())

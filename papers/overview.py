@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from papers.departures import WMT11_SEGMENTS
-from papers.experiments import Comparisons, Segments, Systems, orient
+from papers.experiments import Comparisons, Segments, Systems
 from papers.table import Experiment, Figure, PaperTable, Row
 from tertium.data.collection import Collection
 from tertium.meta.correlation import pearson
@@ -80,7 +80,7 @@ class Parts:
     def measure(self, collection: Collection, model: Metric, column: str) -> Figure:
         judged = collection.judgements(self.set, self.lp, column)
         scores = model.score(judged.segments)
-        agreement = pearson(judged.scores, orient(scores))
+        agreement = pearson(judged.scores, scores.upward)
         return Figure(
             value=float(agreement),
             count=int(agreement.used),

@@ -26,7 +26,7 @@ from papers.departures import (
     TIE_SHARE,
 )
 from papers.direct import Direct
-from papers.experiments import Comparisons, Segments, orient
+from papers.experiments import Comparisons, Segments
 from papers.orders import (
     RandomOrder,
     TieAwareSystems,
@@ -215,7 +215,7 @@ class Advantage:
         self, collection: Collection, model: tuple[Regression, Regression], column: str
     ) -> Figure:
         judged = collection.judgements(self.set, column)
-        scores = np.stack([orient(metric.score(judged.segments)) for metric in model])
+        scores = np.stack([metric.score(judged.segments).upward for metric in model])
         better, worse = (float(spearman(judged.scores, row)) for row in scores)
         p = williams(ranks(judged.scores), np.stack([ranks(row) for row in scores]))[0, 1]
         return Figure(value=better - worse, count=len(judged), signature=f"{column} p = {p:.2g}")

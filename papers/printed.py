@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.experiments import orient, read_judgements
+from papers.experiments import read_judgements
 from papers.table import Figure
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
@@ -73,7 +73,8 @@ def scores_in(
     """Scores of the examples, then of all translations of a set into English; higher is better."""
     judged = [j for one in read_judgements(collection, name) for j in one.judgements]
     segments = [*(e.segment for e in examples), *(j.segment for j in judged)]
-    return orient(model.score(segments))
+    scores: FloatArray = model.score(segments).upward
+    return scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +109,7 @@ class PrintedRanks:
         )
         others = np.unique(beside[beside != row])
         scores = model.score([rankings.segments[n] for n in (row, *others)])
-        values = orient(scores)
+        values = scores.upward
         return Figure(
             value=float(1 + (values[1:] > values[0]).sum()),
             count=len(values),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from papers.departures import SHARED_REFERENCES
-from papers.experiments import Segments, orient
+from papers.experiments import Segments
 from papers.learners import SentenceRegression
 from papers.pado2009 import round_robin
 from papers.table import Figure, PaperTable, Row
@@ -78,7 +78,7 @@ def part_ways(
         groups += [lp] * len(judged)
         human.append(judged.scores)
         made = (first(collection, lp), second(collection, lp))
-        scores.append([orient(model.score(judged.segments)) for model in made])
+        scores.append([model.score(judged.segments).upward for model in made])
     one, other = (np.concatenate([pair[n] for pair in scores]) for n in (0, 1))
     found = disagreement(np.concatenate(human), one, other, groups)
     return found, traits_of(segments, found.best)

@@ -125,7 +125,6 @@ def score(metric: Metric, judged: ModernSet | TaskSet, segments: int) -> dict[st
     owners, texts = zip(*judged.draw(segments), strict=True)
     scores = metric.score(texts)
     weights = np.array([[owner == system for owner in owners] for system in judged.people], float)
-    sign = 1.0 if metric.higher_is_better else -1.0
     return {
         "set": judged.name,
         "metric": metric.spec,
@@ -133,7 +132,7 @@ def score(metric: Metric, judged: ModernSet | TaskSet, segments: int) -> dict[st
         "segments": len(texts) // len(judged.people),
         "people": judged.people,
         "scores": dict(
-            zip(judged.people, (sign * scores.aggregate(weights)).tolist(), strict=True)
+            zip(judged.people, (scores.sign * scores.aggregate(weights)).tolist(), strict=True)
         ),
     }
 

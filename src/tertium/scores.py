@@ -75,6 +75,16 @@ class Scores(Displayed):
         """The score of all segments together."""
         return float(self.reduce(self.statistics.sum(axis=0)))
 
+    @property
+    def sign(self) -> float:
+        """What turns scores so that more is better: -1 where less is."""
+        return 1.0 if self.higher_is_better else -1.0
+
+    @property
+    def upward(self) -> FloatArray:
+        """The score of each segment, turned so that more is better, (n,)."""
+        return self.sign * self.segments
+
     def aggregate(self, weights: ArrayLike) -> FloatArray:
         """The score under each row of `weights`, (..., n) -> (...)."""
         given = np.asarray(weights, dtype=np.float64)

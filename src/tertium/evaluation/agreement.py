@@ -348,14 +348,13 @@ def _score_now(
 def _score_set(
     metric: Metric, people: Evidence, level: str, exclude: Sequence[str]
 ) -> tuple[ScoreMatrix, Mapping[str, float]]:
-    sign = 1.0 if metric.higher_is_better else -1.0
     if isinstance(people, ScoreTable) and people.testset is not None:
         # whole outputs: a metric that reads the corpus reads one system's at a time
         by_system = score_systems(people.testset, metric)
-        values = np.concatenate([scores.segments for scores in by_system])
-        totals = [sign * scores.system for scores in by_system]
+        values = np.concatenate([scores.upward for scores in by_system])
+        totals = [scores.sign * scores.system for scores in by_system]
         systems = dict(zip(people.testset.systems, totals, strict=True))
-        return people.arrange(sign * values, metric.spec), systems
+        return people.arrange(values, metric.spec), systems
     translations = people.translations(level)
     if not translations:
         raise DataError(
@@ -368,9 +367,9 @@ def _score_set(
     rows = rows or list(range(len(translations)))  # where none will do, the metric says why
     scores = metric.score([translations[n][1] for n in rows])
     values = np.full(len(translations), np.nan)
-    values[rows] = sign * scores.segments
+    values[rows] = scores.upward
     matrix = people.arrange(values, metric.spec, level)
-    return matrix, _totals(scores, sign, [translations[n][0] for n in rows])
+    return matrix, _totals(scores, [translations[n][0] for n in rows])
 
 
 def serves(segments: Sequence[Segment], metric: Metric) -> list[bool]:
@@ -399,11 +398,11 @@ def served_by_all(segments: Sequence[Segment], metrics: Sequence[Metric]) -> lis
     return [all(mask) for mask in zip(*masks, strict=True)] if masks else [True] * len(segments)
 
 
-def _totals(scores: Scores, sign: float, systems: Sequence[str]) -> dict[str, float]:
+def _totals(scores: Scores, systems: Sequence[str]) -> dict[str, float]:
     """A metric's own score of each system over its judged segments."""
     names = list(dict.fromkeys(systems))
     owner: FloatArray = np.array([[system == name for system in systems] for name in names], float)
-    return dict(zip(names, (sign * scores.aggregate(owner)).tolist(), strict=True))
+    return dict(zip(names, (scores.sign * scores.aggregate(owner)).tolist(), strict=True))
 
 
 def _align(name: str, people: Evidence, scores: _SetScores, level: str) -> JudgedSet:

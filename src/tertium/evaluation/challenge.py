@@ -119,7 +119,7 @@ def challenge(
     counts = []
     with foresee(loaded, segments):
         for metric in track(loaded, "challenging"):
-            scores = metric.score(segments).segments * (1 if metric.higher_is_better else -1)
+            scores = metric.score(segments).upward
             ahead = scores[0::2] - scores[1::2]
             for found in (ahead > 0, ahead == 0):
                 counts.append(np.bincount(place[found], minlength=len(groups)))

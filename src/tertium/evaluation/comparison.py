@@ -126,7 +126,7 @@ class Comparison(Evaluation):
         """How much better than another, or the baseline; positive is better under any metric."""
         ours = self.scores[system][metric]
         theirs = self.scores[other or self.baseline][metric]
-        return (1.0 if ours.higher_is_better else -1.0) * (ours.system - theirs.system)
+        return ours.sign * (ours.system - theirs.system)
 
     def p_value(self, metric: str, system: str) -> float:
         """The p-value of a system against the baseline."""

@@ -22,7 +22,6 @@ from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.evaluation.scoring import distinct_labels
 from tertium.metrics.base.metric import Metric, load_metrics
-from tertium.scores import Scores
 from tertium.segment import Segment
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
@@ -169,8 +168,8 @@ def analyse(
         vocabulary = {w for s in segments for r in s.references for w in words(r)}
     found = disagreement(
         np.concatenate([one.scores for one in sets]),
-        _upward(first.score(segments)),
-        _upward(second.score(segments)),
+        first.score(segments).upward,
+        second.score(segments).upward,
         [one.lp for one in sets for _ in one.judgements],
         share=share,
     )
@@ -180,11 +179,6 @@ def analyse(
         found=found,
         traits=traits_of(segments, vocabulary),
     )
-
-
-def _upward(scores: Scores) -> FloatArray:
-    """Segment scores with higher always better, (n,)."""
-    return scores.segments if scores.higher_is_better else -scores.segments
 
 
 def traits_of(segments: Sequence[Segment], vocabulary: Collection[str]) -> dict[str, BoolArray]:

@@ -105,8 +105,7 @@ def clusters(scores: Sequence[Scores], p_values: FloatArray, *, alpha: float = 0
     Systems are ordered by score; a cluster ends where every system so far is significantly better
     than every system that follows.
     """
-    sign = 1.0 if scores[0].higher_is_better else -1.0
-    order = sorted(range(len(scores)), key=lambda s: -sign * scores[s].system)
+    order = sorted(range(len(scores)), key=lambda s: -scores[s].sign * scores[s].system)
     labels = [0] * len(scores)
     cluster = 1
     for place, system in enumerate(order):

@@ -150,9 +150,7 @@ class Case:
 
     def score(self, segments: Sequence[Segment]) -> FloatArray:
         """What each metric that can says of some segments, higher better, (metrics, segments)."""
-        signs = [1.0 if metric.higher_is_better else -1.0 for metric in self.metrics]
-        found = [m.score(segments).segments for m in self.metrics]
-        return np.stack([sign * own for sign, own in zip(signs, found, strict=True)])
+        return np.stack([metric.score(segments).upward for metric in self.metrics])
 
     def agreement(
         self,

@@ -181,8 +181,7 @@ def human_tables(evaluation: Evaluation, human: ScoreMatrix) -> tuple[Table, ...
     matrices = []
     for metric in evaluation.metrics:
         scores = evaluation.of_metric(metric)
-        sign = 1.0 if scores[0].higher_is_better else -1.0
-        values = np.stack([sign * s.segments for s in scores])
+        values = np.stack([s.upward for s in scores])
         matrices.append(ScoreMatrix(names[metric], evaluation.systems, values))
     judged = JudgedSet.align("segments", matrices, human=human)
     tasks = [

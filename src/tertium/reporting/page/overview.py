@@ -192,8 +192,7 @@ def _orders(evaluation: Evaluation) -> list[Markup]:
     orders: set[tuple[int, ...]] = set()
     for metric in evaluation.metrics:
         scores = evaluation.of_metric(metric)
-        sign = -1.0 if scores[0].higher_is_better else 1.0
-        order = np.argsort([sign * s.system for s in scores], kind="stable")
+        order = np.argsort([-s.sign * s.system for s in scores], kind="stable")
         orders.add(tuple(order.tolist()))
     every = "Both" if len(evaluation.metrics) == 2 else "All"
     if len(orders) == 1:

@@ -121,14 +121,12 @@ def meaning_table(comparison: Comparison) -> Table:
 def pair_table(comparison: Comparison, metric: str) -> Table:
     """The p-values of all pairs of systems under one metric, and who of two is the better one."""
     systems = comparison.systems
-    scores = comparison.of_metric(metric)
-    sign = 1.0 if scores[0].higher_is_better else -1.0
     rows: list[list[Cell | str]] = []
     for a, system in enumerate(systems):
         row: list[Cell | str] = [system]
-        for b in range(len(systems)):
+        for b, other in enumerate(systems):
             p = float(comparison.p_values[metric][a, b])
-            better = sign * (scores[a].system - scores[b].system) > 0
+            better = comparison.difference(metric, system, other) > 0
             row.append(marked_p(p, better, comparison.alpha) if a != b else Cell("", ""))
         rows.append(row)
     note = (
