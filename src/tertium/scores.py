@@ -168,6 +168,26 @@ class ScoreMatrix:
                 f"but {self.values.shape[1]} columns"
             )
 
+    @classmethod
+    def of_cells(cls, name: str, cells: Mapping[tuple[str, str], float]) -> ScoreMatrix:
+        """Scores by (system, item), NaN where there is none."""
+        systems = {s: n for n, s in enumerate(dict.fromkeys(system for system, _ in cells))}
+        items = {i: n for n, i in enumerate(dict.fromkeys(item for _, item in cells))}
+        values = np.full((len(systems), len(items)), np.nan)
+        for (system, item), score in cells.items():
+            values[systems[system], items[item]] = score
+        return cls(name, tuple(systems), values, tuple(items))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the columns; those without are numbered from 1."""
+        return self.items or tuple(str(n + 1) for n in range(self.values.shape[1]))
+
+    def cells(self) -> dict[tuple[str, str], float]:
+        """The score of each system and item, NaN among them."""
+        rows = zip(self.systems, self.values.tolist(), strict=True)
+        return {(s, i): v for s, row in rows for i, v in zip(self.labels, row, strict=True)}
+
     @property
     def system_scores(self) -> FloatArray:
         """The mean over judged segments of each system, (systems,); NaN where it has none."""
@@ -178,13 +198,11 @@ class ScoreMatrix:
 
         Missing scores are NaN; items without names are numbered from 1.
         """
-        count = self.values.shape[1]
-        items = self.items or tuple(str(n) for n in range(1, count + 1))
         return make_frame(
             {
                 "metric": [self.name] * self.values.size,
-                "system": [system for system in self.systems for _ in range(count)],
-                "item": list(items) * len(self.systems),
+                "system": np.repeat(self.systems, self.values.shape[1]).tolist(),
+                "item": list(self.labels) * len(self.systems),
                 "score": self.values.ravel(),
             }
         )
@@ -208,17 +226,14 @@ class ScoreMatrix:
             frame = frame[frame["metric"].astype(str) == name]
         elif len(found) > 1:
             raise DataError(f"{where}: several metrics ({', '.join(found)}); choose one with name=")
-        rows, columns = list(map(str, frame["system"])), list(map(str, frame[place]))
-        systems, items = tuple(dict.fromkeys(rows)), tuple(dict.fromkeys(columns))
-        values = np.full((len(systems), len(items)), np.nan)
-        row_of, column_of = ({key: n for n, key in enumerate(keys)} for keys in (systems, items))
         scores = numbers(frame, "score", where, missing=True)
-        for n, (system, item) in enumerate(zip(rows, columns, strict=True)):
-            cell = row_of[system], column_of[item]
-            if not np.isnan(values[cell]):
-                raise DataError(f"{where}, row {n + 1}: a second score of {system}, {item}")
-            values[cell] = scores[n]
-        return cls(name or (found[0] if found else ""), systems, values, items)
+        names = zip(map(str, frame["system"]), map(str, frame[place]), strict=True)
+        cells: dict[tuple[str, str], float] = {}
+        for n, (cell, score) in enumerate(zip(names, scores.tolist(), strict=True), start=1):
+            if not np.isnan(cells.get(cell, np.nan)):
+                raise DataError(f"{where}, row {n}: a second score of {cell[0]}, {cell[1]}")
+            cells[cell] = score
+        return cls.of_cells(name or (found[0] if found else ""), cells)
 
     def __getitem__(self, system: str) -> FloatArray:
         """The row of one system, (segments,)."""

@@ -29,7 +29,7 @@ from tertium.data.formats import (
     text_of,
 )
 from tertium.data.mtme import metric_of, read_score_file
-from tertium.data.wmt import matrix_of, read_submission
+from tertium.data.wmt import read_submission
 from tertium.errors import DataError
 from tertium.scores import ScoreMatrix
 
@@ -137,7 +137,7 @@ def _from_cells(
         return MetricScores(metric=metric, lp=lp, systems=whole)
     if whole:
         raise DataError(f"{path}: {len(whole)} of {metric}'s scores name no item, others do")
-    return MetricScores(metric=metric, lp=lp, segments=matrix_of(metric, cells))
+    return MetricScores(metric=metric, lp=lp, segments=ScoreMatrix.of_cells(metric, cells))
 
 
 def _from_json(path: PathLike) -> list[MetricScores]:

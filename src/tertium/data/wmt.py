@@ -199,17 +199,7 @@ def read_submission(path: PathLike, level: str | None = None) -> dict[tuple[str,
         if key in group:
             raise DataError(f"{where}: a second score of {' '.join(key)} by {metric}")
         group[key] = read_score(rest[width - 5], where)
-    return {key: matrix_of(key[0], group) for key, group in cells.items()}
-
-
-def matrix_of(name: str, cells: Mapping[tuple[str, str], float]) -> ScoreMatrix:
-    """Scores by (system, item) as systems x items, NaN where there is none."""
-    systems = {s: n for n, s in enumerate(dict.fromkeys(system for system, _ in cells))}
-    items = {i: n for n, i in enumerate(dict.fromkeys(item for _, item in cells))}
-    values = np.full((len(systems), len(items)), np.nan)
-    for (system, item), score in cells.items():
-        values[systems[system], items[item]] = score
-    return ScoreMatrix(name, tuple(systems), values, tuple(items))
+    return {key: ScoreMatrix.of_cells(key[0], group) for key, group in cells.items()}
 
 
 def _output_files(root: Path, lp: str) -> dict[str, Path]:

@@ -172,18 +172,16 @@ def people_marks(testset: TestSet, people: Evidence) -> list[MarkedTranslations]
 
     One entry, or none where they marked nothing.
     """
-    marks, matrix = people.markings(), people.segment_scores()
-    row = {name: n for n, name in enumerate(matrix.systems)}
-    column = {item: n for n, item in enumerate(matrix.items)}
+    marks, scores = people.markings(), people.segment_scores().cells()
     found = []
     for system in testset.systems:
         for number, segment in enumerate(testset.segments(system), start=1):
             key = (system, str(number))
-            if key in marks and system in row and key[1] in column:
+            if key in marks and key in scores:
                 spans, where = marks[key].spans, f"{people.title}, item {number} of {system!r}"
                 check_places(spans, segment.hypothesis, "hypothesis", where)
                 check_places(spans, segment.source or "", "source", where)
-                score = float(matrix.values[row[system], column[key[1]]])
+                score = scores[key]
                 found.append(
                     MarkedTranslation(
                         system=system, number=number, segment=segment, score=score, spans=spans

@@ -175,8 +175,7 @@ def _grid(
     if human is not None and comparisons is not None:
         raise DataError(f"{name}: give human scores or human comparisons, not both")
     if human is not None:
-        items = human.items or tuple(str(n + 1) for n in range(human.values.shape[1]))
-        return human.systems, items
+        return human.systems, human.labels
     if comparisons is not None:
         return comparisons.systems, comparisons.items
     if human_systems:
@@ -195,7 +194,7 @@ def _fit(
     values = np.full((len(systems), len(items)), np.nan)
     if matrix is None:
         return values, {}
-    labels = matrix.items or tuple(str(n + 1) for n in range(matrix.values.shape[1]))
+    labels = matrix.labels
     row, column = _places(matrix.systems), _places(labels)
     here = [(n, row[s]) for n, s in enumerate(systems) if s in row]
     there = [(n, column[i]) for n, i in enumerate(items) if i in column]

@@ -100,12 +100,8 @@ class Case:
         """What people say of each translation, (systems, items), also where they compared."""
         if self.judged.comparisons is None:
             return self.judged.human
-        known, shares = self.judged.human, self.people.segment_scores()
-        values = np.full((len(self.judged.systems), len(self.judged.items)), np.nan)
-        columns = {item: n for n, item in enumerate(shares.items)}
-        for n, system in enumerate(self.judged.systems):
-            row = shares[system]
-            values[n] = [row[columns[item]] for item in self.judged.items]
+        known, shares = self.judged.human, self.people.segment_scores().cells()
+        values = [[shares[s, i] for i in self.judged.items] for s in self.judged.systems]
         return np.where(np.isnan(known), values, known)
 
     @property

@@ -119,15 +119,9 @@ class TranslationGrid:
 
     def with_human(self, human: ScoreMatrix) -> TranslationGrid:
         """The same with what people said, matched by the names of systems and items."""
-        labels = human.items or tuple(str(n + 1) for n in range(human.values.shape[1]))
-        system = {name: n for n, name in enumerate(human.systems)}
-        column = {label: n for n, label in enumerate(labels)}
-        values = np.full(len(self), np.nan)
-        for row, (s, i) in enumerate(zip(self.system_of, self.item_of, strict=True)):
-            place = (system.get(self.systems[s]), column.get(self.items[i].label))
-            if place[0] is not None and place[1] is not None:
-                values[row] = human.values[place]
-        return replace(self, human=values)
+        known, places = human.cells(), zip(self.system_of, self.item_of, strict=True)
+        cells = ((self.systems[s], self.items[i].label) for s, i in places)
+        return replace(self, human=np.array([known.get(cell, np.nan) for cell in cells]))
 
 
 def shares(values: FloatArray) -> FloatArray:
