@@ -17,13 +17,13 @@ from tertium.corpus.blocks import BadRow
 from tertium.corpus.reading import HERE, Reading, explain_row
 from tertium.data.formats import segment_from_record
 from tertium.errors import DataError, NeedsError, TertiumError, UsageError
+from tertium.evaluation.scoring import locate_warnings
 from tertium.metrics.base.metric import Metric, foresee
 from tertium.registry import explain_missing
 from tertium.segment import Segment
 
 WARNINGS = ".warnings"  # behind the name of a metric: the column of its warnings
 JOINED = "; "
-FAN = 8  # into how many pieces rows are divided to find those that a warning is about
 
 
 @dataclass(frozen=True)
@@ -56,24 +56,9 @@ def score_segments(metrics: Sequence[Metric], segments: Sequence[Segment]) -> Sc
         for metric in metrics:
             with explain_missing(metric.name):
                 scores[metric.spec] = metric.reduce_segments(metric.distinct_statistics(segments))
-                warnings[metric.spec] = warn(metric, segments)
+                said = locate_warnings(metric, segments)
+                warnings[metric.spec] = [JOINED.join(own) for own in said]
     return ScoredBlock(segments, scores, warnings)
-
-
-def warn(metric: Metric, segments: Sequence[Segment]) -> list[str]:
-    """The warnings of each segment, joined; empty for most.
-
-    Metrics count warnings over many segments. Rows without any are told at once; the others are
-    found by dividing them again and again, since most have none.
-    """
-    counted = metric.warnings(segments)
-    if not counted:
-        return [""] * len(segments)
-    if len(segments) == 1:
-        return [JOINED.join(counted)]
-    size = -(-len(segments) // FAN)
-    pieces = [segments[start : start + size] for start in range(0, len(segments), size)]
-    return [text for piece in pieces for text in warn(metric, piece)]
 
 
 def take_segments(

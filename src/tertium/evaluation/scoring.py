@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 Value = TypeVar("Value")
+FAN = 8  # into how many pieces segments are divided to find those that a warning is about
 
 
 class BySystem(dict[str, Value]):
@@ -196,6 +197,20 @@ def score_systems(testset: TestSet, metric: Metric) -> list[Scores]:
     with explain_missing(metric.name):
         rows = metric.distinct_statistics(together)  # (systems * segments, k)
         return [metric.wrap(part, rows[n * size : (n + 1) * size]) for n, part in enumerate(parts)]
+
+
+def locate_warnings(metric: Metric, segments: Sequence[Segment]) -> list[tuple[str, ...]]:
+    """The kinds of warning of each segment; most have none.
+
+    Metrics count warnings over many segments. Rows without any are told at once; the others are
+    found by dividing them again and again.
+    """
+    counted = metric.warnings(segments)
+    if not counted or len(segments) == 1:
+        return [tuple(counted)] * len(segments)
+    size = -(-len(segments) // FAN)
+    pieces = [segments[start : start + size] for start in range(0, len(segments), size)]
+    return [kinds for piece in pieces for kinds in locate_warnings(metric, piece)]
 
 
 def with_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> Evaluation:

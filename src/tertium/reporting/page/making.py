@@ -22,7 +22,7 @@ from tertium.evaluation.comparison import Test, with_tests
 from tertium.evaluation.explaining import MarkedTranslations, add_marks, mark_systems, people_marks
 from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
-from tertium.evaluation.scoring import Evaluation, score, usual_metrics
+from tertium.evaluation.scoring import Evaluation, locate_warnings, score, usual_metrics
 from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.curves import Curve, read_curves
 from tertium.meta.evaluation import MetaEvaluation, Results
@@ -286,24 +286,11 @@ def _locate_warnings(
         for place, system in enumerate(evaluation.systems):
             counted = evaluation.scores[system][metric.spec].warnings
             kinds = [kind for kind in counted if kind not in grid.warnings]
-            segments = evaluation.testset.segments(system) if kinds else []
+            said = locate_warnings(metric, evaluation.testset.segments(system)) if kinds else []
             for kind in kinds:
                 mask = masks.setdefault(kind, np.zeros(len(grid), dtype=bool))
-                mask[[n * several + place for n in _places_of(metric, kind, segments)]] = True
+                mask[place::several] |= [kind in own for own in said]
     return replace(grid, warnings={**grid.warnings, **masks})
-
-
-def _places_of(metric: Metric, kind: str, segments: Sequence[Segment], start: int = 0) -> list[int]:
-    """The places of segments that a metric warns of, by halving those that hold any."""
-    if not metric.warnings(segments).get(kind):
-        return []
-    if len(segments) == 1:
-        return [start]
-    half = len(segments) // 2
-    return [
-        *_places_of(metric, kind, segments[:half], start),
-        *_places_of(metric, kind, segments[half:], start + half),
-    ]
 
 
 def explain_items(
