@@ -324,7 +324,7 @@ class MetaEvaluation:
         self.metrics = tuple(dict.fromkeys(m for judged in sets for m in judged.metrics))
         if not self.metrics:
             raise UsageError("there is no metric to evaluate")
-        self.sets = {judged.name: _with_metrics(judged, self.metrics) for judged in sets}
+        self.sets = {judged.name: judged.with_metrics(self.metrics) for judged in sets}
         self.seed = seed
 
     def run(self, tasks: Sequence[Task]) -> Results:
@@ -402,16 +402,3 @@ def _places(values: FloatArray) -> list[int]:
     """Ranks by value alone, where nothing was tested; equal values share one."""
     known = values[~np.isnan(values)]
     return [int((known > v).sum()) + 1 if v == v else len(known) + 1 for v in values]
-
-
-def _with_metrics(judged: JudgedSet, metrics: tuple[str, ...]) -> JudgedSet:
-    """The set with all metrics in the same order, NaN where it lacks one."""
-    if judged.metrics == metrics:
-        return judged
-    cells = (len(judged.systems), len(judged.items))
-    scores = np.full((len(metrics), *cells), np.nan)
-    totals = np.full((len(metrics), cells[0]), np.nan)
-    for n, metric in enumerate(judged.metrics):
-        place = metrics.index(metric)
-        scores[place], totals[place] = judged.scores[n], judged.system_scores[n]
-    return replace(judged, metrics=metrics, scores=scores, system_scores=totals)

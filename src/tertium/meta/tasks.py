@@ -78,6 +78,16 @@ class JudgedSet:
             comparisons=compared,
         )
 
+    def with_metrics(self, metrics: tuple[str, ...]) -> JudgedSet:
+        """The set with these metrics in this order, its own among them; NaN where it lacks one."""
+        if self.metrics == metrics:
+            return self
+        places = [metrics.index(metric) for metric in self.metrics]
+        scores = np.full((len(metrics), *self.human.shape), np.nan)
+        totals = np.full((len(metrics), len(self.systems)), np.nan)
+        scores[places], totals[places] = self.scores, self.system_scores
+        return replace(self, metrics=metrics, scores=scores, system_scores=totals)
+
     def system_columns(self) -> tuple[FloatArray, FloatArray]:
         """The scores of whole systems as one row, (1, systems), and (metrics, 1, systems)."""
         return judged_columns(self.name, self.human_systems[None], self.system_scores[:, None])

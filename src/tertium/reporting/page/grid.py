@@ -181,23 +181,22 @@ def grid_of_judged(
     systems = tuple(dict.fromkeys(s for judged in sets for s in judged.systems))
     metrics = tuple(dict.fromkeys(m for judged in sets for m in judged.metrics))
     items: list[Item] = []
-    cells: list[tuple[int, int, str, float, list[float]]] = []
-    for judged in sets:
+    cells: list[tuple[int, int, str, float, FloatArray]] = []
+    for judged in (one.with_metrics(metrics) for one in sets):
         found = texts.get(judged.name, {})
-        for place, label in enumerate(judged.items):
-            rows = _judged_rows(judged, place, metrics)
-            if not rows:
-                continue
-            known = [found.get((judged.systems[s], label)) for s, _, _ in rows]
-            some = next((segment for segment in known if segment is not None), Segment(""))
+        known = ~np.isnan(judged.human) | ~np.isnan(judged.scores).all(axis=0)  # (systems, items)
+        for place in np.flatnonzero(known.any(axis=0)).tolist():
+            rows, label = np.flatnonzero(known[:, place]).tolist(), judged.items[place]
+            segments = [found.get((judged.systems[s], label)) for s in rows]
+            some = next((segment for segment in segments if segment is not None), Segment(""))
             source, references = some.source or "", some.references
             items.append(
                 Item(label=label, document=judged.name, source=source, references=references)
             )
-            for (s, human, scores), segment in zip(rows, known, strict=True):
+            for s, segment in zip(rows, segments, strict=True):
                 text = segment.hypothesis if segment is not None else ""
-                number = systems.index(judged.systems[s])
-                cells.append((number, len(items) - 1, text, human, scores))
+                number, scores = systems.index(judged.systems[s]), judged.scores[:, s, place]
+                cells.append((number, len(items) - 1, text, judged.human[s, place], scores))
     values = np.array([c[4] for c in cells]).reshape(len(cells), len(metrics))
     grid = TranslationGrid(
         systems=tuple(name or "all" for name in systems),
@@ -227,20 +226,6 @@ def _judged_column(about: Sequence[About], metric: str, values: FloatArray) -> C
     unknown = About(spec=metric, name=metric)
     known = next((entry for entry in about if entry.spec == metric), unknown)
     return Column(**vars(known), values=own_scores(values, metric, about))
-
-
-def _judged_rows(
-    judged: JudgedSet, place: int, metrics: Sequence[str]
-) -> list[tuple[int, float, list[float]]]:
-    """System, human score and metric scores of all that is known about one item."""
-    rows = []
-    for s in range(len(judged.systems)):
-        human = float(judged.human[s, place])
-        by_name = dict(zip(judged.metrics, judged.scores[:, s, place].tolist(), strict=True))
-        scores = [by_name.get(metric, float("nan")) for metric in metrics]
-        if human == human or any(score == score for score in scores):
-            rows.append((s, human, scores))
-    return rows
 
 
 def row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:
