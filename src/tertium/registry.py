@@ -32,7 +32,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -296,6 +296,13 @@ def resolve_scorer(name: str) -> Any:
     if name not in METRICS and name not in RANKERS:
         raise UnknownNameError("metric", name, [*METRICS, *ALIASES, *RANKERS])
     return resolve(METRICS, name, "metric") if name in METRICS else resolve(RANKERS, name, "ranker")
+
+
+def check_once(option: str, names: Sequence[str]) -> None:
+    """Refuse a name that an option is given twice: it would be measured and shown twice."""
+    repeated = next((name for name in names if list(names).count(name) > 1), None)
+    if repeated is not None:
+        raise UsageError(f"{option} {repeated} is given twice: name it once")
 
 
 def split_spec(spec: str) -> tuple[str, dict[str, str]]:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tertium.data.formats import RECORD_SUFFIXES, read_lines
-from tertium.data.slices import check_columns
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
 from tertium.metrics.base.metric import Metric, load_metric
+from tertium.registry import check_once
 from tertium.text.languages import CODES
 
 BEST = "tertium-small for English references, tertium-multi for others or none"
@@ -67,7 +67,7 @@ def add_slices(parser: argparse.ArgumentParser) -> None:
 def slice_columns(args: argparse.Namespace) -> list[str]:
     """The columns that --by names, each once."""
     columns = [given.partition("=")[0] for given in args.by]
-    check_columns(columns)
+    check_once("--by", columns)
     return columns
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tertium.arrays import BoolArray
 from tertium.data.judgements import Evidence
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.errors import DataError, UnknownNameError
 from tertium.text.languages import identify
 
 LANGUAGE_NAMES = ("language", "lp", "langpair", "language_pair")
@@ -29,13 +29,6 @@ class Slicing:
     def mask(self, name: str) -> BoolArray:
         """Which segments have a label, (segments,)."""
         return np.array([label == name for label in self.labels])
-
-
-def check_columns(columns: Sequence[str]) -> None:
-    """Refuse a column that is named twice: it would be sliced, tested and shown twice."""
-    repeated = next((by for by in columns if list(columns).count(by) > 1), None)
-    if repeated is not None:
-        raise UsageError(f"--by {repeated} is given twice: name it once")
 
 
 def slice_testset(testset: TestSet, by: str) -> Slicing:

@@ -22,7 +22,6 @@ from tertium.data.judgements import Evidence
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
 from tertium.data.preferences import RankingSet
 from tertium.data.ratings import RATER, even_out, hold_out_rater, second_campaign
-from tertium.data.slices import check_columns
 from tertium.display import Displayed
 from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError
 from tertium.evaluation.scoring import score_systems
@@ -30,6 +29,7 @@ from tertium.evaluation.slices import slice_agreement
 from tertium.meta.evaluation import MetaEvaluation, Results
 from tertium.meta.tasks import STATISTICS, JudgedSet, tasks_for
 from tertium.metrics.base.metric import Metric, foresee, load_metrics
+from tertium.registry import check_once
 from tertium.runtime import track
 from tertium.scores import ScoreMatrix, Scores
 from tertium.segment import Segment
@@ -126,9 +126,8 @@ def meta_evaluate(
     campaign, or "rater": see `gather`.
     """
     chosen = (statistics,) if isinstance(statistics, str) else tuple(statistics)
-    if repeated := next((name for name in chosen if chosen.count(name) > 1), ""):
-        raise UsageError(f"--statistic {repeated} is given twice: name it once")
-    check_columns(slices)
+    check_once("--statistic", chosen)
+    check_once("--by", slices)
     where = level or _common_level(chosen)
     gathered = gather(
         human,

@@ -13,7 +13,6 @@ from tertium.arrays import BoolArray
 from tertium.data.challenge import ChallengeSet, join_challenges, read_challenge
 from tertium.data.evidence import read_people
 from tertium.data.formats import PathLike
-from tertium.data.slices import check_columns
 from tertium.data.testset import TestSet, check_testset
 from tertium.errors import NeedsError, TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy, several
@@ -29,6 +28,7 @@ from tertium.meta.evaluation import MetaEvaluation, Results
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.metrics.base.metric import Metric, load_metrics
 from tertium.metrics.base.ranker import Ranker
+from tertium.registry import check_once
 from tertium.reporting.marks import marked_section
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
 from tertium.reporting.page.grid import (
@@ -95,7 +95,7 @@ def report(
     if not (human is None or isinstance(human, ScoreMatrix)):
         people = read_people(human, testset.systems)
         human, marked = people.segment_scores(), people_marks(testset, people)
-    check_columns(several(by))
+    check_once("--by", several(by))
     drawn = read_curves(several(curves))
     pairs = [read_challenge(source) for source in several(challenges)]
     loaded = load_metrics(usual_metrics(testset) if metrics is None else metrics)
