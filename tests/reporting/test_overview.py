@@ -14,7 +14,7 @@ from tertium.evaluation.scoring import score
 from tertium.reporting.charts.pictures import ranking_pictures
 from tertium.reporting.page.explained import heat_map
 from tertium.reporting.page.grid import grid_of_evaluation
-from tertium.reporting.page.overview import findings, overview, signature_list
+from tertium.reporting.page.sections import findings, overview, signature_list
 from tertium.reporting.tables.evaluations import pair_table, warning_lines
 
 

@@ -1,27 +1,289 @@
-"""Sections of a page: metrics on a challenge set, the panel of doubts, results slice by slice.
+"""Sections of a page: the overview, a challenge set, the panel of doubts, results slice by slice.
 
-Each is a sentence, a picture and the numbers, folded where they are many.
+The overview is systems x metrics with intervals and clusters, and what they mean; each of the
+others is a sentence, a picture and the numbers, folded where they are many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tertium.evaluation.challenge import ChallengeStudy
+from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.panel.case import Doubt
 from tertium.evaluation.panel.panel import DoubtPanel
+from tertium.evaluation.resampling import Interval
 from tertium.evaluation.scoring import Evaluation
 from tertium.evaluation.slices import Slices
 from tertium.meta.evaluation import Results
+from tertium.reporting.charts.axes import Scale
 from tertium.reporting.charts.pictures import figure
 from tertium.reporting.charts.rows import direction, dots_chart
-from tertium.reporting.markup import Markup, element, folded, join
+from tertium.reporting.markup import Markup, element, escape, folded, join, scrollable
+from tertium.reporting.names import short_names, shown_name
+from tertium.reporting.page.grid import TranslationGrid
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
+from tertium.reporting.tables.evaluations import (
+    document_table,
+    few_segments,
+    is_best,
+    meaning_table,
+    pair_table,
+)
 from tertium.reporting.tables.panels import doubt_table, not_asked_lines
 from tertium.reporting.tables.slices import agreement_slice_tables, slice_table
-from tertium.reporting.tables.table import Table, html_table
+from tertium.reporting.tables.table import Cell, Table, html_table
+
+MOST_DOCUMENTS = 2000  # rows of the table of documents
+TRACK = 120  # pixels of the line below a score
+LONGEST_NAME = 28  # letters of a system's name in the table
+MOST, MOST_ROWS = 60, 24  # slices in a picture, rows of a table that stands open
+
+
+def overview(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
+    """The whole section below its heading."""
+    parts: list[Markup] = []
+    said = findings(evaluation)
+    if said:
+        parts.append(element("ul", *(element("li", text) for text in said), class_="findings"))
+    parts.append(system_scores(evaluation))
+    if isinstance(evaluation, Comparison) and evaluation.metrics:
+        parts += [_meanings(evaluation), _pairs(evaluation)]
+    if evaluation.testset.documents:
+        parts.append(_documents(evaluation))
+    parts.append(_warnings(evaluation, grid))
+    signatures = [s.signature for s in evaluation.scores[evaluation.systems[0]].values()]
+    parts.append(signature_list([text for text in signatures if text]))
+    return join(parts)
+
+
+def system_scores(evaluation: Evaluation) -> Markup:
+    """Systems x metrics, sortable; each score with its interval and its cluster."""
+    names = evaluation.names
+    head = [_sorter("system", "")]
+    for metric in evaluation.metrics:
+        up = evaluation.of_metric(metric)[0].higher_is_better
+        head.append(_sorter(f"{names[metric]} {'↑' if up else '↓'}", "number"))
+    rows = []
+    short = short_names(evaluation.systems, LONGEST_NAME)
+    for place, system in enumerate(evaluation.systems):
+        first = isinstance(evaluation, Comparison) and not place
+        base = element("span", " baseline", class_="muted base") if first else ""
+        cells = [_score(evaluation, place, metric) for metric in evaluation.metrics]
+        name = shown_name(system, short[place])
+        rows.append(element("tr", element("th", name, base, scope="row"), *cells))
+    table = element(
+        "table",
+        element("caption", "Scores of systems"),
+        element("thead", element("tr", *head)),
+        element("tbody", *rows),
+        class_="sortable scores",
+    )
+    legend = element("p", *_legend(evaluation), class_="note")
+    few = [element("p", line, class_="note") for line in few_segments(evaluation)]
+    return join([scrollable(table, "Scores of systems"), legend, *few])
+
+
+def _sorter(name: str, style: str) -> Markup:
+    button = element("button", name, type="button")
+    return element("th", button, scope="col", class_=style or None, aria_sort="none")
+
+
+def _score(evaluation: Evaluation, place: int, metric: str) -> Markup:
+    system = evaluation.systems[place]
+    scores = evaluation.scores[system][metric]
+    best = is_best(scores, evaluation.of_metric(metric))
+    parts = [element("span", f"{scores.system:.{scores.decimals}f}", class_="score")]
+    if isinstance(evaluation, Comparison):
+        parts += _standing(evaluation, place, system, metric)
+    bounds = evaluation.intervals.get(system, {}).get(metric)
+    if bounds is not None:
+        every = [evaluation.intervals[s][metric] for s in evaluation.systems]
+        parts.append(_track(scores.system, bounds, every))
+        low, high = (f"{v:.{scores.decimals}f}" for v in (bounds.low, bounds.high))
+        parts.append(element("span", f" {low} to {high}", class_="muted range"))
+    return element(
+        "td", *parts, class_="number best" if best else "number", data_value=repr(scores.system)
+    )
+
+
+def _track(value: float, own: Interval, every: Sequence[Interval]) -> Markup:
+    """The interval as a line beside those of the other systems; the numbers stand above it."""
+    x = Scale(min(i.low for i in every), max(i.high for i in every), 5, TRACK - 5)
+    return element(
+        "svg",
+        element("line", x1=3, x2=TRACK - 3, y1=6, y2=6, class_="rail"),
+        element("line", x1=x(own.low), x2=x(own.high), y1=6, y2=6, class_="interval"),
+        element("circle", cx=x(value), cy=6, r=4, class_="dot"),
+        width=TRACK,
+        height=12,
+        viewBox=f"0 0 {TRACK} 12",
+        class_="track",
+        aria_hidden="true",
+    )
+
+
+def _standing(comparison: Comparison, place: int, system: str, metric: str) -> list[Markup]:
+    """The mark of a significant difference from the baseline, and the cluster."""
+    cluster = comparison.clusters[metric][place]
+    badge = element(
+        "span",
+        element("span", " cluster ", class_="hidden"),
+        str(cluster),
+        class_=f"cluster k{min(cluster, 4)}",
+        title=f"cluster {cluster}",
+    )
+    if not place:
+        return [element("span", class_="mark"), badge]
+    p = comparison.p_value(metric, system)
+    sign, style, said = "", "", "not told apart from"
+    if p < comparison.alpha:
+        better = comparison.difference(metric, system) > 0
+        sign, style, said = ("▲", "good", "better than") if better else ("▼", "bad", "worse than")
+    baseline, sure = comparison.baseline, f", p = {p:.4f} " if p == p else ", p is undefined "
+    hidden = element("span", f" {said} ", element("bdi", baseline), sure, class_="hidden")
+    title = f"{said} {baseline}{sure}".strip()
+    return [element("span", sign, hidden, class_=f"mark {style}".strip(), title=title), badge]
+
+
+def _legend(evaluation: Evaluation) -> list[Markup | str]:
+    parts: list[Markup | str] = ["↑ higher is better, ↓ lower is better; the best in bold. "]
+    if evaluation.intervals:
+        parts.append("Below a score stands its 95 % bootstrap interval. ")
+    if isinstance(evaluation, Comparison):
+        how = "bootstrap samples" if evaluation.test == "bootstrap" else "randomisation trials"
+        parts += [
+            "▲ ▼: significantly better or worse than ",
+            element("bdi", evaluation.baseline),
+            " (paired, "
+            f"p < {evaluation.alpha:g}, {evaluation.resamples:,} {how}, seed {evaluation.seed}). "
+            "Numbers in boxes are clusters: each system of one is significantly better than every "
+            "system of the next. ",
+        ]
+    return parts
+
+
+def findings(evaluation: Evaluation) -> list[Markup]:
+    """What the table says, in sentences."""
+    systems, metrics = evaluation.systems, evaluation.metrics
+    if len(systems) < 2:
+        return []
+    names = evaluation.names
+    scores = {metric: evaluation.of_metric(metric) for metric in metrics}
+    winners: dict[tuple[str, ...], list[Markup]] = {}
+    for place, system in enumerate(systems):
+        won = tuple(m for m, every in scores.items() if is_best(every[place], every))
+        winners.setdefault(won, []).append(element("bdi", system))
+    winners.pop((), None)
+    said = []
+    for won, best in sorted(winners.items(), key=lambda entry: -len(entry[0])):
+        which = ", ".join(names[m] for m in won)
+        if len(won) == len(metrics) > 1:
+            which = "both metrics" if len(metrics) == 2 else f"all {len(metrics)} metrics"
+        sure = ""
+        if isinstance(evaluation, Comparison):
+            alone = [m for m in won if [*evaluation.clusters[m]].count(1) == 1]
+            sure = _how_sure(len(alone), len(won))
+        who = [part for name in best for part in (" and ", name)][1:]
+        said.append(join([*who, f" {'are' if best[1:] else 'is'} best under {which}{sure}."]))
+    return said + _orders(evaluation)
+
+
+def _how_sure(alone: int, won: int) -> str:
+    if alone == won:
+        return ", significantly ahead of all others"
+    if alone:
+        return f", significantly ahead of all others under {alone} of them"
+    return ", but not significantly ahead of all others"
+
+
+def _orders(evaluation: Evaluation) -> list[Markup]:
+    """Whether the metrics put the systems into one order."""
+    if len(evaluation.metrics) < 2:
+        return []
+    orders: set[tuple[int, ...]] = set()
+    for metric in evaluation.metrics:
+        scores = evaluation.of_metric(metric)
+        order = np.argsort([-s.sign * s.system for s in scores], kind="stable")
+        orders.add(tuple(order.tolist()))
+    every = "Both" if len(evaluation.metrics) == 2 else "All"
+    if len(orders) == 1:
+        return [escape(f"{every} metrics put the systems into the same order.")]
+    return [escape(f"The metrics put the systems into {len(orders)} different orders.")]
+
+
+def _pairs(comparison: Comparison) -> Markup:
+    tables = [pair_table(comparison, metric) for metric in comparison.metrics]
+    note = join(element("p", text, class_="note") for text in tables[0].notes)  # of all the same
+    shown = [html_table(replace(table, notes=()), style="pairs") for table in tables]
+    return folded("p-values of all pairs of systems", note, *shown)
+
+
+def _meanings(comparison: Comparison) -> Markup:
+    table = meaning_table(comparison)
+    if not table.rows:
+        return Markup("")
+    return folded("What the differences mean to people", html_table(table))
+
+
+def _documents(evaluation: Evaluation) -> Markup:
+    count = len(evaluation.systems) * len(set(evaluation.testset.documents))
+    if count > MOST_DOCUMENTS:
+        text = f"{count:,} scores of documents are too many for a page: tertium score -dl has them."
+        return element("p", text, class_="note")
+    title = "Scores of documents"
+    table = html_table(replace(document_table(evaluation), title=title), sortable=True)
+    return folded(title, table)
+
+
+def _warnings(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
+    """A table of what was counted: systems x kinds."""
+    counts: dict[str, list[int]] = {
+        kind: np.bincount(grid.system_of[mask], minlength=len(grid.systems)).tolist()
+        for kind, mask in grid.warnings.items()
+    }
+    for place, system in enumerate(evaluation.systems):
+        for scores in evaluation.scores[system].values():
+            for kind, n in scores.warnings.items():
+                row = counts.setdefault(kind, [0] * len(evaluation.systems))
+                row[place] = max(row[place], n)
+    if not counts:
+        return element("p", "No warnings: no empty or copied output, nothing cut.", class_="note")
+    rows: list[list[Cell | str]] = [
+        [system, *(Cell(str(row[place] or "–"), row[place]) for row in counts.values())]
+        for place, system in enumerate(grid.systems)
+    ]
+    title = "Warnings: how many translations"
+    return html_table(Table(["system", *counts], rows, title=title))
+
+
+def signature_list(signatures: Sequence[str]) -> Markup:
+    """Signatures with a button each that copies it."""
+    if not signatures:
+        return Markup("")
+    lines = [
+        element(
+            "li",
+            element("code", text),
+            element(
+                "button",
+                "Copy",
+                type="button",
+                class_="copy",
+                data_copy=text,
+                aria_label=f"Copy the signature of {text.partition('|')[0]}",
+            ),
+        )
+        for text in signatures
+    ]
+    everything = element(
+        "button", "Copy all", type="button", class_="copy", data_copy="\n".join(signatures)
+    )
+    parts = [element("h3", "Signatures"), element("ul", *lines, class_="signatures")]
+    return join([*parts, everything] if len(lines) > 1 else parts)
 
 
 def challenge_contents(study: ChallengeStudy) -> Markup:
@@ -68,9 +330,6 @@ def _doubt(doubt: Doubt) -> Markup:
     numbers = folded("Numbers", html_table(doubt_table(doubt, drawn=False)))
     heading, reading = element("h3", doubt.question), element("p", doubt.reading)
     return join([heading, reading, _figures([figure(chart, doubt.name)]), numbers])
-
-
-MOST, MOST_ROWS = 60, 24  # slices in a picture, rows of a table that stands open
 
 
 def slices_contents(several: Sequence[Slices]) -> Markup:
