@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from tertium.evaluation.panel.panel import DoubtPanel
 
 Shown = tuple[dict[str, Any], list[Table]]  # records for JSON, and tables
+Mode = Callable[[argparse.Namespace], Shown]
 GROUPINGS = ("none", "item", "system")
 # numbers that one statistic alone, or its relatives, reads
 OF_STATISTICS = {"threshold": {"darr", "darr17"}, "tie_rate": {"tie-aware"}}
@@ -202,7 +202,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_mode(args: argparse.Namespace, mode: Mode) -> int:
     with bars(args.quiet), runtime_of(args):
-        records, tables = mode.show(args)
+        records, tables = mode(args)
     if not _write_records(args, records):
         for number, table in enumerate(tables):
             output.print_table(table, args.format, first=not number)
@@ -288,25 +288,17 @@ def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:
         print(line, file=sys.stderr)
 
 
-@dataclass(frozen=True)
-class Mode:
-    """An option that asks for something else, and options that go without it."""
-
-    option: str
-    show: Callable[[argparse.Namespace], Shown]
-    refused: Sequence[str] = ()
-
-
 def chosen_mode(args: argparse.Namespace) -> Mode | None:
     """The mode that was asked for; several, or options that say nothing to it, are refused."""
-    asked = [mode for name, mode in MODES.items() if _is_given(getattr(args, name))]
+    asked = [name for name in MODES if _is_given(getattr(args, name))]
     if len(asked) > 1:
-        raise UsageError(f"{' and '.join(m.option for m in asked)}: give one of them at a time")
+        both = " and ".join(f"--{mode}" for mode in asked)
+        raise UsageError(f"{both}: give one of them at a time")
     for mode in asked:
-        for name in (*AGREEMENT, *mode.refused):
+        for name in (*AGREEMENT, *(OF_SCORES if mode == "spans" else ())):
             if _is_given(value := getattr(args, name)) and value not in ([], "auto"):
-                raise UsageError(f"--{name.replace('_', '-')} does not go with {mode.option}")
-    return asked[0] if asked else None
+                raise UsageError(f"--{name.replace('_', '-')} does not go with --{mode}")
+    return MODES[asked[0]] if asked else None
 
 
 def _is_given(value: Any) -> bool:
@@ -384,9 +376,9 @@ def _show_spans(args: argparse.Namespace) -> Shown:
     return study.records(), [*tables(study)]
 
 
-MODES: Mapping[str, Mode] = {
-    "protocol": Mode("--protocol", _show_protocol),
-    "spans": Mode("--spans", _show_spans, OF_SCORES),
-    "thresholds": Mode("--thresholds", _show_thresholds),
-    "decisions": Mode("--decisions", _show_decisions),
+MODES: Mapping[str, Mode] = {  # by the option that asks for each
+    "protocol": _show_protocol,
+    "spans": _show_spans,
+    "thresholds": _show_thresholds,
+    "decisions": _show_decisions,
 }
