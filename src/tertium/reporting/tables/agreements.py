@@ -28,9 +28,7 @@ TESTS = {
 }
 
 
-def agreement_table(
-    part: Results, decimals: int | None = None, *, intervals: bool = False
-) -> Table:
+def agreement_table(part: Results, decimals: int = 3, *, intervals: bool = False) -> Table:
     """One row for each metric, best average first; one column for each task of one statistic.
 
     With more than one task there are an average and an average rank; the footer counts what
@@ -39,12 +37,11 @@ def agreement_table(
     tasks = part.tasks
     columns: list[Figures] = [*tasks, *([part.average] if len(tasks) > 1 else [])]
     header = ["metric", *(t.task.label for t in tasks), *(["average"] if len(tasks) > 1 else [])]
-    places = 3 if decimals is None else decimals
     rows: list[list[Cell | str]] = []
     for metric in _descending(part.average.values):
         row: list[Cell | str] = [part.metrics[metric]]
         row += [
-            figure_cell(figures, metric, places, name if intervals else "")
+            figure_cell(figures, metric, decimals, name if intervals else "")
             for figures, name in zip(columns, header[1:], strict=True)
         ]
         row.append(_rank(float(part.average_rank[metric]), len(tasks)))
@@ -256,24 +253,22 @@ def left_out_lines(results: Results, judgements: Mapping[str, Mapping[str, int]]
 SHORT = {"spa": "SPA", "acc-eq*": "acc*"}
 
 
-def protocol_table(results: ProtocolResults, decimals: int | None = None) -> Table:
+def protocol_table(results: ProtocolResults, decimals: int = 3) -> Table:
     """One row for each metric, best average first: rank, average, then `figure (rank)` by task."""
-    places = 3 if decimals is None else decimals
     heads = [f"{t.task.label} {SHORT[t.task.statistic]}" for t in results.tasks]
     average = results.average
-    order = np.argsort(np.where(np.isnan(average.values), np.inf, -average.values), kind="stable")
     rows: list[list[Cell | str]] = []
-    for metric in (int(m) for m in order):
+    for metric in _descending(average.values):
         known = not np.isnan(average.values[metric])
         rank = Cell(str(average.ranks[metric]), average.ranks[metric]) if known else Cell("–", None)
         best = "best" if known and average.ranks[metric] == 1 else ""
         row: list[Cell | str] = [
             results.metrics[metric],
             rank,
-            number(float(average.values[metric]), places, best),  # type: ignore[arg-type]
+            number(float(average.values[metric]), decimals, best),  # type: ignore[arg-type]
         ]
         tasks = zip(results.tasks, heads, strict=True)
-        rows.append([*row, *(_protocol_cell(task, metric, head, places) for task, head in tasks)])
+        rows.append([*row, *(_protocol_cell(task, metric, head, decimals) for task, head in tasks)])
     judged = [Cell(f"{t.agreement.judged:,}", t.agreement.judged, "dim") for t in results.tasks]
     count = f"{len(results.tasks)} task{'s' * (len(results.tasks) != 1)}"
     footer = [[Cell("judged", "judged", "dim"), Cell("", ""), Cell("", ""), *judged]]
@@ -330,19 +325,18 @@ COLUMNS = {
 }
 
 
-def decision_table(decisions: Sequence[Decision], decimals: int | None = None) -> Table:
+def decision_table(decisions: Sequence[Decision], decimals: int = 3) -> Table:
     """A row for each set and metric, and one of chance for each set."""
-    places = 3 if decimals is None else decimals
     rows: list[list[Cell | str]] = []
     for n, decision in enumerate(decisions):
         figures = decision.figures
-        cells = [number(figures[name], places) for name in COLUMNS]
+        cells = [number(figures[name], decimals) for name in COLUMNS]
         if not decision.higher_is_better:
             cells[1] = Cell(f"≤ {cells[1].text}", cells[1].value)
-        skill = number(decision.risk.get("skill", float("nan")), places)
+        skill = number(decision.risk.get("skill", float("nan")), decimals)
         rows.append([decision.set, decision.metric, *cells, skill])
         if n + 1 == len(decisions) or decisions[n + 1].set != decision.set:
-            rows.append(_chance(decision, places))
+            rows.append(_chance(decision, decimals))
     return Table(
         ["set", "metric", *COLUMNS.values(), "doubt"],
         rows,
@@ -358,22 +352,21 @@ def decision_table(decisions: Sequence[Decision], decimals: int | None = None) -
     )
 
 
-def _chance(decision: Decision, places: int) -> list[Cell | str]:
+def _chance(decision: Decision, decimals: int) -> list[Cell | str]:
     figures, blank = decision.figures, Cell("", "")
     shown = {"average_precision": figures["good"], "reranking": figures["reranking_chance"]}
-    cells = [number(shown[name], places, "dim") if name in shown else blank for name in COLUMNS]
+    cells = [number(shown[name], decimals, "dim") if name in shown else blank for name in COLUMNS]
     return [decision.set, Cell("(chance)", "(chance)", "dim"), *cells, blank]
 
 
-def difference_table(scales: Sequence[DifferenceScale], decimals: int | None = None) -> Table:
+def difference_table(scales: Sequence[DifferenceScale], decimals: int = 3) -> Table:
     """A row for each metric, language direction and range of differences."""
-    places = 3 if decimals is None else decimals
     rows: list[list[Cell | str]] = [
         [
             scale.metric,
             scale.direction,
-            number(part.low, places),
-            number(part.high, places),
+            number(part.low, decimals),
+            number(part.high, decimals),
             Cell(f"{100 * part.agree:.0f} %", part.agree),
             Cell(f"{part.pairs:,}", part.pairs),
         ]

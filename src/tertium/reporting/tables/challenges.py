@@ -10,9 +10,8 @@ from tertium.reporting.markup import Markup
 from tertium.reporting.tables.table import Cell, Table
 
 
-def challenge_table(study: ChallengeStudy, decimals: int | None = None) -> Table:
+def challenge_table(study: ChallengeStudy, decimals: int = 1) -> Table:
     """Phenomena x metrics: the share of pairs put right with its interval, and ties."""
-    places = 1 if decimals is None else decimals
     rows: list[list[Cell | str]] = []
     for g, group in enumerate(study.groups):
         size = int(study.sizes[g])
@@ -20,7 +19,7 @@ def challenge_table(study: ChallengeStudy, decimals: int | None = None) -> Table
         for m in range(len(study.metrics)):
             best = study.right[m, g] == study.right[:, g].max() and len(study.metrics) > 1
             row += _cells(
-                study, m, int(study.right[m, g]), int(study.tied[m, g]), size, places, best
+                study, m, int(study.right[m, g]), int(study.tied[m, g]), size, decimals, best
             )
         rows.append(row)
     header = [study.by, "pairs"]
@@ -31,32 +30,32 @@ def challenge_table(study: ChallengeStudy, decimals: int | None = None) -> Table
         rows,
         title=f"{study.challenge.name}: how often the better translation scores higher",
         notes=_notes(study),
-        footer=_footer(study, places),
+        footer=_footer(study, decimals),
         together=2,
         lead=2,
     )
 
 
 def _cells(
-    study: ChallengeStudy, m: int, right: int, ties: int, size: int, places: int, best: bool
+    study: ChallengeStudy, m: int, right: int, ties: int, size: int, decimals: int, best: bool
 ) -> list[Cell | str]:
     low, high = (100 * wilson(right, size)).tolist()
     share = 100 * right / size
-    text = f"{share:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
+    text = f"{share:.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
     name = study.names[m]
     more = {f"{name} low": low, f"{name} high": high}
     return [Cell(text, share, "best" if best else "", more), Cell(str(ties or "–"), ties)]
 
 
-def _footer(study: ChallengeStudy, places: int) -> list[list[Cell | str]]:
+def _footer(study: ChallengeStudy, decimals: int) -> list[list[Cell | str]]:
     total = int(study.sizes.sum())
     everything: list[Cell | str] = ["all pairs", Cell(f"{total:,}", total)]
     mean: list[Cell | str] = [f"mean of {len(study.groups)}", Cell("", "")]
     for m in range(len(study.metrics)):
         right, ties = int(study.right[m].sum()), int(study.tied[m].sum())
-        everything += _cells(study, m, right, ties, total, places, False)
+        everything += _cells(study, m, right, ties, total, decimals, False)
         share = 100 * float(study.mean[m])
-        mean += [Cell(f"{share:.{places}f}", share), Cell("", "")]
+        mean += [Cell(f"{share:.{decimals}f}", share), Cell("", "")]
     return [everything, mean]
 
 

@@ -13,13 +13,12 @@ from tertium.reporting.tables.table import Cell, Table, number
 MOST_CATEGORIES = 12
 
 
-def span_table(study: SpanStudy, name: str, decimals: int | None = None) -> Table:
+def span_table(study: SpanStudy, name: str, decimals: int = 3) -> Table:
     """One set: a row for each metric, best F1 first."""
-    places = 3 if decimals is None else decimals
     ordered = sorted(study.of_set(name), key=lambda r: -micro(r.rows["characters"]).f1)
     header = ["metric", "precision", "recall", "F1", "", "F1 macro", "F1 once", "spans", "macro"]
     best = ordered[0]
-    rows: list[list[Cell | str]] = [[r.metric, *_figures(r, places)] for r in ordered]
+    rows: list[list[Cell | str]] = [[r.metric, *_figures(r, decimals)] for r in ordered]
     notes = [
         "characters as WMT25's span task counts them, 1/2 for the wrong severity; once: as WMT23's",
         "spans: one to one, overlap by union, 1/2 for the wrong severity; macro: mean over texts",
@@ -31,16 +30,15 @@ def span_table(study: SpanStudy, name: str, decimals: int | None = None) -> Tabl
     return Table(header, rows, title=title, notes=notes)
 
 
-def detail_tables(study: SpanStudy, name: str, decimals: int | None = None) -> list[Table]:
+def detail_tables(study: SpanStudy, name: str, decimals: int = 3) -> list[Table]:
     """By severity and by category, as far as people said them."""
     first = study.of_set(name)[0]
     severities = [severity_table(study, name, decimals)] if first.severities else []
     return severities + ([category_table(study, name, decimals)] if first.categories else [])
 
 
-def severity_table(study: SpanStudy, name: str, decimals: int | None = None) -> Table:
+def severity_table(study: SpanStudy, name: str, decimals: int = 3) -> Table:
     """Precision, recall and F1 of each severity alone."""
-    places = 3 if decimals is None else decimals
     results = study.of_set(name)
     severities = list(results[0].severities)
     header = ["metric", *(f"{s} {part}" for s in severities for part in ("P", "R", "F1"))]
@@ -48,13 +46,12 @@ def severity_table(study: SpanStudy, name: str, decimals: int | None = None) -> 
     for result in results:
         figures = [micro(result.severities[s]) for s in severities]
         values = [v for f in figures for v in (f.precision, f.recall, f.f1)]
-        rows.append([result.metric, *(number(v, places) for v in values)])
+        rows.append([result.metric, *(number(v, decimals) for v in values)])
     return Table(header, rows, title=f"By severity, {name}", together=3)
 
 
-def category_table(study: SpanStudy, name: str, decimals: int | None = None) -> Table:
+def category_table(study: SpanStudy, name: str, decimals: int = 3) -> Table:
     """The share of each category's characters that metrics marked, the most frequent first."""
-    places = 3 if decimals is None else decimals
     results = study.of_set(name)
     weight = {c: float(rows[:, 1].sum()) for c, rows in results[0].categories.items()}
     frequent = sorted(weight, key=lambda c: -weight[c])
@@ -62,7 +59,7 @@ def category_table(study: SpanStudy, name: str, decimals: int | None = None) -> 
         [
             category,
             Cell(f"{weight[category]:,.0f}", weight[category]),
-            *(number(micro(r.categories[category]).recall, places) for r in results),
+            *(number(micro(r.categories[category]).recall, decimals) for r in results),
         ]
         for category in frequent[:MOST_CATEGORIES]
     ]
@@ -72,20 +69,20 @@ def category_table(study: SpanStudy, name: str, decimals: int | None = None) -> 
     return Table(header, rows, title=f"Recall by category, {name}", notes=notes)
 
 
-def _figures(result: SpanResult, places: int) -> list[Cell]:
+def _figures(result: SpanResult, decimals: int) -> list[Cell]:
     rows, bounds = result.rows, result.interval
     figures = micro(rows["characters"])
-    shown = "" if bounds is None else f"[{bounds.low:.{places}f}, {bounds.high:.{places}f}]"
+    shown = "" if bounds is None else f"[{bounds.low:.{decimals}f}, {bounds.high:.{decimals}f}]"
     more = {} if bounds is None else {"F1 low": bounds.low, "F1 high": bounds.high}
     return [
-        number(figures.precision, places),
-        number(figures.recall, places),
-        number(figures.f1, places, "best"),
+        number(figures.precision, decimals),
+        number(figures.recall, decimals),
+        number(figures.f1, decimals, "best"),
         Cell(shown, "", "dim", more),
-        number(macro(rows["characters"]).f1, places),
-        number(micro(rows["characters-once"]).f1, places),
-        number(micro(rows["spans"]).f1, places),
-        number(macro(rows["spans"]).f1, places),
+        number(macro(rows["characters"]).f1, decimals),
+        number(micro(rows["characters-once"]).f1, decimals),
+        number(micro(rows["spans"]).f1, decimals),
+        number(macro(rows["spans"]).f1, decimals),
     ]
 
 

@@ -16,9 +16,8 @@ BRACKETS = "; in brackets 95 % of bootstrap samples of items"
 TRACK = 31  # letters of a line on which values are marked
 
 
-def doubt_table(doubt: Doubt, decimals: int | None = None, *, drawn: bool = True) -> Table:
+def doubt_table(doubt: Doubt, decimals: int = 3, *, drawn: bool = True) -> Table:
     """Rows x series; drawn, with a line on which each series is marked by its letter."""
-    places = 3 if decimals is None else decimals
     letters = [ascii_lowercase[n % len(ascii_lowercase)] for n in range(len(doubt.series))]
     names = [f"{a} {s}" for a, s in zip(letters, doubt.series, strict=True)]
     rule = [] if doubt.rule is None else [doubt.rule]
@@ -28,7 +27,7 @@ def doubt_table(doubt: Doubt, decimals: int | None = None, *, drawn: bool = True
     for row, values, between in zip(doubt.rows, doubt.values, doubt.intervals, strict=True):
         cells: list[Cell | str] = [
             row,
-            *(_cell(v, *own, places=places) for v, own in zip(values, between, strict=True)),
+            *(_cell(v, *own, decimals=decimals) for v, own in zip(values, between, strict=True)),
         ]
         rows.append(
             [*cells, Cell(_track(values, letters, low, high, doubt.rule))] if drawn else cells
@@ -43,12 +42,12 @@ def doubt_table(doubt: Doubt, decimals: int | None = None, *, drawn: bool = True
     )
 
 
-def _cell(value: float, low: float, high: float, *, places: int) -> Cell:
+def _cell(value: float, low: float, high: float, *, decimals: int) -> Cell:
     """A value with its interval, which takes one decimal less."""
-    cell = number(float(value), places)
+    cell = number(float(value), decimals)
     if low != low:
         return cell
-    fewer = max(places - 1, 0)
+    fewer = max(decimals - 1, 0)
     return Cell(f"{cell.text} [{low:.{fewer}f}, {high:.{fewer}f}]", cell.value)
 
 

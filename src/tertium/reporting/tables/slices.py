@@ -68,7 +68,7 @@ def _notes(slices: Slices) -> list[str]:
 
 
 def agreement_slice_tables(
-    results: Results, by: str, decimals: int | None = None, *, intervals: bool = False
+    results: Results, by: str, decimals: int = 3, *, intervals: bool = False
 ) -> list[Table]:
     """A table for each statistic: slices x metrics."""
     tables = []
@@ -81,10 +81,10 @@ def agreement_slice_tables(
     return tables
 
 
-def _agreement_row(task: TaskResult, decimals: int | None, intervals: bool) -> list[Cell | str]:
-    judged, places = task.agreement.judged, 3 if decimals is None else decimals
+def _agreement_row(task: TaskResult, decimals: int, intervals: bool) -> list[Cell | str]:
+    judged = task.agreement.judged
     cells = [
-        figure_cell(task, n, places, metric if intervals else "")
+        figure_cell(task, n, decimals, metric if intervals else "")
         for n, metric in enumerate(task.metrics)
     ]
     return [task.task.label, Cell(f"{judged:,}", judged, "dim"), *cells]
