@@ -9,13 +9,14 @@ import pytest
 
 from tertium.data.judgements import JudgementSet
 from tertium.data.testset import TestSet
-from tertium.display import SHOWN_BY
+from tertium.display import Displayed
 from tertium.evaluation.agreement import meta_evaluate
 from tertium.evaluation.challenge import challenge
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.ranking import mean_scores, rank
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.metric import load_metric
+from tertium.reporting.notebook import show
 from tertium.reporting.page.making import report, report_agreement, report_results
 from tertium.scores import Scores
 from tertium.segment import Judgement, Segment
@@ -93,12 +94,9 @@ def test_explanations_show_heat_maps() -> None:
     assert "&lt;" in html
 
 
-def test_every_name_leads_to_a_function() -> None:
-    from importlib import import_module
-
-    for target in SHOWN_BY.values():
-        module, _, name = target.partition(":")
-        assert callable(getattr(import_module(module), name))
+def test_every_class_that_shows_itself_has_a_function() -> None:
+    for cls in Displayed.__subclasses__():
+        assert show.dispatch(cls) is not show.dispatch(object), cls
 
 
 def test_a_subclass_shows_itself_as_its_parent() -> None:

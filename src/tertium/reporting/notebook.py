@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 import numpy as np
 
 from tertium.evaluation.agreement import AgreementStudy
@@ -29,6 +31,13 @@ from tertium.scores import Scores
 HOW_TO_WRITE = element("code", 'report.write("report.html")')
 
 
+@singledispatch
+def show(value: object) -> str:
+    """A value as HTML, by the function of its class."""
+    raise TypeError(f"{type(value).__name__} has no function here that shows it")
+
+
+@show.register
 def show_scores(scores: Scores) -> str:
     """One metric on one system: its score, the spread of the segments, and their outline."""
     values = scores.segments[np.isfinite(scores.segments)]
@@ -51,34 +60,40 @@ def show_scores(scores: Scores) -> str:
     return fragment(table, figure(chart, f"{name}, {len(scores)} segments"))
 
 
+@show.register
 def show_evaluation(evaluation: Evaluation) -> str:
     """Systems x metrics, and the systems in their order."""
     return fragment(html_table(system_table(evaluation)), ranking_pictures(evaluation))
 
 
+@show.register
 def show_comparison(comparison: Comparison) -> str:
     """The same with p-values and clusters."""
     table = html_table(comparison_table(comparison))
     return fragment(table, ranking_pictures(comparison))
 
 
+@show.register
 def show_ranking(ranking: Ranking) -> str:
     """Systems by their chance to win, and the same as a picture."""
     return fragment(html_table(ranking_table(ranking)), ranking_pictures(ranking.as_evaluation()))
 
 
+@show.register
 def show_agreement(agreement: AgreementStudy) -> str:
     """A table for each statistic."""
     parts = agreement.results.by_statistic().values()
     return fragment(*(html_table(agreement_table(part)) for part in parts))
 
 
+@show.register
 def show_challenge(study: ChallengeStudy) -> str:
     """Phenomena x metrics, and the same as a picture."""
     chart = figure(challenge_chart(study), "How often the better translation scores higher")
     return fragment(html_table(challenge_table(study)), chart)
 
 
+@show.register
 def show_explanation(explained: Explanation) -> str:
     """Heat maps, transport plans, reasons and votes, whatever there is."""
     heading = element("p", element("b", f"{explained.metric}: {explained.score:.4f}"))
@@ -86,17 +101,20 @@ def show_explanation(explained: Explanation) -> str:
     return fragment(Markup("") if told else heading, explanation(explained))
 
 
+@show.register
 def show_marked(marked: MarkedTranslations) -> str:
     """The worst translations with their errors marked."""
     return fragment(marked_section([marked]))
 
 
+@show.register
 def show_spans(study: SpanStudy) -> str:
     """Marked errors beside people's, by set, then by severity and category."""
     tables = ((span_table(study, name), *detail_tables(study, name)) for name in study.people)
     return fragment(*(html_table(table) for several in tables for table in several))
 
 
+@show.register
 def show_report(report: Report) -> str:
     """What a page is about and its tables; pictures and segments are on the page itself."""
     tables = [*report.agreement]
