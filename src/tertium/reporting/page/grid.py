@@ -9,14 +9,14 @@ Segments worth an explanation are those where metrics, people or systems differ 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
-from tertium.evaluation.scoring import Evaluation, distinct_labels
+from tertium.evaluation.scoring import Evaluation
 from tertium.meta.correlation import ranks
 from tertium.meta.tasks import JudgedSet
 from tertium.reporting.charts.clouds import Axis
@@ -37,22 +37,13 @@ class Item:
     references: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class About:
-    """How a metric of a meta-evaluation is shown; its tables hold scores of which higher is better.
-
-    A score of a metric that goes the other way was turned over there, and is turned back here.
-    """
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Column(Axis):
+    """One metric's own scores of all rows, NaN where there are none."""
 
     spec: str
-    name: str
     higher_is_better: bool = True
     decimals: int = 4
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Column(About, Axis):
-    """One metric's own scores of all rows, NaN where there are none."""
 
     @property
     def upward(self) -> FloatArray:
@@ -172,11 +163,15 @@ def _column(evaluation: Evaluation, metric: str) -> Column:
 def grid_of_judged(
     sets: Sequence[JudgedSet],
     texts: Mapping[str, Mapping[tuple[str, str], Segment]],
-    about: Sequence[About] = (),
+    *,
+    names: Mapping[str, str] | None = None,
+    decimals: Mapping[str, int] | None = None,
+    turned: Collection[str] = (),
 ) -> TranslationGrid:
     """What people judged, of several sets, each a document; `texts` by set, system and item.
 
-    `about` says how the metrics are shown, as far as that is known.
+    `names` and `decimals` say how metrics are shown, where that is known. Judged sets hold scores
+    of which higher is better: those of metrics that were `turned` over are turned back here.
     """
     systems = tuple(dict.fromkeys(s for judged in sets for s in judged.systems))
     metrics = tuple(dict.fromkeys(m for judged in sets for m in judged.metrics))
@@ -204,28 +199,19 @@ def grid_of_judged(
         system_of=np.array([c[0] for c in cells], dtype=np.int64),
         item_of=np.array([c[1] for c in cells], dtype=np.int64),
         texts=tuple(c[2] for c in cells),
-        columns=tuple(_judged_column(about, m, values[:, n]) for n, m in enumerate(metrics)),
+        columns=tuple(
+            Column(
+                spec=metric,
+                name=(names or {}).get(metric, metric),
+                values=-own if metric in turned else own,
+                higher_is_better=metric not in turned,
+                decimals=(decimals or {}).get(metric, Column.decimals),
+            )
+            for metric, own in zip(metrics, values.T, strict=True)
+        ),
         human=np.array([c[3] for c in cells]),
     )
     return replace(grid, warnings=row_warnings(grid) if any(grid.texts) else {})
-
-
-def display_names(metrics: Sequence[str], about: Sequence[About]) -> dict[str, str]:
-    """The name of each metric by its spec."""
-    given = {entry.spec: entry.name for entry in about}
-    return distinct_labels({metric: given.get(metric, metric) for metric in metrics})
-
-
-def own_scores(values: FloatArray, metric: str, about: Sequence[About]) -> FloatArray:
-    """A metric's own scores, from those of which higher is better."""
-    down = any(entry.spec == metric and not entry.higher_is_better for entry in about)
-    return -values if down else values
-
-
-def _judged_column(about: Sequence[About], metric: str, values: FloatArray) -> Column:
-    unknown = About(spec=metric, name=metric)
-    known = next((entry for entry in about if entry.spec == metric), unknown)
-    return Column(**vars(known), values=own_scores(values, metric, about))
 
 
 def row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:

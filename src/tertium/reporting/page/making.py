@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,13 @@ from tertium.evaluation.comparison import Test, with_tests
 from tertium.evaluation.explaining import MarkedTranslations, add_marks, mark_systems, people_marks
 from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
-from tertium.evaluation.scoring import Evaluation, locate_warnings, score, usual_metrics
+from tertium.evaluation.scoring import (
+    Evaluation,
+    distinct_labels,
+    locate_warnings,
+    score,
+    usual_metrics,
+)
 from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.curves import Curve, read_curves
 from tertium.meta.evaluation import MetaEvaluation, Results
@@ -32,13 +38,10 @@ from tertium.registry import check_once
 from tertium.reporting.marks import marked_section
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
 from tertium.reporting.page.grid import (
-    About,
     TranslationGrid,
-    display_names,
     grid_of_evaluation,
     grid_of_judged,
     interesting_items,
-    own_scores,
     systems_to_explain,
 )
 from tertium.reporting.page.page import Report
@@ -207,22 +210,13 @@ def report_ranking(ranking: Ranking) -> Report:
 
 def report_agreement(agreement: AgreementStudy, panel: DoubtPanel | None = None) -> Report:
     """A page about metrics and people, and what there is to doubt where a panel is given."""
-    about = [About(spec=m, name=m, higher_is_better=False) for m in agreement.lower_better]
-    about += [
-        About(
-            spec=metric.spec,
-            name=metric.label,
-            higher_is_better=metric.higher_is_better,
-            decimals=metric.decimals,
-        )
-        for metric in agreement.metrics
-    ]
+    labels = {metric.spec: metric.label for metric in agreement.metrics}
+    names = distinct_labels({m: labels.get(m, m) for m in agreement.results.metrics})
+    turned = agreement.turned_over
+    down = [names[m] for m in (*agreement.lower_better, *labels) if m in turned and m in names]
     texts = {name: people.texts() for name, people in agreement.people.items()}
     scored = [list(own.values()) for own in texts.values() if own]
-    names = display_names(agreement.results.metrics, about)
-    about = [replace(entry, name=names.get(entry.spec, entry.name)) for entry in about]
     results = rename_metrics(agreement.results, names)
-    down = [names[e.spec] for e in about if not e.higher_is_better and e.spec in names]
     more = []
     if agreement.slices:
         sliced = {by: rename_metrics(own, names) for by, own in agreement.slices.items()}
@@ -231,9 +225,15 @@ def report_agreement(agreement: AgreementStudy, panel: DoubtPanel | None = None)
         more.append(("doubts", "Doubts", doubts_contents(panel)))
     return Report(
         title="Metrics and people",
-        grid=grid_of_judged(agreement.sets, texts, about),
+        grid=grid_of_judged(
+            agreement.sets,
+            texts,
+            names=names,
+            decimals={metric.spec: metric.decimals for metric in agreement.metrics},
+            turned=turned,
+        ),
         agreement=tuple(_noted_table(part, down) for part in results.by_statistic().values()),
-        judged=tuple(_shown_set(judged, names, about) for judged in agreement.sets),
+        judged=tuple(_shown_set(judged, names, turned) for judged in agreement.sets),
         findings=tuple(agreement_findings(results)),
         signatures=tuple(
             dict.fromkeys(m.signature(own) for m in agreement.metrics for own in scored)
@@ -250,16 +250,13 @@ def rename_metrics(results: Results, names: Mapping[str, str]) -> Results:
     )
 
 
-def _shown_set(judged: JudgedSet, names: Mapping[str, str], about: Sequence[About]) -> JudgedSet:
+def _shown_set(judged: JudgedSet, names: Mapping[str, str], turned: Collection[str]) -> JudgedSet:
     """The same set with the metrics' own names and scores, whichever way they go."""
-    totals = [
-        own_scores(scores, metric, about)
-        for metric, scores in zip(judged.metrics, judged.system_scores, strict=True)
-    ]
+    signs = np.array([-1.0 if metric in turned else 1.0 for metric in judged.metrics])
     return replace(
         judged,
         metrics=tuple(names.get(metric, metric) for metric in judged.metrics),
-        system_scores=np.array(totals).reshape(judged.system_scores.shape),
+        system_scores=signs[:, None] * judged.system_scores,
     )
 
 
