@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import index
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +112,12 @@ class Markings:
     spans: tuple[Span, ...] = ()
     missing: tuple[Unplaced, ...] = ()
     raters: int = 1
+
+    @classmethod
+    def of(cls, errors: Sequence[Span | Unplaced], raters: int = 1) -> Self:
+        """Errors of both kinds, each kind in its order."""
+        spans = tuple(error for error in errors if isinstance(error, Span))
+        return cls(spans, tuple(e for e in errors if isinstance(e, Unplaced)), raters)
 
     def score(self, weights: Mapping[str, float] = MQM_WEIGHTS) -> float:
         """Minus the mean weight of what a rater marked."""

@@ -111,9 +111,8 @@ def read_mqm(
     for (system, item, rater), own in marks.items():
         segment, document = texts[system, item]
         total, errors = sum(mark.weight for mark in own), [e for mark in own for e in mark.errors]
-        spans = tuple(e for e in errors if isinstance(e, Span))
-        check_places(spans, segment.hypothesis, "hypothesis", f"{path}, {system}, segment {item}")
-        markings = Markings(spans, tuple(e for e in errors if isinstance(e, Unplaced)))
+        markings, where = Markings.of(errors), f"{path}, {system}, segment {item}"
+        check_places(markings.spans, segment.hypothesis, "hypothesis", where)
         collector.keep(Judgement(segment, 0.0 - total, item, system, rater, lp, document, markings))
     return collector.finish(Path(path).name.split(".")[0], lp)
 

@@ -46,13 +46,12 @@ def markings_from(record: Mapping[str, Any], segment: Segment, where: str) -> Ma
     errors = _entries(record, name, where) if name else [*_from_columns(record, length, where)]
     errors += _entries(record, "missing", where) if record.get("missing") is not None else []
     marked = [_error(entry, where) for entry in errors if not _is_none(entry)]
-    spans = tuple(error for error in marked if isinstance(error, Span))
+    markings = Markings.of(marked, _raters(record.get("raters"), where))
     if segment.hypothesis:
-        check_places(spans, segment.hypothesis, "hypothesis", where)
+        check_places(markings.spans, segment.hypothesis, "hypothesis", where)
     if segment.source is not None:
-        check_places(spans, segment.source, "source", where)
-    missing = tuple(error for error in marked if isinstance(error, Unplaced))
-    return Markings(spans, missing, _raters(record.get("raters"), where))
+        check_places(markings.spans, segment.source, "source", where)
+    return markings
 
 
 def read_severity(value: Any, where: str) -> Severity:
