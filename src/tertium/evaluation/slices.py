@@ -130,12 +130,6 @@ def _adjusted_tasks(tasks: Sequence[TaskResult]) -> list[TaskResult]:
         for (n, i, j), p in zip(family, adjusted, strict=True):
             p_values[n][i, j] = p
     return [
-        replace(task, p_values=p, ranks=_ranks(task, p))
+        replace(task, p_values=p, ranks=tuple(clusters(task.values, p, task.alpha)))
         for task, p in zip(tasks, p_values, strict=True)
     ]
-
-
-def _ranks(task: TaskResult, p_values: FloatArray) -> tuple[int, ...]:
-    if np.isnan(p_values).all():
-        return task.ranks
-    return tuple(clusters(task.values, p_values, task.alpha))

@@ -138,11 +138,15 @@ def clusters(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) -> l
     """The rank of each metric, shared by metrics that cannot be told apart (as mt-metrics-eval).
 
     From the best metric down, a new rank begins with the first metric that some metric of the
-    current rank beats significantly. A metric without a value gets the rank after the last.
+    current rank beats significantly. A metric without a value gets the rank after the last. Where
+    nothing was tested, ranks are places by value, which equal values share.
 
     >>> clusters(np.array([0.5, 0.9, 0.8]), np.array([[1, 1, 1], [0.01, 1, 0.3], [0.02, 1, 1]]))
     [2, 1, 1]
     """
+    if np.isnan(p_values).all():
+        known = values[~np.isnan(values)]
+        return [int((known > v).sum()) + 1 if v == v else len(known) + 1 for v in values]
     order = [int(m) for m in np.argsort(-values, kind="stable") if not np.isnan(values[m])]
     ranks = [0] * len(values)
     current: list[int] = []
@@ -383,22 +387,13 @@ def figures_of(
 ) -> Figures:
     """Values with intervals from bootstrap samples `drawn`, and ranks by p-values."""
     low, high = interval(drawn, confidence)
-    ranks = clusters(values, p_values, alpha)
-    if np.isnan(p_values).all():
-        ranks = _places(values)
     return Figures(
         metrics=metrics,
         values=values,
         low=low,
         high=high,
         p_values=p_values,
-        ranks=tuple(ranks),
+        ranks=tuple(clusters(values, p_values, alpha)),
         replicates=drawn,
         alpha=alpha,
     )
-
-
-def _places(values: FloatArray) -> list[int]:
-    """Ranks by value alone, where nothing was tested; equal values share one."""
-    known = values[~np.isnan(values)]
-    return [int((known > v).sum()) + 1 if v == v else len(known) + 1 for v in values]

@@ -7,6 +7,7 @@ statistics that compare systems two by two or predict which of them is best on h
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -181,14 +182,8 @@ def tie_aware_spearman(
         [tie_epsilon(m, tie_rate) if s else np.nan for m, s in zip(flat, scored, strict=True)]
     )
     shares = [best_shares(m, e) for m, e in zip(flat, epsilons, strict=True)]
-    result = spearman(human_systems, np.stack(shares))
-    return Agreement(
-        value=result.value.reshape(shape),
-        judged=result.judged,
-        used=result.used.reshape(shape),
-        undefined=result.undefined.reshape(shape),
-        epsilon=epsilons.reshape(shape),
-    )
+    result = spearman(human_systems, np.stack(shares).reshape(stack.shape[:-1]))
+    return replace(result, epsilon=epsilons.reshape(shape))
 
 
 def _lead(matrix: FloatArray) -> FloatArray:
