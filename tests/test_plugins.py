@@ -55,6 +55,22 @@ class Random(LengthRatio):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Strange(LengthRatio):
+    name: ClassVar[str] = "strange"
+
+    gives: str = "nan"
+
+    def segment_scores(self, segments):
+        size = len(segments)
+        return {
+            "nan": np.array([np.nan, *np.ones(size - 1)]),
+            "fewer": np.ones(size - 1),
+            "more": np.ones(size + 1),
+            "texts": np.array(["good"] * size),
+        }[self.gives]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Longer(tertium.Ranker):
     """Prefers the longer one."""
 
@@ -100,7 +116,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def ratios(site: Path) -> Path:
     entries = (
         "[tertium.metrics]\nlength-ratio = ratios:LengthRatio\nrandom = ratios:Random\n"
-        "bleu = ratios:LengthRatio\n"
+        "strange = ratios:Strange\nbleu = ratios:LengthRatio\n"
         "[tertium.rankers]\nlonger = ratios:Longer\n[tertium.encoders]\ntoys = ratios:load\n"
     )
     install(site, "ratios", entries, MODULE)
@@ -147,6 +163,16 @@ def test_the_laws_hold_for_plugins_and_find_who_breaks_them() -> None:
     check_metric("length-ratio:words=false")
     with pytest.raises(AssertionError, match="order of segments does not matter"):
         check_metric("random")
+
+
+@pytest.mark.usefixtures("ratios")
+def test_scores_that_do_not_fit_are_refused_and_those_that_are_none_are_counted() -> None:
+    segments = [Segment(text, None, ("the cat",)) for text in ("a cat", "a dog", "a cow")]
+    for gives in ("fewer", "more", "texts"):
+        metric = load_metric(f"strange:gives={gives}")
+        with pytest.raises(PluginError, match=r"^strange gave .*\(3, 2\), a row for each segment"):
+            metric.score(segments)
+    assert load_metric("strange").score(segments).warnings == {"score that is no number": 1}
 
 
 def test_what_is_broken_says_so_in_a_line_and_stops_nobody_else(

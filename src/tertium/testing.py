@@ -194,6 +194,7 @@ def good_beats_bad(metric: Metric, segments: Sequence[Segment]) -> None:
 
 
 LAWS: Sequence[Callable[[Metric, Sequence[Segment]], None]] = (
+    metrics_are_values,  # first: what is none fails the others in odd ways
     scores_are_finite,
     order_does_not_matter,
     neighbours_do_not_matter,
@@ -203,7 +204,6 @@ LAWS: Sequence[Callable[[Metric, Sequence[Segment]], None]] = (
     aggregates_are_sums,
     scoring_is_deterministic,
     specs_rebuild,
-    metrics_are_values,
     signatures_tell_all,
     missing_parts_are_refused,
     empty_hypotheses_are_counted,

@@ -10,6 +10,7 @@ from tertium.cli.inputs import add_languages, named_metrics
 from tertium.cli.output import print_result
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
+from tertium.metrics.base.metric import NO_SCORE, load_metric
 
 if TYPE_CHECKING:
     from tertium.corpus.run import CorpusSummary
@@ -127,7 +128,6 @@ def run(args: argparse.Namespace) -> int:
 
 def summary_table(summary: CorpusSummary, output: str) -> Table:
     """A row for each metric: mean and deciles; counts below."""
-    from tertium.metrics.base.metric import load_metric
     from tertium.reporting.tables.table import Cell, Table, number
 
     rows: list[list[Cell | str]] = []
@@ -150,6 +150,8 @@ def _notes(summary: CorpusSummary, output: str) -> list[str]:
     if bad:
         notes.append(f"each with its reason in {output}/_bad")
     for spec, tally in summary.metrics.items():
+        if tally.missing:
+            notes.append(f"{spec}: {tally.missing:,} {NO_SCORE}")
         notes += [f"{spec}: {count:,} {kind}" for kind, count in sorted(tally.warnings.items())]
         notes.append(tally.signature_text())
     return notes

@@ -19,7 +19,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError
+from tertium.errors import DataError, NeedsError, PluginError, UnknownNameError, UsageError
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.peers import PeerCalls
 from tertium.registry import (
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 REFERENCES = frozenset({"references"})
 SOURCE = frozenset({"source"})
 NOTHING: frozenset[str] = frozenset()
+NO_SCORE = "score that is no number"  # a warning
 Side = Literal["reference", "source"]
 Made = TypeVar("Made", bound="Scorer")
 Over = Literal["best", "mean"]  # what counts of several references
@@ -186,9 +187,20 @@ class Metric(PeerCalls, Scorer):
         corpus, a segment that stands there twice counts twice, and all are given to it.
         """
         if self.reads_corpus:
-            return self.statistics(segments)
+            return self._checked_statistics(segments)
         distinct, rows = self.distinguish(segments)
-        return self.statistics(distinct)[rows]
+        return self._checked_statistics(distinct)[rows]
+
+    def _checked_statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        """`statistics`, a row of numbers for each segment: others would go to wrong segments."""
+        rows = np.asarray(self.statistics(segments))
+        wanted = (len(segments), len(self.columns))
+        if rows.shape != wanted or rows.dtype.kind not in "fiu":
+            raise PluginError(
+                f"{self.name} gave {rows.dtype} of shape {rows.shape} for {len(segments)} segments"
+                f": a metric gives numbers of shape {wanted}, a row for each segment in their order"
+            )
+        return rows
 
     def distinguish(self, segments: Sequence[Segment]) -> tuple[list[Segment], list[int]]:
         """The segments that differ in what the metric reads, and which of them each one equals."""
@@ -204,6 +216,7 @@ class Metric(PeerCalls, Scorer):
 
     def wrap(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
         """Scores around statistics that were computed for these segments."""
+        lost = int((~np.isfinite(statistics)).any(axis=1).sum())
         return Scores(
             metric=self.spec,
             name=self.label,
@@ -212,7 +225,7 @@ class Metric(PeerCalls, Scorer):
             reduce_segments=self.reduce_segments,
             signature=self.signature(segments),
             columns=self.columns,
-            warnings=self.warnings(segments),
+            warnings=self.warnings(segments) | ({NO_SCORE: lost} if lost else {}),
             higher_is_better=self.higher_is_better,
             decimals=self.decimals,
             verbose=self.verbose(statistics.sum(axis=0)),
