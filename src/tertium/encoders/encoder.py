@@ -145,13 +145,38 @@ ENCODERS = Names(
     },
 )
 
-OPAQUE = "text of unknown pieces only"  # the warning that counts what `Encoder.count_opaque` does
-
 _LAYER = re.compile(r"@(all|\d+(?:-\d+|(?:\+\d+)+)?)$")
 
 
+class Reader(Protocol):
+    """What reads texts as pieces: an encoder, or a network that is none."""
+
+    @property
+    def max_length(self) -> int | None: ...
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """How many of these texts are longer than it sees."""
+        ...
+
+    def count_opaque(self, texts: Sequence[str]) -> int:
+        """How many of these texts are not blank and yet have no piece that it knows."""
+        ...
+
+
+def count_unread(readers: Sequence[Reader], texts: Sequence[str]) -> dict[str, int]:
+    """How many texts are not read, or not whole; of several readers, by the one that counts most.
+
+    Only counts above zero, by the words of a warning.
+    """
+    counts = {
+        "truncated text": max((r.count_truncated(texts) for r in readers), default=0),
+        "text of unknown pieces only": max((r.count_opaque(texts) for r in readers), default=0),
+    }
+    return {kind: count for kind, count in counts.items() if count}
+
+
 @runtime_checkable
-class Encoder(Protocol):
+class Encoder(Reader, Protocol):
     """Turns texts into vectors.
 
     `name` rebuilds it; `dim` is the width of token vectors, `sentence_dim` of sentence vectors
@@ -171,8 +196,6 @@ class Encoder(Protocol):
     @property
     def languages(self) -> frozenset[str] | None: ...
     @property
-    def max_length(self) -> int | None: ...
-    @property
     def weights_hash(self) -> str: ...
 
     def encode(
@@ -187,14 +210,6 @@ class Encoder(Protocol):
 
     def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """The tokens of texts, those `encode` has vectors for, without computing any vector."""
-        ...
-
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        """How many of these texts are longer than the encoder sees."""
-        ...
-
-    def count_opaque(self, texts: Sequence[str]) -> int:
-        """How many of these texts are not blank and yet have no piece that the encoder knows."""
         ...
 
     def signature_fields(self) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ import copy
 import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,6 +115,12 @@ def surely_known(text: str) -> bool:
     (True, False, True)
     """
     return not text.strip() or _PLAIN_WORD.search(text) is not None
+
+
+def count_opaque(texts: Sequence[str], cut: Callable[[list[str]], list[Pieces]]) -> int:
+    """How many texts are not blank and yet have no known piece, as `cut` makes pieces of them."""
+    doubtful = [text for text in texts if not surely_known(text)]
+    return sum({*text.pieces} <= UNKNOWN_PIECES for text in cut(doubtful))
 
 
 class Window(NamedTuple):

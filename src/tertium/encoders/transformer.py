@@ -22,12 +22,11 @@ import numpy as np
 from tertium.arrays import Float32Array, IntArray, squares
 from tertium.encoders.encoder import Embeddings, EncoderName, offsets_of
 from tertium.encoders.pieces import (
-    UNKNOWN_PIECES,
     Pieces,
     Tokenizer,
     Window,
+    count_opaque,
     surely_fits,
-    surely_known,
     windows,
 )
 from tertium.encoders.settings import ModelSettings, parse_layers, read_settings, side_by_side
@@ -378,8 +377,7 @@ class Transformer:
         return sum(self._known[text] for text in doubtful)
 
     def count_opaque(self, texts: Sequence[str]) -> int:
-        doubtful = [text for text in texts if not surely_known(text)]
-        return sum({*text.pieces} <= UNKNOWN_PIECES for text in self.body.pieces(doubtful))
+        return count_opaque(texts, self.body.pieces)
 
     def signature_fields(self) -> Mapping[str, str]:
         stem = self.name.rpartition("@")[0].replace(":", "_").replace("|", "_")

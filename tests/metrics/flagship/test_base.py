@@ -149,7 +149,7 @@ def test_long_texts_are_cut_and_counted(tuned: Path) -> None:
     metric = TertiumBase(folder=str(tuned))
     long = Segment("the cat " * 30, None, ("the dog",))
     assert metric.score([long]).warnings["truncated text"] == 1
-    assert metric.max_length == 20
+    assert metric.reader.max_length == 20
 
 
 def test_it_explains_by_pieces_read_together(tuned: Path) -> None:

@@ -71,7 +71,7 @@ def test_letters_count_more_where_words_are_strange() -> None:
     reference = "Līvõd rānda um ilzõ nīžtõd."
     rows = [("Līvõd rānda um nīžtõd.", None, reference), ("Rāndalizt jelābõd", None, reference)]
     metric = TertiumMulti()
-    assert metric._judge.strange_words(rows).tolist() == [1.0, 1.0]
+    assert metric.reader.strange_words(rows).tolist() == [1.0, 1.0]
     correct = metric.settings.corrections.reference
     near, far = correct(rows, np.zeros(2), np.zeros(2), np.ones(2))
     plain, other = correct(rows, np.zeros(2), np.zeros(2), np.zeros(2))

@@ -84,7 +84,7 @@ def test_the_network_reads_as_the_recipe_does(metric: TertiumMulti, looking: Loo
         weights[f"head.last.{kind}"] = last
     network.load_state_dict(weights, assign=True)
     rows = [(GOOD, SOURCE, REFERENCE), (GOOD, None, REFERENCE), ("", SOURCE, None)]
-    tokenizer = metric._judge._tokenizer
+    tokenizer = metric.reader._tokenizer
     numbers = [
         tuple(None if t is None else np.array(tokenizer([t])[0].ids, np.int32) for t in row)
         for row in rows
@@ -105,7 +105,7 @@ def test_a_second_reading_is_that_of_the_hidden_layer(
     from recipes.multi.network import lay_out, send_batch
 
     rows = [(GOOD, SOURCE, REFERENCE), ("train leaves not", None, REFERENCE), ("", SOURCE, None)]
-    tokenizer = metric._judge._tokenizer
+    tokenizer = metric.reader._tokenizer
     numbers = [
         tuple(None if t is None else np.array(tokenizer([t])[0].ids, np.int32) for t in row)
         for row in rows
@@ -199,7 +199,7 @@ def test_scales_are_increasing_and_inside_zero_and_one(metric: TertiumMulti) -> 
 def test_a_long_text_is_read_in_windows_that_are_averaged_by_length(metric: TertiumMulti) -> None:
     row = (f"{GOOD} " * 6, f"{SOURCE} " * 5, None)
     with short_windows():
-        judge = metric._judge
+        judge = metric.reader
         windows = judge._windows([row])[0]
         assert len(windows) > 1
         assert all(len(ids) <= ROOM for window in windows for _, ids in window)

@@ -44,7 +44,7 @@ def multi_anew() -> Anew:
 def base_anew() -> Anew:
     """The same of tertium-base."""
     try:
-        loaded = TertiumBase()._judge
+        loaded = TertiumBase().reader
     except MissingResourceError as error:
         pytest.skip(str(error))
     judge: PairJudge = copy.copy(loaded)

@@ -111,7 +111,7 @@ def test_pairs_judged_together_have_the_scores_they_have_alone(
         network = small._network(metric.model, "cpu")
         for choices in ({"token_budget": 8192}, {"batch_size": 3}):
             with runtime(**choices):
-                together = small.LateJudge(network, metric.encoder).together(left, right)
+                together = small.LateJudge(network, metric.reader).together(left, right)
             assert np.abs(together - alone).max() < 1e-5
     assert len({*alone}) > len(references)
 
@@ -124,7 +124,7 @@ def test_pairs_dealt_to_threads_have_the_scores_of_kept_vectors(
     good, fair = (example.systems[name][:SOME] for name in ("good", "fair"))
     left = [*good, *fair, "", "a cat", "long words " * 50]
     right = [*references, *references, "a cat", "", "long words, " * 60]
-    judge = small.LateJudge(small._network(metric.model, "cpu"), metric.encoder)
+    judge = small.LateJudge(small._network(metric.model, "cpu"), metric.reader)
     with runtime(cache=False, device="cpu"):
         kept = judge.by_chunks(left, right)
     for threads in (1, 3):

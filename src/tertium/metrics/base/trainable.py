@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tertium.encoders import Encoder
-from tertium.encoders.encoder import OPAQUE
+from tertium.encoders.encoder import count_unread
 from tertium.metrics.base.metric import Over, SegmentMetric
 from tertium.models.examples import distinct_texts
 from tertium.models.trained import Trained
@@ -69,16 +69,7 @@ class ComparingMetric(Trainable):
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         texts = distinct_texts(segments, self.config.against)
-        counts = {
-            "truncated text": self.count_truncated(segments),
-            OPAQUE: max(encoder.count_opaque(texts) for encoder in self.encoders),
-        }
-        return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
-
-    def count_truncated(self, segments: Sequence[Segment]) -> int:
-        """How many distinct texts are cut; of several encoders, by the one that cuts most."""
-        texts = distinct_texts(segments, self.config.against)
-        return max(encoder.count_truncated(texts) for encoder in self.encoders)
+        return {**super().warnings(segments), **count_unread(self.encoders, texts)}
 
     @property
     def learned(self) -> tuple[str, ...]:
@@ -88,8 +79,9 @@ class ComparingMetric(Trainable):
         fields = {"against": self.config.against, **super().signature_fields(segments)}
         if any(len(s.references) > 1 for s in segments):
             fields["refs"] = self.references
-        cut = str(self.count_truncated(segments))
-        return {**fields, **_side_by_side(self.encoders), "trunc": cut}
+        texts = distinct_texts(segments, self.config.against)
+        cut = max(encoder.count_truncated(texts) for encoder in self.encoders)
+        return {**fields, **_side_by_side(self.encoders), "trunc": str(cut)}
 
 
 def _side_by_side(encoders: Sequence[Encoder]) -> dict[str, str]:

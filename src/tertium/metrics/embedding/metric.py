@@ -8,6 +8,7 @@ references are reduced to one value; warnings and signature say how it was done.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
@@ -16,7 +17,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, products
 from tertium.encoders import Chunk, Encoder, chunks, load_encoder, pairwise
-from tertium.encoders.encoder import OPAQUE
+from tertium.encoders.encoder import count_unread
 from tertium.encoders.static import StaticEncoder
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, Link, TextComparison
@@ -281,22 +282,20 @@ class EmbeddingMetric(Metric):
         return parse_pair(self.lp)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        counts = super().warnings(segments)
+        counts = Counter(super().warnings(segments))
         for side in self.sides(segments):
             encoder = self.encoder_of(side)
             _, left, right = comparisons(segments, side)
             texts = list(dict.fromkeys([*left, *right]))
-            cut, strange = encoder.count_truncated(texts), self._foreign(encoder, segments, side)
-            counts["truncated text"] = counts.get("truncated text", 0) + cut
-            counts[OPAQUE] = counts.get(OPAQUE, 0) + encoder.count_opaque(texts)
+            counts.update(count_unread([encoder], texts))
             kind = f"language unknown to {encoder.name.partition('@')[0]}"
-            counts[kind] = counts.get(kind, 0) + strange
+            counts[kind] += self._foreign(encoder, segments, side)
             if isinstance(encoder, StaticEncoder):
                 counts["unknown word"] = encoder.count_unknown(texts)
             if centring := self.centring(encoder, side):
-                counts |= centring.warnings(left, right)
+                counts.update(centring.warnings(left, right))
             if side == "source":
-                counts |= self._languages_found(left, right)
+                counts.update(self._languages_found(left, right))
         return {kind: count for kind, count in counts.items() if count}
 
     def _languages_found(self, hypotheses: Sequence[str], sources: Sequence[str]) -> dict[str, int]:

@@ -17,7 +17,7 @@ import numpy as np
 from tertium.arrays import Float32Array, FloatArray
 from tertium.cache.database import Part
 from tertium.cache.store import recall, remember
-from tertium.encoders.encoder import OPAQUE
+from tertium.encoders.encoder import Reader, count_unread
 from tertium.errors import NeedsError
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import Over, SegmentMetric, comparisons, over_references
@@ -60,41 +60,37 @@ class Assessment(EqualByWeights, SegmentMetric):
         return load_packaged(self.name)
 
     @property
+    def beside(self) -> str:
+        """What moves scores beside the weights, as signatures say it."""
+        return ""
+
+    @property
     def weights_hash(self) -> str:
-        return self.model.hash
+        return self.model.hash + self.beside
 
     @property
     def learned(self) -> tuple[str, ...]:
-        return (f"{self.name}@{self.model.hash[:8]}",)
-
-    @abstractmethod
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        """How many of these texts are longer than the model reads."""
-
-    @abstractmethod
-    def count_opaque(self, texts: Sequence[str]) -> int:
-        """How many of these texts are not blank and have no piece that the model knows."""
+        return (f"{self.name}@{self.model.hash[:8]}{self.beside}",)
 
     @property
     @abstractmethod
-    def max_length(self) -> int | None:
-        """How many pieces the model reads at once."""
+    def reader(self) -> Reader:
+        """What reads texts for the model."""
 
     def texts(self, segments: Sequence[Segment]) -> list[str]:
         """The distinct texts of segments that are read."""
         return list(dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references)))
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        texts = self.texts(segments)
-        counts = {"truncated text": self.count_truncated(texts), OPAQUE: self.count_opaque(texts)}
-        return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
+        unread = count_unread([self.reader], self.texts(segments))
+        return {**super().warnings(segments), **unread}
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = {
             "model": self.learned[0],
             "prec": self.precision,
-            "maxlen": str(self.max_length),
-            "trunc": str(self.count_truncated(self.texts(segments))),
+            "maxlen": str(self.reader.max_length),
+            "trunc": str(self.reader.count_truncated(self.texts(segments))),
         }
         several = any(len(s.references) > 1 for s in segments)
         return {**fields, "refs": self.references} if several else fields
@@ -145,12 +141,8 @@ class EnglishAssessment(Assessment):
         return None
 
     @property
-    def weights_hash(self) -> str:
-        return self.model.hash + (f"+{self.cost}" if self.cost else "")
-
-    @property
-    def learned(self) -> tuple[str, ...]:
-        return (f"{self.name}@{self.model.hash[:8]}" + (f"+{self.cost}" if self.cost else ""),)
+    def beside(self) -> str:
+        return f"+{self.cost}" if self.cost else ""
 
     @abstractmethod
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.pieces import UNKNOWN_PIECES, Tokenizer, surely_fits, surely_known
+from tertium.encoders.pieces import count_opaque, surely_fits
 from tertium.encoders.transformer import of_weights
 from tertium.encoders.weights import locate
 from tertium.errors import ModelError
@@ -88,31 +88,21 @@ class TertiumBase(EnglishAssessment):
         return self.model.settings(BaseSettings)
 
     @property
-    def max_length(self) -> int:
-        return self._judge.positions
-
-    @property
-    def _judge(self) -> PairJudge:
+    def reader(self) -> PairJudge:
         return _judge(self.model, self.precision, current_runtime().device)
 
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
         result = np.zeros(len(hypotheses))
         with task("judging pairs", total=len(result)) as advance:
-            for places, scores in self._judge.scores(hypotheses, references):
+            for places, scores in self.reader.scores(hypotheses, references):
                 result[places] = scores
                 advance(len(places))
         return result
 
     def compare(self, hypothesis: str, reference: str) -> TextComparison:
         """Each piece's best partner among the pieces it was read together with."""
-        found = self._judge.pieces_and_vectors(hypothesis, reference)
+        found = self.reader.pieces_and_vectors(hypothesis, reference)
         return compare_pieces(reference, self.values(hypothesis, reference), *found)
-
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        return self._judge.count_truncated(texts)
-
-    def count_opaque(self, texts: Sequence[str]) -> int:
-        return self._judge.count_opaque(texts)
 
 
 class PairJudge:
@@ -140,13 +130,9 @@ class PairJudge:
             )
 
     @property
-    def positions(self) -> int:
+    def max_length(self) -> int:
         """How many pieces of a pair are read, special tokens included."""
         return self._told.positions
-
-    @cached_property
-    def _tokenizer(self) -> Tokenizer:
-        return self._body.tokenizer
 
     @cached_property
     def _network(self) -> Network:
@@ -181,24 +167,22 @@ class PairJudge:
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many texts lose pieces in a pair."""
         doubtful = [text for text in texts if not surely_fits(text, self._room)]
-        return sum(len(pieces) > self._room for pieces in self._tokenizer(doubtful))
+        return sum(len(pieces) > self._room for pieces in self._body.tokenizer(doubtful))
 
     def count_opaque(self, texts: Sequence[str]) -> int:
-        """How many texts are not blank and have no known piece."""
-        doubtful = [text for text in texts if not surely_known(text)]
-        return sum({*text.pieces} <= UNKNOWN_PIECES for text in self._tokenizer(doubtful))
+        return count_opaque(texts, self._body.tokenizer)
 
     @property
     def _room(self) -> int:
         """How many pieces either text of a pair may have."""
-        return (self.positions - 4) // 2
+        return (self.max_length - 4) // 2
 
     def _rows(
         self, hypotheses: Sequence[str], references: Sequence[str]
     ) -> list[tuple[tuple[int, ...], int]]:
         """[start] reference [end] [end] hypothesis [end], and where the hypothesis begins."""
-        start, end = self._tokenizer.prefix, self._tokenizer.suffix
-        pairs = zip(self._tokenizer(hypotheses), self._tokenizer(references), strict=True)
+        start, end = self._body.tokenizer.prefix, self._body.tokenizer.suffix
+        pairs = zip(self._body.tokenizer(hypotheses), self._body.tokenizer(references), strict=True)
         rows = []
         for hypothesis, reference in pairs:
             first = (*start, *reference.ids[: self._room], *end, *end)
@@ -240,8 +224,8 @@ class PairJudge:
         [(row, begin)] = self._rows([hypothesis], [reference])
         [states], _ = self._network([row], [self._network.depth // 2], None)
         vectors = states[0].cpu().numpy()
-        (left, right), room = self._tokenizer([hypothesis, reference]), self._room
-        first = len(self._tokenizer.prefix)
+        (left, right), room = self._body.tokenizer([hypothesis, reference]), self._room
+        first = len(self._body.tokenizer.prefix)
         pieces = left.pieces[:room], right.pieces[:room]
         of_hypothesis = vectors[begin : begin + len(pieces[0])]
         return pieces, (of_hypothesis, vectors[first : first + len(pieces[1])])

@@ -100,25 +100,12 @@ class TertiumMulti(Assessment):
         return self.model.settings(MultiSettings)
 
     @property
-    def weights_hash(self) -> str:
-        return self.model.hash + self._beside
-
-    @property
-    def learned(self) -> tuple[str, ...]:
-        return (f"{self.name}@{self.model.hash[:8]}{self._beside}",)
-
-    @property
-    def _beside(self) -> str:
-        """What moves scores beside the weights, as signatures say it."""
+    def beside(self) -> str:
         said = self.model.config["corrections"], self.settings.parts[READOUT]
         return f"+{sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:8]}"
 
     @property
-    def max_length(self) -> int:
-        return self.settings.shape.positions
-
-    @property
-    def _judge(self) -> RowJudge:
+    def reader(self) -> RowJudge:
         return load_judge(self.model, self.precision, current_runtime().device)
 
     def check(self, segments: Sequence[Segment]) -> None:
@@ -204,7 +191,7 @@ class TertiumMulti(Assessment):
             correct = getattr(self.settings.corrections, view)
             if where:
                 some = [rows[n] for n in where]
-                strange = self._judge.strange_words(some)
+                strange = self.reader.strange_words(some)
                 raw[where, 0] = correct(some, raw[where, 0], column[where], strange)
         return raw
 
@@ -215,7 +202,7 @@ class TertiumMulti(Assessment):
             + "".join(text or "" for text in row)
             for row in rows
         ]
-        return self.recall_or_judge(3, keys, lambda some: self._judge([rows[n] for n in some]))
+        return self.recall_or_judge(3, keys, lambda some: self.reader([rows[n] for n in some]))
 
     @property
     def gives_spans(self) -> bool:
@@ -247,7 +234,7 @@ class TertiumMulti(Assessment):
 
     def piece_places(self, texts: Sequence[str]) -> list[Places]:
         """Where the pieces of texts stand in them, in code points."""
-        return self._judge.places(texts)
+        return self.reader.places(texts)
 
     def _best_rows(self, owners: IntArray, rows: Sequence[Row], view: View) -> list[int]:
         """Of each segment the first of its rows that scores highest."""
@@ -272,16 +259,10 @@ class TertiumMulti(Assessment):
                 "percentile": float(assessed.percentile[0]),
                 "no error": float(assessed.clean[0]),
             }
-            compared = self._judge.comparisons(row, values)
+            compared = self.reader.comparisons(row, values)
             found += [part for part in compared if number == 0 or part.side == "reference"]
         score = float(self.segment_scores([segment])[0])
         return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
-
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        return self._judge.count_longer(texts)[1]
-
-    def count_opaque(self, texts: Sequence[str]) -> int:
-        return self._judge.count_opaque(texts)
 
     def texts(self, segments: Sequence[Segment]) -> list[str]:
         _, rows = rows_of(segments, self.view(segments))
@@ -292,7 +273,7 @@ class TertiumMulti(Assessment):
         strange = self._count_foreign(segments, view)
         blank = sum(not (s.source or "").strip() for s in segments) if view != "reference" else 0
         _, rows = rows_of(segments, "source")
-        windowed, truncated = self._judge.count_longer(self.texts(segments))
+        windowed, truncated = self.reader.count_longer(self.texts(segments))
         counts = {
             f"language unknown to {self.name}": strange,
             "empty source": blank,

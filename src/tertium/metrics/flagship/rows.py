@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
-from tertium.encoders.pieces import UNKNOWN_PIECES, Places, Tokenizer, surely_fits, surely_known
+from tertium.encoders.pieces import Places, Tokenizer, count_opaque, surely_fits
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.combination import Corrections, Row, strange_words
@@ -142,6 +142,13 @@ class RowJudge:
         """How many pieces of a text are read at once."""
         return self._settings.shape.positions - SPECIALS
 
+    @property
+    def max_length(self) -> int:
+        return self._settings.shape.positions
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        return self.count_longer(texts)[1]
+
     def count_longer(self, texts: Sequence[str]) -> tuple[int, int]:
         """How many texts are read in windows, and how many are longer than what is read at all."""
         doubtful = [text for text in texts if not surely_fits(text, self._room)]
@@ -149,9 +156,7 @@ class RowJudge:
         return sum(size > self._room for size in sizes), sum(size > JUDGED_PIECES for size in sizes)
 
     def count_opaque(self, texts: Sequence[str]) -> int:
-        """How many texts are not blank and have no known piece."""
-        doubtful = [text for text in texts if not surely_known(text)]
-        return sum({*text.pieces} <= UNKNOWN_PIECES for text in self._tokenizer(doubtful))
+        return count_opaque(texts, self._tokenizer)
 
     def places(self, texts: Sequence[str]) -> list[Places]:
         """Where the pieces of texts stand in them, in code points."""

@@ -91,7 +91,7 @@ class TertiumSmall(EnglishAssessment):
     length: Length = "costs"
 
     @property
-    def encoder(self) -> Transformer:
+    def reader(self) -> Transformer:
         return _encoder(self.model, self.precision, current_runtime().device)
 
     @property
@@ -106,13 +106,9 @@ class TertiumSmall(EnglishAssessment):
     def cost(self) -> LengthCost | None:
         return self.settings.length if self.length == "costs" else None
 
-    @property
-    def max_length(self) -> int | None:
-        return self.encoder.max_length
-
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
         settings, device = current_runtime(), choose_device(current_runtime().device)
-        judge = LateJudge(_network(self.model, device), self.encoder)
+        judge = LateJudge(_network(self.model, device), self.reader)
         if device != "cpu":
             return judge.together(hypotheses, references)
         kept = settings.cache or settings.memory
@@ -120,17 +116,11 @@ class TertiumSmall(EnglishAssessment):
 
     def compare(self, hypothesis: str, reference: str) -> TextComparison:
         """Each piece with the piece of the other text that is nearest at the middle layer."""
-        chunk, layers = next(chunks(self.encoder, [hypothesis], [reference])), self.encoder.layers
+        chunk, layers = next(chunks(self.reader, [hypothesis], [reference])), self.reader.layers
         rows = int(chunk.left[0]), int(chunk.right[0])
         left, right = (np.split(chunk.texts.tokens(n), layers, axis=1)[layers // 2] for n in rows)
         pieces = chunk.texts.pieces[rows[0]], chunk.texts.pieces[rows[1]]
         return compare_pieces(reference, self.values(hypothesis, reference), pieces, (left, right))
-
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        return self.encoder.count_truncated(texts)
-
-    def count_opaque(self, texts: Sequence[str]) -> int:
-        return self.encoder.count_opaque(texts)
 
 
 @lru_cache(maxsize=4)

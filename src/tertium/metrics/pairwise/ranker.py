@@ -17,7 +17,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray, generator
 from tertium.data.preferences import sample_comparisons
-from tertium.encoders.encoder import OPAQUE, load_encoder
+from tertium.encoders.encoder import count_unread, load_encoder
 from tertium.errors import DataError, ModelError, UsageError
 from tertium.metrics.base.featurizer import Information, single, tokens
 from tertium.metrics.base.ranker import Ranker
@@ -39,6 +39,7 @@ from tertium.metrics.pairwise.vectors import (
     sentence_vectors,
 )
 from tertium.models.checkpoint import Checkpoint
+from tertium.models.examples import distinct_texts
 from tertium.models.trained import Lesson, Recipe, Trained
 from tertium.registry import Range
 from tertium.segment import Preference, Segment
@@ -167,13 +168,9 @@ class Pairwise(Trained, Ranker):
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         """What its metrics and encoders count; of several, what counts most."""
-        texts = list(dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references)))
         encoders = [load_encoder(name) for name in self._encoders()]
         counted = [metric.warnings(segments) for metric in self._columns().metrics]
-        counted += [
-            {"truncated text": encoder.count_truncated(texts), OPAQUE: encoder.count_opaque(texts)}
-            for encoder in encoders
-        ]
+        counted.append(count_unread(encoders, distinct_texts(segments, "reference")))
         result = super().warnings(segments)
         for kind, count in (item for counts in counted for item in counts.items()):
             if count > result.get(kind, 0):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, products
-from tertium.encoders.encoder import OPAQUE, load_encoder
+from tertium.encoders.encoder import count_unread, load_encoder
 from tertium.encoders.stream import Chunk, pairwise
 from tertium.errors import UnknownNameError
 from tertium.linguistics.parse import is_cut, load_parser, may_be_english
@@ -31,6 +31,7 @@ from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.featurizer import DIRECTIONS, EntailmentFeatures
 from tertium.metrics.regression.metric import Regression, RegressionOptions
+from tertium.models.examples import distinct_texts
 from tertium.models.trained import Recipe
 from tertium.segment import Segment
 
@@ -317,13 +318,8 @@ class MTRTER(RTER):
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         if not self.embeddings:
             return super().warnings(segments)
-        encoder = load_encoder(self.encoder)
-        texts = list(dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references)))
-        counts = {
-            "truncated text": encoder.count_truncated(texts),
-            OPAQUE: encoder.count_opaque(texts),
-        }
-        return {**super().warnings(segments), **{k: count for k, count in counts.items() if count}}
+        unread = count_unread([load_encoder(self.encoder)], distinct_texts(segments, "reference"))
+        return {**super().warnings(segments), **unread}
 
     @property
     def shipped(self) -> str:
