@@ -86,8 +86,7 @@ def products(left: NDArray[Any], right: NDArray[Any]) -> FloatArray:
     >>> products(np.array([[3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 0.5]]))
     array([[3., 2.]])
     """
-    result: FloatArray = on_grid(left) @ on_grid(right).T
-    return result
+    return on_grid(left) @ on_grid(right).T
 
 
 def squares(rows: NDArray[Any]) -> FloatArray:

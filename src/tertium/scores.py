@@ -242,5 +242,4 @@ class ScoreMatrix:
 
 
 def _mean(totals: FloatArray) -> FloatArray:
-    result: FloatArray = totals[..., 0] / totals[..., 1]
-    return result
+    return totals[..., 0] / totals[..., 1]

@@ -177,8 +177,7 @@ def open_file(path: str) -> IO[bytes]:
         if not is_remote(path):
             return Path(path).open("rb")
         system, inner = _file_system(path)
-        stream: IO[bytes] = io.BufferedReader(system.open_input_file(inner), 1 << 20)
-        return stream
+        return io.BufferedReader(system.open_input_file(inner), 1 << 20)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
 

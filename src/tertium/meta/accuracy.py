@@ -209,8 +209,7 @@ def coin_p_values(
         raise DataError("no group has two judged points, so there is no pair to test")
     decided = wins + np.swapaxes(wins, 1, 2)
     if len(weights) == 1:
-        exact: FloatArray = np.asarray(binom.sf(wins[0] - 1, decided[0], 0.5))
-        return exact
+        return np.asarray(binom.sf(wins[0] - 1, decided[0], 0.5))
     result = np.ones(wins.shape[1:])
     for i, j in zip(*np.nonzero(decided.sum(axis=0)), strict=True):
         n = decided[:, i, j].astype(np.int64)

@@ -217,8 +217,7 @@ class _Mixtures:
 def _spread(swapped: Float32Array) -> Float32Array:
     """What swaps add to the sums of mixtures, (metrics, draws) -> (metrics, metrics, draws)."""
     half = np.float32(0.5) * swapped
-    added: Float32Array = half[:, None] - half
-    return added
+    return half[:, None] - half
 
 
 def _tail(total: Float32Array, variance: Float32Array) -> Float32Array:

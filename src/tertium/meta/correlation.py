@@ -212,8 +212,7 @@ def correlate(x: FloatArray, y: FloatArray, present: BoolArray) -> FloatArray:
     left, right = _centre(x, present, counts), _centre(y, present, counts)
     covariance = (left * right).sum(axis=-1)
     spread = np.sqrt((left * left).sum(axis=-1) * (right * right).sum(axis=-1))
-    r: FloatArray = np.clip(divide(covariance, spread), -1.0, 1.0)
-    return r
+    return np.clip(divide(covariance, spread), -1.0, 1.0)
 
 
 def _centre(values: FloatArray, present: BoolArray, counts: FloatArray) -> FloatArray:

@@ -59,8 +59,7 @@ class WeightedRanks:
         ordered: FloatArray = weights[:, self.order]
         if len(self.starts) == len(self.order):
             return ordered
-        sums: FloatArray = np.add.reduceat(ordered, self.starts, axis=1)
-        return sums
+        return np.add.reduceat(ordered, self.starts, axis=1)
 
     def centred_ranks(self, weights: FloatArray) -> FloatArray:
         """Ranks less their mean, (draws, cells)."""

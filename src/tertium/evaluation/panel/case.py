@@ -56,8 +56,7 @@ class Doubt:
         if self.draws is None:
             return np.full((*self.values.shape, 2), np.nan)
         low, high = interval(self.draws.reshape(len(self.draws), -1), 0.95)
-        bounds: FloatArray = np.stack([low, high], axis=-1).reshape(*self.values.shape, 2)
-        return bounds
+        return np.stack([low, high], axis=-1).reshape(*self.values.shape, 2)
 
     def records(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""

@@ -284,5 +284,4 @@ def _deviations(table: FloatArray, cells: np.ndarray) -> FloatArray:
     known = np.where(cells, table, np.nan)
     centred = known - mean_known(known.T)
     spread = float(np.nanstd(centred))
-    result: FloatArray = centred / spread if spread else centred
-    return result
+    return centred / spread if spread else centred

@@ -105,8 +105,7 @@ def density(values: FloatArray, low: float, high: float) -> FloatArray:
     full = np.convolve(counts, kernel / kernel.sum(), mode="full")
     smooth = full[POINTS : 2 * POINTS]  # the part over the counts
     total = float(smooth.mean())
-    result: FloatArray = smooth / total if total else smooth
-    return result
+    return smooth / total if total else smooth
 
 
 def _plot(names: Sequence[str], values: FloatArray, *, margin: float = 0.06) -> Panel:

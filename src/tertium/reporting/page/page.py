@@ -240,5 +240,4 @@ def _bits(grid: TranslationGrid) -> list[int]:
     total = np.zeros(len(grid), dtype=np.int64)
     for place, mask in enumerate(grid.warnings.values()):
         total += mask.astype(np.int64) << place
-    result: list[int] = total.tolist()
-    return result
+    return total.tolist()
