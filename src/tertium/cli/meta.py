@@ -327,7 +327,7 @@ def _metrics(args: argparse.Namespace) -> Any:
 
 
 def _show_protocol(args: argparse.Namespace) -> Shown:
-    from tertium.evaluation.protocol import rank_metrics
+    from tertium.evaluation.decisions import rank_metrics
     from tertium.reporting.tables.agreements import protocol_table
 
     tests = {"samples": args.samples, "alpha": args.alpha, "seed": args.seed}
@@ -336,7 +336,7 @@ def _show_protocol(args: argparse.Namespace) -> Shown:
 
 
 def _show_thresholds(args: argparse.Namespace) -> Shown:
-    from tertium.evaluation.protocol import fit_differences
+    from tertium.evaluation.decisions import fit_differences
     from tertium.reporting.tables.agreements import difference_table
 
     scales = fit_differences(args.human, **sources(args))
