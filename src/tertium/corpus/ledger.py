@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tertium.corpus.places import (
-    SourceFile,
     join,
     list_names,
     read_content,
@@ -96,11 +95,6 @@ class RunLedger:
         text = json.dumps(null_missing(value), ensure_ascii=False, indent=indent) + "\n"
         with write_content(join(self.folder, name)) as stream:
             stream.write(text.encode("utf-8"))
-
-
-def describe_inputs(files: Iterable[SourceFile]) -> dict[str, list[int]]:
-    """What tells whether files are those of an earlier run: their sizes and times."""
-    return {file.path: [file.size, file.modified] for file in files}
 
 
 def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:

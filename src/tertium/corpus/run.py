@@ -12,7 +12,7 @@ from typing import Any, Literal
 from tertium.corpus.blocks import infer_schema
 from tertium.corpus.engines import Team
 from tertium.corpus.keeping import parse_keep
-from tertium.corpus.ledger import RunLedger, describe_inputs
+from tertium.corpus.ledger import RunLedger
 from tertium.corpus.places import SourceFile, find_files, is_remote
 from tertium.corpus.reading import CorpusPart, plan_parts, sample_records, schema_of
 from tertium.corpus.scoring import WARNINGS, check_metrics, find_example, score_segments
@@ -124,7 +124,8 @@ def score_corpus(
     with task("looking at the corpus"):
         parts = plan_parts(files, part_rows)
         job = _make_job(loaded, folder, parts, keep, fields, shards, longest, strict)
-    manifest = {**_describe(job, loaded), "part_rows": part_rows, "inputs": describe_inputs(files)}
+    states = {file.path: [file.size, file.modified] for file in files}  # whether they are the same
+    manifest = {**_describe(job, loaded), "part_rows": part_rows, "inputs": states}
     ledger = RunLedger(folder)
     done = ledger.begin(manifest, resume=resume)
     left = [part for part in parts if part.name not in done]
