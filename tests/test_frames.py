@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tertium
 from tertium.cli import main
+from tertium.data.formats import read_records
 from tertium.data.metric_scores import read_metric_scores
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, MissingResourceError, UnknownNameError
-from tertium.frames import read_parquet, write_frame
+from tertium.frames import write_frame
 from tertium.scores import ScoreMatrix, Scores
 
 
@@ -39,7 +42,7 @@ def test_scores_go_and_come_back(evaluation: tertium.Evaluation) -> None:
 def test_statistics_carry_the_corpus_score(evaluation: tertium.Evaluation, tmp_path: Path) -> None:
     scores = evaluation.scores["fair"]["bleu"]
     write_frame(scores.to_frame(statistics=True), tmp_path / "fair.parquet")
-    frame = read_parquet(tmp_path / "fair.parquet")
+    frame = pd.read_parquet(tmp_path / "fair.parquet")
     back = Scores.from_frame(frame, reduce=tertium.load_metric("bleu").reduce)
     assert back.system == scores.system
     assert back.columns == scores.columns
@@ -177,7 +180,7 @@ def test_a_file_that_is_no_parquet_is_named(
     with pytest.raises(DataError, match=r"bad\.parquet: not a Parquet file"):
         read_metric_scores(tmp_path / "bad.parquet")
     with pytest.raises(DataError, match="no such file"):
-        read_parquet(tmp_path / "none.parquet")
+        read_metric_scores(tmp_path / "none.parquet")
     pd.DataFrame({"system": ["a"], "item": ["1"], "score": ["x"]}).to_parquet(
         tmp_path / "text.parquet"
     )
@@ -194,3 +197,17 @@ def test_without_pandas_an_error_says_what_to_install(
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(MissingResourceError, match=r"tertium\[frames\]"):
         evaluation.to_frame()
+
+
+def test_whole_numbers_stay_whole_where_some_are_missing(tmp_path: Path) -> None:
+    table = pa.table({"mt": ["a", "b"], "year": pa.array([2024, None])})  # floats in pandas
+    pq.write_table(table, tmp_path / "texts.parquet")
+    rows = [record for _, record in read_records(tmp_path / "texts.parquet")]
+    assert rows == [{"mt": "a", "year": 2024}, {"mt": "b", "year": None}]
+
+
+def test_what_numbers_the_rows_of_a_frame_is_no_column(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"mt": ["a", "b", "c"]}).iloc[[2, 0]]
+    frame.to_parquet(tmp_path / "texts.parquet")
+    rows = [record for _, record in read_records(tmp_path / "texts.parquet")]
+    assert rows == [{"mt": "c"}, {"mt": "a"}]

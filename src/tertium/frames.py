@@ -23,16 +23,11 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def pandas() -> Any:
-    """The pandas module, or an error that says how to install it."""
-    with explain_missing("a frame or Parquet file"):
-        import pandas
-    return pandas
-
-
 def make_frame(columns: Mapping[str, Any], **about: Any) -> DataFrame:
     """A frame of named columns; `about` becomes its `attrs`, which Parquet keeps."""
-    frame: DataFrame = pandas().DataFrame(dict(columns))
+    with explain_missing("a frame or Parquet file"):
+        import pandas
+    frame = pandas.DataFrame(dict(columns))
     frame.attrs.update({key: value for key, value in about.items() if value not in ("", None)})
     return frame
 
@@ -61,28 +56,6 @@ def numbers(frame: DataFrame, column: str, where: str, *, missing: bool = False)
         if math.isinf(value) or (math.isnan(value) and not missing):
             raise DataError(f"{where}, row {row}: {column} is {value}; expected a number")
     return array
-
-
-def read_parquet(path: str | os.PathLike[str]) -> DataFrame:
-    """The frame in a Parquet file."""
-    module, file = pandas(), Path(path)
-    if not file.is_file():
-        raise DataError(f"{file}: no such file")
-    require("pyarrow", purpose="a Parquet file")
-    try:
-        frame: DataFrame = module.read_parquet(file)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{file}: not a Parquet file ({error})") from None
-    return frame
-
-
-def read_parquet_records(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """The rows of a Parquet file as dictionaries of plain values; what is missing is None."""
-    rows = []
-    for record in read_parquet(path).to_dict("records"):
-        plain = {str(key): value for key, value in record.items()}
-        rows.append({k: v.tolist() if hasattr(v, "tolist") else v for k, v in plain.items()})
-    return [{k: None if _is_missing(v) else v for k, v in row.items()} for row in rows]
 
 
 def write_frame(
@@ -121,8 +94,4 @@ def write_frame(
 def _plain(values: Any) -> list[Any]:
     """Values of a column as Python's own; what is missing is None."""
     listed = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [None if _is_missing(value) else value for value in listed]
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return [None if isinstance(value, float) and math.isnan(value) else value for value in listed]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pandas
 from papers.ledger import Ledger
 from papers.table import Figure, PaperTable, Row
 from tests.faults.children import Tell, run
@@ -22,7 +23,7 @@ from tertium.cache.store import FILE, Store
 from tertium.data.testset import TestSet
 from tertium.errors import TertiumError
 from tertium.evaluation.scoring import score
-from tertium.frames import make_frame, read_parquet, write_frame
+from tertium.frames import make_frame, write_frame
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.heads.metric import ESIM, HeadOptions
 from tertium.reporting.page.making import report_results
@@ -242,7 +243,7 @@ class WritingParquet(Writing):
         write_frame(frame, self.folder / "scores.parquet")
 
     def read(self) -> str:
-        frame = read_parquet(self.folder / "scores.parquet")
+        frame = pandas.read_parquet(self.folder / "scores.parquet")
         return f"{len(frame)} {frame['score'].sum()}"
 
 

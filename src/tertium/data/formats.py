@@ -25,7 +25,7 @@ from typing import Any
 from tertium.atomic import PathLike as PathLike
 from tertium.atomic import write_text
 from tertium.errors import DataError, UsageError
-from tertium.frames import read_parquet_records
+from tertium.registry import explain_missing
 from tertium.schema import distinct_keys
 from tertium.segment import Segment, check_characters
 
@@ -51,6 +51,7 @@ BYTE_ORDER_MARKS = (  # the longer first: UTF-16's begins UTF-32's
 )
 
 LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
+_INDEX = "__index_level_"  # how pandas names what numbers the rows of a frame
 _ONE_A_LINE = "; one object a line is read, which `jq -c '.[]'` makes of a list"
 _DECODER = json.JSONDecoder(object_pairs_hook=distinct_keys)  # once, not for each line
 _NUMBERED = re.compile(rf"(?:{'|'.join(REFERENCE_NAMES)})[_-]?(\d+)")
@@ -281,8 +282,17 @@ def read_records(
 
 
 def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, record in enumerate(read_parquet_records(path), start=1):
+    if not Path(path).is_file():
+        raise DataError(f"{path}: no such file")
+    with explain_missing("a Parquet file"):
+        from pyarrow import ArrowException, parquet
+    try:
+        rows = parquet.read_table(path).to_pylist()
+    except (ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{path}: not a Parquet file ({error})") from None
+    for number, row in enumerate(rows, start=1):
         where = f"{path}, line {number}"
+        record = {k: v for k, v in null_missing(row).items() if not k.startswith(_INDEX)}
         check_record(record, where)
         yield where, record
 
