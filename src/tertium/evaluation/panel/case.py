@@ -154,7 +154,6 @@ class Case:
         *,
         by: str = "",
         human: FloatArray | None = None,
-        samples: int = DRAWS,
     ) -> TaskResult:
         """How well tables of scores, each (systems, items), agree with people, also in draws."""
         people = self.human if human is None else human
@@ -172,7 +171,7 @@ class Case:
             sets=(judged.name,),
             statistic=statistic,
             by=by,  # type: ignore[arg-type]
-            samples=samples,
+            samples=DRAWS,
             test="none",
         )
         return MetaEvaluation([judged], seed=self.seed).run_task(task)
