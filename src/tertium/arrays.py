@@ -53,14 +53,23 @@ def mean_known(values: FloatArray) -> FloatArray:
     return divide(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
 
 
+def is_whole(value: object, least: int) -> bool:
+    """Whether a value is a whole number from `least` on; True is none, though it counts as 1.
+
+    >>> is_whole(1000, 1), is_whole(True, 1), is_whole(2.5, 1)
+    (True, False, False)
+    """
+    return isinstance(value, int | np.integer) and value is not True and int(value) >= least
+
+
 def generator(seed: int, *parts: int) -> np.random.Generator:
     """The generator of a seed; `parts` tell apart what draws under the same seed.
 
     >>> generator(12345).integers(10, size=3).tolist()
     [6, 2, 7]
     """
-    if seed < 0:
-        raise UsageError(f"a seed is a whole number from 0 on, not {seed}")
+    if not is_whole(seed, 0):
+        raise UsageError(f"a seed is a whole number from 0 on, not {seed!r}")
     return np.random.default_rng([seed, *parts] if parts else seed)
 
 

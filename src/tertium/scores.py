@@ -27,7 +27,7 @@ Reduce = Callable[[FloatArray], FloatArray]
 ABOUT = ("metric", "name", "signature", "higher_is_better")  # what a frame of scores says of itself
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scores(Displayed):
     """What one metric says of one system's segments.
 
@@ -64,6 +64,10 @@ class Scores(Displayed):
 
     def __len__(self) -> int:
         return len(self.statistics)
+
+    def __repr__(self) -> str:
+        system = f"{self.system:.{self.decimals}f}"
+        return f"<Scores of {len(self)} segments under {self.metric}: {system}>"
 
     @cached_property
     def segments(self) -> FloatArray:
@@ -157,6 +161,7 @@ class ScoreMatrix:
     items: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
         if self.values.ndim != 2 or len(self.values) != len(self.systems):
             raise LengthError(
                 f"{self.name or 'score matrix'}: {len(self.systems)} systems "

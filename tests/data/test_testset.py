@@ -149,6 +149,17 @@ def test_one_file_where_a_list_was_expected_is_told() -> None:
         TestSet.read(["a.txt"], Path("r.txt"))  # type: ignore[arg-type]
 
 
+def test_what_is_in_memory_is_no_file_of_records() -> None:
+    with pytest.raises(
+        UsageError, match=r"^from_records reads a file, not a list: of texts in mem"
+    ):
+        TestSet.from_records([{"mt": "a", "ref": "b"}])  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^systems: expected"):
+        TestSet(systems=[["a"]])  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^chrf scores a list of segments, not <generator"):
+        load_metric("chrf").score(s for s in [Segment("a", None, ("b",))])  # type: ignore[arg-type]
+
+
 def test_a_path_is_no_test_set_and_a_text_no_segment() -> None:
     for call in (score, rank):
         with pytest.raises(UsageError, match=r"expected a TestSet, got 'a.jsonl'; TestSet.read"):

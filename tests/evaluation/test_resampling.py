@@ -134,8 +134,11 @@ def test_interval_cuts_as_sacrebleu_cuts() -> None:
 
 
 def test_faults_are_refused() -> None:
-    with pytest.raises(UsageError, match="at least one resample"):
-        bootstrap([mean_scores(np.ones(3))], resamples=0)
+    for count in (0, True, 2.5):  # True was taken for one resample, and gave intervals of no width
+        with pytest.raises(UsageError, match="at least one resample"):
+            bootstrap([mean_scores(np.ones(3))], resamples=count)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="a seed is a whole number from 0 on, not None"):
+        bootstrap([mean_scores(np.ones(3))], seed=None)  # type: ignore[arg-type]
     with pytest.raises(LengthError, match="different length"):
         bootstrap([mean_scores(np.ones(3)), mean_scores(np.ones(4))])
     with pytest.raises(UsageError, match="at least two systems"):

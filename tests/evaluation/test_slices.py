@@ -17,7 +17,7 @@ from tertium.data.preferences import RankingSet
 from tertium.data.slices import slice_items, slice_testset
 from tertium.data.testset import TestSet
 from tertium.data.win_rates import expected_wins
-from tertium.errors import DataError, LengthError, UnknownNameError
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.evaluation.slices import slice_results
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.significance import holm
@@ -163,12 +163,20 @@ def test_agreement_by_slice_is_that_of_the_part_alone(
     result = json.loads(capsys.readouterr().out)
     assert {task["grouping"] for task in result["tasks"]} == {"item"}
     assert len(result["slices"]["document"]["tasks"]) == 8
-    study = tertium.meta_evaluate(judgements, ["chrf"], slices=["domain"], samples=0)
+    study = tertium.meta_evaluate(judgements, ["chrf"], slices="domain", samples=0)
     (judged,) = study.sets
     odd = np.array([int(item) % 2 == 1 for item in judged.items])
     wanted = stats.pearsonr(judged.human[:, odd].ravel(), judged.scores[0][:, odd].ravel())[0]
     news = next(t for t in study.slices["domain"].tasks if t.task.sets == ("news",))
     assert news.values[0] == pytest.approx(wanted, abs=1e-12)
+
+
+def test_choices_that_are_none_are_told_before_metrics_score() -> None:
+    for choices in ({"statistic": "pearson"}, {"sample": 9}):
+        with pytest.raises(UnknownNameError, match=r"^unknown choice 's.*known: alpha, by, conf"):
+            tertium.meta_evaluate("nowhere.jsonl", "chrf", **choices)
+    with pytest.raises(UsageError, match="samples must be zero or more, got True"):
+        tertium.meta_evaluate("nowhere.jsonl", "chrf", statistics="pearson", samples=True)
 
 
 def test_p_values_of_metrics_on_slices_are_adjusted(judgements: Path) -> None:

@@ -56,12 +56,14 @@ def test_evaluations_and_comparisons_show_tables_and_the_ranking(example: TestSe
     assert shown(score(example, ["chrf", "ter"])).count("<svg") == 2
 
 
+def people_of(example: TestSet) -> JudgementSet:
+    rows = enumerate(example.segments("good"))
+    judgements = tuple(Judgement(segment, float(n % 7), item=str(n)) for n, segment in rows)
+    return JudgementSet(name="people", judgements=judgements)
+
+
 def test_reports_show_their_tables_and_how_to_have_the_page(example: TestSet) -> None:
-    rows = tuple(
-        Judgement(segment, float(n % 7), item=str(n))
-        for n, segment in enumerate(example.segments("good"))
-    )
-    agreement = meta_evaluate(JudgementSet(name="people", judgements=rows), "chrf", samples=0)
+    agreement = meta_evaluate(people_of(example), "chrf", samples=0)
     pages = {
         "good (baseline)": report(example, "chrf", explain=0, resamples=20, title="<b>Mine"),
         "chrF|nrefs:2": report_results(score(example, "chrf"), explain=0, title="<b>Mine"),
@@ -78,13 +80,17 @@ def test_reports_show_their_tables_and_how_to_have_the_page(example: TestSet) ->
 def test_outside_of_a_notebook_no_text_is_poured_out(example: TestSet) -> None:
     page = report(example, "chrf", explain=0, resamples=20, challenges="damage")
     pairs = challenge("damage", "chrf", phenomena=["number"])
-    values = [example, score(example, "chrf"), page, page.results, rank(example, "chrf"), pairs]
+    scored = score(example, "chrf")
+    scores = scored.scores["good"]["chrf"]
+    study = meta_evaluate(people_of(example), "chrf", samples=5)
+    values = [example, scored, scores, page, page.results, rank(example, "chrf"), pairs, study]
     first = example.systems["good"][0]
     for value in values:
         assert first not in repr(value)
         assert "Berlin" not in repr(value)
         assert len(repr(value)) < 1000
     assert repr(example) == "<TestSet of 48 segments: good, fair, poor>"
+    assert repr(scores) == "<Scores of 48 segments under chrf: 70.80>"
 
 
 def test_explanations_show_heat_maps() -> None:

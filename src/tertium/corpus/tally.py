@@ -34,7 +34,7 @@ class MetricTally:
     total: float = 0.0
     low: float = math.inf
     high: float = -math.inf
-    buckets: Counter[int] = field(default_factory=Counter)
+    buckets: Counter[int] = field(default_factory=Counter, repr=False)
     warnings: Counter[str] = field(default_factory=Counter)
     signature: dict[str, str] = field(default_factory=dict)
 

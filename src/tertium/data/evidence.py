@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 LEADING_PAIR = re.compile(rf"{LANGUAGE_PAIR.pattern}(?=[-_.])")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ScoreTable(Evidence):
     """A table of people's scores, systems x segments, or of whole systems where it has one column.
 

@@ -48,7 +48,7 @@ Texts = dict[tuple[str, str], Segment]  # by system and item
 NO_REFERENCE = "no reference"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Evidence(ABC):
     """What people said of translations, in one of three forms that answer the same questions.
 
@@ -62,6 +62,9 @@ class Evidence(ABC):
     lp: str = ""
     left_out: Mapping[str, int] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.title}>"
 
     @property
     def title(self) -> str:
@@ -106,7 +109,7 @@ class Evidence(ABC):
         return {}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class JudgementSet(Evidence):
     """Scores of single translations, of one language pair (or of several, where `lp` is empty).
 

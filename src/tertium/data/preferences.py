@@ -64,7 +64,7 @@ class ItemTexts:
     references: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RankingSet(Evidence):
     """Comparisons of one language pair over the distinct translations they are about.
 

@@ -9,6 +9,7 @@ source and references under the names every reader knows. Whatever else it holds
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -63,6 +64,8 @@ class TestSet:
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.systems, Mapping):
+            raise UsageError('systems: expected {"a name": [its translations], ...}')
         if not self.systems:
             raise DataError("a test set needs at least one system output")
         self._check_types()
@@ -185,6 +188,11 @@ class TestSet:
         a system column all rows are one system, named by the file. Other fields are `columns` where
         all systems have the same values.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise UsageError(
+                f"from_records reads a file, not a {type(path).__name__}: of texts in memory make "
+                "TestSet(systems={name: texts}, references=[[a text, ...], ...], sources=texts)"
+            )
         default = printable(Path(path).name).split(".")[0] or "system"
         rows: dict[str, list[Segment]] = {}
         documents: dict[str, list[str]] = {}

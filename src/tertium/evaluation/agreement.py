@@ -103,13 +103,13 @@ def meta_evaluate(
     scores: Files = (),
     statistics: str | Sequence[str] = (),
     level: str = "",
-    lps: Sequence[str] = (),
-    exclude: Sequence[str] = (),
+    lps: str | Sequence[str] = (),
+    exclude: str | Sequence[str] = (),
     gold: str = "",
     data: PathLike | None = None,
     standardise: bool = False,
-    lower_better: Sequence[str] = (),
-    slices: Sequence[str] = (),
+    lower_better: str | Sequence[str] = (),
+    slices: str | Sequence[str] = (),
     ceiling: Sources = (),
     seed: int = 12345,
     **choices: Any,
@@ -125,10 +125,13 @@ def meta_evaluate(
     domain, document, length, language or another column of the judgements. `ceiling` are a second
     campaign, or "rater": see `gather`.
     """
-    chosen = (statistics,) if isinstance(statistics, str) else tuple(statistics)
+    chosen, columns = tuple(several(statistics)), several(slices)
     check_once("--statistic", chosen)
-    check_once("--by", slices)
+    check_once("--by", columns)
     where = level or _common_level(chosen)
+    tasks_for((), "pearson", **choices)  # what makes no sense is said before metrics score
+    for statistic in chosen:
+        tasks_for(("",), statistic, level=level, **choices)
     gathered = gather(
         human,
         metrics,
@@ -136,12 +139,12 @@ def meta_evaluate(
         level=where,
         # Soft accuracy is about systems, but asks people segment by segment how sure the order is.
         asked="segment" if "spa" in chosen else where,
-        lps=lps,
-        exclude=exclude,
+        lps=several(lps),
+        exclude=several(exclude),
         gold=gold,
         data=data,
         standardise=standardise,
-        lower_better=lower_better,
+        lower_better=several(lower_better),
         ceiling=ceiling,
     )
     sets = gathered.sets
@@ -154,7 +157,7 @@ def meta_evaluate(
         results=MetaEvaluation(sets, seed=seed).run(tasks),
         statistics=chosen,
         level=where,
-        slices={by: slice_agreement(sets, gathered.people, by, tasks, seed=seed) for by in slices},
+        slices={by: slice_agreement(sets, gathered.people, by, tasks, seed=seed) for by in columns},
     )
 
 

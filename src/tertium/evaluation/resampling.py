@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.arrays import FloatArray, generator
+from tertium.arrays import FloatArray, generator, is_whole
 from tertium.errors import LengthError, UsageError
 from tertium.runtime import task
 from tertium.scores import Scores
@@ -117,8 +117,8 @@ def clusters(scores: Sequence[Scores], p_values: FloatArray, *, alpha: float = 0
 
 
 def _check(scores: Sequence[Scores], resamples: int) -> int:
-    if resamples < 1:
-        raise UsageError(f"at least one resample is needed, got {resamples}")
+    if not is_whole(resamples, 1):
+        raise UsageError(f"at least one resample is needed, such as 1000, got {resamples!r}")
     sizes = {len(s) for s in scores}
     if len(sizes) != 1:
         raise LengthError(f"systems of different length cannot be resampled together: {sizes}")

@@ -176,7 +176,7 @@ class Figures:
     high: FloatArray
     p_values: FloatArray
     ranks: tuple[int, ...]
-    replicates: FloatArray
+    replicates: FloatArray = field(repr=False)
     alpha: float = 0.05
 
     @property

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, mean_known
+from tertium.arrays import BoolArray, FloatArray, is_whole, mean_known
 from tertium.data.preferences import RankingSet
 from tertium.data.win_rates import ComparisonIndex
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
@@ -41,13 +41,13 @@ class JudgedSet:
 
     name: str
     systems: tuple[str, ...]
-    items: tuple[str, ...]
+    items: tuple[str, ...] = field(repr=False)
     metrics: tuple[str, ...]
-    human: FloatArray  # (systems, items)
-    scores: FloatArray  # (metrics, systems, items)
-    human_systems: FloatArray  # (systems,)
-    system_scores: FloatArray  # (metrics, systems)
-    comparisons: ComparisonIndex | None = None
+    human: FloatArray = field(repr=False)  # (systems, items)
+    scores: FloatArray = field(repr=False)  # (metrics, systems, items)
+    human_systems: FloatArray = field(repr=False)  # (systems,)
+    system_scores: FloatArray = field(repr=False)  # (metrics, systems)
+    comparisons: ComparisonIndex | None = field(default=None, repr=False)
     left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -364,8 +364,8 @@ class Task:
             raise UsageError("a task needs at least one judged set")
         if len(self.sets) > 1 and not self.kind.pools:
             raise UsageError(f"{self.statistic} is computed on one set at a time, not {self.label}")
-        if self.samples < 0:
-            raise UsageError(f"samples must be zero or more, got {self.samples}")
+        if not is_whole(self.samples, 0):
+            raise UsageError(f"samples must be zero or more, got {self.samples!r}")
         if not 0 < self.confidence < 1 or not 0 < self.alpha < 1:
             raise UsageError("confidence and alpha lie between 0 and 1")
         if self.statistic == "tie-aware" and self.tie_rate is None:
@@ -380,10 +380,10 @@ class Task:
 _DRAWS_SYSTEMS = frozenset({"pearson", "spearman", "kendall", "acc-eq", "acc-eq*"})
 
 
-def tasks_for(sets: Iterable[str], statistic: str, **choices: object) -> list[Task]:
+def tasks_for(sets: Iterable[str], statistic: str, /, **choices: object) -> list[Task]:
     """The same task on each set; one task on all of them where the statistic pools."""
     names = tuple(sets)
-    known = {field.name for field in fields(Task)}
+    known = {field.name for field in fields(Task)} - {"sets", "statistic"}
     for choice in choices:
         if choice not in known:
             raise UnknownNameError("choice", choice, known)

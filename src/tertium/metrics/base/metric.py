@@ -88,6 +88,8 @@ class Scorer(ABC):
                 f"{self.name} scores segments, not a test set: give it testset.segments(system), "
                 "or the test set to tertium.score"
             )
+        if not isinstance(segments, Sequence):
+            raise UsageError(f"{self.name} scores a list of segments, not {segments!r:.40}")
         if not segments:
             raise DataError(f"{self.name}: there is nothing to score (no segments)")
         if not isinstance(segments[0], Segment):
