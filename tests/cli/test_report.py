@@ -171,6 +171,7 @@ def test_what_cannot_be_done_is_said(
     [
         ([], "paired randomisation, two-sided, 10000 trials"),
         (["--paired-ar", "--paired-ar-n", "50"], "paired randomisation, two-sided, 50 trials"),
+        (["--paired-ar-n", "50"], "paired randomisation, two-sided, 50 trials"),
         (["--paired-bs", "--paired-bs-n", "60"], "paired bootstrap, 60 samples"),
     ],
 )

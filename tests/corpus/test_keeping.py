@@ -82,6 +82,12 @@ def test_what_is_no_expression_is_refused_in_one_line(text: str) -> None:
     assert str(caught.value).startswith("--keep")
 
 
+@pytest.mark.parametrize("text", ["sss:lp=en-ja < 0.3", '"sss:lp=en-ja" < 0.3'])
+def test_a_name_with_other_marks_is_told_of_backquotes(text: str) -> None:
+    with pytest.raises(UsageError, match="in backquotes"):
+        parse_keep(text)
+
+
 @pytest.mark.parametrize("text", ["n", "not mt", "mt > 5", "length(n) > 5"])
 def test_what_cannot_be_computed_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--keep"):

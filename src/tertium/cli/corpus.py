@@ -28,8 +28,10 @@ examples:
   tertium corpus data -m tertium-small -o scored --engine ray --address auto --workers 8
 
 Rows keep their order and columns; each metric adds one, and one for its warnings. --keep compares
-columns: `chrf >= 50 and length(src) < 200 and not 'empty' in chrf.warnings`. Rows that cannot be
-scored are put aside in OUTPUT/_bad with the reason. A run that was killed goes on with --resume.
+columns: `chrf >= 50 and length(src) < 200 and not 'empty' in chrf.warnings`. Names with other marks
+than _ . + - stand in backquotes, as do those of metrics with fields or with languages named. Rows
+that cannot be scored are put aside in OUTPUT/_bad with the reason. A run that was killed goes on
+with --resume.
 """
 
 

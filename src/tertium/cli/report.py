@@ -58,13 +58,14 @@ def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.scoring import usual_metrics
     from tertium.reporting.page.making import report
 
-    score.check_counts(args, bootstrap=not args.paired_ar, randomisation=args.paired_ar)
+    sliced = bool(args.by) and not args.paired_bs  # by randomisation, whatever the whole takes
+    score.check_counts(args, bootstrap=not args.paired_ar, randomisation=args.paired_ar or sliced)
     output.check_outputs(args)
     testset = inputs.read_inputs(args)
     metrics = inputs.named_metrics(args, lambda: usual_metrics(testset))
     choices = score.test_choices(args)
     if not (args.paired_bs or args.paired_ar):
-        choices["test"] = None
+        choices |= {"test": None, "slice_resamples": args.paired_ar_n}
     with bars(args.quiet), runtime_of(args):
         page = report(
             testset,

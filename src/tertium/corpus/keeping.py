@@ -29,6 +29,7 @@ COMPARISONS = {
     "<": "less",
 }
 WORDS = frozenset({"and", "or", "not", "in", "is", "null", "true", "false", "length"})
+QUOTING = "texts stand in quotes, a column such as `chrf:word_order=2` in backquotes"
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<text>'[^']*'|\"[^\"]*\")"
@@ -88,7 +89,7 @@ class _Parser:
             match = _TOKEN.match(self.text, place)
             if match is None:
                 bad = self.text[place:].lstrip()
-                raise UsageError(f"--keep {self.text}: cannot read {bad[:20]!r}")
+                raise UsageError(f"--keep {self.text}: cannot read {bad[:20]!r} ({QUOTING})")
             kind = str(match.lastgroup)
             word = match[kind]
             if kind == "name" and word.lower() in WORDS:
@@ -101,7 +102,7 @@ class _Parser:
         if self.place < len(self.tokens):
             raise self._wrong("and, or, or the end")
         if not self.names:
-            raise UsageError(f"--keep {self.text}: names no column")
+            raise UsageError(f"--keep {self.text}: names no column ({QUOTING})")
         return Keep(self.text, tuple(self.names), judge)
 
     def _wrong(self, expected: str) -> UsageError:

@@ -79,6 +79,7 @@ def report(
     challenges: PathLike | Sequence[PathLike] = (),
     test: Test | None = None,
     resamples: int | None = None,
+    slice_resamples: int | None = None,
     seed: int = 12345,
     alpha: float = 0.05,
 ) -> Report:
@@ -88,8 +89,8 @@ def report(
     win; `human` are people's scores of the segments, or a file of them; `curves` are JSON files of
     learning curves; so many segments as `explain` says, where metrics, people or systems differ
     most, are explained by whatever can. `by` names columns to slice by (`slice_results`), which are
-    tested as the whole where a `test` is named, else by randomisation; `challenges` are sets of
-    `tertium.challenge` that the metrics are tried on.
+    tested as the whole where a `test` is named, else by randomisation (of `slice_resamples`
+    trials); `challenges` are sets of `tertium.challenge` that the metrics are tried on.
     """
     check_testset(testset)
     if explain < 0:
@@ -108,7 +109,9 @@ def report(
         evaluation = ranking.beside(evaluation)
     whole = test or "bootstrap"
     results = with_tests(evaluation, test=whole, resamples=resamples, seed=seed, alpha=alpha)
-    sliced: dict[str, Any] = {"test": test, "resamples": resamples} if test else {}
+    sliced: dict[str, Any] = {"resamples": slice_resamples}
+    if test:
+        sliced = {"test": test, "resamples": resamples}
     return report_results(
         results,
         loaded,
