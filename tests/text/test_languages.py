@@ -75,6 +75,10 @@ def test_any_text_has_a_code_or_none(text: str) -> None:
         ("Hamburg", "en", False),
         ("", "en", False),
         ("Le train ne part pas.", "yo", False),  # a language that nothing is known of
+        ("https://example.org/news/today", "ja", False),  # addresses and tags are in no language
+        ("Frá honum: https://example.org/the-last-newsletter-of-this-year", "is", False),
+        ('<a href="https://example.org" class="button">ヘルプ</a>', "ja", False),
+        ("<b>Click here</b> to {action} the message.", "ja", True),
     ],
 )
 def test_another_language_than_asked_for_is_told_where_it_is_clear(

@@ -216,6 +216,11 @@ def _pattern(scripts: frozenset[str]) -> re.Pattern[str]:
     return re.compile(f"[{''.join(_BLOCKS[script] for script in sorted(scripts))}]")
 
 
+# Tags, addresses and placeholders are in no language, whatever stands around them.
+CODE = re.compile(
+    r"</?[A-Za-z][^<>]*>|(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]+@[\w.-]+"
+    r"|\{[^{}]*\}|%\(\w+\)\w"
+)
 LONGEST = 4  # characters of an n-gram
 FEWEST = 8  # letters below which n-grams say too little
 MOST = 2000  # characters that are looked at
@@ -250,10 +255,11 @@ def identify(text: str) -> str:
     >>> identify("ok"), identify("12:30")
     ('', '')
     """
-    script = main_script(text[:MOST])
+    text = CODE.sub(" ", text[:MOST])
+    script = main_script(text)
     if script in ALONE:
         return ALONE[script]
-    weights = _weigh(text[:MOST], script)
+    weights = _weigh(text, script)
     return max(weights, key=weights.__getitem__) if weights else ""
 
 
@@ -267,21 +273,24 @@ def is_in_other_language(text: str, language: str, clear: float = CLEAR) -> bool
 
     >>> is_in_other_language("Der Zug nach Hamburg fährt heute erst um sieben Uhr ab.", "en")
     True
+    >>> is_in_other_language('<a href="https://example.org/help" class="button">助け</a>', "ja")
+    False
     >>> is_in_other_language("Der Zug fährt ab.", "en"), is_in_other_language("поезд ушёл", "en")
     (False, True)
     """
     language = ALIASES.get(language, language)
-    script = main_script(text[:MOST])
+    text = CODE.sub(" ", text[:MOST])
+    script = main_script(text)
     if not script or language not in languages_told_apart():
         return False
     own = scripts_of([language])
     if script not in own or ALONE.get(script, language) != language:
         enough = sum(map(str.isalpha, text)) >= FEWEST or script not in ("Latin", "Han")
         told = own - {"Han"} if script in HAN_AMONG else own
-        return enough and share_in(text[:MOST], told) < AMONG
+        return enough and share_in(text, told) < AMONG
     if is_short(text):
         return False
-    weights = _weigh(text[:MOST], script)
+    weights = _weigh(text, script)
     own_weight = weights.get(language, weights.get(STAND_INS.get(language, "")))
     return own_weight is not None and max(weights.values()) - own_weight >= clear
 
