@@ -133,9 +133,12 @@ _LISTS: Mapping[str, str] = {
         """,
 }
 
-_WORDS: Mapping[str, frozenset[str]] = {
-    language: frozenset(words.split()) for language, words in _LISTS.items()
-}
+
+def _split(lists: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
+    return {language: frozenset(words.split()) for language, words in lists.items()}
+
+
+ALWAYS, BEFORE_NUMBER, _WORDS = map(_split, (_ALWAYS, _BEFORE_NUMBER, _LISTS))
 
 
 @dataclass(frozen=True)
@@ -223,14 +226,6 @@ def _full_stops(words: list[str], language: str, rules: _Rules) -> Iterator[str]
             yield word
         else:
             yield f"{stem} ."
-
-
-def _split(lists: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
-    return {language: frozenset(words.split()) for language, words in lists.items()}
-
-
-ALWAYS: Mapping[str, frozenset[str]] = _split(_ALWAYS)
-BEFORE_NUMBER: Mapping[str, frozenset[str]] = _split(_BEFORE_NUMBER)
 
 
 def has_stemmer(language: str) -> bool:

@@ -61,7 +61,10 @@ class PeerCalls:
 
     def predict(self, data: Sequence[Mapping[str, Any]]) -> Prediction:
         """As COMET's `predict([{"src": ..., "mt": ..., "ref": ...}])`."""
-        scores = self.score([_from_mapping(row, n) for n, row in enumerate(data, start=1)])
+        from tertium.data.formats import segment_from_record
+
+        rows = enumerate(data, start=1)
+        scores = self.score([segment_from_record(row, where=f"item {n}") for n, row in rows])
         return Prediction(scores=scores.segments.tolist(), system_score=scores.system)
 
     def compute(
@@ -136,9 +139,3 @@ def _reference_rows(
     if not per_segment:
         raise LengthError(f"references for {len(nested)} segments, but {n} hypotheses")
     return [tuple(r for r in row if r is not None) for row in nested]
-
-
-def _from_mapping(row: Mapping[str, Any], number: int) -> Segment:
-    from tertium.data.formats import segment_from_record
-
-    return segment_from_record(row, where=f"item {number}")

@@ -12,7 +12,8 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.errors import UnknownNameError
 from tertium.metrics.base.featurizer import brevity_penalty, exact_exp
-from tertium.metrics.lexical.sacre import SacreMetric, load_sacre_bleu, sacre_signature
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.lexical.sacre import load_sacre_bleu, match_statistics, sacre_signature
 from tertium.registry import Range
 from tertium.segment import Segment
 
@@ -23,7 +24,7 @@ _log = np.frompyfunc(lambda x: math.log(x) if x > 0 else -9999999999.0, 1, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BLEU(SacreMetric):
+class BLEU(Metric):
     """Brevity-penalised geometric mean of n-gram precisions, 0 to 100.
 
         BLEU = BP exp(1/N sum_n log p_n),  BP = min(1, exp(1 - r/c))
@@ -68,7 +69,11 @@ class BLEU(SacreMetric):
             raise UnknownNameError("smoothing", self.smooth_method, SacreBLEU.SMOOTH_DEFAULTS)
 
     def sacre(self) -> Any:
+        """The sacrebleu metric with these settings."""
         return load_sacre_bleu(**{**asdict(self), "effective_order": bool(self.effective_order)})
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        return match_statistics(self.sacre(), segments, self.title)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -16,7 +16,8 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.errors import UsageError
-from tertium.metrics.lexical.sacre import SacreMetric, sacre_signature
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.lexical.sacre import sacre_signature
 from tertium.registry import Range
 from tertium.runtime import task
 from tertium.segment import Segment
@@ -26,7 +27,7 @@ EPSILON = 1e-16  # sacrebleu's, for the n-grams that a text is too short to have
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChrF(SacreMetric):
+class ChrF(Metric):
     """Mean over n-gram orders of precision P and recall R, combined, 0 to 100.
 
         chrF = (1 + b^2) P R / (b^2 P + R)
@@ -73,6 +74,7 @@ class ChrF(SacreMetric):
         return self.title + {0: "", 1: "+", 2: "++"}.get(self.word_order, f"+{self.word_order}")
 
     def sacre(self) -> Any:
+        """The sacrebleu metric with these settings."""
         from sacrebleu.metrics.chrf import CHRF as SacreChrF
 
         return SacreChrF(**asdict(self))

@@ -7,15 +7,13 @@ references and on repeated outputs among all systems of a run.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import MissingResourceError
-from tertium.metrics.base.metric import Metric
 from tertium.runtime import task
 from tertium.segment import Segment
 
@@ -26,42 +24,22 @@ TOKENISER_PACKAGES: Mapping[str, str] = {
 }
 
 
-class SacreMetric(Metric):
-    """A metric whose statistics are those of a sacrebleu metric."""
-
-    @abstractmethod
-    def sacre(self) -> Any:
-        """The sacrebleu metric with these settings."""
-
-    def statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        return match_statistics(self.sacre(), segments, self.title)
-
-
 def match_statistics(sacre: Any, segments: Sequence[Segment], title: str) -> FloatArray:
     """sacrebleu's statistics of each segment, (n, k), computing each distinct segment once."""
-    places: dict[tuple[str, tuple[str, ...]], int] = {}
-    inverse = [places.setdefault((s.hypothesis, s.references), len(places)) for s in segments]
-    by_references: dict[tuple[str, ...], list[str]] = {}
-    for hypothesis, references in places:
-        by_references.setdefault(references, []).append(hypothesis)
-    rows: dict[tuple[str, tuple[str, ...]], list[float]] = {}
-    with task(title, total=len(places)) as advance:
-        for references, hypotheses in by_references.items():
-            for hypothesis, row in _rows(sacre, references, hypotheses):
-                rows[hypothesis, references] = row
-            advance(len(hypotheses))
-    table = np.array([rows[key] for key in places], dtype=np.float64)
-    return table[inverse]
-
-
-def _rows(
-    sacre: Any, references: Sequence[str], hypotheses: Iterable[str]
-) -> Iterable[tuple[str, list[float]]]:
-    prepared = [sacre._preprocess_segment(reference) for reference in references]
-    info = sacre._extract_reference_info(prepared)
-    for hypothesis in hypotheses:
-        text = sacre._preprocess_segment(hypothesis)
-        yield hypothesis, sacre._compute_segment_statistics(text, info)
+    places: dict[tuple[str, ...], dict[str, list[int]]] = {}
+    for n, segment in enumerate(segments):
+        places.setdefault(segment.references, {}).setdefault(segment.hypothesis, []).append(n)
+    rows: list[list[float]] = [[] for _ in segments]
+    with task(title, total=len(segments)) as advance:
+        for references, hypotheses in places.items():
+            info = sacre._extract_reference_info([*map(sacre._preprocess_segment, references)])
+            for hypothesis, equal in hypotheses.items():
+                text = sacre._preprocess_segment(hypothesis)
+                row = sacre._compute_segment_statistics(text, info)
+                for n in equal:
+                    rows[n] = row
+            advance(sum(map(len, hypotheses.values())))
+    return np.array(rows, dtype=np.float64)
 
 
 def load_sacre_bleu(**settings: Any) -> Any:
