@@ -17,7 +17,7 @@ from tertium.models.training import fit
 
 X = torch.linspace(-1, 1, 24)[:, None]
 Y = 3 * X + 1
-OPTIONS = TrainingOptions(epochs=6, patience=6, batch_size=4, rate=0.05, device="cpu")
+OPTIONS = TrainingOptions(epochs=6, patience=6, batch_size=4, rate=0.05)
 
 
 def network() -> nn.Module:
@@ -44,7 +44,7 @@ def weights(net: nn.Module) -> list[float]:
 def test_two_runs_with_one_seed_are_equal_and_another_seed_differs() -> None:
     nets = [network() for _ in range(3)]
     for net, seed in zip(nets, (1, 1, 2), strict=True):
-        options = TrainingOptions(epochs=2, rate=0.05, seed=seed, device="cpu")
+        options = TrainingOptions(epochs=2, rate=0.05, seed=seed)
         fit(net, batches, loss_on(net), options=options)
     assert weights(nets[0]) == weights(nets[1])
     assert weights(nets[0]) != weights(nets[2])
@@ -57,7 +57,7 @@ def test_the_best_epoch_is_kept_and_stopping_waits_for_patience() -> None:
         net,
         batches,
         loss_on(net),
-        options=TrainingOptions(epochs=9, patience=2, rate=0.05, device="cpu"),
+        options=TrainingOptions(epochs=9, patience=2, rate=0.05),
         dev=lambda: next(values),
         on_epoch=lambda epoch: seen.append((epoch.best, weights(net))),
     )
@@ -70,7 +70,7 @@ def test_the_best_epoch_is_kept_and_stopping_waits_for_patience() -> None:
 
 def test_no_patience_at_all_never_stops_early() -> None:
     net, values = network(), iter([0.9, 0.5, 0.4, 0.3])
-    options = TrainingOptions(epochs=4, patience=0, rate=0.05, device="cpu")
+    options = TrainingOptions(epochs=4, patience=0, rate=0.05)
     run = fit(net, batches, loss_on(net), options=options, dev=lambda: next(values))
     assert len(run.epochs) == 4
     assert run.best == 0.9
@@ -184,7 +184,7 @@ def test_negative_patience_is_refused() -> None:
 
 def test_a_linear_schedule_ends_near_zero() -> None:
     net, rates = network(), []
-    options = TrainingOptions(epochs=2, rate=1.0, schedule="linear", device="cpu")
+    options = TrainingOptions(epochs=2, rate=1.0, schedule="linear")
 
     class Watched(torch.optim.AdamW):
         def step(self, *args, **kwargs):

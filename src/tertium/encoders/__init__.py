@@ -1,25 +1,21 @@
 """Text to vectors: one protocol for contextual, universal and static encoders, encoded once.
 
 `load_encoder("minilm@4")` gives an `Encoder`; `pairwise` and `stream` feed it distinct texts in
-bounded memory, through what memory and disk already hold; `runtime` says on which device and how.
+bounded memory, through what memory and disk already hold.
 """
 
 from tertium.encoders.encoder import Embeddings, Encoder, EncoderName, load_encoder
 from tertium.encoders.stream import Chunk, chunks, embed, foresee, pairwise, stream
-from tertium.runtime import Runtime, current_runtime, runtime
 
 __all__ = [
     "Chunk",
     "Embeddings",
     "Encoder",
     "EncoderName",
-    "Runtime",
     "chunks",
-    "current_runtime",
     "embed",
     "foresee",
     "load_encoder",
     "pairwise",
-    "runtime",
     "stream",
 ]

@@ -133,7 +133,7 @@ class TrainingOptions(Options):
     `epochs` at most, stopping after `patience` of them without a better `dev` statistic (0: never);
     `batch_size` examples a step (items, for comparisons); `rate` of Adam, `constant` or falling
     `linear`ly to 0; gradients clipped to a norm of `clip`; `weight_decay` apart from the gradient
-    (AdamW); `seed` of everything random; `device` as in `runtime`; `mixed`: bf16 on a GPU.
+    (AdamW); `seed` of everything random; `mixed`: bf16 on a GPU.
     """
 
     epochs: Count = 30
@@ -144,7 +144,6 @@ class TrainingOptions(Options):
     clip: Rate = 10.0
     weight_decay: Annotated[float, Range(0)] = 0.0
     seed: Annotated[int, Range(0)] = 1
-    device: str = "auto"
     mixed: bool = True
 
 

@@ -129,7 +129,6 @@ class HeadOptions(Options):
             schedule=self.schedule,
             weight_decay=self.weight_decay,
             seed=self.seed,
-            device=current_runtime().device,
         )
 
     @property
@@ -143,7 +142,6 @@ class HeadOptions(Options):
             schedule="linear",
             weight_decay=self.weight_decay,
             seed=self.seed,
-            device=current_runtime().device,
         )
 
 
