@@ -198,6 +198,15 @@ def share_in(text: str, scripts: frozenset[str]) -> float:
     return len(_pattern(scripts).findall(text)) / letters if letters and scripts else 0.0
 
 
+def runs_on(text: str) -> bool:
+    """Whether a text is written in words with no blanks between them, such as Japanese or Thai.
+
+    >>> runs_on("これは保存したファイルです。"), runs_on("The sign says 東京 and nothing else.")
+    (True, False)
+    """
+    return not text.isascii() and _run().search(text) is not None
+
+
 def is_foreign(text: str, scripts: frozenset[str]) -> bool:
     """Whether most letters of a text belong to other scripts than these.
 
@@ -209,6 +218,14 @@ def is_foreign(text: str, scripts: frozenset[str]) -> bool:
         return False
     letters = sum(map(str.isalpha, text))
     return 2 * len(_pattern(scripts).findall(text)) < letters
+
+
+@cache
+def _run() -> re.Pattern[str]:
+    letters = "".join(
+        _BLOCKS[script] for script in ("Han", "Kana", "Thai", "Lao", "Burmese", "Khmer")
+    )
+    return re.compile(f"[{letters}]{{8}}")  # fewer may be a name
 
 
 @cache

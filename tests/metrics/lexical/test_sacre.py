@@ -203,6 +203,24 @@ def test_bleu_explains_itself_as_sacrebleu_does() -> None:
     assert scores.verbose == peer._verbose
 
 
+@pytest.mark.parametrize(
+    ("spec", "count"),
+    [
+        *[("bleu", 2), ("bleu:tokenize=intl", 2), ("bleu:tokenize=char", 0), ("nist", 2)],
+        *[("ter", 2), ("ter:normalized=true,asian_support=true", 0), ("chrf", 0)],
+    ],
+)
+def test_words_that_no_blanks_part_are_counted(spec: str, count: int) -> None:
+    texts = (
+        "これは保存したファイルです。",
+        "นี่คือชื่อไฟล์ที่บันทึกไว้",
+        "the word 東京 and no more",
+        "이 기차는 간다",
+    )
+    warnings = load_metric(spec).warnings([Segment("a", None, (text,)) for text in texts])
+    assert warnings.get("no blanks to split words at", 0) == count
+
+
 def test_signatures_carry_the_settings() -> None:
     scores = BLEU(lowercase=True, effective_order=True).corpus_score(["a"], [["a"]])
     assert scores.signature.startswith("BLEU|nrefs:1|case:lc|eff:yes|tok:13a|smooth:exp|sacrebleu:")

@@ -13,7 +13,13 @@ from tertium.arrays import FloatArray
 from tertium.errors import UnknownNameError
 from tertium.metrics.base.featurizer import brevity_penalty, exact_exp
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacre import load_sacre_bleu, match_statistics, sacre_signature
+from tertium.metrics.lexical.sacre import (
+    SPLIT_AT_BLANKS,
+    count_unsplit,
+    load_sacre_bleu,
+    match_statistics,
+    sacre_signature,
+)
 from tertium.registry import Range
 from tertium.segment import Segment
 
@@ -140,6 +146,10 @@ class BLEU(Metric):
         default = SacreBLEU.SMOOTH_DEFAULTS[self.smooth_method]
         chosen = self.smooth_value if self.smooth_value is not None else default
         return float(chosen or 0.0)
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        unsplit = count_unsplit(segments) if self.tokenize in SPLIT_AT_BLANKS else {}
+        return super().warnings(segments) | unsplit
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = dict(sacre_signature(self.sacre()))

@@ -12,7 +12,12 @@ from tertium.arrays import FloatArray, IntArray
 from tertium.errors import UnknownNameError
 from tertium.metrics.base.featurizer import NIST_BETA
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacre import load_sacre_bleu, sacre_signature
+from tertium.metrics.lexical.sacre import (
+    SPLIT_AT_BLANKS,
+    count_unsplit,
+    load_sacre_bleu,
+    sacre_signature,
+)
 from tertium.registry import Range
 from tertium.segment import Segment
 from tertium.text.ngrams import Located, NgramIndex, clipped_matches
@@ -104,6 +109,10 @@ class NIST(Metric):
         precisions = information_precisions(totals)[..., : self.order]
         score: FloatArray = precisions.sum(axis=-1) * brevity_penalty(totals)
         return score
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        unsplit = count_unsplit(segments) if self.tokenize in SPLIT_AT_BLANKS else {}
+        return super().warnings(segments) | unsplit
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = sacre_signature(self._sacre())

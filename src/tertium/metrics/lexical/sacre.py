@@ -16,12 +16,20 @@ from tertium.arrays import FloatArray
 from tertium.errors import MissingResourceError
 from tertium.runtime import task
 from tertium.segment import Segment
+from tertium.text.languages import runs_on
 
 TOKENISER_PACKAGES: Mapping[str, str] = {
     "ja-mecab": "sacrebleu[ja]",
     "ko-mecab": "sacrebleu[ko]",
     **dict.fromkeys(("spm", "flores101", "flores200", "spBLEU-1K"), "sentencepiece"),
 }
+SPLIT_AT_BLANKS = frozenset({"13a", "intl", "none"})  # tokenisers that know no other words
+
+
+def count_unsplit(segments: Sequence[Segment]) -> dict[str, int]:
+    """A warning of references whose words a metric that goes by blanks does not see, if any."""
+    count = sum(any(map(runs_on, segment.references)) for segment in segments)
+    return {"no blanks to split words at": count} if count else {}
 
 
 def match_statistics(sacre: Any, segments: Sequence[Segment], title: str) -> FloatArray:

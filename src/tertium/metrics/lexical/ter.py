@@ -11,7 +11,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacre import sacre_signature
+from tertium.metrics.lexical.sacre import count_unsplit, sacre_signature
 from tertium.runtime import track
 from tertium.segment import Segment
 from tertium.text.edits import count_edits
@@ -89,6 +89,10 @@ class TER(Metric):
         edits, length = totals[..., 0], totals[..., 1]
         rate = np.divide(edits, length, out=np.zeros_like(edits), where=length > 0)
         return 100 * np.where((length <= 0) & (edits > 0), 1.0, rate)
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        unsplit = count_unsplit(segments) if not (self.normalized and self.asian_support) else {}
+        return super().warnings(segments) | unsplit
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         from sacrebleu.metrics.ter import TER as SacreTER
