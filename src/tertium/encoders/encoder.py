@@ -106,6 +106,19 @@ def offsets_of(lengths: IntArray | Sequence[int]) -> IntArray:
     return result
 
 
+def rows_of(starts: IntArray, stops: IntArray) -> IntArray:
+    """The rows of several spans one after the other.
+
+    >>> rows_of(np.array([0, 7]), np.array([2, 10]))
+    array([0, 1, 7, 8, 9])
+    """
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    shifts = np.repeat(starts - ends + lengths, lengths)
+    rows: IntArray = np.arange(len(shifts)) + shifts
+    return rows
+
+
 def from_parts(
     tokens: Sequence[Float32Array],
     pieces: Sequence[tuple[str, ...]],

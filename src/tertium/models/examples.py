@@ -20,6 +20,7 @@ from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import drop_shared
 from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
+from tertium.encoders.encoder import rows_of
 from tertium.errors import DataError
 from tertium.segment import Judgement, Preference, Segment
 
@@ -215,7 +216,7 @@ class ComparedBatch:
 
 def comparisons_of(data: Compared, items: IntArray) -> ComparedBatch:
     """What can be learned from some items: comparisons of two texts, with each pair once."""
-    rows = np.concatenate([np.arange(data.starts[i], data.starts[i + 1]) for i in items])
+    rows = rows_of(data.starts[items], data.starts[items + 1])
     rows = rows[data.better[rows] != data.worse[rows]]
     ends = np.concatenate([data.better[rows], data.worse[rows]])
     used, where = np.unique(ends, return_inverse=True)

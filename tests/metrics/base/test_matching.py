@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.encoders.encoder import Embeddings, from_parts
+from tertium.encoders.encoder import Embeddings, from_parts, rows_of
 from tertium.encoders.stream import Chunk
-from tertium.metrics.base.matching import content_weights, greedy, rows_of, spans, unit
+from tertium.metrics.base.matching import content_weights, greedy, spans, unit
 
 
 def make_chunk(

@@ -16,7 +16,7 @@ import numpy as np
 
 from tertium.arrays import IntArray
 from tertium.encoders.cards import CARDS
-from tertium.encoders.encoder import Embeddings, EncoderName, offsets_of
+from tertium.encoders.encoder import Embeddings, EncoderName, offsets_of, rows_of
 from tertium.encoders.pieces import surely_fits, surely_known
 from tertium.encoders.use.network import EMBEDDING, LAYERS, UniversalNetwork
 from tertium.encoders.use.sentencepiece import UNKNOWN, PieceTokenizer
@@ -135,12 +135,8 @@ def _frame(numbers: Sequence[int]) -> IntArray:
 
 def _inner(ids: Sequence[Sequence[int]]) -> IntArray:
     """The rows of framed texts that are pieces of the texts."""
-    starts = offsets_of([max(len(numbers), 1) + 2 for numbers in ids])
-    spans = [
-        np.arange(start + 1, start + 1 + len(numbers), dtype=np.int64)
-        for start, numbers in zip(starts.tolist(), ids, strict=False)
-    ]
-    return np.concatenate(spans)
+    starts = offsets_of([max(len(numbers), 1) + 2 for numbers in ids])[:-1] + 1
+    return rows_of(starts, starts + np.array([len(numbers) for numbers in ids]))
 
 
 @lru_cache(maxsize=1)

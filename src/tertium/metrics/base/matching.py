@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, IntArray, on_grid, products, squares
-from tertium.encoders.encoder import Embeddings, offsets_of
+from tertium.encoders.encoder import Embeddings, offsets_of, rows_of
 from tertium.encoders.stream import Chunk
 from tertium.metrics.base.explanation import Direction, Link, TextComparison
 from tertium.metrics.base.metric import Side
@@ -61,19 +61,6 @@ def content_weights(texts: Embeddings) -> Float32Array:
     np.add.at(steps, starts, 1)
     np.add.at(steps, stops, -1)
     return np.cumsum(steps[:-1], dtype=np.float32)
-
-
-def rows_of(starts: IntArray, stops: IntArray) -> IntArray:
-    """The rows of several spans one after the other.
-
-    >>> rows_of(np.array([0, 7]), np.array([2, 10]))
-    array([0, 1, 7, 8, 9])
-    """
-    lengths = stops - starts
-    ends = np.cumsum(lengths)
-    shifts = np.repeat(starts - ends + lengths, lengths)
-    rows: IntArray = np.arange(len(shifts)) + shifts
-    return rows
 
 
 def greedy(

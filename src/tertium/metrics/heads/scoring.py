@@ -24,6 +24,7 @@ from tertium.encoders.apart import (
     on_one_thread,
     rows_to_try,
 )
+from tertium.encoders.encoder import rows_of
 from tertium.encoders.pieces import plan_batches
 from tertium.encoders.stream import Chunk
 from tertium.metrics.heads.networks import PairNetwork, split_layers
@@ -95,11 +96,11 @@ class HeadScorer:
 
         def run(rows: IntArray) -> None:
             read = network.read_mixed(gather(mixed, texts.offsets, rows))
-            places = tokens_of(texts.offsets, rows)
+            places = rows_of(texts.offsets[rows], texts.offsets[rows + 1])
             states[torch.from_numpy(places).to(self.device)] = read.values[read.mask]
 
         def run_share(rows: IntArray) -> None:
-            places = torch.from_numpy(tokens_of(texts.offsets, rows))
+            places = torch.from_numpy(rows_of(texts.offsets[rows], texts.offsets[rows + 1]))
             read = self._read(mixed[places], texts.lengths[rows])
             if self._show is not None:
                 read = torch.cat([read, self._show(read, texts.lengths[rows])], dim=-1)
@@ -221,16 +222,6 @@ def product(weight: Tensor, bias: Tensor | None = None) -> Product:
         return torch.cat([multiply(one.clone()) for one in torch.split(flat, lengths.tolist())])
 
     return multiply_texts
-
-
-def tokens_of(offsets: IntArray, rows: IntArray) -> IntArray:
-    """The places of all tokens of some texts, text after text.
-
-    >>> tokens_of(np.array([0, 2, 5]), np.array([1, 0])).tolist()
-    [2, 3, 4, 0, 1]
-    """
-    parts = [np.arange(offsets[row], offsets[row + 1]) for row in rows]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
 def gather(flat: Tensor, offsets: IntArray, rows: IntArray) -> Sequences:
