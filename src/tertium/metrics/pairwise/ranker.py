@@ -21,7 +21,16 @@ from tertium.encoders.encoder import count_unread, load_encoder
 from tertium.errors import DataError, ModelError, UsageError
 from tertium.metrics.base.featurizer import Information, single, tokens
 from tertium.metrics.base.ranker import Ranker
-from tertium.metrics.pairwise.columns import Columns, encoder_behind, learned_model
+from tertium.metrics.pairwise.inputs import (
+    SYNTAX,
+    Columns,
+    Projection,
+    VectorName,
+    encoder_behind,
+    joint_vectors,
+    learned_model,
+    sentence_vectors,
+)
 from tertium.metrics.pairwise.model import PairwiseModel, as_checkpoint, restore_model
 from tertium.metrics.pairwise.network import Cost, Rows, inputs_of
 from tertium.metrics.pairwise.training import (
@@ -30,13 +39,6 @@ from tertium.metrics.pairwise.training import (
     Scaler,
     Scaling,
     train_networks,
-)
-from tertium.metrics.pairwise.vectors import (
-    SYNTAX,
-    Projection,
-    VectorName,
-    joint_vectors,
-    sentence_vectors,
 )
 from tertium.models.checkpoint import Checkpoint
 from tertium.models.examples import distinct_texts
@@ -66,8 +68,8 @@ class Pairwise(Trained, Ranker):
     prefer(a, b) + prefer(b, a) = 1; `raw` gives f itself. With several references it is the mean
     over them.
 
-    `vectors` are named as in the module `vectors` (glove, syntax25, minilm~32, source/use),
-    `features` as in the module `columns` (4metrics, bleucomp, layers/minilm, any metric).
+    `vectors` (glove, syntax25, minilm~32, source/use) and `features` (4metrics, bleucomp,
+    layers/minilm, any metric) are named as in the module `inputs`.
     `hidden=0` is the flat network, a logistic regression. `cost` and `scaling` say how it was
     trained: the published ones are `logistic+kendall` and `minmax`. `model` names the folder of a
     model that was trained and saved, or another that ships (`pairwise-minilm`, and

@@ -13,7 +13,7 @@ from tertium.encoders.toy import ToyEncoder
 from tertium.errors import MissingResourceError
 from tertium.metrics.base.featurizer import single
 from tertium.metrics.base.metric import Metric, load_metric
-from tertium.metrics.pairwise.columns import Columns, learned_model
+from tertium.metrics.pairwise.inputs import Columns, learned_model
 from tertium.metrics.pairwise.ranker import Pairwise
 from tertium.metrics.pairwise.training import PairwiseOptions
 from tertium.metrics.regression.metric import RegressionOptions
