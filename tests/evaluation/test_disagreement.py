@@ -33,6 +33,17 @@ def test_groups_have_a_top_of_their_own() -> None:
     assert np.flatnonzero(top(HUMAN, groups, 0.2)).tolist() == [0, 5]
 
 
+def test_equals_that_are_left_out_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    human = np.array([9.0, 8, 8, 8, 0, 8])
+    disagreement(human, human, human, [*"aaaaa", "b"], share=0.4)
+    assert caplog.messages[0].startswith(
+        "2 translations are rated as high as some of the best 40 %"
+    )
+    caplog.clear()
+    disagreement(HUMAN, human[[0] * 10], HUMAN, ["x"] * 10)
+    assert not caplog.messages
+
+
 def test_faults() -> None:
     with pytest.raises(LengthError):
         disagreement(HUMAN, HUMAN[1:], HUMAN, ["x"] * 10)

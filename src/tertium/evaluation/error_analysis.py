@@ -10,6 +10,7 @@ not in the vocabulary. Length: it has at most 15 words.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -23,6 +24,8 @@ from tertium.errors import DataError, LengthError, UsageError
 from tertium.evaluation.scoring import distinct_labels
 from tertium.metrics.base.metric import Metric, load_metrics
 from tertium.segment import Segment
+
+logger = logging.getLogger(__name__)
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
@@ -107,6 +110,15 @@ def disagreement(
     best = top(human, groups, share)
     if not best.any():
         raise UsageError(f"a share of {share:g} of {len(human)} translations is none: take more")
+    rated = list(zip(groups, human.tolist(), strict=True))
+    among = {rating for rating, chosen in zip(rated, best, strict=True) if chosen}
+    if equals := sum(rating in among for rating in rated) - int(best.sum()):
+        logger.warning(
+            "%d translations are rated as high as some of the best %g %% and left out, for they "
+            "stand later in the files: take a share that parts people's scores",
+            equals,
+            100 * share,
+        )
     return Disagreement(
         best=best,
         first=top(first, groups, share),
