@@ -56,10 +56,12 @@ def mean_known(values: FloatArray) -> FloatArray:
 def is_whole(value: object, least: int) -> bool:
     """Whether a value is a whole number from `least` on; True is none, though it counts as 1.
 
-    >>> is_whole(1000, 1), is_whole(True, 1), is_whole(2.5, 1)
-    (True, False, False)
+    >>> is_whole(1000, 1), is_whole(True, 1), is_whole(False, 0), is_whole(2.5, 1)
+    (True, False, False, False)
     """
-    return isinstance(value, int | np.integer) and value is not True and int(value) >= least
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        return False
+    return int(value) >= least
 
 
 def generator(seed: int, *parts: int) -> np.random.Generator:
