@@ -15,7 +15,6 @@ from tertium.metrics.regression.linear import (
     choose_strength,
     deviating_share,
     fit,
-    held_out_strength,
     minimise,
 )
 
@@ -122,7 +121,22 @@ def test_groups_are_held_out_together() -> None:
     features = np.column_stack([own, rng.normal(size=60)])
     strength = choose_strength(features, own + 0.1 * features[:, 1], groups, (0.01, 100.0))
     assert strength in (0.01, 100.0)
-    assert held_out_strength(features[:40], own[:40], features[40:], own[40:], (0.5,)) == 0.5
+
+
+def test_held_out_rows_choose_where_they_are_given() -> None:
+    rng = np.random.default_rng(4)
+    features = rng.normal(size=(60, 12))
+    targets = features[:, 0] + 2 * rng.normal(size=60)
+    train, held = (features[:30], targets[:30]), (features[30:], targets[30:])
+    names = [f"f{n}" for n in range(12)]
+
+    def agreement(strength: float) -> float:
+        predicted = fit(names, *train, strengths=(strength,)).predict(held[0])
+        return float(np.corrcoef(predicted, held[1])[0, 1])
+
+    strengths = (1e-6, 0.3, 30.0)
+    assert choose_strength(*train, strengths=strengths, held=held) == max(strengths, key=agreement)
+    assert choose_strength(*train, strengths=(0.5,), held=held) == 0.5
 
 
 def test_a_constant_feature_and_an_outlier_do_no_harm() -> None:

@@ -121,8 +121,11 @@ def fit(
     groups: Sequence[str] = (),
     strengths: Sequence[float] = STRENGTHS,
     prior: Prior = NOTHING_KNOWN,
+    held: tuple[FloatArray, FloatArray] | None = None,
 ) -> LinearModel:
     """The regression of targets (n,) on features (n, k), its strength chosen on held-out groups.
+
+    Where `held` features and targets are given, it is chosen on these.
 
     >>> x = np.arange(12.0)[:, None]
     >>> model = fit(["x"], x, 2 * x[:, 0] + 1)
@@ -130,7 +133,7 @@ def fit(
     (array([9.]), ['x'])
     """
     _check(names, features, targets)
-    strength = choose_strength(features, targets, groups, strengths, prior)
+    strength = choose_strength(features, targets, groups, strengths, prior, held)
     mean, scale = _standards(features)
     weights = _solve(features, targets, [strength], prior)[0]
     return LinearModel(
@@ -150,10 +153,14 @@ def choose_strength(
     groups: Sequence[str] = (),
     strengths: Sequence[float] = STRENGTHS,
     prior: Prior = NOTHING_KNOWN,
+    held: tuple[FloatArray, FloatArray] | None = None,
 ) -> float:
-    """The strength whose predictions of each group from the others agree best with its targets."""
+    """The strength whose predictions of held-out rows agree best with their targets: of `held`
+    ones, or of each group from the others."""
     if len(strengths) == 1:
         return strengths[0]
+    if held is not None:
+        return strengths[int(np.argmax(_qualities(features, targets, *held, strengths, prior)))]
     folds = _folds(len(targets), groups)
     quality = np.zeros(len(strengths))
     for fold in np.unique(folds):
@@ -161,19 +168,6 @@ def choose_strength(
         quality += _qualities(
             features[inside], targets[inside], features[~inside], targets[~inside], strengths, prior
         )
-    return strengths[int(np.argmax(quality))]
-
-
-def held_out_strength(
-    features: FloatArray,
-    targets: FloatArray,
-    held: FloatArray,
-    held_targets: FloatArray,
-    strengths: Sequence[float] = STRENGTHS,
-    prior: Prior = NOTHING_KNOWN,
-) -> float:
-    """The strength whose predictions of held-out rows agree best with their targets."""
-    quality = _qualities(features, targets, held, held_targets, strengths, prior)
     return strengths[int(np.argmax(quality))]
 
 

@@ -32,7 +32,6 @@ from tertium.metrics.regression.linear import (
     LinearModel,
     Prior,
     fit,
-    held_out_strength,
 )
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, Like, check_arrays, read_declared
 from tertium.models.examples import JudgedSets, check_targets
@@ -217,17 +216,16 @@ class Regression(Trainable):
         metric, options = lesson.settings, lesson.options
         data, dev = _judgements(lesson.data), _judgements(lesson.dev)
         check_targets(np.array([judgement.score for judgement in data]))
-        names, strengths = metric.feature_names, options.strengths
+        names = metric.feature_names
         information = Information.nothing()
         if "nist.nist-1" in names:
             references = dict.fromkeys(r for one in data for r in one.segment.references)
             information = Information.of(map(tokens, references))
         features, targets, groups = _examples(metric, data, information)
         prior = metric.prior if options.prior else NOTHING_KNOWN
-        if dev and len(strengths) > 1:
-            held, wanted, _ = _examples(metric, dev, information)
-            strengths = (held_out_strength(features, targets, held, wanted, strengths, prior),)
-        linear = fit(names, features, targets, groups, strengths, prior)
+        several = len(options.strengths) > 1
+        held = _examples(metric, dev, information)[:2] if dev and several else None
+        linear = fit(names, features, targets, groups, options.strengths, prior, held)
         training = {
             "judgements": len(data),
             "dev": len(dev),
