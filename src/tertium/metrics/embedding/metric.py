@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, products
+from tertium.arrays import Float32Array, FloatArray, IntArray, products
 from tertium.encoders import Chunk, Encoder, chunks, load_encoder, pairwise
 from tertium.encoders.encoder import count_unread
 from tertium.encoders.static import StaticEncoder
@@ -191,7 +191,13 @@ class EmbeddingMetric(Metric):
         return [(e, part) for e, side in encoders for part in sorted(self.parts_of(e, side))]
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        sides = [self._values(segments, side) for side in self.sides(segments)]
+        sides = []
+        for side in self.sides(segments):
+            owners, _, values = self._compare(segments, side)
+            reduced = over_references(
+                values, owners, self.references, higher_is_better=self.higher_is_better
+            )
+            sides.append(reduced)
         return np.column_stack([np.mean(sides, axis=0), np.ones(len(segments))])
 
     def reduce(self, totals: FloatArray) -> FloatArray:
@@ -199,23 +205,12 @@ class EmbeddingMetric(Metric):
         result: FloatArray = totals[..., column] / totals[..., -1]
         return result
 
-    def _values(self, segments: Sequence[Segment], side: Side) -> FloatArray:
-        """The values of segments on one side, (n, parts), several references reduced."""
+    def _compare(
+        self, segments: Sequence[Segment], side: Side
+    ) -> tuple[IntArray, list[str], FloatArray]:
+        """Of each comparison on one side its segment, its other text and its values, (c, parts)."""
         owners, left, right = comparisons(segments, side)
         encoder = self.encoder_of(side)
-        values = self.finish(self._compare(encoder, segments, left, right, side), encoder, side)
-        return over_references(
-            values, owners, self.references, higher_is_better=self.higher_is_better
-        )
-
-    def _compare(
-        self,
-        encoder: Encoder,
-        segments: Sequence[Segment],
-        left: list[str],
-        right: list[str],
-        side: Side,
-    ) -> FloatArray:
         parts = self.parts_of(encoder, side)
         values = pairwise(
             encoder,
@@ -235,7 +230,7 @@ class EmbeddingMetric(Metric):
         for row in np.flatnonzero(blank):
             equal = left[row].strip() == right[row].strip()
             values[row] = self.edge(equal)
-        return values
+        return owners, right, self.finish(values, encoder, side)
 
     def edge(self, equal: bool) -> Sequence[float]:
         """The values of two texts that cannot be compared: equal ones, or any others."""
@@ -246,18 +241,14 @@ class EmbeddingMetric(Metric):
         self.check([segment])
         found: list[TextComparison] = []
         for side in self.sides([segment]):
-            encoder = self.encoder_of(side)
-            _, left, right = comparisons([segment], side)
-            raw = self._compare(encoder, [segment], left, right, side)
-            values = self.finish(raw, encoder, side)
-            for text, row in zip(right, values, strict=True):
-                found.append(self._comparison(encoder, side, segment.hypothesis, text, row))
+            _, texts, values = self._compare([segment], side)
+            for text, row in zip(texts, values, strict=True):
+                found.append(self._comparison(side, segment.hypothesis, text, row))
         score = float(self.score([segment]).segments[0])
         return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
 
-    def _comparison(
-        self, encoder: Encoder, side: Side, left: str, right: str, values: FloatArray
-    ) -> TextComparison:
+    def _comparison(self, side: Side, left: str, right: str, values: FloatArray) -> TextComparison:
+        encoder = self.encoder_of(side)
         parts, centring = self.parts_of(encoder, side), self.centring(encoder, side)
         tokens, sentences = "tokens" in parts, "sentences" in parts
         chunk = next(chunks(encoder, [left], [right], tokens=tokens, sentences=sentences))
