@@ -261,6 +261,8 @@ def test_the_command_prints_and_writes_the_panel(
     out = capsys.readouterr().out
     assert "sentinels: Could it agree with people without comparing anything?" in out
     assert '<section id="doubts"' in page.read_text(encoding="utf-8")
+    assert main([*argv, "-f", "tsv"]) == 0
+    assert capsys.readouterr().out.startswith("doubt\trow\tseries\tvalue\tlow\thigh\n")
     assert main([*argv, "-f", "json"]) == 0
     found = json.loads(capsys.readouterr().out)["panel"]
     assert [doubt["doubt"] for doubt in found["doubts"]] == list(DOUBTS)

@@ -163,6 +163,11 @@ def test_agreement_by_slice_is_that_of_the_part_alone(
     result = json.loads(capsys.readouterr().out)
     assert {task["grouping"] for task in result["tasks"]} == {"item"}
     assert len(result["slices"]["document"]["tasks"]) == 8
+    assert main([*argv[:-1], "tsv", "--by", "domain", "document", "--samples", "0"]) == 0
+    header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert header[:4] == ["metric", "statistic", "set", "value"]
+    assert len(rows) == 2 * (1 + 2 + 4)  # of the whole, the domains, the documents
+    assert {len(row) for row in rows} == {len(header)}
     study = tertium.meta_evaluate(judgements, ["chrf"], slices="domain", samples=0)
     (judged,) = study.sets
     odd = np.array([int(item) % 2 == 1 for item in judged.items])

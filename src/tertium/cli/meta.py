@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
@@ -195,7 +196,8 @@ def run(args: argparse.Namespace) -> int:
         output.write_report(args.report, report_agreement(agreement, panel), args.quiet)
     if _write_records(args, records):
         return 0
-    _print(args, agreement)
+    if panel is None or args.format != "tsv":  # which is one kind of rows
+        _print(args, agreement)
     if panel is not None:
         _print_panel(args, panel)
     return 0
@@ -267,11 +269,13 @@ def _grouping(given: Sequence[str]) -> str:
 def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:
     from tertium.reporting.tables import agreements
 
-    results, statistics = agreement.results, agreement.statistics
-    if args.format == "tsv" and (args.p_values or len(statistics) > 1):
+    results, statistics, slices = agreement.results, agreement.statistics, agreement.slices
+    if args.format == "tsv" and (args.p_values or len(statistics) > 1 or slices):
         long = agreements.long_p_value_table if args.p_values else agreements.long_table
-        output.print_table(long(results), args.format)
-        statistics = ()
+        first, *others = map(long, (results, *slices.values()))  # of one kind, so in one table
+        rows = [*first.rows, *(row for table in others for row in table.rows)]
+        output.print_table(replace(first, rows=rows), args.format)
+        statistics, slices = (), {}
     for number, statistic in enumerate(statistics):
         part = results.by_statistic()[statistic]
         table = agreements.agreement_table(part, args.width, intervals=args.intervals)
@@ -280,7 +284,7 @@ def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:
             output.print_table(agreements.p_value_table(task), args.format, first=False)
     if len(statistics) > 1:
         output.print_table(agreements.rank_table(results), args.format, first=False)
-    for by, sliced in agreement.slices.items():
+    for by, sliced in slices.items():
         from tertium.reporting.tables.slices import agreement_slice_tables
 
         for table in agreement_slice_tables(sliced, by, args.width, intervals=args.intervals):
