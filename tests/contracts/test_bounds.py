@@ -42,7 +42,7 @@ WHOLE = (
     "ter",
     "ter-r",
 )
-ALIGNED = cache(METEOR._row)  # for all metrics that read it
+ALIGNED = cache(METEOR.alignment)  # for all metrics that read it
 CUTS = ("truncated text", "text too long to parse whole, cut", "too many paraphrases, left out")
 ENCODED = ("bertscore", "wmd", "sss", "esim", "svr", "tertium-small", "bertscore:encoder=glove")
 
@@ -52,7 +52,7 @@ def test_a_line_of_five_thousand_words_has_a_score(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends, in a number; whatever cannot read such a line whole counts it as cut."""
-    monkeypatch.setattr(METEOR, "_row", ALIGNED)
+    monkeypatch.setattr(METEOR, "alignment", ALIGNED)
     name = subject.spec.rpartition("/")[2]
     with short_windows() if name == "tertium-multi" else nullcontext():
         try:

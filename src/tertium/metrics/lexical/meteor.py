@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
@@ -175,17 +175,28 @@ class METEOR(Metric):
         >>> [(m.stage, a.hypothesis[m.hypothesis_start]) for m in a.matches]
         [('stem', 'cats'), ('exact', 'sat'), ('exact', '.')]
         """
-        return self._align(self.tokens(hypothesis), self.tokens(reference))
+        left, right, table = self.tokens(hypothesis), self.tokens(reference), self._table()
+        if table is not None and _has_too_many(table, left, right):
+            table = None
+        return align(
+            left,
+            right,
+            stem=stemmer(self.code) if "stem" in self.stages else None,
+            senses=_load_senses() if "synonym" in self.stages else None,
+            paraphrases=table.matches if table is not None else None,
+            beam=self.beam,
+        )
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        known: dict[tuple[str, str], FloatArray] = {}
+        function = function_words(self.code)
+
+        @cache
+        def row(hypothesis: str, reference: str) -> FloatArray:
+            return meteor_statistics(self.alignment(hypothesis, reference), function)
+
         rows = np.empty((len(segments), len(COLUMNS)))
         for number, segment in enumerate(segments):
-            for reference in segment.references:
-                pair = segment.hypothesis, reference
-                if pair not in known:
-                    known[pair] = self._row(*pair)
-            options = np.stack([known[segment.hypothesis, r] for r in segment.references])
+            options = np.stack([row(segment.hypothesis, r) for r in segment.references])
             best = int(np.argmax(self.reduce(options))) if len(options) > 1 else 0
             rows[number] = options[best]
         return rows
@@ -229,19 +240,6 @@ class METEOR(Metric):
             f"penalty = {float(p.penalty):.3f} chunks = {totals[-1]:.0f}"
         )
 
-    def _align(self, hypothesis: tuple[str, ...], reference: tuple[str, ...]) -> MeteorAlignment:
-        table = self._table()
-        if table is not None and _has_too_many(table, hypothesis, reference):
-            table = None
-        return align(
-            hypothesis,
-            reference,
-            stem=stemmer(self.code) if "stem" in self.stages else None,
-            senses=_load_senses() if "synonym" in self.stages else None,
-            paraphrases=table.matches if table is not None else None,
-            beam=self.beam,
-        )
-
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         counts, table = super().warnings(segments), self._table()
         if table is None:
@@ -257,9 +255,6 @@ class METEOR(Metric):
 
     def _table(self) -> ParaphraseTable | None:
         return load_paraphrases(self.paraphrases) if self.paraphrases is not None else None
-
-    def _row(self, hypothesis: str, reference: str) -> FloatArray:
-        return meteor_statistics(self.alignment(hypothesis, reference), function_words(self.code))
 
 
 def meteor_statistics(alignment: MeteorAlignment, function: frozenset[str]) -> FloatArray:
