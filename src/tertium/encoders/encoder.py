@@ -14,10 +14,10 @@ recommends, else its last.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from tertium.arrays import BoolArray, Float32Array, IntArray
 from tertium.errors import DataError, UsageError
 from tertium.registry import Names, explain_missing, resolve
 from tertium.runtime import Long, Precision, current_runtime
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,6 +119,23 @@ def rows_of(starts: IntArray, stops: IntArray) -> IntArray:
     shifts = np.repeat(starts - ends + lengths, lengths)
     rows: IntArray = np.arange(len(shifts)) + shifts
     return rows
+
+
+def deal(items: Iterable[T], sizes: Iterable[int], most: int) -> list[list[T]]:
+    """Items in their order, dealt out so that each share has at most so much, or one item.
+
+    >>> deal("abcd", [2, 2, 3, 9], most=4)
+    [['a', 'b'], ['c'], ['d']]
+    """
+    shares: list[list[T]] = []
+    held = most
+    for item, size in zip(items, sizes, strict=True):
+        if held + size > most or not shares:
+            shares.append([])
+            held = 0
+        shares[-1].append(item)
+        held += size
+    return shares
 
 
 def from_parts(

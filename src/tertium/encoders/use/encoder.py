@@ -41,6 +41,7 @@ class UniversalEncoder:
 
     weights: WeightFolder
     layer: int
+    languages: ClassVar[frozenset[str]] = CARDS["use"].languages
     sentence_dim: ClassVar[int] = EMBEDDING
     layers: ClassVar[int] = 1
     max_length: ClassVar[int] = ENCODED_PIECES
@@ -52,10 +53,6 @@ class UniversalEncoder:
     @property
     def dim(self) -> int:
         return LAYERS[self.layer]
-
-    @property
-    def languages(self) -> frozenset[str] | None:
-        return self.weights.card.languages if self.weights.card else None
 
     @property
     def weights_hash(self) -> str:

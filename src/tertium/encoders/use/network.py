@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, IntArray, on_grid
-from tertium.encoders.encoder import offsets_of
+from tertium.encoders.encoder import deal, offsets_of
 
 WINDOWS = ((2, 0), (3, 1), (5, 2))  # (pieces, of them to the left) of each convolution
 REACH = 2  # how far the widest window looks to either side
@@ -65,9 +65,9 @@ class UniversalNetwork:
 
         What is not asked for has a width of zero.
         """
-        for batch in _batches(texts, BATCH_TOKENS):
+        for batch in deal(texts, map(len, texts), BATCH_TOKENS):
             pieces = DistinctPieces(self, np.unique(np.concatenate(batch)))
-            for block in _batches(batch, BLOCK_TOKENS):
+            for block in deal(batch, map(len, batch), BLOCK_TOKENS):
                 yield self._block(pieces, block, layer, sentences)
 
     def _block(
@@ -203,15 +203,3 @@ def _product(x: Float32Array, weights: FloatArray) -> Float32Array:
 
 def _relu(x: Float32Array) -> Float32Array:
     return np.maximum(x, 0)
-
-
-def _batches(texts: Sequence[IntArray], budget: int) -> Iterator[Sequence[IntArray]]:
-    """Runs of texts of about `budget` pieces together, at least one text each."""
-    start = load = 0
-    for place, text in enumerate(texts):
-        if load and load + len(text) > budget:
-            yield texts[start:place]
-            start, load = place, 0
-        load += len(text)
-    if start < len(texts):
-        yield texts[start:]

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
+from tertium.encoders.encoder import deal
 from tertium.encoders.pieces import Places, Tokenizer, count_opaque, surely_fits
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
@@ -255,7 +256,7 @@ class RowJudge:
 
         threads = current_runtime().threads or torch.get_num_threads()
         most = min(PIECES_A_PASS, max(BLOCK_ROWS, -(-sum(sizes) // threads)))
-        shares = _deal(items, sizes, 1 if self._alone else most)
+        shares = deal(items, sizes, 1 if self._alone else most)
         on_cpu = self._network.mix.device.type == "cpu"
         parts: Iterable[list[R]] = (each_on_one_thread if on_cpu else map)(run, shares)
         return [result for part in parts for result in part]
@@ -292,23 +293,6 @@ def join_windows(said: Sequence[Float32Array], windows: Sequence[Window]) -> Flo
 def findings_of(said: Float32Array) -> Float32Array:
     """What is said of each piece of a hypothesis, (pieces, FINDINGS)."""
     return said[READ.stop :].reshape(-1, FINDINGS)
-
-
-def _deal(items: Sequence[T], sizes: Sequence[int], most: int) -> list[list[T]]:
-    """Items in their order, dealt out by so many pieces.
-
-    >>> _deal("abcd", [2, 2, 3, 9], most=4)
-    [['a', 'b'], ['c'], ['d']]
-    """
-    shares: list[list[T]] = []
-    held = most
-    for item, size in zip(items, sizes, strict=True):
-        if held + size > most or not shares:
-            shares.append([])
-            held = 0
-        shares[-1].append(item)
-        held += size
-    return shares
 
 
 def _blocks(rows: Sequence[Row], windows: Sequence[Sequence[Window]]) -> Iterator[list[int]]:
