@@ -27,6 +27,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, IntArray
 from tertium.cache.files import WORD_VECTORS, file_hash, keep_file
+from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import Embeddings, EncoderName, offsets_of
 from tertium.encoders.weights import locate
 from tertium.errors import DataError, MissingResourceError, UsageError
@@ -138,9 +139,9 @@ def load(
     if name.layer:
         raise UsageError(f"encoder {name}: word vectors have no layers; leave out @{name.layer}")
     if name.family == "glove":
-        weights = locate(name)
-        files = tuple(weights.folder / file for file in weights.card.files) if weights.card else ()
-        digest, languages = weights.hash, weights.card.languages if weights.card else None
+        weights, card = locate(name), CARDS["glove"]
+        files = tuple(weights.folder / file for file in card.files)
+        digest, languages = weights.hash, card.languages
     else:
         files = files_of(Path(name.rest).expanduser())
         missing = [str(file) for file in files if not file.is_file()]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from tertium.arrays import Float32Array, IntArray, squares
+from tertium.arrays import Float32Array, squares
 from tertium.encoders.encoder import Embeddings, EncoderName, offsets_of
 from tertium.encoders.pieces import (
     Pieces,
@@ -96,7 +96,7 @@ class Body:
         around = (len(self.tokenizer.prefix), len(self.tokenizer.suffix)) if special else (0, 0)
         results = PassResults(pieces, cut, self.settings, layers, sentences, around)
         jobs = self._jobs(pieces, sentences)
-        batches = self.plan([len(job.ids) + self.tokenizer.specials for job in jobs])
+        batches = self.network.plan([len(job.ids) + self.tokenizer.specials for job in jobs])
         self._run_all(results, [[jobs[i] for i in batch] for batch in batches])
         results.settle(jobs, self.settings.pooling.normalise)
         return results
@@ -136,10 +136,6 @@ class Body:
             if len(text) or (sentences and self.tokenizer.specials)
             for window in windows(len(text), self.room)
         ]
-
-    def plan(self, sizes: Sequence[int]) -> list[IntArray]:
-        """Items of so many tokens, specials included, in the batches that suit the device."""
-        return self.network.plan(sizes)
 
     def _run(self, results: PassResults, jobs: Sequence[Job]) -> None:
         before, after = self.tokenizer.prefix, self.tokenizer.suffix

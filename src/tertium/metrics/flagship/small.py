@@ -169,7 +169,8 @@ class LateJudge:
 
         groups = _group_by_reference(references)
         texts = ([references[rows[0]], *(hypotheses[n] for n in rows)] for rows in groups)
-        plan = self.encoder.body.plan([sum(map(len, some)) // CHARACTERS + 4 for some in texts])
+        sizes = [sum(map(len, some)) // CHARACTERS + 4 for some in texts]
+        plan = self.encoder.body.network.plan(sizes)
         shares = [np.concatenate([groups[n] for n in some]) for some in plan]
         result = np.zeros(len(hypotheses))
         for rows, scores in zip(shares, each_on_one_thread(run, shares), strict=True):
@@ -249,7 +250,7 @@ class LateJudge:
 
         around, pairs = body.tokenizer.specials, zip(hypotheses, references, strict=True)
         sizes = [2 * (max(len(numbers[a]), len(numbers[b])) + around) for a, b in pairs]
-        batches, result = body.plan(sizes), np.zeros(len(hypotheses))
+        batches, result = body.network.plan(sizes), np.zeros(len(hypotheses))
         with torch.inference_mode():
             found = [scores for batch in batches for scores in run_or_halve(run, batch)]
             result[np.concatenate(batches)] = torch.cat(found).cpu().numpy()

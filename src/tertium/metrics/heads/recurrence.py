@@ -89,13 +89,17 @@ class Recurrent(nn.Module):
                 getattr(self.lstm, f"{name}_l0{suffix}")
                 for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
             )
-            parameters = (w_in, w_hidden, b_in + b_hidden)
-            sides.append(lstm_direction(packed.data, parameters, sizes, bool(suffix)))
+            arguments = packed.data, w_in, w_hidden, b_in + b_hidden, sizes, bool(suffix)
+            sides.append(DirectionalLSTM.apply(*arguments))  # type: ignore[no-untyped-call]
         return torch.cat(sides, dim=1)
 
 
 class DirectionalLSTM(torch.autograd.Function):
     """Packed tokens (total, d) to states (total, h) on a CPU, in products as large as can be.
+
+    Weights of the input are (4h, d), of the recurrence (4h, h). Tokens lie step after step, at each
+    step the texts that are long enough, longest first: `sizes` says how many. `reverse` begins at
+    each text's end.
 
         i, f, o = sigmoid(...), g = tanh(...)     c_t = f c_{t-1} + i g     h_t = o tanh(c_t)
 
@@ -164,18 +168,6 @@ class DirectionalLSTM(torch.autograd.Function):
             None,
             None,
         )
-
-
-def lstm_direction(
-    x: Tensor, parameters: tuple[Tensor, Tensor, Tensor], sizes: tuple[int, ...], reverse: bool
-) -> Tensor:
-    """Run packed tokens (total, d) through input weights (4h, d), recurrent weights (4h, h), bias.
-
-    Tokens lie step after step, at each step the texts that are long enough, longest first: `sizes`
-    says how many. `reverse` begins at each text's end.
-    """
-    states: Tensor = DirectionalLSTM.apply(x, *parameters, sizes, reverse)  # type: ignore[no-untyped-call]
-    return states
 
 
 def _steps(sizes: tuple[int, ...], reverse: bool) -> list[tuple[int, int]]:
