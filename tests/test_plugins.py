@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tertium import TestSet, rank, score_corpus
 from tertium.cli import main
 from tertium.encoders.encoder import load_encoder
-from tertium.errors import MissingResourceError, PluginError
+from tertium.errors import MissingResourceError, PluginError, UsageError
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.registry import METRICS, RANKERS
@@ -163,6 +164,15 @@ def test_the_laws_hold_for_plugins_and_find_who_breaks_them() -> None:
     check_metric("length-ratio:words=false")
     with pytest.raises(AssertionError, match="order of segments does not matter"):
         check_metric("random")
+
+
+def test_a_metric_of_ones_own_program_ranks_and_is_refused_by_a_corpus(tmp_path: Path) -> None:
+    spoken = type("Spoken", (type(load_metric("chrf")),), {"name": "spoken"})()
+    testset = TestSet(systems={"a": ["a dog"], "b": ["a cat"]}, references=[["the cat"]])
+    assert [record["system"] for record in rank(testset, spoken).records()] == ["b", "a"]
+    testset.write(tmp_path / "rows.jsonl")
+    with pytest.raises(UsageError, match=r"^spoken is no registered metric, and workers make"):
+        score_corpus(tmp_path / "rows.jsonl", spoken, tmp_path / "scored")
 
 
 @pytest.mark.usefixtures("ratios")

@@ -19,7 +19,7 @@ from tertium.data.formats import segment_from_record
 from tertium.errors import DataError, NeedsError, TertiumError, UsageError
 from tertium.evaluation.scoring import locate_warnings
 from tertium.metrics.base.metric import Metric, foresee
-from tertium.registry import explain_missing
+from tertium.registry import METRICS, explain_missing
 from tertium.segment import Segment
 
 WARNINGS = ".warnings"  # behind the name of a metric: the column of its warnings
@@ -126,8 +126,13 @@ def _take_served(
 
 
 def check_metrics(metrics: Sequence[Metric]) -> None:
-    """Refuse metrics whose scores depend on the whole corpus."""
+    """Refuse metrics whose scores depend on the whole corpus, or that workers cannot make."""
     for metric in metrics:
+        if metric.name not in METRICS:
+            raise UsageError(
+                f"{metric.name} is no registered metric, and workers make metrics by their names: "
+                "register it as a package does (docs/extend.md), or score segments with it"
+            )
         if metric.reads_corpus:
             raise UsageError(
                 f"{metric.spec} reads the whole corpus before it scores a row, which a stream "

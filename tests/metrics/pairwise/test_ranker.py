@@ -325,11 +325,11 @@ def test_a_name_goes_before_a_folder_of_that_name(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("chrf").mkdir()
-    assert load_ranker("chrf") == ByScore(metric="chrf")
+    assert load_ranker("chrf") == ByScore(metric=load_metric("chrf"))
     default = load_ranker("pairwise")
     for name in ("chrf", "pairwise", "pairwise-minilm"):
         small.save(name)
-    assert load_ranker("chrf") == ByScore(metric="chrf")
+    assert load_ranker("chrf") == ByScore(metric=load_metric("chrf"))
     assert load_ranker("pairwise") == default
     for folder in ("./chrf", "./pairwise", "./pairwise-minilm"):
         found = load_ranker(folder)
@@ -354,7 +354,7 @@ def test_a_trained_metric_ranks_from_its_folder(
     metric.save(name)  # type: ignore[attr-defined]
     ranker = load_ranker(f"./{name}")
     assert isinstance(ranker, ByScore)
-    assert load_metric(ranker.metric).name == "bleu-r"
+    assert ranker.metric.name == "bleu-r"
     assert load_ranker(ranker.spec) == ranker
     pairs = preferences(4, 4)
     left, right = [p.left for p in pairs], [p.right for p in pairs]

@@ -123,32 +123,32 @@ class ByScore(Ranker):
     name: ClassVar[str] = "score"
     title: ClassVar[str] = "by score"
 
-    metric: str = "chrf"
+    metric: Metric
 
     @property
     def needs(self) -> frozenset[str]:
-        return load_metric(self.metric).needs
+        return self.metric.needs
 
     @property
     def spec(self) -> str:
-        return load_metric(self.metric).spec
+        return self.metric.spec
 
     def prefer_rows(
         self, segments: Sequence[Segment], left: IntArray, right: IntArray
     ) -> FloatArray:
-        scores = load_metric(self.metric).score(segments)
+        scores = self.metric.score(segments)
         values = scores.segments if scores.higher_is_better else -scores.segments
         result: FloatArray = (np.sign(values[left] - values[right]) + 1) / 2
         return result
 
     def check(self, segments: Sequence[Segment]) -> None:
-        load_metric(self.metric).check(segments)
+        self.metric.check(segments)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        return load_metric(self.metric).warnings(segments)
+        return self.metric.warnings(segments)
 
     def signature(self, segments: Sequence[Segment]) -> str:
-        return f"{self.title}|metric:{load_metric(self.metric).signature(segments)}"
+        return f"{self.title}|metric:{self.metric.signature(segments)}"
 
 
 def load_ranker(spec: str, **fields: Any) -> Ranker:
@@ -162,7 +162,7 @@ def load_ranker(spec: str, **fields: Any) -> Ranker:
         return _load_folder(spec, **fields)
     name, texts = split_spec(spec)
     if name in METRICS or name in ALIASES:
-        return ByScore(metric=load_metric(spec, **fields).spec)
+        return ByScore(metric=load_metric(spec, **fields))
     if name not in RANKERS and ("/" in name or _is_directory(spec)):
         raise ModelError(f"{spec} has no config.json: neither a trained ranker nor a metric")
     if name not in RANKERS:
@@ -178,7 +178,7 @@ def load_ranker(spec: str, **fields: Any) -> Ranker:
 def find_ranker(given: str | Metric | Ranker) -> Ranker:
     """A ranker as it is, by its spec, or one that goes by a metric's scores."""
     if isinstance(given, Metric):
-        return ByScore(metric=given.spec)
+        return ByScore(metric=given)
     return load_ranker(given) if isinstance(given, str) else given
 
 
@@ -194,7 +194,7 @@ def _load_folder(folder: str, **fields: Any) -> Ranker:
     from tertium.models.trained import load_folder
 
     if "ranker" not in read_config(Path(folder)):
-        return ByScore(metric=load_metric(folder, **fields).spec)
+        return ByScore(metric=load_metric(folder, **fields))
     ranker: Ranker = load_folder(Path(folder), RANKERS, "ranker")
     return change_fields(ranker, fields)
 
