@@ -346,6 +346,7 @@ def test_a_score_of_the_input_is_not_replaced(tmp_path: Path) -> None:
         file = write_jsonl(tmp_path / "rows.jsonl", rows)
         with pytest.raises(TertiumError, match="'chrf' is there already"):
             tertium.score_corpus(file, "chrf", tmp_path / f"{shards}", shards=shards)
+        assert not (tmp_path / shards).exists()  # a run that never began refuses no other
 
 
 class Killed(BaseException):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from tertium.corpus.blocks import infer_schema
+from tertium.corpus.blocks import infer_schema, refuse_column
 from tertium.corpus.engines import Team
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import RunLedger
@@ -206,11 +206,13 @@ def _make_job(
     schema = None
     if lines and shards != "jsonl":
         schema = infer_schema(records).serialize().to_pybytes()
+    columns = schema_of(parts[0].file, fields)
+    known = columns.names if columns else {key: None for record in records for key in record}
+    specs = [metric.spec for metric in metrics]
+    more = [*specs, *(spec + WARNINGS for spec in specs)]
+    if taken := [name for name in more if name in known]:
+        raise refuse_column(taken[0])
     if keep:
-        columns = schema_of(parts[0].file, fields)
-        known = columns.names if columns else {key: None for record in records for key in record}
-        specs = [metric.spec for metric in metrics]
-        more = [*specs, *(spec + WARNINGS for spec in specs)]
         check_columns(parse_keep(keep).names, [*known, *more], specs, where)
     return CorpusJob(
         output=output,
