@@ -226,6 +226,10 @@ def test_every_command_slices(
         out = capsys.readouterr().out
         assert "travel-delay" in out
         assert "107-134 characters" in out
+        if style == "tsv":
+            rows = [line.split("\t") for line in out.splitlines()]
+            assert [row[0] for row in rows] == ["by", *["document"] * 36, *["length"] * 12]
+            assert {len(row) for row in rows} == {len(rows[0])}
     page = tmp_path / "page.html"
     argv = [
         "report",

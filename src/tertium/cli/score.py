@@ -232,12 +232,16 @@ def records_of(slices: Sequence[Slices]) -> list[dict[str, Any]]:
 
 
 def print_slices(args: argparse.Namespace, slices: Sequence[Slices]) -> None:
-    """Print a table for each column that --by named."""
+    """Print a table for each column that --by named, in TSV one of all."""
     from tertium.reporting.tables.slices import slice_table
+    from tertium.reporting.tables.table import Table
 
-    for number, part in enumerate(slices):
-        first = number == 0 and args.format == "tsv"
-        output.print_table(slice_table(part, args.width), args.format, first=first)
+    tables = [slice_table(part, args.width) for part in slices]
+    if args.format == "tsv" and len(tables) > 1:
+        rows = [[table.header[0], *row] for table in tables for row in table.rows]
+        tables = [Table(["by", "slice", *tables[0].header[1:]], rows)]
+    for number, table in enumerate(tables):
+        output.print_table(table, args.format, first=number == 0 and args.format == "tsv")
 
 
 def _resamples(args: argparse.Namespace) -> int:
