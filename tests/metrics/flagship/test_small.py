@@ -67,7 +67,7 @@ def test_paraphrase_beats_word_salad_and_negation_beats_neither(metric: TertiumS
 
 def test_calibration_is_strictly_increasing_and_inside_zero_and_one(metric: TertiumSmall) -> None:
     raw = np.linspace(-12, 12, 2001)
-    mapped = metric.calibrate(raw)
+    mapped = metric.scale.calibrate(raw)
     assert (np.diff(mapped) > 0).all()
     assert 0 < mapped[0] < mapped[-1] < 1
 

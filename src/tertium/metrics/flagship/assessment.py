@@ -179,14 +179,10 @@ class EnglishAssessment(Assessment):
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         owners, left, right = comparisons(segments, "reference")
-        scores = self.calibrate(self.raw_scores(left, right))
+        scores = self.scale.calibrate(self.raw_scores(left, right))
         same = np.array([a == b for a, b in zip(left, right, strict=True)])
         scores = np.where(same, 1.0, scores)
         return over_references(scores, owners, self.references)
-
-    def calibrate(self, raw: FloatArray) -> FloatArray:
-        """Raw scores on the scale of human scores, strictly increasing, inside 0 to 1."""
-        return self.scale.calibrate(raw)
 
     def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
         return self.scale.deviation(scores)
