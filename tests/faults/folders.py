@@ -73,10 +73,8 @@ def use(folder: Path) -> float:
         return float(ranker.prefer([SEGMENT], [Segment("no", None, SEGMENT.references)])[0])
     if "base" in folder.name:
         metric = TertiumBase(folder=str(folder))
-        score, model = (
-            metric.scale.calibrate(np.array([0.1])),
-            metric.model,
-        )  # settings before weights
+        # settings before weights
+        score, model = metric.scale.calibrate(np.array([0.1])), metric.model
         model.encoder_tensors()
         load_into(lambda: CrossHead(768, dropout=0.0), model.restore_tensors("head."), folder)
         return float(score[0])
