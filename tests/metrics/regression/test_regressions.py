@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -198,6 +199,17 @@ def test_training_learns_and_is_remembered(tmp_path: Path) -> None:
         "data": "made up",
     }
     assert load_metric(str(tmp_path / "mine")) == saved
+
+
+def test_a_model_that_puts_references_below_translations_is_told_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    BLEUR.train(judgements())
+    assert not caplog.messages
+    upside_down = [Judgement(j.segment, -j.score, lp=j.lp) for j in judgements()]
+    BLEUR.train(upside_down)
+    (said,) = caplog.messages
+    assert re.match(r"BLEUR puts \d+ % of translations above their references, whose scores", said)
 
 
 def test_training_again_is_not_taken_from_memory() -> None:

@@ -9,6 +9,7 @@ it, and a child would wait for ever.
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import threading
 from abc import abstractmethod
@@ -39,6 +40,8 @@ from tertium.models.trained import SETTINGS, Lesson, Options, Rates, Recipe
 from tertium.runtime import cores, task
 from tertium.segment import Judgement, Segment
 
+logger = logging.getLogger(__name__)
+
 BLOCK = 4096  # segments whose features are held at once
 ARRAYS = {
     **dict.fromkeys(("mean", "scale", "weights"), Like("f", ("features",))),
@@ -49,6 +52,8 @@ ARRAYS = {
 CHUNK = 128  # segments one process takes at a time
 WORTHWHILE = 4 * CHUNK  # segments; fewer are not worth starting processes for
 ALONE = 8 * CHUNK  # segments that a featurizer which must not fork takes at a time
+LOOKED_AT = 200  # judgements by which a fitted model is checked
+OFTEN = 0.1  # of them above their references: none is, under the models that ship
 REMEMBERED = 20_000  # rows of each featurizer that are kept between calls
 
 
@@ -226,6 +231,7 @@ class Regression(Trainable):
         several = len(options.strengths) > 1
         held = _examples(metric, dev, information)[:2] if dev and several else None
         linear = fit(names, features, targets, groups, options.strengths, prior, held)
+        _warn_of_bounds(metric, linear, data, information)
         training = {
             "judgements": len(data),
             "dev": len(dev),
@@ -255,6 +261,24 @@ def _examples(
     parts, owner = single([judgement.segment for judgement in data])
     scores = np.array([data[i].score for i in owner], dtype=np.float64)
     return metric.features(parts, information), scores, [data[i].lp for i in owner]
+
+
+def _warn_of_bounds(
+    metric: Regression, linear: LinearModel, data: Sequence[Judgement], information: Information
+) -> None:
+    """Say so where weights put references below their translations, which then score alike."""
+    parts, _ = single([judgement.segment for judgement in data[:LOOKED_AT]])
+    themselves = [Segment(part.references[0], None, part.references) for part in parts]
+    given, most = (linear.predict(metric.features(s, information)) for s in (parts, themselves))
+    share = float(np.mean(given > most))
+    if share > OFTEN:
+        logger.warning(
+            "%s puts %.0f %% of translations above their references, whose scores they then get: "
+            "it learned too little, from %d judgements; take more, or another metric",
+            metric.title,
+            100 * share,
+            len(data),
+        )
 
 
 def _as_checkpoint(
