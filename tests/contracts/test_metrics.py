@@ -53,6 +53,15 @@ def test_metric_orders_the_example(metric: Metric, example: TestSet) -> None:
     assert (good > poor and fair > poor) if metric.higher_is_better else (good < poor > fair)
 
 
+def test_a_metric_loads_as_itself_and_nothing_else_as_one() -> None:
+    chrf = load_metric("chrf")
+    assert load_metric(chrf) is chrf
+    assert load_metric(chrf, word_order=2) == load_metric("chrf:word_order=2")
+    for wrong in (None, 5, ["chrf"]):
+        with pytest.raises(UsageError, match="a metric is named by a text"):
+            load_metric(wrong)  # type: ignore[arg-type]
+
+
 def numeric_fields() -> list[tuple[str, str]]:
     """The fields of all metrics and rankers that hold a number."""
     found = []

@@ -365,13 +365,18 @@ def over_references(
     return mean
 
 
-def load_metric(spec: str, **fields: Any) -> Metric:
+def load_metric(spec: str | Path | Metric, **fields: Any) -> Metric:
     """Build a metric from its spec, e.g. `load_metric("chrf:word_order=2")`.
 
     Keyword arguments are fields too: `load_metric("chrf", word_order=2)`. The path of a folder
     that a trained metric was saved to is a name as well; a registered one goes first, so write
-    `./esim` for a folder of that name.
+    `./esim` for a folder of that name. A metric is itself, with other fields where they are given.
     """
+    if isinstance(spec, Metric):
+        return change_fields(spec, fields)
+    if not isinstance(spec, str | Path):
+        raise UsageError(f"a metric is named by a text such as 'chrf', not by {spec!r}")
+    spec = str(spec)
     if is_folder(spec):
         from tertium.models.trained import load_folder
 
@@ -405,7 +410,7 @@ def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]
     several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     if not several:
         raise UsageError("no metric given; `tertium list` shows what there is")
-    loaded = [load_metric(m) if isinstance(m, str) else m for m in several]
+    loaded = [load_metric(metric) for metric in several]
     specs = [metric.spec for metric in loaded]
     repeated = next((spec for spec in specs if specs.count(spec) > 1), None)
     if repeated:
