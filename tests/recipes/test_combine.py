@@ -132,16 +132,20 @@ def test_kinds_of_sets_are_told_apart() -> None:
     ]
 
 
-def test_a_new_network_is_left_as_it_is_until_something_corrects_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model that ships, of which nothing is known yet."""
     monkeypatch.setattr(combine, "shipped_models", lambda: tmp_path)
     folder = tmp_path / "tertium-multi"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
+    return folder
+
+
+def test_a_new_network_is_left_as_it_is_until_something_corrects_it(shipped: Path) -> None:
     put_corrections(dict.fromkeys(VIEWS, PLAIN), dict.fromkeys(VIEWS, np.zeros(513)))
-    config = json.loads((folder / "config.json").read_text())
-    assert config["parts"] == {READOUT: hash_of(folder / READOUT)}
+    config = json.loads((shipped / "config.json").read_text())
+    assert config["parts"] == {READOUT: hash_of(shipped / READOUT)}
     said = np.array([-12.0, 0.3, 5.0])
     for view in VIEWS:
         correct = Correction(**config["corrections"][view])
@@ -154,20 +158,14 @@ def test_a_new_network_is_left_as_it_is_until_something_corrects_it(
         np.testing.assert_allclose(found, said, rtol=1e-9)
 
 
-def test_a_view_that_is_not_put_stays_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(combine, "shipped_models", lambda: tmp_path)
-    folder = tmp_path / "tertium-multi"
-    folder.mkdir()
-    (folder / "config.json").write_text("{}")
+def test_a_view_that_is_not_put_stays_as_it_is(shipped: Path) -> None:
     rng = np.random.default_rng(3)
     first = {view: rng.normal(size=5) for view in VIEWS}
     put_corrections(dict.fromkeys(VIEWS, PLAIN), first)
     put_corrections({"both": {**PLAIN, "share": 0.5}}, {"both": np.ones(5)})
-    config = json.loads((folder / "config.json").read_text())
+    config = json.loads((shipped / "config.json").read_text())
     assert [config["corrections"][view]["share"] for view in VIEWS] == [1.0, 1.0, 0.5]
-    readout = load_file(folder / READOUT)
+    readout = load_file(shipped / READOUT)
     weight, bias = readout["network.readout.weight"], readout["network.readout.bias"]
     expected = np.array([first["source"], first["reference"], np.ones(5)])
     np.testing.assert_allclose(weight, expected[:, :-1], rtol=1e-6)
