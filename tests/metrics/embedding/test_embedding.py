@@ -99,6 +99,21 @@ def test_texts_without_a_known_word_are_defined(name: str, tmp_path: Path) -> No
     assert scores.warnings["unknown word"] == 1  # each distinct text is counted once
 
 
+def test_both_sides_count_a_text_they_share_once(tmp_path: Path) -> None:
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("cat 1 0\n", encoding="utf-8")
+    segment = Segment("cat zebra", "cat Katze Hund " + "cat " * 3000, ("cat gnu emu",))
+    scores = SSS(encoder=f"file/{vectors}", against="both").score([segment])
+    assert scores.warnings["unknown word"] == 5  # zebra once, Katze, Hund, gnu, emu
+    assert scores.warnings["truncated text"] == 1
+    long = Segment("Привет, мир" + " cat" * 3000, "cat", ("cat",))
+    for encoder in (f"file/{vectors}", "minilm@1"):
+        scores = SSS(encoder=encoder, against="both").score([long])
+        assert scores.warnings["truncated text"] == 1
+        assert "|trunc:1|" in scores.signature
+    assert scores.warnings["language unknown to minilm"] == 1
+
+
 def test_warnings_count_what_a_reader_should_know() -> None:
     long = "word " * 600
     segments = [

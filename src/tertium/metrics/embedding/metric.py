@@ -34,6 +34,7 @@ from tertium.metrics.base.metric import (
     over_references,
 )
 from tertium.metrics.embedding.centring import Centring, language_means, translation_directions
+from tertium.models.examples import distinct_texts
 from tertium.registry import Range
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
@@ -274,20 +275,30 @@ class EmbeddingMetric(Metric):
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         counts = Counter(super().warnings(segments))
+        for encoder, texts in self._readings(segments):
+            counts.update(count_unread([encoder], texts))
+            if isinstance(encoder, StaticEncoder):
+                counts["unknown word"] += encoder.count_unknown(texts)
         for side in self.sides(segments):
             encoder = self.encoder_of(side)
             _, left, right = comparisons(segments, side)
-            texts = list(dict.fromkeys([*left, *right]))
-            counts.update(count_unread([encoder], texts))
             kind = f"language unknown to {encoder.name.partition('@')[0]}"
-            counts[kind] += self._foreign(encoder, segments, side)
-            if isinstance(encoder, StaticEncoder):
-                counts["unknown word"] = encoder.count_unknown(texts)
+            # the source's side counts all that the references' does, where one encoder reads both
+            counts[kind] = max(counts[kind], self._foreign(encoder, segments, side))
             if centring := self.centring(encoder, side):
                 counts.update(centring.warnings(left, right))
             if side == "source":
                 counts.update(self._languages_found(left, right))
         return {kind: count for kind, count in counts.items() if count}
+
+    def _readings(self, segments: Sequence[Segment]) -> list[tuple[Encoder, list[str]]]:
+        """Each encoder with the texts it reads, once each: both sides may share it."""
+        found: dict[str, tuple[Encoder, dict[str, None]]] = {}
+        for side in self.sides(segments):
+            encoder = self.encoder_of(side)
+            _, texts = found.setdefault(encoder.name, (encoder, {}))
+            texts.update(dict.fromkeys(distinct_texts(segments, side)))
+        return [(encoder, [*texts]) for encoder, texts in found.values()]
 
     def _languages_found(self, hypotheses: Sequence[str], sources: Sequence[str]) -> dict[str, int]:
         """How many texts are blank, of several languages, or in another one than said."""
@@ -325,7 +336,6 @@ class EmbeddingMetric(Metric):
         fields = {"against": "+".join(sides)}
         if "reference" in sides and any(len(s.references) > 1 for s in segments):
             fields["refs"] = self.references
-        cut = 0
         for side in sides:
             encoder = self.encoder_of(side)
             mark = "src" if side == "source" and len(sides) > 1 else ""
@@ -334,8 +344,7 @@ class EmbeddingMetric(Metric):
                 fields |= centring.signature()
             if side == "source" and self.lp and self.astray:
                 fields["astray"] = f"{self.astray:g}"
-            _, left, right = comparisons(segments, side)
-            cut += encoder.count_truncated(list(dict.fromkeys([*left, *right])))
+        cut = sum(encoder.count_truncated(texts) for encoder, texts in self._readings(segments))
         return {**fields, "trunc": str(cut), **self.settings(segments)}
 
     def settings(self, segments: Sequence[Segment]) -> Mapping[str, str]:
