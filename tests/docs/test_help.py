@@ -13,12 +13,14 @@ from tertium.cli import COMMANDS, make_parser
 
 
 def help_of(command: str) -> str:
-    parser = make_parser()
-    if not command:
-        return parser.format_help()
-    (group,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    text: str = group.choices[command].format_help()
-    return text
+    return parser_of(command).format_help() if command else make_parser().format_help()
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    actions = make_parser()._actions
+    (group,) = (a for a in actions if isinstance(a, argparse._SubParsersAction))
+    parser: argparse.ArgumentParser = group.choices[command]
+    return parser
 
 
 def examples_in(text: str) -> list[str]:
@@ -27,6 +29,17 @@ def examples_in(text: str) -> list[str]:
     assert found, "no examples"
     joined = re.sub(r"\\\n\s*", "", after)
     return [line.strip() for line in joined.splitlines() if line.strip().startswith("tertium ")]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_tells_how_many_decimals_there_are(command: str) -> None:
+    parser = parser_of(command)
+    found = [action for action in parser._actions if action.dest == "width"]
+    for action in found:
+        default = "by metric" if action.default is None else action.default
+        assert f"(default: {default})" in (action.help or "")
+    # chances to win and agreement are no scores: no metric says how to print them
+    assert bool(found and found[0].default is None) == (command in ("score", "compare"))
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])

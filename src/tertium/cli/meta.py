@@ -62,8 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_modes(parser)
     add_statistics(parser)
     add_runtime(parser)
-    shown = output.add_output(parser)
-    parser.set_defaults(width=3)
+    shown = output.add_output(parser, places=3)
     shown.add_argument("--intervals", action="store_true", help="show confidence intervals")
     shown.add_argument(
         "--p-values", action="store_true", help="also p-values of all pairs; in TSV these alone"

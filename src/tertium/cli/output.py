@@ -31,12 +31,19 @@ INPUTS += ["challenge", "sets"]  # which may be files
 MOST_DECIMALS = 17  # all that a double holds
 
 
-def add_output(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Add -f, -w, -q and --to-json."""
+def add_output(
+    parser: argparse.ArgumentParser, places: int | None = None
+) -> argparse._ArgumentGroup:
+    """Add -f, -w, -q and --to-json; tables show so many places, or as many as a metric says."""
     group = parser.add_argument_group("output")
     group.add_argument("-f", "--format", choices=FORMATS, default="text", help="default: text")
     group.add_argument(
-        "-w", "--width", type=decimals, metavar="N", help="decimals in tables (default: by metric)"
+        "-w",
+        "--width",
+        type=decimals,
+        default=places,
+        metavar="N",
+        help=f"decimals in tables (default: {'by metric' if places is None else places})",
     )
     group.add_argument("--to-json", metavar="FILE", help="also write everything as JSON")
     group.add_argument("--report", metavar="FILE", help="also write a report, one HTML page")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tertium.cli import inputs, output
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
+from tertium.reporting.tables.table import CHANCE_DECIMALS
 
 if TYPE_CHECKING:
     from tertium.metrics.base.ranker import Ranker
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     inputs.add_inputs(parser)
     parser.add_argument("--nbest", action="store_true", help="-t is a JSONL file of candidates")
     add_runtime(parser, precision=False)
-    shown = output.add_output(parser)
+    shown = output.add_output(parser, places=CHANCE_DECIMALS)
     shown.add_argument(
         "-sl", "--sentence-level", action="store_true", help="print a chance for each segment"
     )
@@ -90,7 +91,7 @@ def _rerank(args: argparse.Namespace, given: Ranker | None) -> int:
     extra = (args.references, args.sources, args.documents, args.names, args.fields)
     if len(args.translations) != 1 or any(extra):
         raise UsageError("--nbest reads one JSONL file that holds everything: give -t FILE alone")
-    if args.format != "text" or args.width is not None or args.sentence_level:
+    if args.format != "text" or args.width != CHANCE_DECIMALS or args.sentence_level:
         raise UsageError("--nbest prints the records as JSONL: leave out -f, -w and -sl")
     inputs.check_dash(args)
     lists = read_candidates(args.translations[0])

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tertium.evaluation.comparison import FEW, Comparison
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation
-from tertium.reporting.tables.table import Cell, Table, counted_lines, number
+from tertium.reporting.tables.table import CHANCE_DECIMALS, Cell, Table, counted_lines, number
 from tertium.scores import Scores
 
 
@@ -245,18 +245,16 @@ def warning_lines(results: Evaluation) -> list[str]:
     return counted_lines(counts) + few_segments(results)
 
 
-CHANCE_DECIMALS = 4  # of chances, unless told otherwise
-
-
-def ranking_table(ranking: Ranking, decimals: int | None = None, *, warnings: bool = True) -> Table:
+def ranking_table(
+    ranking: Ranking, decimals: int = CHANCE_DECIMALS, *, warnings: bool = True
+) -> Table:
     """A row for each system, from best to worst."""
     places, scores, best = ranking.places, ranking.matrix.system_scores, ranking.best_on
-    width = CHANCE_DECIMALS if decimals is None else decimals
     rows: list[list[Cell | str]] = [
         [
             ranking.matrix.systems[n],
             number(places[n], 0),
-            number(float(scores[n]), width, "best" if places[n] == 1 else ""),
+            number(float(scores[n]), decimals, "best" if places[n] == 1 else ""),
             number(int(best[n]), 0),
         ]
         for n in ranking.order
@@ -268,11 +266,10 @@ def ranking_table(ranking: Ranking, decimals: int | None = None, *, warnings: bo
     return Table(["system", "rank", "wins", "best on"], rows, notes=notes)
 
 
-def ranked_segment_table(ranking: Ranking, decimals: int | None = None) -> Table:
+def ranked_segment_table(ranking: Ranking, decimals: int = CHANCE_DECIMALS) -> Table:
     """A row for each segment, with the chance of each system."""
-    width = CHANCE_DECIMALS if decimals is None else decimals
     rows: list[list[Cell | str]] = [
-        [item, *(number(float(value), width) for value in column)]
+        [item, *(number(float(value), decimals) for value in column)]
         for item, column in zip(ranking.matrix.items, ranking.matrix.values.T, strict=True)
     ]
     return Table(["segment", *ranking.matrix.systems], rows)

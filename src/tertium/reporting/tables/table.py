@@ -16,6 +16,7 @@ from tertium.reporting.markup import Markup, element, join, scrollable
 
 Format = Literal["text", "md", "latex", "tsv"]
 Mark = Literal["", "best", "good", "bad", "dim"]
+CHANCE_DECIMALS = 4  # of chances to win, unless told otherwise
 NARROWEST = 16  # what a column of texts keeps when a terminal is narrow
 
 
