@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _rerank(args: argparse.Namespace, given: Ranker | None) -> int:
     from tertium.data.testset import read_candidates
-    from tertium.evaluation.ranking import best_ranker, rerank
+    from tertium.evaluation.ranking import NOT_COMPARED, best_ranker, rerank
     from tertium.metrics.base.ranker import load_ranker
 
     if args.report:
@@ -99,6 +99,9 @@ def _rerank(args: argparse.Namespace, given: Ranker | None) -> int:
     with bars(args.quiet), runtime_of(args):
         records = rerank(lists, ranker)
         counts = ranker.warnings([segment for entry in lists for segment in entry.segments])
+        several = [record["scores"] for record in records if len(record["scores"]) > 1]
+        if lost := sum(scores.count(None) for scores in several):
+            counts = {**counts, NOT_COMPARED: lost}
     if args.to_json:
         output.write_json(args.to_json, records)
     for record in records:

@@ -338,15 +338,16 @@ class CandidateList:
     def reorder(self, scores: Sequence[float]) -> dict[str, Any]:
         """The record with its candidates from best to worst, and `scores` and `order` beside them.
 
-        `order` holds the old places, from 0. Equal scores keep their order; a lone candidate's
-        score, which is missing, is null.
+        `order` holds the old places, from 0. Equal scores keep their order; a score that is
+        missing, as a lone candidate's, is null and comes last.
         """
-        order = sorted(range(len(scores)), key=lambda n: -scores[n])  # stable
+        missing = [score != score for score in scores]
+        order = sorted(range(len(scores)), key=lambda n: (missing[n], -scores[n]))  # stable
         given = self.record[self.key]
         return {
             **self.record,
             self.key: [given[n] for n in order],
-            "scores": [scores[n] if scores[n] == scores[n] else None for n in order],
+            "scores": [None if missing[n] else scores[n] for n in order],
             "order": order,
         }
 

@@ -18,6 +18,8 @@ from tertium.metrics.base.ranker import ByScore, Ranker, find_ranker
 from tertium.scores import ScoreMatrix, Scores
 from tertium.segment import Segment
 
+NOT_COMPARED = "translation not compared, for a score is no number"  # a warning
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ranking(Displayed):
@@ -39,17 +41,17 @@ class Ranking(Displayed):
         return order
 
     @property
-    def places(self) -> list[int]:
-        """The place of each system, from 1; equals share the better one."""
+    def places(self) -> list[float]:
+        """The place of each system, from 1; equals share the better one, NaN for one unscored."""
         scores = self.matrix.system_scores
-        return [1 + int((scores > score).sum()) for score in scores]
+        return [1 + int((scores > s).sum()) if s == s else np.nan for s in scores]
 
     @property
     def best_on(self) -> IntArray:
         """On how many segments each system is the best, alone or with others, (systems,)."""
         values = self.matrix.values
         # sums of chances in another order differ in their last bits, which must not part equals
-        count: IntArray = (values >= values.max(axis=0) - 1e-12).sum(axis=1)
+        count: IntArray = (values >= np.fmax.reduce(values) - 1e-12).sum(axis=1)
         return count
 
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
@@ -107,6 +109,8 @@ def best_ranker(segments: Sequence[Segment]) -> str:
 def rank(testset: TestSet, ranker: str | Metric | Ranker | None = None) -> Ranking:
     """Compare every two translations of each segment, and rank systems by their chance to win.
 
+    One whose score is no number is not compared, and counted; a system without a score has no rank.
+
     `ranker` is a ranker or a metric, whose better score wins, or the spec of one: pairwise for
     English references unless it is given, tertium-multi for all others and where there is none.
 
@@ -123,6 +127,8 @@ def rank(testset: TestSet, ranker: str | Metric | Ranker | None = None) -> Ranki
     for system in matrix.systems:
         for kind, count in chosen.warnings(testset.segments(system)).items():
             warnings.setdefault(kind, {})[system] = count
+        if lost := int(np.isnan(matrix[system]).sum()):
+            warnings.setdefault(NOT_COMPARED, {})[system] = lost
     return Ranking(
         testset=testset, ranker=chosen, matrix=matrix, signature=signature, warnings=warnings
     )

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, ModelError, UnknownNameError, UsageError
 from tertium.metrics.base.explanation import Explanation, Votes
@@ -58,9 +58,9 @@ class Ranker(Scorer):
             return self.prefer_rows(segments, index[0], index[1])
 
     def win_rates(self, groups: Sequence[Sequence[Segment]]) -> list[FloatArray]:
-        """The mean chance of each translation to beat the others of its group; NaN for a lone one.
+        """The mean chance of each translation to beat the others of its group, where it is known.
 
-        A group holds translations of one source.
+        A group holds translations of one source. NaN for a lone one, or one that is not scored.
         """
         rows: dict[Segment, int] = {}
         places = [np.array([rows.setdefault(s, len(rows)) for s in g], np.int64) for g in groups]
@@ -113,6 +113,8 @@ class Ranker(Scorer):
 class ByScore(Ranker):
     """Any metric as a ranker: the translation with the better score wins, 1/2 for equal scores.
 
+    Where a score is no number there is no chance, either: NaN.
+
     >>> ranker = load_ranker("chrf")
     >>> reference = ("the cat sat on the mat",)
     >>> good, bad = Segment("the cat sat", None, reference), Segment("a dog", None, reference)
@@ -137,7 +139,7 @@ class ByScore(Ranker):
         self, segments: Sequence[Segment], left: IntArray, right: IntArray
     ) -> FloatArray:
         scores = self.metric.score(segments)
-        values = scores.segments if scores.higher_is_better else -scores.segments
+        values = np.where(np.isfinite(scores.upward), scores.upward, np.nan)
         result: FloatArray = (np.sign(values[left] - values[right]) + 1) / 2
         return result
 
@@ -217,10 +219,14 @@ def _all_pairs(places: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
 
 
 def _mean_wins(chances: FloatArray, size: int) -> FloatArray:
-    """From the chance of i against j for each i < j to the mean of each against all others."""
-    if size < 2:
-        return np.full(size, np.nan)
-    first, second = _pair_places(size)
-    wins = np.bincount(first, chances, size) + np.bincount(second, 1 - chances, size)
-    result: FloatArray = wins / (size - 1)
-    return result
+    """From the chance of i against j for each i < j to the mean of each against all others.
+
+    A chance that is no number is left out; NaN for one that met no other.
+
+    >>> _mean_wins(np.array([1.0, np.nan, np.nan]), 3)
+    array([ 1.,  0., nan])
+    """
+    known = ~np.isnan(chances)
+    first, second = (places[known] for places in _pair_places(size))
+    wins = np.bincount(first, chances[known], size) + np.bincount(second, 1 - chances[known], size)
+    return divide(wins, np.bincount(first, minlength=size) + np.bincount(second, minlength=size))
