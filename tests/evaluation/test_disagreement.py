@@ -44,6 +44,26 @@ def test_equals_that_are_left_out_are_told(caplog: pytest.LogCaptureFixture) -> 
     assert not caplog.messages
 
 
+def test_equals_are_chosen_alike_in_any_order(caplog: pytest.LogCaptureFixture) -> None:
+    rng = np.random.default_rng(4)
+    texts = [" ".join(rng.choice([*"abcdefgh"], size=4)) for _ in range(60)]
+    rows = [
+        Judgement(Segment(text, None, ("a b c d",)), float(n % 3), item=str(n))
+        for n, text in enumerate(texts)
+    ]
+    chosen = []
+    for order in (range(60), reversed(range(60)), rng.permutation(60)):
+        sets = [JudgementSet(name="x", judgements=tuple(rows[n] for n in order))]
+        metrics = load_metric("chrf"), load_metric("bleu")
+        analysis = analyse(sets, *metrics, share=0.2)
+        masks = (analysis.found.best, analysis.found.first, analysis.found.second)
+        texts = [segment.hypothesis for segment in analysis.segments]
+        chosen.append([sorted(texts[n] for n in np.flatnonzero(mask)) for mask in masks])
+    assert chosen[0] == chosen[1] == chosen[2]
+    assert "8 translations are rated as high as some of the best 20 %" in caplog.messages[0]
+    assert "by a lot that their texts decide" in caplog.messages[0]
+
+
 def test_faults() -> None:
     with pytest.raises(LengthError):
         disagreement(HUMAN, HUMAN[1:], HUMAN, ["x"] * 10)

@@ -10,6 +10,7 @@ not in the vocabulary. Length: it has at most 15 words.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 from collections import Counter
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray
+from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.evaluation.scoring import distinct_labels
@@ -92,8 +93,11 @@ def disagreement(
     groups: Sequence[str],
     *,
     share: float = 0.2,
+    lots: IntArray | None = None,
 ) -> Disagreement:
     """Compare two metrics on the top `share` of each group (language pair) by human score.
+
+    `lots` decide among equal scores at the edge, the lowest first; without any, the earlier is in.
 
     >>> human = np.array([5.0, 4, 3, 2, 1])
     >>> found = disagreement(human, human, -human, ["cs-en"] * 5, share=0.2)
@@ -107,34 +111,48 @@ def disagreement(
         )
     if not 0 < share < 1:
         raise UsageError(f"a share of {share:g}: expected between 0 and 1")
-    best = top(human, groups, share)
+    best = top(human, groups, share, lots)
     if not best.any():
         raise UsageError(f"a share of {share:g} of {len(human)} translations is none: take more")
     rated = list(zip(groups, human.tolist(), strict=True))
     among = {rating for rating, chosen in zip(rated, best, strict=True) if chosen}
     if equals := sum(rating in among for rating in rated) - int(best.sum()):
         logger.warning(
-            "%d translations are rated as high as some of the best %g %% and left out, for they "
-            "stand later in the files: take a share that parts people's scores",
+            "%d translations are rated as high as some of the best %g %% and left out%s: take a "
+            "share that parts people's scores",
             equals,
             100 * share,
+            ", for they stand later" if lots is None else " by a lot that their texts decide",
         )
     return Disagreement(
         best=best,
-        first=top(first, groups, share),
-        second=top(second, groups, share),
+        first=top(first, groups, share, lots),
+        second=top(second, groups, share, lots),
     )
 
 
-def top(scores: FloatArray, groups: Sequence[str], share: float) -> BoolArray:
-    """The highest `share` of each group; of equal scores at the edge the earlier."""
+def top(
+    scores: FloatArray, groups: Sequence[str], share: float, lots: IntArray | None = None
+) -> BoolArray:
+    """The highest `share` of each group; of equal scores at the edge the lower lot, the earlier."""
+    lots = np.zeros(len(scores), dtype=np.int64) if lots is None else lots
     names = np.asarray(groups)
     result = np.zeros(len(scores), dtype=bool)
     for name in dict.fromkeys(groups):
         rows = np.flatnonzero(names == name)
-        order = rows[np.argsort(-scores[rows], kind="stable")]
+        order = rows[np.lexsort((lots[rows], -scores[rows]))]
         result[order[: round(share * len(rows))]] = True
     return result
+
+
+def draw_lots(segments: Sequence[Segment]) -> IntArray:
+    """A number for each segment that its texts alone decide, and that favours no kind of text.
+
+    The order of files must not say which of equally good translations are looked at.
+    """
+    texts = [ascii((s.hypothesis, s.source, s.references)).encode() for s in segments]
+    digests = [hashlib.blake2b(text, digest_size=7).digest() for text in texts]
+    return np.array([int.from_bytes(digest, "big") for digest in digests], dtype=np.int64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -184,6 +202,7 @@ def analyse(
         second.score(segments).upward,
         [one.lp for one in sets for _ in one.judgements],
         share=share,
+        lots=draw_lots(segments),
     )
     return ErrorAnalysis(
         metrics=(names[first.spec], names[second.spec]),
