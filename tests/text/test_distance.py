@@ -19,15 +19,17 @@ from tertium.text.edits import (
     BitTable,
     CostTable,
     EditTable,
+    Shift,
+    Words,
     beam,
     beam_is_inert,
 )
 
-words = st.lists(st.integers(0, 4), max_size=14)
+words = st.lists(st.integers(0, 4), max_size=14).map(tuple)
 costs = st.tuples(*[st.integers(0, 5)] * 3)
 
 
-def textbook(reference: list[int], hypothesis: list[int], prices: tuple[int, int, int]) -> int:
+def textbook(reference: Words, hypothesis: Words, prices: tuple[int, int, int]) -> int:
     """The weighted edit distance by the recurrence as it is written."""
     insertion, deletion, substitution = prices
     row = [j * insertion for j in range(len(reference) + 1)]
@@ -39,7 +41,7 @@ def textbook(reference: list[int], hypothesis: list[int], prices: tuple[int, int
     return row[-1]
 
 
-def replay(path: str, reference: list[int], hypothesis: list[int]) -> list[int]:
+def replay(path: str, reference: Words, hypothesis: Words) -> Words:
     """The words that a path makes of the hypothesis; a match must be one."""
     made: list[int] = []
     place = 0
@@ -51,62 +53,63 @@ def replay(path: str, reference: list[int], hypothesis: list[int]) -> list[int]:
         if step != INSERTION:
             place += 1
     assert place == len(hypothesis)
-    return made
+    return tuple(made)
 
 
 @settings(deadline=None)
 @given(words, words)
-def test_bit_table_is_the_textbook(reference: list[int], hypothesis: list[int]) -> None:
+def test_bit_table_is_the_textbook(reference: Words, hypothesis: Words) -> None:
     table = BitTable(reference, hypothesis)
-    assert table.distance == textbook(reference, hypothesis, (1, 1, 1))
+    assert table.distances == [textbook(reference, hypothesis, (1, 1, 1))]
     path = table.path()
-    assert len(path) - path.count(MATCH) == table.distance
+    assert len(path) - path.count(MATCH) == table.distances[0]
     assert replay(path, reference, hypothesis) == reference
 
 
 @settings(deadline=None)
 @given(words, words, costs)
 def test_cost_table_is_the_textbook(
-    reference: list[int], hypothesis: list[int], prices: tuple[int, int, int]
+    reference: Words, hypothesis: Words, prices: tuple[int, int, int]
 ) -> None:
-    table = CostTable(reference, hypothesis, prices)
-    assert table.bounded
-    assert table.distance == textbook(reference, hypothesis, prices)
+    table = CostTable(reference, hypothesis, [prices])
+    assert table.distances[0] == textbook(reference, hypothesis, prices)
     path = table.path()
     steps = zip((INSERTION, DELETION, SUBSTITUTION), prices, strict=True)
-    assert sum(path.count(step) * price for step, price in steps) == table.distance
+    assert sum(path.count(step) * price for step, price in steps) == table.distances[0]
     assert replay(path, reference, hypothesis) == reference
 
 
 @settings(deadline=None)
 @given(words.filter(bool), words.filter(bool))
-def test_all_tables_choose_the_same_path(reference: list[int], hypothesis: list[int]) -> None:
+def test_all_tables_choose_the_same_path(reference: Words, hypothesis: Words) -> None:
     path = BitTable(reference, hypothesis).path()
     assert BeamTable(reference, hypothesis).path() == path
-    assert CostTable(reference, hypothesis, (1, 1, 1)).path() == path
+    assert CostTable(reference, hypothesis, [(1, 1, 1)]).path() == path
 
 
-def unit_cells(reference: list[int], hypothesis: list[int]) -> EditTable:
-    return CostTable(reference, hypothesis, (1, 1, 1))
+def unit_cells(reference: Words, hypothesis: Words) -> EditTable:
+    return CostTable(reference, hypothesis, [(1, 1, 1)])
 
 
 @pytest.mark.parametrize("build", [BitTable, BeamTable, unit_cells])
 @settings(deadline=None)
-@given(reference=words.filter(bool), hypothesis=words, data=st.data())
+@given(reference=words.filter(bool), hypothesis=words.filter(bool), data=st.data())
 def test_a_changed_ending_is_computed_from_where_it_changed(
-    build: Callable[[list[int], list[int]], EditTable],
-    reference: list[int],
-    hypothesis: list[int],
+    build: Callable[[Words, Words], EditTable],
+    reference: Words,
+    hypothesis: Words,
     data: st.DataObject,
 ) -> None:
-    start = data.draw(st.integers(0, len(hypothesis)))
-    changed = hypothesis[:start] + data.draw(st.permutations(hypothesis[start:]))
+    start = data.draw(st.integers(0, len(hypothesis) - 1))
+    behind = st.integers(start, len(hypothesis))
+    shift = Shift(start, *sorted(data.draw(st.tuples(behind, behind))))
+    changed = shift(hypothesis)
     table, fresh = build(reference, hypothesis), build(reference, changed)
-    before = table.distance
-    assert table.distance_to(changed, start) == fresh.distance
-    assert table.distance == before
-    table.update(changed, start)
-    assert (table.distance, table.path()) == (fresh.distance, fresh.path())
+    before = table.distances
+    assert [[*some] for some in table.distances_after([[shift]])] == [fresh.distances]
+    assert table.distances == before
+    table.update([changed], shift.start)
+    assert (table.distances, table.path()) == (fresh.distances, fresh.path())
 
 
 sizes = st.integers(1, 70) | st.integers(1, 4) | st.integers(100, 200)
@@ -118,24 +121,25 @@ def test_bits_and_cells_agree_within_the_beam(
     rows: int, columns: int, vocabulary: int, seed: int
 ) -> None:
     rng = Random(seed)
-    reference = [rng.randrange(vocabulary) for _ in range(columns)]
+    reference = tuple(rng.randrange(vocabulary) for _ in range(columns))
     start = rng.randrange(columns)
-    hypothesis = (reference[start:] + [rng.randrange(vocabulary) for _ in range(rows)])[:rows]
-    cells = CostTable(reference, hypothesis, (1, 1, 1))
+    others = tuple(rng.randrange(vocabulary) for _ in range(rows))
+    hypothesis = (reference[start:] + others)[:rows]
+    cells = CostTable(reference, hypothesis, [(1, 1, 1)])
     beamed, bits = BeamTable(reference, hypothesis), BitTable(reference, hypothesis)
-    assert (beamed.distance, beamed.path()) == (cells.distance, cells.path())
-    assert bits.distance <= cells.distance
-    if beam_is_inert(rows, columns, bits.distance):
-        assert (bits.distance, bits.path()) == (cells.distance, cells.path())
+    assert (beamed.distances, beamed.path()) == (cells.distances, cells.path())
+    assert bits.distances <= cells.distances
+    if beam_is_inert(rows, columns, bits.distances[0]):
+        assert (bits.distances, bits.path()) == (cells.distances, cells.path())
 
 
 def test_the_beam_can_hide_the_shortest_path() -> None:
     # The words that agree lie 30 off the diagonal, out of reach of a beam of 25.
-    reference = [*range(100, 130), *range(60)]
-    hypothesis = [*range(60), *range(200, 230)]
-    cells = CostTable(reference, hypothesis, (1, 1, 1))
-    assert BitTable(reference, hypothesis).distance == 60
-    assert BeamTable(reference, hypothesis).distance == cells.distance == 90
+    reference = (*range(100, 130), *range(60))
+    hypothesis = (*range(60), *range(200, 230))
+    cells = CostTable(reference, hypothesis, [(1, 1, 1)])
+    assert BitTable(reference, hypothesis).distances == [60]
+    assert BeamTable(reference, hypothesis).distances == cells.distances == [90]
     assert not beam_is_inert(90, 90, 60)
     assert not cells.bounded
 
@@ -148,7 +152,7 @@ def test_beam_spans_are_those_of_the_definition() -> None:
 
 
 def test_a_table_keeps_the_beam_alone() -> None:
-    words = [place * 7 % 300 for place in range(5_000)]
-    table = CostTable(words, words[::-1], (1, 20, 20))
+    words = tuple(place * 7 % 300 for place in range(5_000))
+    table = CostTable(words, words[::-1], [(1, 20, 20)])
     first_row = len(words) + 1
     assert table.size <= first_row + len(words) * 2 * (BEAM_WIDTH + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 
 from tertium.errors import UsageError
-from tertium.text.edits import UNIT_COSTS, Costs, Edits, count_edits
+from tertium.text.edits import UNIT_COSTS, Costs, Edits, count_edits, count_edits_under
 
 
 def vocabulary(size: int) -> st.SearchStrategy[list[str]]:
@@ -128,6 +129,43 @@ def test_shifts_never_cost_more_than_they_save(
     edits = count_edits(left, right, costs)
     assert len(left) + edits.insertions - edits.deletions == len(right)
     assert edits.cost(costs) <= plain_cost(left, right, costs) + 1e-9
+
+
+@settings(deadline=None)
+@given(
+    rearranged(),
+    st.lists(
+        st.builds(Costs, insertion=prices, deletion=prices, substitution=prices, shift=prices),
+        min_size=1,
+        max_size=4,
+    ),
+)
+def test_several_costs_at_once_are_each_alone(
+    pair: tuple[list[str], list[str]], many: list[Costs]
+) -> None:
+    many = [UNIT_COSTS, *many]  # which alone is counted by bits
+    assert count_edits_under(many, *pair) == [count_edits(*pair, costs) for costs in many]
+
+
+def test_more_shifts_than_are_measured_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(3)
+    reference = [str(rng.randrange(40)) for _ in range(90)]
+    hypothesis = reference[45:] + reference[:45]
+    many = [UNIT_COSTS, Costs(insertion=0.05), Costs(substitution=0.5, shift=0.25)]
+    together = count_edits_under(many, hypothesis, reference)
+    monkeypatch.setattr("tertium.text.edits.AT_ONCE", 3)
+    assert count_edits_under(many, hypothesis, reference) == together
+    assert together[0].total == expected(hypothesis, reference)
+
+
+def test_costs_may_be_of_any_size() -> None:
+    left, right = "on the mat sat a cat too".split(), "a cat sat on the mat".split()
+    few = Costs(insertion=0.5, deletion=1.0, substitution=0.75)
+    for factor in (1e12, 1e40):
+        costs = Costs(**{name: cost * factor for name, cost in asdict(few).items()})
+        assert count_edits(left, right, costs) == count_edits(left, right, few)
+    free = Costs(insertion=0.0, deletion=0.0, substitution=0.0, shift=0.0)
+    assert count_edits(left, right, free).cost(free) == 0
 
 
 def plain_cost(left: list[str], right: list[str], costs: Costs) -> float:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from tertium.arrays import FloatArray
 from tertium.errors import UsageError
 from tertium.segment import Segment
-from tertium.text.edits import Costs, count_edits
+from tertium.text.edits import Costs, count_edits_under
 
 Ngram = tuple[str, ...]
 
@@ -257,8 +257,7 @@ def ter_components(h: Words, r: Words, information: Information) -> list[float]:
     """TER and its four kinds of edits, each per word of the reference, under ten costs: 50."""
     length = max(1, len(r))
     row: list[float] = []
-    for costs in COSTS:
-        edits = count_edits(h, r, costs)
+    for costs, edits in zip(COSTS, count_edits_under(COSTS, h, r), strict=True):
         row += [edits.cost(costs) / length, *(count / length for count in edits)]
     return row
 
