@@ -113,6 +113,9 @@ def test_clusters_follow_the_p_values() -> None:
     assert clusters(scores, p) == [1, 1, 2]
     p[0, 1] = p[1, 0] = 0.01
     assert clusters(scores, p) == [2, 1, 3]
+    lost = mean_scores(np.array([np.nan, 9.0, 9.0]))
+    more = np.pad(p, (1, 0), constant_values=np.nan)  # beside one without a score
+    assert clusters([lost, *scores], more) == [0, 2, 1, 3]
 
 
 def test_lower_can_be_better() -> None:
@@ -160,4 +163,4 @@ def test_what_is_no_number_is_never_significant() -> None:
     for test in (bootstrap_pairs, paired_randomisation):
         p_values = test([mean_scores(values), broken])
         assert np.isnan(p_values[0, 1])
-        assert clusters([mean_scores(values), broken], p_values) == [1, 1]
+        assert clusters([mean_scores(values), broken], p_values) == [1, 0]

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.scoring import score
+from tertium.metrics.base.metric import SegmentMetric
 from tertium.reporting.charts.pictures import ranking_pictures
 from tertium.reporting.page.explained import heat_map
 from tertium.reporting.page.grid import grid_of_evaluation
 from tertium.reporting.page.sections import findings, overview, signature_list
-from tertium.reporting.tables.evaluations import pair_table, warning_lines
+from tertium.reporting.tables.evaluations import comparison_table, pair_table, warning_lines
+from tertium.reporting.tables.table import Cell
+from tertium.segment import Segment
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +56,41 @@ def test_two_metrics_are_both(comparison: Comparison, example: TestSet) -> None:
     assert plain(findings(score(example, ["chrf", "ter"]))[0]) == "good is best under both metrics."
     three = score(example, ["chrf", "ter", "bleu"])
     assert plain(findings(three)[0]) == "good is best under all 3 metrics."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Partial(SegmentMetric):
+    """The share of the reference's letters that a translation has; none for one of them."""
+
+    name: ClassVar[str] = "partial"
+    title: ClassVar[str] = "Partial"
+
+    lost: str
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        shares = [len({*s.hypothesis} & {*s.references[0]}) for s in segments]
+        return np.where([s.hypothesis == self.lost for s in segments], np.nan, shares)
+
+
+def test_a_system_without_a_score_stands_beside_the_others(example: TestSet) -> None:
+    metrics = ["ter", Partial(lost=example.systems["good"][0])]
+    tested = compare(example, metrics, resamples=50)
+    _, partial = tested.metrics
+    assert [*tested.clusters[partial]] == [0, 1, 2]
+    shown = overview(tested, grid_of_evaluation(tested))
+    assert "nan" not in plain(shown)
+    assert "nan" not in shown.replace('data-value="nan"', "")
+    pictures = ranking_pictures(tested)
+    assert "good: no score" in pictures
+    assert "nan" not in pictures
+    assert [plain(finding) for finding in findings(tested)] == [
+        "good is best under TER, significantly ahead of all others.",
+        "fair is best under Partial, but not significantly ahead of all others.",
+    ]
+    good, fair, _ = comparison_table(tested).rows
+    assert [cell.text for cell in good[4:] if isinstance(cell, Cell)] == ["–", "", "–"]
+    assert [cell.mark for cell in fair[4:5] if isinstance(cell, Cell)] == ["best"]
+    assert [r["cluster"] for r in tested.records() if r["spec"] == partial] == [None, 1, 2]
 
 
 def test_few_segments_are_told_on_the_page(example: TestSet) -> None:

@@ -102,7 +102,8 @@ class Comparison(Evaluation):
     """An evaluation whose systems were compared pairwise.
 
     For each metric: `p_values` (systems, systems), 1 on the diagonal; `clusters`, the
-    group of each system, 1 being the best, within which no order is certain at level `alpha`.
+    group of each system, 1 being the best, within which no order is certain at level `alpha`, and
+    0 that of systems without a score.
     """
 
     test: Test
@@ -166,7 +167,7 @@ class Comparison(Evaluation):
                 "test": self.test,
                 "resamples": self.resamples,
                 "seed": self.seed,
-                "cluster": self.clusters[metric][place],
+                "cluster": self.clusters[metric][place] or None,
                 "p_values": dict(zip(self.systems, row.tolist(), strict=True)),
             }
             if place:

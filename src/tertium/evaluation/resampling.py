@@ -103,9 +103,10 @@ def clusters(scores: Sequence[Scores], p_values: FloatArray, *, alpha: float = 0
     """The cluster of each system, 1 for the best: each beats all systems of later clusters.
 
     Systems are ordered by score; a cluster ends where every system so far is significantly better
-    than every system that follows.
+    than every system that follows. 0 for a system without a score, which stands beside the others.
     """
-    order = sorted(range(len(scores)), key=lambda s: -scores[s].sign * scores[s].system)
+    known = [n for n, s in enumerate(scores) if np.isfinite(s.system)]
+    order = sorted(known, key=lambda s: -scores[s].sign * scores[s].system)
     labels = [0] * len(scores)
     cluster = 1
     for place, system in enumerate(order):

@@ -171,7 +171,7 @@ def _quartiles(values: FloatArray, x: Scale, base: float, name: str) -> list[Mar
 
 def _in_words(name: str, value: float, bounds: FloatArray, decimals: int, group: int) -> str:
     low, high = bounds
-    text = f"{name} {value:.{decimals}f}"
+    text = f"{name} {value:.{decimals}f}" if value == value else f"{name}: no score"
     if low == low:
         text += f" ({low:.{decimals}f} to {high:.{decimals}f})"
     return f"{text}, cluster {group}" if group else text

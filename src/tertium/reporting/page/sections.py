@@ -35,7 +35,7 @@ from tertium.reporting.tables.evaluations import (
 )
 from tertium.reporting.tables.panels import doubt_table, not_asked_lines
 from tertium.reporting.tables.slices import agreement_slice_tables, slice_table
-from tertium.reporting.tables.table import Cell, Table, html_table
+from tertium.reporting.tables.table import Cell, Table, html_table, number
 
 MOST_DOCUMENTS = 2000  # rows of the table of documents
 TRACK = 120  # pixels of the line below a score
@@ -96,12 +96,14 @@ def _score(evaluation: Evaluation, place: int, metric: str) -> Markup:
     system = evaluation.systems[place]
     scores = evaluation.scores[system][metric]
     best = is_best(scores, evaluation.of_metric(metric))
-    parts = [element("span", f"{scores.system:.{scores.decimals}f}", class_="score")]
-    if isinstance(evaluation, Comparison):
+    parts = [element("span", number(scores.system, scores.decimals).text, class_="score")]
+    known = scores.system == scores.system
+    if isinstance(evaluation, Comparison) and known:
         parts += _standing(evaluation, place, system, metric)
     bounds = evaluation.intervals.get(system, {}).get(metric)
-    if bounds is not None:
+    if bounds is not None and known:
         every = [evaluation.intervals[s][metric] for s in evaluation.systems]
+        every = [interval for interval in every if interval.low == interval.low]
         parts.append(_track(scores.system, bounds, every))
         low, high = (f"{v:.{scores.decimals}f}" for v in (bounds.low, bounds.high))
         parts.append(element("span", f" {low} to {high}", class_="muted range"))
@@ -185,7 +187,8 @@ def findings(evaluation: Evaluation) -> list[Markup]:
             which = "both metrics" if len(metrics) == 2 else f"all {len(metrics)} metrics"
         sure = ""
         if isinstance(evaluation, Comparison):
-            alone = [m for m in won if [*evaluation.clusters[m]].count(1) == 1]
+            # a system without a score, in cluster 0, is not known to be behind
+            alone = [m for m in won if sum(c < 2 for c in evaluation.clusters[m]) == 1]
             sure = _how_sure(len(alone), len(won))
         who = [part for name in best for part in (" and ", name)][1:]
         said.append(join([*who, f" {'are' if best[1:] else 'is'} best under {which}{sure}."]))
@@ -206,9 +209,10 @@ def _orders(evaluation: Evaluation) -> list[Markup]:
         return []
     orders: set[tuple[int, ...]] = set()
     for metric in evaluation.metrics:
-        scores = evaluation.of_metric(metric)
-        order = np.argsort([-s.sign * s.system for s in scores], kind="stable")
-        orders.add(tuple(order.tolist()))
+        scores = [s.sign * s.system for s in evaluation.of_metric(metric)]
+        if np.isnan(scores).any():
+            return []
+        orders.add(tuple(np.argsort(np.negative(scores), kind="stable").tolist()))
     every = "Both" if len(evaluation.metrics) == 2 else "All"
     if len(orders) == 1:
         return [escape(f"{every} metrics put the systems into the same order.")]

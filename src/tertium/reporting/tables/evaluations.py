@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -68,8 +69,7 @@ def comparison_table(
         for metric in comparison.metrics:
             row.append(_score_cell(comparison, system, metric, decimals))
             row.append(_p_cell(comparison, system, metric) if place else Cell("", ""))
-            cluster = comparison.clusters[metric][place]
-            row.append(Cell(str(cluster), cluster))
+            row.append(number(comparison.clusters[metric][place] or math.nan, 0))
         rows.append(row)
     how = (
         f"p: against {comparison.baseline}, {how_tested(comparison)}, seed {comparison.seed}; "
@@ -177,10 +177,11 @@ def _score_cell(evaluation: Evaluation, system: str, metric: str, decimals: int 
     scores = evaluation.scores[system][metric]
     places = _decimals(scores, decimals)
     best = is_best(scores, evaluation.of_metric(metric))
-    text, more = f"{scores.system:.{places}f}", {}
+    text, more = number(scores.system, places).text, {}
     if system in evaluation.intervals:
         bounds = evaluation.intervals[system][metric]
-        text += f" (μ = {bounds.mean:.{places}f} ± {bounds.half_width:.{places}f})"
+        if scores.system == scores.system:
+            text += f" (μ = {bounds.mean:.{places}f} ± {bounds.half_width:.{places}f})"
         column = column_name(evaluation, metric)
         more = {f"{column} low": bounds.low, f"{column} high": bounds.high}
     return Cell(text, scores.system, "best" if best else "", more)
@@ -207,7 +208,8 @@ def marked_p(p: float, better: bool, alpha: float) -> Cell:
 def is_best(scores: Scores, every: Sequence[Scores]) -> bool:
     """Whether no other system has a better score, where there are others."""
     choose = max if scores.higher_is_better else min
-    return len(every) > 1 and scores.system == choose(other.system for other in every)
+    known = [other.system for other in every if other.system == other.system]
+    return len(every) > 1 and scores.system == choose(known, default=math.nan)
 
 
 def _decimals(scores: Scores, wanted: int | None) -> int:
