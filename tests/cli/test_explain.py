@@ -54,6 +54,31 @@ def test_for_machines_it_prints_json(capsys: pytest.CaptureFixture[str]) -> None
     assert comparison["hypothesis_pieces"] == ["the", "red", "car", "stopped", "."]
 
 
+def test_what_a_reader_should_know_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    both = ["-m", "bertscore:encoder=toy", "-r", "", "-t", "a cat"]
+    assert main(["explain", *both]) == 0
+    assert capsys.readouterr().err == "tertium: warning: empty reference\n"
+    assert main(["explain", *both, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["warnings"] == ["empty reference"]
+    assert printed.err == "tertium: warning: empty reference\n"
+    assert main(["explain", "-m", "chrf", "-r", "a cat", "-t", "", "-t", "a"]) == 0
+    assert capsys.readouterr().err == "tertium: warning: empty hypothesis\n"
+
+
+def test_long_texts_are_shown_by_their_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [f"w{n}" for n in range(900)]
+    others = [f"{'v' if n % 30 == 0 else 'w'}{n}" for n in range(900)]
+    texts = ["-r", " ".join(words), "-t", " ".join(others)]
+    assert main(["explain", "-m", "bertscore:encoder=toy", *texts]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) < 400
+    assert " and 15 more" in shown  # of 30
+    assert " … " in shown
+    assert main(["explain", "-m", "chrf", *texts, "-t", "w0"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) < 400
+
+
 def test_a_plan_is_shown_by_what_moves_furthest(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     assert main(["explain", "-m", "wmd", "-r", "the blue car", "-t", "the red car"]) == 0

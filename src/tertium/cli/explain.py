@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tertium.cli.output import print_records, print_table
+from tertium.cli.output import print_records, print_table, print_warnings
 from tertium.errors import UsageError
 from tertium.segment import Segment, check_characters
 
 if TYPE_CHECKING:
     from tertium.metrics.base.explanation import Explanation, Reasons, TextComparison
 
-MOST = 15  # sentences of each kind that are printed
+MOST = 15  # sentences of each kind, and pieces without a partner, that are printed
 LONGEST_NAME = 256  # bytes of a file's name
 QUESTIONS = {
     "forward": "does the hypothesis follow from the reference?",
@@ -92,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
         print_records([explained.as_dict()])
     else:
         show(explained, args.top)
+    print_warnings([f"warning: {kind}" for kind in explained.warnings], quiet=False)
     return 0
 
 
@@ -136,8 +136,6 @@ def show_reasons(reasons: Reasons, top: int) -> None:
     """Print what speaks for and against a translation, and what each feature gave."""
     from tertium.reporting.tables.explanations import feature_table, group_table, word_table
 
-    for warning in reasons.warnings:
-        print(f"tertium: {warning}", file=sys.stderr)
     for direction, question in QUESTIONS.items():
         if direction in reasons.follows:
             print(f"{question} {'yes' if reasons.follows[direction] else 'no'}")
@@ -155,12 +153,13 @@ def show_reasons(reasons: Reasons, top: int) -> None:
 
 def show_comparison(comparison: TextComparison, top: int) -> None:
     """Print which pieces found no partner, and the weakest links."""
-    from tertium.reporting.tables.explanations import link_table
+    from tertium.reporting.tables.explanations import link_table, shorten
 
     values = ", ".join(f"{name} {value:.4g}" for name, value in comparison.values.items())
-    print(f"\nagainst the {comparison.side} {comparison.text!r}: {values}")
+    print(f"\nagainst the {comparison.side} {shorten(comparison.text)!r}: {values}")
     for side, pieces in comparison.partnerless().items():
         if pieces:
-            print(f"  without a partner in the {side}: {', '.join(pieces)}")
+            more = f" and {len(pieces) - MOST} more" if len(pieces) > MOST else ""
+            print(f"  without a partner in the {side}: {', '.join(pieces[:MOST])}{more}")
     if comparison.links:
         print_table(link_table(comparison, top), "text")

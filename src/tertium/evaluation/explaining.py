@@ -47,13 +47,15 @@ def explain(
             )
     if rivals:
         ranker = find_ranker(metric or best_ranker([translation]))
-        return ranker.explain([translation, *rivals])
+        every = [translation, *rivals]
+        return replace(ranker.explain(every), warnings=tuple(ranker.warnings(every)))
     if isinstance(metric, Ranker):
         raise UsageError(f"{metric.name} compares translations: give it two or more to explain")
     chosen = metric or _usual_metric(translation)
     judge = load_metric(chosen) if isinstance(chosen, str) else chosen
     with explain_missing(judge.name):
-        return add_marks(_explain(judge, translation), judge, translation)
+        explained = add_marks(_explain(judge, translation), judge, translation)
+        return replace(explained, warnings=tuple(judge.warnings([translation])))
 
 
 def add_marks(explained: Explanation, judge: Metric, translation: Segment) -> Explanation:

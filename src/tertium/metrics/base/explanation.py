@@ -116,7 +116,6 @@ class Reasons:
     follows: Mapping[str, bool] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     merits: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +141,7 @@ class Explanation(Displayed):
 
     `comparisons` come from metrics that look at pieces, `reasons` from those over named features,
     `marked` from those that mark errors, `votes` from rankers, whose score is the mean chance of
-    the first translation to win.
+    the first translation to win. `warnings` are what a reader of it should know of the texts.
     """
 
     metric: str
@@ -151,6 +150,7 @@ class Explanation(Displayed):
     reasons: Reasons | None = None
     votes: Votes | None = None
     marked: MarkedText | None = None
+    warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists, texts and numbers, for JSON: what each part holds, at once."""

@@ -86,7 +86,6 @@ def explain(metric: Regression, segment: Segment) -> Explanation:
         follows=found.follows,
         faults=tuple(remark.sentence for remark in found.remarks if not remark.good),
         merits=tuple(remark.sentence for remark in found.remarks if remark.good),
-        warnings=tuple(metric.warnings([segment])),
     )
     return Explanation(metric=metric.label, score=float(scores[best]), reasons=reasons)
 

@@ -7,6 +7,7 @@ from tertium.reporting.tables.table import Cell, Table, number
 
 Rows = list[list[Cell | str]]
 
+LONGEST_TEXT = 300  # letters that are shown as they are
 TEXTS = frozenset({0, 1, 2})  # columns that hold no numbers
 
 
@@ -70,6 +71,15 @@ def feature_table(reasons: Reasons, top: int, title: str = "") -> Table:
     return Table(("feature", "value", "contribution"), rows, title=title)
 
 
+def shorten(text: str) -> str:
+    """A text of many lines by its beginning and its end.
+
+    >>> shorten("a" * 1000 + "z")[198:]
+    'aa … aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaz'
+    """
+    return text if len(text) <= LONGEST_TEXT else f"{text[:200]} … {text[-50:]}"
+
+
 def span_table(marked: MarkedText) -> Table:
     """The errors that a metric marks, in order of their place."""
     rows: Rows = []
@@ -77,7 +87,7 @@ def span_table(marked: MarkedText) -> Table:
         text = marked.hypothesis if span.side == "hypothesis" else marked.source or ""
         sure = "" if span.chance is None else number(span.chance, 2)
         place = Cell(f"{span.start}-{span.end}", span.start)
-        rows.append([span.of(text), span.severity, span.category, span.side, place, sure])
+        rows.append([shorten(span.of(text)), span.severity, span.category, span.side, place, sure])
     header = ("error", "severity", "category", "side", "place", "chance")
     return Table(header, rows, left=frozenset(range(4)))
 
@@ -86,7 +96,10 @@ def vote_table(votes: Votes) -> Table:
     """The chance of each row's translation to beat each other one, which are numbered."""
     numbers = [str(n + 1) for n in range(len(votes.names))]
     rows: Rows = [
-        [f"{n + 1}: {name}", *("" if n == m else number(p, 3) for m, p in enumerate(chances))]
+        [
+            f"{n + 1}: {shorten(name)}",
+            *("" if n == m else number(p, 3) for m, p in enumerate(chances)),
+        ]
         for n, (name, chances) in enumerate(zip(votes.names, votes.chances, strict=True))
     ]
     return Table(("translation", *numbers), rows)
