@@ -125,12 +125,13 @@ def test_score_writes_what_metrics_mark(
     assert rows[0] == ["suspicious", "A", "1", "hypothesis", "2", "5", "major", "", "", "cat"]
     capsys.readouterr()
     assert main([*argv, "--spans", str(lines)]) == 2
-    assert "none of chrf says where a translation is wrong" in capsys.readouterr().err
+    said = "--spans: no errors are marked by chrf; add a metric that says where a translation is"
+    assert said in capsys.readouterr().err
     for option, what in (("--spans", "marked errors"), ("-o", "segment scores")):
-        for ending in ("txt", "json"):
-            file = str(tmp_path / f"errors.{ending}")
+        # no name of a pipe says which kind of table is meant
+        for file in (str(tmp_path / "errors.txt"), "errors.json", "/dev/stdout"):
             assert main([*argv, "suspicious", option, file]) == 2
-            said = f"{what} are written to .parquet, .tsv, .csv, .jsonl (JSON with a record a line)"
+            said = f"{option} {file}: {what} are written to a file that ends in .parquet, .tsv"
             assert said in capsys.readouterr().err
 
 

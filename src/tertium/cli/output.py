@@ -57,7 +57,9 @@ def check_outputs(args: argparse.Namespace) -> None:
     outputs = {option: path for option, path in given.items() if path and isinstance(path, str)}
     for option, path in outputs.items():
         if path == "-":
-            raise UsageError(f"{option} -: no file; to write to a pipe, give /dev/stdout")
+            raise UsageError(
+                f"{option} -: no file; give its name, or /dev/stdout where any ending will do"
+            )
         check_writable(path)
         for other, name in outputs.items():
             if other != option and _are_one_file(path, name):

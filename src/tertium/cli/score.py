@@ -136,12 +136,14 @@ def run(args: argparse.Namespace) -> int:
     check_counts(args, bootstrap=False, randomisation=False)
     confidence = _resamples(args)
     output.check_outputs(args)
-    check_table_file(args.output, "segment scores")
+    check_table_file("-o", args.output, "segment scores")
+    check_table_file("--spans", args.spans, "marked errors")
     testset = inputs.read_inputs(args)
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
     metrics = inputs.named_metrics(args, lambda: [scoring.best_metric(testset)])
-    check_span_file(args.spans, metrics)
+    if args.spans:
+        check_marks(metrics)
     with bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)
         sliced = sliced_results(args, evaluation)
@@ -256,14 +258,14 @@ def _resamples(args: argparse.Namespace) -> int:
     return count
 
 
-def check_span_file(path: str | None, metrics: Sequence[Metric]) -> None:
-    """Refuse a file of errors that could not be made, before the work."""
-    if path is None:
-        return
-    check_table_file(path, "marked errors")
+def check_marks(metrics: Sequence[Metric]) -> None:
+    """Refuse metrics of which none marks errors, before the work."""
     if not any(metric.gives_spans for metric in metrics):
         named = ", ".join(metric.spec for metric in metrics)
-        raise UsageError(f"--spans: none of {named} says where a translation is wrong")
+        raise UsageError(
+            f"--spans: no errors are marked by {named}; add a metric that says where a translation "
+            "is wrong, such as tertium-multi"
+        )
 
 
 def write_spans(path: str, marked: Sequence[MarkedTranslations]) -> None:
@@ -280,12 +282,15 @@ def write_spans(path: str, marked: Sequence[MarkedTranslations]) -> None:
     )
 
 
-def check_table_file(path: str | None, what: str) -> None:
+def check_table_file(option: str, path: str | None, what: str) -> None:
     """Refuse a table that could not be made, before the work and not after it."""
     if path is None:
         return
     if Path(path).suffix not in TABLE_SUFFIXES:
-        kinds = ", ".join(TABLE_SUFFIXES)
-        raise UsageError(f"{path}: {what} are written to {kinds} (JSON with a record a line)")
+        *kinds, last = TABLE_SUFFIXES
+        raise UsageError(
+            f"{option} {path}: {what} are written to a file that ends in {', '.join(kinds)} or "
+            f"{last} (JSON with a record a line)"
+        )
     if Path(path).suffix == ".parquet":
         require("pandas", "pyarrow", purpose=path, hint="or write .tsv, .csv or .jsonl")

@@ -246,7 +246,7 @@ class Metric(PeerCalls, Scorer):
         """Why a segment has its score, under a metric that can say."""
         raise UsageError(
             f"{self.name} cannot explain its scores: use rte-r, mt-rte-r or another regression "
-            "on named features, or tertium-small, bertscore, wmd or sentsim"
+            "on named features, or tertium-multi, tertium-small, bertscore, wmd or sentsim"
         )
 
     @property
