@@ -50,8 +50,11 @@ def test_auto_refuses_to_mix_settings() -> None:
         toy("sss").score([BOTH, Segment("x", "y")])
     with pytest.raises(NeedsError, match="neither"):
         toy("sss").score([Segment("x")])
-    with pytest.raises(NeedsError, match="needs the source"):
+    # the settings are what asks for it, so they are named
+    with pytest.raises(NeedsError, match=r"^sss:.*against=both needs the source, and segment 1"):
         toy("sss", against="both").score([Segment("x", None, ("y",))])
+    with pytest.raises(NeedsError, match=r"^tertium-multi:against=both needs references.*multi\)$"):
+        load_metric("tertium-multi:against=both").check([Segment("x", "y")])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -101,12 +101,12 @@ class Scorer(ABC):
         for number, segment in enumerate(segments, start=1):
             if "references" in needs and not segment.references:
                 raise NeedsError(
-                    f"{self.name} needs references, and segment {number} has none: "
+                    f"{self.spec} needs references, and segment {number} has none: "
                     f"{WAYS['references']}; or choose one that reads the source (tertium-multi)"
                 )
             if "source" in needs and segment.source is None:
                 raise NeedsError(
-                    f"{self.name} needs the source, and segment {number} has none: {WAYS['source']}"
+                    f"{self.spec} needs the source, and segment {number} has none: {WAYS['source']}"
                 )
             if "context" in needs and segment.context is None:
                 raise NeedsError(
