@@ -12,12 +12,14 @@ import pytest
 
 from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
-from tertium.evaluation.comparison import Comparison, compare
+from tertium.evaluation.comparison import Comparison, compare, with_tests
+from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.reporting.charts.pictures import ranking_pictures
 from tertium.reporting.page.explained import heat_map
 from tertium.reporting.page.grid import grid_of_evaluation
+from tertium.reporting.page.making import report_ranking
 from tertium.reporting.page.sections import findings, overview, signature_list
 from tertium.reporting.tables.evaluations import comparison_table, pair_table, warning_lines
 from tertium.reporting.tables.table import Cell
@@ -91,6 +93,18 @@ def test_a_system_without_a_score_stands_beside_the_others(example: TestSet) -> 
     assert [cell.text for cell in good[4:] if isinstance(cell, Cell)] == ["–", "", "–"]
     assert [cell.mark for cell in fair[4:5] if isinstance(cell, Cell)] == ["best"]
     assert [r["cluster"] for r in tested.records() if r["spec"] == partial] == [None, 1, 2]
+
+
+def test_samples_without_a_score_leave_bounds_to_the_others(example: TestSet) -> None:
+    few = example.subset(range(3))
+    ranking = rank(few, Partial(lost=few.systems["good"][0]))
+    tested = with_tests(ranking.as_evaluation())  # some samples drew the unscored segment alone
+    [chances] = tested.metrics
+    assert all(0 <= tested.intervals[system][chances].high <= 1 for system in tested.systems)
+    shown = overview(tested, grid_of_evaluation(tested)) + ranking_pictures(tested)
+    assert "nan" not in shown
+    nothing = rank(few.subset([0]), Partial(lost=few.systems["good"][0]))
+    assert "nan" not in plain(report_ranking(nothing).html())
 
 
 def test_few_segments_are_told_on_the_page(example: TestSet) -> None:

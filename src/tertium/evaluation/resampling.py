@@ -47,12 +47,16 @@ def bootstrap(scores: Sequence[Scores], *, resamples: int = 1000, seed: int = 12
 
 
 def interval(samples: FloatArray) -> Interval:
-    """The 95 % interval of resampled scores (..., resamples), cut as sacrebleu cuts it.
+    """The 95 % interval of resampled scores (resamples,), cut as sacrebleu cuts it.
+
+    A sample that drew no segment with a score has none, and is left out.
 
     >>> interval(np.arange(1000.0))
     Interval(mean=499.5, low=25.0, high=974.0)
     """
-    ordered = np.sort(samples)
+    ordered = np.sort(samples[~np.isnan(samples)])
+    if not ordered.size:
+        return Interval(np.nan, np.nan, np.nan)
     cut = len(ordered) // 40
     low, high = float(ordered[cut]), float(ordered[len(ordered) - cut - 1])
     return Interval(float(ordered.mean()), low, high)

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, IntArray
+from tertium.arrays import BoolArray, FloatArray, IntArray, mean_known
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.correlation import ranks
 from tertium.meta.tasks import JudgedSet
@@ -244,7 +244,7 @@ def interesting_items(grid: TranslationGrid, count: int) -> list[int]:
     The lists: how far metrics part on a translation, how far they are from people, and how far
     systems lie apart by the metrics' mean rank.
     """
-    mean = np.nanmean(grid.ranks, axis=0) if len(grid.columns) else np.full(len(grid), np.nan)
+    mean = mean_known(grid.ranks.T)
     lists = [
         _largest(_by_item(grid, grid.spread)),
         _largest(_by_item(grid, np.abs(grid.misfit))),
