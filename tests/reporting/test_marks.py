@@ -135,6 +135,27 @@ def test_score_writes_what_metrics_mark(
             assert said in capsys.readouterr().err
 
 
+def test_marks_without_a_score_are_written_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
+    values = np.array([np.nan, np.inf, -np.inf, 0.0])
+    monkeypatch.setattr(Suspicious, "segment_scores", lambda self, some: values[: len(some)])
+    TESTSET.write(tmp_path / "set.jsonl")
+    lines, page = tmp_path / "errors.jsonl", tmp_path / "page.html"
+    options = ["-t", str(tmp_path / "set.jsonl"), "-q", "-m", "suspicious"]
+    assert main(["score", *options, "--spans", str(lines), "--to-json", str(tmp_path / "j")]) == 0
+    for text in (*lines.read_text(encoding="utf-8").splitlines(), (tmp_path / "j").read_text()):
+        json.loads(text, parse_constant=pytest.fail)  # JSON has neither NaN nor Infinity
+    assert main(["report", *options, "-o", str(page)]) == 0
+    assert "score <b>–</b>" in page.read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main(["explain", "-m", "suspicious", "-t", "a cat", "-r", "x"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("suspicious: –\n")
+    assert printed.err == "tertium: warning: score that is no number\n"
+
+
 def test_marked_errors_are_the_same_in_every_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

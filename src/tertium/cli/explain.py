@@ -107,6 +107,7 @@ def _refuse_file(text: str, option: str) -> None:
 def show(explained: Explanation, top: int) -> None:
     """Print an explanation for a person to read, part by part."""
     from tertium.reporting.tables.explanations import span_table, vote_table
+    from tertium.reporting.tables.table import number
 
     if explained.reasons is not None:
         perfect = explained.reasons.perfect
@@ -120,7 +121,7 @@ def show(explained: Explanation, top: int) -> None:
             f"{explained.metric}: the chance that the row's translation is better than the column's"
         )
     else:
-        print(f"{explained.metric}: {explained.score:.4f}")
+        print(f"{explained.metric}: {number(explained.score, 4).text}")
     if explained.marked is not None:
         count = len(explained.marked.spans)
         print(f"\nerrors it suspects: {count or 'none'}")

@@ -167,7 +167,7 @@ def read_jsonl(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def null_missing(value: Any) -> Any:
-    """A value as JSON can hold it: a missing number is null, and tuples are lists.
+    """A value as JSON can hold it: a number that is missing or infinite is null, tuples are lists.
 
     >>> null_missing({"dev": (float("nan"), 1.5)})
     {'dev': [None, 1.5]}
@@ -176,7 +176,7 @@ def null_missing(value: Any) -> Any:
         return {key: null_missing(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [null_missing(item) for item in value]
-    return None if isinstance(value, float) and value != value else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def parse_json(text: str, where: str, hint: str = "") -> Any:
@@ -479,4 +479,5 @@ def record_from_segment(segment: Segment) -> dict[str, Any]:
 
 def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
     """One object a line, atomically."""
-    write_text(path, (json.dumps(r, ensure_ascii=False) + "\n" for r in records))
+    lines = (json.dumps(null_missing(r), ensure_ascii=False, allow_nan=False) for r in records)
+    write_text(path, (line + "\n" for line in lines))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import isfinite
 from typing import Any
 
 from tertium.data.formats import record_from_segment
@@ -16,7 +17,7 @@ from tertium.errors import UsageError
 from tertium.evaluation.ranking import best_ranker
 from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.explanation import Explanation, MarkedText
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.metric import NO_SCORE, Metric, load_metric
 from tertium.metrics.base.ranker import Ranker, find_ranker
 from tertium.models.checkpoint import are_installed
 from tertium.registry import explain_missing
@@ -55,7 +56,8 @@ def explain(
     judge = load_metric(chosen) if isinstance(chosen, str) else chosen
     with explain_missing(judge.name):
         explained = add_marks(_explain(judge, translation), judge, translation)
-        return replace(explained, warnings=tuple(judge.warnings([translation])))
+        lost = () if isfinite(explained.score) else (NO_SCORE,)
+        return replace(explained, warnings=(*judge.warnings([translation]), *lost))
 
 
 def add_marks(explained: Explanation, judge: Metric, translation: Segment) -> Explanation:

@@ -136,7 +136,8 @@ def _weighted_sums(
     """For each of the scores its statistics under each weighting, (count, k)."""
     wide = np.concatenate([s.statistics for s in scores], axis=1)  # (segments, all columns)
     blocks = []
-    with task(what, total=count) as advance:
+    # infinite scores make sums that are none; they are counted among the warnings
+    with task(what, total=count) as advance, np.errstate(invalid="ignore"):
         for block in weights:
             blocks.append(block @ wide)  # (resamples of the block, all columns)
             advance(len(block))

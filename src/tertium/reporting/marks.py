@@ -128,7 +128,7 @@ def _entry(entry: MarkedTranslation) -> Markup:
         "p",
         element("bdi", entry.system),
         f", segment {entry.number}, score ",
-        element("b", f"{entry.score:.4g}"),
+        element("b", "–" if entry.score != entry.score else f"{entry.score:.4g}"),
         class_="note",
     )
     texts = [marked_paragraph(entry.segment.hypothesis, entry.spans)]
