@@ -6,6 +6,7 @@ pairs and for shares near 0 and 1.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -21,6 +22,8 @@ from tertium.errors import UnknownNameError
 from tertium.evaluation.scoring import distinct_labels
 from tertium.metrics.base.metric import Metric, foresee, load_metrics
 from tertium.runtime import track
+
+logger = logging.getLogger(__name__)
 
 By = Literal["phenomenon", "language"]
 
@@ -121,6 +124,10 @@ def challenge(
         for metric in track(loaded, "challenging"):
             scores = metric.score(segments).upward
             ahead = scores[0::2] - scores[1::2]
+            if lost := int(np.isnan(ahead).sum()):
+                logger.warning(
+                    "%s: %d pairs, of which a score is no number, count as wrong", metric.spec, lost
+                )
             for found in (ahead > 0, ahead == 0):
                 counts.append(np.bincount(place[found], minlength=len(groups)))
     return ChallengeStudy(
