@@ -59,7 +59,8 @@ def test_any_text_has_a_code_or_none(text: str) -> None:
     ("text", "language", "other"),
     [
         ("Le train pour Hambourg ne part pas aujourd'hui à quatorze heures.", "en", True),
-        ("Поезд в Гамбург сегодня не отправляется в два часа дня.", "uk", True),
+        ("Поезд в Гамбург сегодня не отправляется в два часа дня.", "uk", False),  # nor is a line
+        ("Поезд в Гамбург сегодня не отправляется в два часа дня из-за бури.", "uk", True),
         ("зверху донизу", "uk", False),
         ("Le train ne part pas.", "en", False),  # too short to be sure
         ("Потяг сьогодні не відправляється.", "uk", False),
@@ -79,6 +80,21 @@ def test_any_text_has_a_code_or_none(text: str) -> None:
         ("Frá honum: https://example.org/the-last-newsletter-of-this-year", "is", False),
         ('<a href="https://example.org" class="button">ヘルプ</a>', "ja", False),
         ("<b>Click here</b> to {action} the message.", "ja", True),
+        ("Microsoft Azure DevOpsを使う", "ja", False),  # names among own words
+        ("Anna Larsson、New YorkのJohn Baker、Maria Rossiによる", "ja", False),
+        ("由 Anna Larsson 和 Johannes Bergmann 编辑。", "zh", False),
+        ("A train of the Hamburg company is late 遅延", "ja", True),
+        ("Two Men Arrested After The Fire In A Hotel Of Hamburg - ハンブルク", "ja", True),
+        ("Two Men Arrested After Fire in Hamburg Hotel, Police Says", "cs", True),
+        ("Microsoft Azure DevOps", "ja", True),  # names alone, which people mark down, too
+        ("Microsoft Azure DevOps", "uk", True),
+        ("IBM", "ja", False),
+        ("CH3COOCH2CH3", "uk", False),  # formulas, tags and handles are in no language
+        ("#Hamburg #TrainsAndTracks", "zh", False),
+        ("@user44, @user45: 哇！", "zh", False),
+        ("@user44 that is a shout", "zh", True),
+        ("Galerie Las Palmas del Norte se nachází v ulici San Fernando.", "cs", False),
+        ("Известное озеро Балатон загрязнено из-за наводнения", "ru", False),  # nearly Bulgarian
     ],
 )
 def test_another_language_than_asked_for_is_told_where_it_is_clear(

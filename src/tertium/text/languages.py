@@ -245,7 +245,9 @@ ENOUGH = 40  # letters below which n-grams may suggest another language, but do 
 SURELY_ENGLISH = 0.3  # small words among few that are not asked for their language
 CLEAR = 1.0  # how much more an n-gram must say for another language, in parts of a logarithm
 CLEAR_OF_A_PART = 8.0  # the same of a part of a text, which a name or a title may make up
+SURE = 150  # letters times that difference: what said less of judged texts was scored as others are
 AMONG = 0.2  # of letters in a language's own script: the others are names
+A_FEW, MOST_OF_THE_REST = 0.05, 0.5  # the same where names are seen to be such, and without them
 HAN_AMONG = ("Han", "Kana", "Hangul")  # what three languages write tells none of them
 STRAYS = "translation in another language than most"  # a warning where none is named
 ALIASES = {"nb": "no", "nn": "no"}
@@ -284,13 +286,17 @@ def is_in_other_language(text: str, language: str, clear: float = CLEAR) -> bool
     """Whether a text is clearly written in another language than this one.
 
     A few words in the same script say nothing (of Ukrainian ones below 40 letters 4 to 24 % are
-    taken for another language), and relatives that can hardly be told apart are the same.
-    Of outputs of systems on FLORES in 59 languages 1 in 250 is called so, most of them rightly; of
-    lines in a language at random instead 98.9 %.
+    taken for another language), those of up to 150 letters must say it more clearly the fewer they
+    are, and relatives that can hardly be told apart are the same. Names do not count where words
+    beside them are the language's own, nor do handles, tags and formulas in another script.
+    Of outputs of systems on FLORES in 59 languages 1 in 350 is called so, most of them rightly;
+    of lines in a language at random instead 98.9 %.
 
     >>> is_in_other_language("Der Zug nach Hamburg fährt heute erst um sieben Uhr ab.", "en")
     True
     >>> is_in_other_language('<a href="https://example.org/help" class="button">助け</a>', "ja")
+    False
+    >>> is_in_other_language("Microsoft Azure DevOpsを使う", "ja")
     False
     >>> is_in_other_language("Der Zug fährt ab.", "en"), is_in_other_language("поезд ушёл", "en")
     (False, True)
@@ -300,16 +306,63 @@ def is_in_other_language(text: str, language: str, clear: float = CLEAR) -> bool
     script = main_script(text)
     if not script or language not in languages_told_apart():
         return False
-    own = scripts_of([language])
+    own, letters = scripts_of([language]), sum(map(str.isalpha, text))
     if script not in own or ALONE.get(script, language) != language:
-        enough = sum(map(str.isalpha, text)) >= FEWEST or script not in ("Latin", "Han")
+        enough = letters >= FEWEST or script not in ("Latin", "Han")
         told = own - {"Han"} if script in HAN_AMONG else own
-        return enough and share_in(text, told) < AMONG
+        return enough and share_in(text, told) < AMONG and not _is_own_but_for_names(text, told)
     if is_short(text):
         return False
     weights = _weigh(text, script)
-    own_weight = weights.get(language, weights.get(STAND_INS.get(language, "")))
-    return own_weight is not None and max(weights.values()) - own_weight >= clear
+    asked = language if language in weights else STAND_INS.get(language, "")
+    if asked not in weights:
+        return False
+    if max(weights.values()) - weights[asked] < max(clear, SURE / letters):
+        return False
+    weights = _weigh(" ".join(w for w in WORD.findall(text) if not _is_name(w)), script)
+    return not weights or max(weights, key=weights.__getitem__) != asked
+
+
+def _is_own_but_for_names(text: str, scripts: frozenset[str]) -> bool:
+    """Whether the Latin words of a text are names among words in these scripts, or no words at all.
+
+    >>> texts = "Visual Studio コード", "visual studio コード", "Visual Studio", "CH3OH, @user4"
+    >>> [_is_own_but_for_names(text, frozenset({"Kana"})) for text in texts]
+    [True, False, False, True]
+    """
+    if not holds_words(text):
+        return True
+    words = _leave_words(text)
+    rest = _latin_word().sub(lambda word: " " if _is_name(word[0]) else word[0], words)
+    return share_in(words, scripts) >= A_FEW and share_in(rest, scripts) >= MOST_OF_THE_REST
+
+
+@cache
+def _latin_word() -> re.Pattern[str]:
+    letters = f"{_BLOCKS['Latin']}0-9"
+    return re.compile(f"[@#]?[{letters}][{letters}'’]*")
+
+
+def _leave_words(text: str) -> str:
+    """A text without handles, tags and formulas: they are in no language, and never translated."""
+    return _latin_word().sub(
+        lambda word: " " if word[0][0] in "@#" or any(map(str.isdecimal, word[0])) else word[0],
+        text,
+    )
+
+
+def _is_name(word: str) -> bool:
+    """Whether it has a capital; small words of English have one in untranslated titles, too."""
+    return any(map(str.isupper, word)) and word.lower() not in SMALL_WORDS
+
+
+def holds_words(text: str) -> bool:
+    """Whether there is anything to translate: addresses, handles, formulas and signs stay.
+
+    >>> holds_words("Yes, 3!"), holds_words("@user4 https://example.org/yes CH3OH 3 😀")
+    (True, False)
+    """
+    return any(map(str.isalpha, _leave_words(CODE.sub(" ", text))))
 
 
 def is_short(text: str) -> bool:

@@ -331,6 +331,14 @@ def test_a_translation_into_another_language_than_asked_for_is_noticed() -> None
     assert asked.segment_scores([Segment(french, None, (french,))])[0] == 1.0
 
 
+def test_names_in_a_translation_do_not_count_for_its_language() -> None:
+    texts = ("Microsoft Azure DevOpsを使う", "Microsoft Azure DevOps", "IBM", "#TrainsAndTracks")
+    segments = [Segment(text, "Use Microsoft Azure DevOps") for text in texts]
+    said, unasked = TertiumMulti(lp="en-ja").assess(segments), TertiumMulti().assess(segments)
+    assert (said.score == unasked.score).tolist() == [True, False, True, True]
+    assert (said.clean == unasked.clean).tolist() == [True, False, True, True]
+
+
 def test_it_explains_with_what_it_read(metric: TertiumMulti) -> None:
     found = metric.explain(Segment(GOOD, SOURCE, (REFERENCE, "A train.")))
     assert [c.side for c in found.comparisons] == ["source", "reference", "reference"]
