@@ -47,6 +47,28 @@ def test_a_correction_is_the_sum_that_is_written_down() -> None:
     assert found.tolist() == alone
 
 
+@pytest.mark.parametrize(
+    ("source", "is_text"),
+    [
+        ("https://example.org/all-the-news-of-the-day", False),
+        ("#TrainsAndTracks @user44", False),
+        ("CH3COOCH2CH3", False),
+        ("😀 12:30", False),
+        ("See https://example.org/all-the-news-of-the-day", True),
+        ("Der Zug fährt nicht.", True),
+        ("ᓄᓇᕗᑦ", True),  # a script that is not known by its name
+    ],
+)
+def test_a_copy_of_what_has_no_words_is_its_translation(source: str, is_text: bool) -> None:
+    correct = Correction(
+        share=0.6, softness=1.4, letters=0.0, strange_share=0.0, strange_letters=0.0
+    )
+    said, none = np.array([-2.0]), np.zeros(1)
+    [copy] = correct([(source, source, None)], said, none, none)
+    [other] = correct([("", source, None)], said, none, none)
+    assert bool(copy < other) is is_text
+
+
 def test_what_the_network_says_is_bounded_and_keeps_its_order() -> None:
     correct = Correction(
         share=1.0, softness=1.5, letters=0.0, strange_share=0.5, strange_letters=0.0

@@ -11,7 +11,8 @@ apart what the score does not, and matches of letters hold where a language was 
 of the network's score s, the second reading for a view, and how strange the words are to the
 vocabulary, f; the numbers are each view's own. Where words fall into many pieces, the network saw
 little of the language and letters say more. The reading does not know copies of the source, which
-nobody judged: the more of it was copied, the more counts what the network holds against it.
+nobody judged: the more of it was copied, the more counts what the network holds against it. Of a
+source without words (an address, a handle, a formula) a copy is the translation.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tertium.arrays import FloatArray
 from tertium.metrics.base.metric import load_metric
 from tertium.schema import NOT_NEGATIVE, POSITIVE
 from tertium.segment import Segment
-from tertium.text.languages import share_in
+from tertium.text.languages import holds_words, share_in
 
 WITHOUT_BLANKS = frozenset({"Burmese", "Han", "Kana", "Khmer", "Lao", "Thai", "Tibetan"})
 FAMILIAR = 1.6  # pieces a word, about what languages have that the vocabulary knows well
@@ -62,6 +63,7 @@ class Correction:
         total = (self.share - self.strange_share * strange) * bounded + read
         if rows[0][1] is not None:
             copied = np.maximum(2 * match_letters(rows, 1) - 1, 0)
+            copied *= [holds_words(row[1] or "") for row in rows]
             total = total + copied * np.minimum(bounded, 0)
         if rows[0][2] is None:
             return total
