@@ -67,6 +67,20 @@ def test_the_worst_translations_come_first() -> None:
     html = marked_section([marked])
     assert "major errors only" in html
     assert "&lt;<mark" in html
+    assert "3 major in 4 translations; the 3 worst of them:" in html
+
+
+def test_one_and_none_are_said_as_such() -> None:
+    for text, said in (
+        ("a cat", "1 major in 1 translation; the worst of them:"),
+        ("a dog", "no errors in 1 translation."),
+    ):
+        lone = tertium.TestSet(systems={"A": (text,)}, references=(("x",),), sources=("y",))
+        page = report_results(tertium.score(lone, [Suspicious()]), [Suspicious()]).html()
+        assert said in page
+        assert ("major errors only" in page) == ("cat" in text)
+    explained = tertium.report(lone, "bertscore:encoder=toy", explain=1).html()
+    assert "Explanations were made for 1 segment where" in explained
 
 
 def test_a_report_has_a_section_of_marked_errors_where_a_metric_marks() -> None:

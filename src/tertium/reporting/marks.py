@@ -108,13 +108,16 @@ def _metric_list(marked: MarkedTranslations, place: int) -> Markup:
     counts = marked.counts()
     said = ", ".join(f"{count:,} {severity}" for severity, count in counts.items()) or "no errors"
     total = len(marked.translations)
+    said += f" in {total:,} translation{'s' * (total != 1)}"
+    if not worst:
+        return element("div", element("h3", marked.label), element("p", f"{said}."))
     if any(span.chance is not None for entry in worst for span in entry.spans):
         said = f"suspected: {said}"  # people mark errors, a metric gives them a chance
     label = f"major-only-{place}"
     return element(
         "div",
         element("h3", marked.label),
-        element("p", f"{said} in {total:,} translations; the {len(worst)} worst of them:"),
+        element("p", f"{said}; the {f'{len(worst)} ' * bool(worst[1:])}worst of them:"),
         element("input", type="checkbox", id=label, class_="major-only"),
         element("label", " major errors only", for_=label),
         element("ol", *(_entry(entry) for entry in worst), class_="marked"),

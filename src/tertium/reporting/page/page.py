@@ -137,14 +137,14 @@ class Report(Displayed):
         if not self.explained:
             return escape(
                 "No explanations were made for this page: they exist for metrics that can explain "
-                "(BERTR, BERTScore, WMD, tertium-small, entailment) and for rankers."
+                "(BERTR, BERTScore, WMD, tertium-small, tertium-multi, entailment) and for rankers."
             )
         items = sorted({e.item for e in self.explained})
         labels = ", ".join(self.grid.items[n].label for n in items[:40])
         more = f" and {len(items) - 40} more" if len(items) > 40 else ""
         return escape(
-            f"Explanations were made for {len(items)} segments where the metrics, people or "
-            f"systems differ most: {labels}{more}."
+            f"Explanations were made for {len(items)} segment{'s' * (len(items) != 1)} where the "
+            f"metrics, people or systems differ most: {labels}{more}."
         )
 
 
