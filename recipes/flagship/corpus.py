@@ -6,8 +6,8 @@ Pairs of a hypothesis and a reference come from the rankings of wmt11, 13, 15 an
 da/wmt16, from expert MQM scores, from the outputs of WMT18's systems (unlabelled), from other
 systems' outputs taken as pseudo-references, from references taken as hypotheses, and from damage
 done to any of these. Comparisons say which of two pairs of a segment is better. da/wmt15 is kept
-apart for choosing. Segments whose reference occurs in da/wmt15, da/wmt17 or rankings/wmt12 are
-dropped.
+apart for choosing. Segments whose reference occurs in what chooses (da/wmt15, modern/dev) or tests
+(da/wmt17, rankings/wmt12) are dropped.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from tertium.data.preferences import RankingSet
 IntArray = NDArray[np.int64]
 
 RANKINGS = ("wmt11", "wmt13", "wmt15", "wmt16")
+MODERN = ("modern/dev/mqm/ted21", "modern/dev/da/wmt22", "modern/dev/da/wmt22liv")  # they choose
 ORIGINS = ("ranking", "da", "mqm", "wmt18", "pseudo", "copy", "damage", "source copy")
 UNSEEN_BY_UNCASED = ("case lost",)  # an uncased teacher cannot judge these
 MQM_MARGIN = 1.0
@@ -138,7 +139,7 @@ def build(data: Collection, seed: int = 1) -> Corpus:
     builder = Builder()
     held_out: list[JudgementSet | RankingSet] = [
         data.judgements(name, lp)
-        for name in ("da/wmt15", "da/wmt17")
+        for name in ("da/wmt15", "da/wmt17", *MODERN)
         for lp in to_english(data, name)
     ]
     held_out += [data.rankings("rankings/wmt12", lp) for lp in to_english(data, "rankings/wmt12")]
@@ -188,16 +189,15 @@ def add_judgements(
             segment = judgement.segment
             row = builder.pair(segment.hypothesis, segment.references[0], "da")
             builder.scored.append((row, judgement.score))
-    for part in ("news21", "ted21"):
-        by_item: dict[str, list[tuple[int, float]]] = defaultdict(list)
-        for rated in read_mqm(data, part):
-            row = builder.pair(rated["hypothesis"], rated["reference"], "mqm")
-            by_item[rated["reference"]].append((row, float(rated["score"])))
-        for rows in by_item.values():
-            for a, score_a in rows:
-                for b, score_b in rows:
-                    if score_a - score_b >= MQM_MARGIN:
-                        builder.compare(a, b)
+    by_item: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    for rated in read_mqm(data, "news21"):
+        row = builder.pair(rated["hypothesis"], rated["reference"], "mqm")
+        by_item[rated["reference"]].append((row, float(rated["score"])))
+    for rows in by_item.values():
+        for a, score_a in rows:
+            for b, score_b in rows:
+                if score_a - score_b >= MQM_MARGIN:
+                    builder.compare(a, b)
 
 
 def read_mqm(data: Collection, part: str) -> Iterable[dict[str, Any]]:
