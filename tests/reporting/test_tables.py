@@ -25,6 +25,16 @@ def test_text_shows_markup_as_it_is() -> None:
     assert "\x1b" not in text
 
 
+def test_a_terminal_obeys_no_text() -> None:
+    escape = "\x1b]0;title\x07\x1b[31m\x9b1m\r"
+    table = Table(["a" + escape, "b"], [["x" + escape, "1"]], title=escape, notes=[escape])
+    for color in (False, True):
+        text = render(table, "text", color=color)
+        assert text.count("␛]0;title␇␛[31m\ufffd1m␍") == 4
+        assert not re.search("[\x00-\x09\x0b-\x1a\x1c-\x1f\x7f-\x9f]", text)
+        assert set(re.findall("\x1b.*?m", text)) <= {"\x1b[1m", "\x1b[2m", "\x1b[0m", "\x1b[1;2m"}
+
+
 def test_colour_only_where_asked() -> None:
     assert "\x1b[1m" in render(TABLE, "text", color=True)
 

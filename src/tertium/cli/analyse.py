@@ -12,7 +12,7 @@ from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.data.evidence import read_scored_sets
 from tertium.data.formats import record_from_segment
 from tertium.errors import UsageError
-from tertium.reporting.tables.table import Cell, Table
+from tertium.reporting.tables.table import Cell, Table, show_controls
 
 HELP = "see where two metrics part on good translations"
 DESCRIPTION = "Compare two metrics on the translations that people rate best."
@@ -72,8 +72,9 @@ def run(args: argparse.Namespace) -> int:
     print_table(Table(header, rows, title=title), args.format)
     for who, segments in examples.items():
         for segment in segments:
-            print(f"\n{names[who]}: {segment.hypothesis}")
-            print("\n".join(f"  reference: {text}" for text in segment.references))
+            print(show_controls(f"\n{names[who]}: {segment.hypothesis}"))
+            for text in segment.references:
+                print(show_controls(f"  reference: {text}"))
     return 0
 
 

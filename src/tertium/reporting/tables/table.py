@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tertium.errors import UsageError
@@ -87,6 +87,20 @@ def render(
     return plain[style](table)
 
 
+# pictures of what a terminal would obey; a line may break
+CONTROLS = {code: 0x2400 + code for code in range(32) if code != ord("\n")} | {127: 0x2421}
+CONTROLS |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+
+
+def show_controls(text: str) -> str:
+    """A text from anywhere as a terminal may print it.
+
+    >>> show_controls("\\x1b[31mred")
+    '␛[31mred'
+    """
+    return text.translate(CONTROLS)
+
+
 def _cells(row: Sequence[Cell | str]) -> list[Cell]:
     return [cell if isinstance(cell, Cell) else Cell(cell, cell) for cell in row]
 
@@ -107,8 +121,12 @@ def _render_text(table: Table, width: int | None, color: bool) -> str:
         highlight=False,
     )
     if table.title:
-        console.print(Text(table.title, style="bold"), soft_wrap=True)
-    rows = [_cells(row) for row in (*table.rows, *table.footer)]
+        console.print(Text(show_controls(table.title), style="bold"), soft_wrap=True)
+    table = replace(table, header=[show_controls(name) for name in table.header])
+    rows = [
+        [replace(cell, text=show_controls(cell.text)) for cell in _cells(row)]
+        for row in (*table.rows, *table.footer)
+    ]
     for widths in _layout(table, rows, width):
         grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
         for n, space in widths.items():
@@ -122,7 +140,7 @@ def _render_text(table: Table, width: int | None, color: bool) -> str:
             grid.add_row(*(Text(row[n].text, style=styles[row[n].mark]) for n in widths))
         console.print(grid)
     for note in table.notes:
-        console.print(Text(note, style="dim"), soft_wrap=True)
+        console.print(Text(show_controls(note), style="dim"), soft_wrap=True)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
