@@ -37,6 +37,7 @@ from tertium.models.checkpoint import shipped_models
 FloatArray = NDArray[np.float64]
 ENCODER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
 KNOTS = 16
+LEAST_RISE = 1e-4  # of people's scores between two knots: more than rounding takes
 FREE = {"cost": 0.0, "least": 1, "most": 1}
 UNCALIBRATED = {  # until it is measured
     "calibration": {"raw": [-1, 1], "score": [0.25, 0.75]},
@@ -138,28 +139,28 @@ def judged_scores(data: Collection, metric: EnglishAssessment) -> tuple[FloatArr
     return raw, np.array([j.score for j in judged])
 
 
-def calibration(raw: FloatArray, human: FloatArray) -> dict[str, Any]:
+def calibration(raw: FloatArray, human: FloatArray, knots: int = KNOTS) -> dict[str, Any]:
     """The monotone map to what people say, and the spread of people around it."""
-    knots, levels = monotone(raw, human)
+    places, levels = monotone(raw, human, knots)
     low, high = np.quantile(human, [0.005, 0.995])
     scores = np.clip((levels - low) / (high - low), 0.02, 0.98)
-    predicted, scaled = np.interp(raw, knots, scores), (human - low) / (high - low)
+    predicted, scaled = np.interp(raw, places, scores), (human - low) / (high - low)
     return {
-        "calibration": {"raw": rounded(knots), "score": rounded(scores)},
+        "calibration": {"raw": rounded(places), "score": rounded(scores)},
         "uncertainty": spread(predicted, scaled),
     }
 
 
-def monotone(raw: FloatArray, human: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Knots of an increasing map: means of equal shares of the data, pooled where they fall."""
+def monotone(raw: FloatArray, human: FloatArray, knots: int) -> tuple[FloatArray, FloatArray]:
+    """Knots of an increasing map: means of equal shares of the data, pooled until it rises."""
     order = np.argsort(raw)
     blocks = [
-        (raw[rows].mean(), human[rows].mean(), len(rows)) for rows in np.array_split(order, KNOTS)
+        (raw[rows].mean(), human[rows].mean(), len(rows)) for rows in np.array_split(order, knots)
     ]
     pooled: list[tuple[float, float, int]] = []
     for block in blocks:
         pooled.append(block)
-        while len(pooled) > 1 and pooled[-2][1] >= pooled[-1][1]:
+        while len(pooled) > 1 and pooled[-1][1] - pooled[-2][1] < LEAST_RISE:
             (xa, ya, na), (xb, yb, nb) = pooled[-2:]
             n = na + nb
             pooled[-2:] = [((xa * na + xb * nb) / n, (ya * na + yb * nb) / n, n)]

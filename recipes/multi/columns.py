@@ -3,8 +3,9 @@
     python -m recipes.multi.columns parts/ -o columns/ --device cuda
 
 Rows are samples of packed parts (`recipes.multi.samples`). Columns are what the network says in
-each view, linear readings of its hidden layer, learned here from judgements that train, chrF, and
-how strange the words of hypothesis and reference are to the vocabulary.
+each view, linear readings of the head's hidden layer and of all that the head was given, learned
+here from judgements that train, chrF, and how strange the words of hypothesis and reference are to
+the vocabulary.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,17 @@ from tertium.metrics.lexical.chrf import ChrF
 from tertium.segment import Segment
 
 Floats = NDArray[np.float32]
-READ = (("da",), ("mqm",), ("esa",), ("da", "mqm", "esa", "qe", "old"), ("old", "qe"))
-RIDGE = 1e-3
+READ = (("da", "qe", "old"), ("da", "mqm", "esa", "qe", "old"))  # what crowds said; everyone
+RIDGE = 0.3  # of the variance of each feature
+TEACHES = (0.44, 0.62, 0.44)  # of the bounded score and these readings by both texts
+CONSTANT = 1e-9  # a variance below which a feature says nothing
 
 
 class Looking(Multi):
-    """The network that ships, which keeps what the last layer of its head was given."""
+    """The network that ships, which keeps what its readout sees: the head's hidden layer and input.
+
+    `found` is (rows, hidden layer and input).
+    """
 
     def __init__(self, model: Packaged) -> None:
         words = load_words(model)
@@ -47,11 +53,15 @@ class Looking(Multi):
             super().__init__(len(words), apart=4, dropout=0.0)
             self.head.last = nn.Linear(512, len(weights["head.last.bias"]))
         self.load_state_dict({**weights, "words.weight": words}, assign=True)
-        self.hidden = torch.zeros(0)
-        self.head.last.register_forward_pre_hook(self._keep)
+        self.found = self._given = torch.zeros(0)
+        self.head.register_forward_pre_hook(self._keep_given)
+        self.head.last.register_forward_pre_hook(self._keep_found)
 
-    def _keep(self, _: nn.Module, given: tuple[Tensor, ...]) -> None:
-        self.hidden = given[0]
+    def _keep_given(self, _: nn.Module, given: tuple[Tensor, ...]) -> None:
+        self._given = given[0].float()
+
+    def _keep_found(self, _: nn.Module, hidden: tuple[Tensor, ...]) -> None:
+        self.found = torch.cat([hidden[0], self._given], 1)
 
 
 def load_words(model: Packaged) -> Tensor:
@@ -86,64 +96,104 @@ def passes(
 
 
 class Readouts:
-    """Ridge regressions of people's scores on the head's hidden layer, by view and kind of set.
+    """Ridge regressions of people's scores on what the head sees, by view and kinds of sets.
 
-    Normal equations of each kind are kept, sets weighing alike; `solve` then makes columns.
+    Normal equations of each kind are added up, sets weighing alike; `solve` makes weights of them.
+    A last reading learns from what is read by both texts, where those are more than a view sees.
+    `solved` are (features and a bias, READ and what is taught), by view.
     """
 
     def __init__(self, device: str) -> None:
-        self.sums: dict[tuple[str, str], Tensor] = {}
         self.device, self.solved = device, dict[str, Tensor]()
 
     def learn(
-        self, view: str, hidden: Tensor, human: Floats, kinds: Sequence[str], often: Floats
-    ) -> None:
+        self, found: Tensor, human: Floats, kinds: Sequence[str], often: Floats
+    ) -> dict[str, Tensor]:
+        """What a batch adds to the normal equations of each kind."""
         target, weight = (torch.from_numpy(x).to(self.device).double() for x in (human, often))
         ones = torch.ones_like(target)[:, None]
-        row = torch.cat([hidden.double(), ones, target[:, None].clamp(-4, 3)], 1)
+        row = torch.cat([found.double(), ones, target[:, None].clamp(-4, 3)], 1)
+        sums = {}
         for kind in set(kinds):
             mine = torch.tensor([k == kind for k in kinds], device=self.device)
-            some = row[mine] * weight[mine, None]
-            empty = torch.zeros(row.shape[1], row.shape[1], device=self.device, dtype=torch.double)
-            self.sums[view, kind] = self.sums.get((view, kind), empty) + some.T @ row[mine]
+            sums[kind] = (row[mine] * weight[mine, None]).T @ row[mine]
+        return sums
 
-    def solve(self) -> None:
-        for view in VIEWS:
-            found = []
-            for kinds in READ:
-                total = sum(self.sums[view, k] for k in kinds if (view, k) in self.sums)
-                if isinstance(total, int):
-                    found.append(torch.zeros(513, device=self.device).double())
-                    continue
-                left, right = total[:-1, :-1].clone(), total[:-1, -1]
-                left.diagonal()[:-1] += RIDGE * left.diagonal()[:-1].mean()
-                found.append(torch.linalg.solve(left, right))
-            self.solved[view] = torch.stack(found, 1).float()
+    def solve(self, view: str, sums: Mapping[str, Tensor], taught: Tensor | None = None) -> None:
+        """The readings of a view; a kind that nobody judged in it says nothing."""
+        found = []
+        for kinds in READ:
+            there = [sums[kind] for kind in kinds if kind in sums]
+            found.append(solve_ridge(sum(there[1:], there[0])))
+        found.append(torch.zeros_like(found[0]) if taught is None else solve_ridge(taught))
+        self.solved[view] = torch.stack(found, 1).float()
 
-    def read(self, view: str, hidden: Tensor) -> Tensor:
+    def read(self, view: str, found: Tensor) -> Tensor:
         weights = self.solved[view]
-        return hidden @ weights[:-1] + weights[-1]
+        return found @ weights[:-1] + weights[-1]
 
     def save(self, path: Path) -> None:
-        stored = {
-            f"{view} {kind}": total.float().cpu().numpy()
-            for (view, kind), total in self.sums.items()
-        }
+        stored = {view: weights.cpu().numpy() for view, weights in self.solved.items()}
         np.savez_compressed(path, allow_pickle=False, **stored)
+
+
+def solve_ridge(total: Tensor) -> Tensor:
+    """Weights of features and a bias, from sums of products of features, ones and the target.
+
+    Features are brought to one variance first, so that all pay alike for their weights.
+    """
+    rows, places = total[-2, -2], slice(0, -2)
+    mean, target = total[-2, places] / rows, total[-2, -1] / rows
+    covariance = total[places, places] / rows - mean[:, None] * mean
+    says = covariance.diagonal() > CONSTANT
+    spread = torch.where(says, covariance.diagonal(), 1.0).sqrt()
+    left = torch.where(says[:, None] & says, covariance / (spread[:, None] * spread), 0.0)
+    left.diagonal().add_(RIDGE + (~says).double())
+    right = (total[places, -1] / rows - mean * target) / spread * says
+    weights = torch.cholesky_solve(right[:, None], torch.linalg.cholesky(left))[:, 0] / spread
+    return torch.cat([weights, (target - mean @ weights)[None]])
 
 
 def learn_readouts(
     network: Looking, readouts: Readouts, rows: Rows, device: str, budget: int
 ) -> None:
-    """Passes over rows that train, for the normal equations alone."""
+    """Passes over rows that train, for the normal equations alone; by both texts first."""
     count = dict(zip(*np.unique(rows.names, return_counts=True), strict=True))
     often = np.array([1 / count[name] for name in rows.names], np.float32)
     human, kinds = np.array(rows.human, np.float32), [kind_of(name) for name in rows.names]
-    for view in VIEWS:
+    taught = np.full_like(human, np.nan)
+
+    def add_up(view: str, target: Floats, kinds: Sequence[str]) -> dict[str, Tensor]:
+        sums: dict[str, Tensor] = {}
         for chosen, _ in passes(network, rows.texts, view, device, budget):
-            its = [kinds[n] for n in chosen]
-            readouts.learn(view, network.hidden, human[chosen], its, often[chosen])
-    readouts.solve()
+            told = np.isfinite(target[chosen])
+            if told.any():
+                some, its = chosen[told], [kinds[n] for n in chosen[told]]
+                found = network.found[torch.from_numpy(told).to(device)]
+                more = readouts.learn(found, target[some], its, often[some])
+                sums |= {kind: sums[kind] + m if kind in sums else m for kind, m in more.items()}
+        return sums
+
+    for view in reversed(VIEWS):
+        extra = add_up(view, taught, ["taught"] * len(kinds)) if view == "source" else {}
+        readouts.solve(view, add_up(view, human, kinds), extra.get("taught"))
+        if view == "both":
+            for chosen, said in passes(network, rows.texts, view, device, budget):
+                read = readouts.read(view, network.found)[:, : len(READ)]
+                bounded = said / torch.sqrt(1 + (said / 3) ** 2)
+                parts = torch.cat([bounded[:, None], read], 1) @ read.new_tensor(TEACHES)
+                taught[chosen] = parts.cpu().numpy()
+            taught = standardise(taught, rows.names)
+
+
+def standardise(values: Floats, names: Sequence[str]) -> Floats:
+    """Values of each set less their mean, over their spread; where there are none, NaN."""
+    owner, result = np.array(names), np.full_like(values, np.nan)
+    for name in set(names):
+        mine = (owner == name) & np.isfinite(values)
+        if mine.sum() > 1:
+            result[mine] = (values[mine] - values[mine].mean()) / max(values[mine].std(), 1e-6)
+    return result
 
 
 def kind_of(name: str) -> str:
@@ -162,10 +212,10 @@ def look_at(
     result: dict[str, Any] = {}
     for view in VIEWS:
         said = np.full(len(rows.texts), np.nan, np.float32)
-        read = np.full((len(rows.texts), len(READ)), np.nan, np.float32)
+        read = np.full((len(rows.texts), len(READ) + 1), np.nan, np.float32)
         for chosen, scores in passes(network, rows.texts, view, device, budget):
             said[chosen] = scores.cpu().numpy()
-            read[chosen] = readouts.read(view, network.hidden).cpu().numpy()
+            read[chosen] = readouts.read(view, network.found).cpu().numpy()
         result |= {f"said_{view}": said, f"read_{view}": read}
     return result
 

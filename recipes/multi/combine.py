@@ -2,14 +2,14 @@
 
     python -m recipes.multi.combine columns/ --write
 
-`columns/` is what `recipes.multi.columns` wrote. Two linear readings of the head's hidden layer
-learned there from judgements that train, of modern direct assessments and of all kinds. Of these,
-of the bounded score and of chrF, and of what the latter two gain or lose where words are strange to
-the vocabulary, the shares are chosen on the sets that choose and on paragraphs of them: the best
-mean of r over groups of sets, those of older systems counted six times, less what
-any set stays behind chrF, and less what a group stays behind its r by fewer texts. Shares that are
-learned from the rows which the network learned from do worse: what it says of them is better there
-than anywhere else.
+`columns/` is what `recipes.multi.columns` wrote. Linear readings of the head's hidden layer and
+input learned there from judgements that train, of crowds and of all kinds, and by the source from
+what is read by both texts. Of these, of the bounded score and of chrF, and of what the latter two
+gain or lose where words are strange to the vocabulary, the shares are chosen on the sets that
+choose and on paragraphs of them: the best mean of r over groups of sets, those of older systems
+counted six times, less what any set stays behind chrF, and less what a group stays behind its r by
+fewer texts. Shares that are learned from the rows which the network learned from do worse: what it
+says of them is better there than anywhere else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
 from recipes.flagship.ship import write
-from recipes.multi.columns import READ, RIDGE
 from tertium.cache.files import hash_of
 from tertium.metrics.flagship.combination import FAIR
 from tertium.metrics.flagship.multi import READOUT, VIEWS, TertiumMulti, View
@@ -35,13 +34,13 @@ from tertium.models.checkpoint import shipped_models
 
 Floats = NDArray[np.float64]
 SOFTNESS = (1.0, 1.5, 2.0, 3.0)
-MODERN, ALL = 0, 3  # the readings of READ that are used
 OLD = {"dev/dev:wmt15": 6.0, "dev/dev:qe20": 6.0}
 STEPS = (0.5, 0.25, 0.125, 0.0625)
 FEWEST = 50
 PARTS = ("weight", "bias")  # of a readout
-COLUMNS = ("bounded", "modern", "all", "letters", "strange letters", "strange share", "said")
-LETTERS, SAID = COLUMNS.index("letters"), COLUMNS.index("said")
+READINGS = ("crowds", "all", "taught")
+COLUMNS = ("bounded", *READINGS, "letters", "strange letters", "strange share", "said")
+LETTERS, STRANGE, SAID = (COLUMNS.index(n) for n in ("letters", "strange share", "said"))
 # the network's score as it is
 PLAIN = {
     "share": 1.0,
@@ -101,8 +100,7 @@ class Looked:
                 np.column_stack(
                     [
                         bounded,
-                        read[:, MODERN],
-                        read[:, ALL],
+                        read,
                         beside,
                         strange * (beside - FAIR),
                         -strange * bounded,
@@ -175,7 +173,7 @@ def group_means(sets: Sequence[Moments], weights: Floats) -> dict[str, float]:
 def climb(
     sets: Sequence[Moments], floors: Mapping[str, float] | None = None
 ) -> tuple[float, Floats]:
-    """Shares of all columns but the last, none below zero."""
+    """Shares of all columns but the last, none below zero, wherever words are strange."""
     weights = only(0)
     best = value(sets, weights, floors)
     for step in STEPS:
@@ -186,7 +184,8 @@ def climb(
                 for move in (step, -step):
                     tried = weights.copy()
                     tried[place] += move
-                    found = value(sets, tried, floors) if tried[place] >= 0 else best
+                    fair = tried[place] >= 0 and tried[0] >= tried[STRANGE]
+                    found = value(sets, tried, floors) if fair else best
                     if found > best + 1e-5:
                         best, weights, moved = found, tried, True
     return best, weights
@@ -200,7 +199,8 @@ def choose(
     for softness in SOFTNESS:
         sets = [m for n in ("dev", "dev-paragraphs") for m in moments(folder, n, view, softness)]
         tried.append((*climb(sets, floors), softness, sets))
-    _, weights, softness, sets = max(tried, key=lambda t: t[0])
+    # of equals the one that bounds least, which leaves most of what is held against copies
+    _, weights, softness, sets = max(tried, key=lambda t: (round(t[0], 4), t[2]))
     print(f"{view}: {value(sets, weights):.4f}")
     old = [m.slope(weights) for m in sets if group_of(m) in OLD]
     weights = weights * np.mean(old)
@@ -215,18 +215,9 @@ def choose(
 
 
 def readings(folder: Path, view: View) -> Floats:
-    """The two readings as weights of the hidden layer and a bias, (2, hidden + 1)."""
-    found = []
+    """The readings as weights of what the head sees and a bias, (READINGS, features + 1)."""
     with np.load(folder / "readouts.npz") as stored:
-        for kinds in (READ[MODERN], READ[ALL]):
-            total = sum(
-                stored[f"{view} {k}"].astype(np.float64) for k in kinds if f"{view} {k}" in stored
-            )
-            left, right = np.array(total)[:-1, :-1], np.array(total)[:-1, -1]
-            inner = np.arange(len(left) - 1)
-            left[inner, inner] += RIDGE * left[inner, inner].mean()
-            found.append(np.linalg.solve(left, right))
-    return np.array(found)
+        return np.array(stored[view].T, dtype=np.float64)
 
 
 def put_corrections(
@@ -263,7 +254,7 @@ def main() -> None:
         softness, weights_, means = choose(given.columns, view, known)
         floors = {n: max(r, floors.get(n, r)) for n, r in means.items()}
         shares = dict(zip(COLUMNS, (round(float(weight), 4) for weight in weights_), strict=True))
-        modern, every = shares["modern"], shares["all"]
+        read = [shares[name] for name in READINGS]
         corrections[view] = {
             "share": shares["bounded"],
             "softness": softness,
@@ -271,8 +262,8 @@ def main() -> None:
             "strange_share": shares["strange share"],
             "strange_letters": shares["strange letters"],
         }
-        weights[view] = np.array([modern, every]) @ readings(given.columns, view)
-        print(view, json.dumps(corrections[view]), f"readings {modern:.3f} {every:.3f}")
+        weights[view] = np.array(read) @ readings(given.columns, view)
+        print(view, json.dumps(corrections[view]), "readings", *(f"{share:.3f}" for share in read))
         for name in ("damage", "references") if view == "source" else ("damage",):
             noticed = notice(given.columns, view, softness, weights_, name)
             kinds = " ".join(f"{kind} {share:.2f}" for kind, share in noticed.items())

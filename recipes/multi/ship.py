@@ -42,6 +42,8 @@ from tertium.models.checkpoint import shipped_models
 FloatArray = NDArray[np.float64]
 HIDDEN, HEADS, APART = 384, 12, 4
 TAGS = "tags.safetensors"
+KNOTS = 8  # of a map: more follow chance, and cost agreement
+MARKED = 80  # translations of each set with marked errors
 TOKENIZER = {
     "tokenizer_class": "PreTrainedTokenizerFast",
     "model_max_length": 512,
@@ -127,8 +129,8 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
             "spans": None,
         },
     )
-    judging = len(trained["head.inner.bias"])
-    put_corrections(dict.fromkeys(VIEWS, PLAIN), dict.fromkeys(VIEWS, np.zeros(judging + 1)))
+    seen = sum(trained["head.inner.weight"].shape)  # hidden layer and input of the head
+    put_corrections(dict.fromkeys(VIEWS, PLAIN), dict.fromkeys(VIEWS, np.zeros(seen + 1)))
 
 
 def put_tags(file: Path) -> None:
@@ -183,7 +185,7 @@ def fit_view(metric: TertiumMulti, judged: Judged, view: View) -> dict[str, Any]
     """The map of a view's raw scores to what people say, and people's spread around it."""
     there = [(row, score) for record, score in judged if (row := in_view(record, view))]
     raw = metric.raw_scores([row for row, _ in there])[:, 0]
-    return calibration(raw, np.array([score for _, score in there]))
+    return calibration(raw, np.array([score for _, score in there]), KNOTS)
 
 
 def wmt18_rows(data: Collection, each: int) -> list[Row]:
@@ -247,7 +249,7 @@ def calibrate(data: str | None, each: int, outputs: int) -> None:
         scores = TertiumMulti().scores(rows, view)
         config["scales"][view]["percentiles"] = percentiles(scores)
         print(view, json.dumps(config["scales"][view]), flush=True)
-    config["clean"] = fit_clean(metric, collection.root, each // 2)
+    config["clean"] = fit_clean(metric, collection.root, MARKED)
     write(folder, config)
 
 
@@ -273,8 +275,8 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="*", help="the parts of an export")
     parser.add_argument("--encoder", type=Path, help="the folder that pack.py wrote")
     parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
-    parser.add_argument("--each", type=int, default=120, help="judgements of each file")
-    parser.add_argument("--outputs", type=int, default=6, help="outputs of each WMT18 system")
+    parser.add_argument("--each", type=int, default=500, help="judgements of each file")
+    parser.add_argument("--outputs", type=int, default=3, help="outputs of each WMT18 system")
     given = parser.parse_args()
     if given.stage == "weights":
         put_weights(given.files, given.encoder, dict(zip(SCALES, given.mixture, strict=True)))

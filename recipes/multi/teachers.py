@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from recipes.multi import tables
 from recipes.multi.deck import Floats, Ints, in_view, judge_rows
-from recipes.multi.network import SCALES, Multi
+from recipes.multi.network import SCALES, Head, Multi
 from recipes.multi.store import ARCHIVE, read_lines, read_outputs
 from recipes.multi.tables import Parts
 from tertium.metrics.flagship.combination import match_letters
@@ -64,9 +64,11 @@ class Corrected(nn.Module):
     so is what changes with strange words.
     """
 
-    def __init__(self, last: nn.Linear, folder: Path) -> None:
+    def __init__(self, head: Head, folder: Path) -> None:
         super().__init__()
-        self.last, self.view = last, VIEWS[0]
+        last = self.last = head.last
+        self.view, self.given = VIEWS[0], torch.zeros(0)
+        head.register_forward_pre_hook(self._keep)
         readout = load_file(folder / READOUT)
         self.weight, self.bias = (
             readout[f"{NETWORK}readout.{name}"].to(last.weight.device)
@@ -74,6 +76,9 @@ class Corrected(nn.Module):
         )
         config = json.loads((folder / "config.json").read_text())
         self.shares: dict[str, dict[str, float]] = config["corrections"]
+
+    def _keep(self, _: nn.Module, given: tuple[Tensor, ...]) -> None:
+        self.given = given[0].float()
 
     @property
     def letters(self) -> float:
@@ -83,7 +88,8 @@ class Corrected(nn.Module):
         out, own, row = self.last(hidden), self.shares[self.view], VIEWS.index(self.view)
         scores, score = out[:, : len(SCALES)], out[:, :1]
         bounded = score / torch.sqrt(1 + (score / own["softness"]) ** 2)
-        raw = own["share"] * bounded + (hidden @ self.weight[row] + self.bias[row])[:, None]
+        found = torch.cat([hidden, self.given], 1)
+        raw = own["share"] * bounded + (found @ self.weight[row] + self.bias[row])[:, None]
         return torch.cat([raw + scores - score, out[:, len(SCALES) :]], 1)
 
 
@@ -97,7 +103,7 @@ def teach(
     corrected = None
     if folder is not None or stem == SHIPPED:
         folder = folder or shipped_models() / TertiumMulti.name
-        corrected = Corrected(network.head.last, folder)
+        corrected = Corrected(network.head, folder)
         network.head.last = corrected  # type: ignore[assignment]
     for name, texts in taught_rows(parts, rows).items():
         letters = np.load(tables.wait_for(run / f"letters-{name}.npy")) if corrected else None

@@ -11,13 +11,12 @@ import pytest
 pytest.importorskip("torch")
 
 from recipes.multi import combine
-from recipes.multi.columns import READ, RIDGE, kind_of
+from recipes.multi.columns import RIDGE, Readouts, kind_of
 from recipes.multi.combine import (
-    ALL,
     COLUMNS,
     LETTERS,
-    MODERN,
     PLAIN,
+    READINGS,
     bound,
     climb,
     moments,
@@ -40,9 +39,9 @@ from tertium.models.checkpoint import shipped_models
 def folder(tmp_path: Path) -> Path:
     """A set of 400 rows that chrF and the reading of all kinds tell about, the score does not."""
     rng = np.random.default_rng(1)
-    human, letters, read = rng.normal(size=400), rng.random(400), rng.normal(size=(400, len(READ)))
+    human, letters, read = rng.normal(size=400), rng.random(400), rng.normal(size=(400, 3))
     strange = np.tile([0.0, 0.5], 200)
-    read[:, ALL] += human
+    read[:, READINGS.index("all")] += human
     letters += 0.3 * human
     said = rng.normal(size=400) * 4
     np.savez(
@@ -60,12 +59,11 @@ def folder(tmp_path: Path) -> Path:
 
 def test_moments_give_the_correlation_of_any_shares(folder: Path) -> None:
     [one] = moments(folder, "dev", "reference", 2.0)
-    shares = np.array([0.3, 0.1, 0.7, 1.5, 0.8, 0.2, 0.0])
+    shares = np.array([0.3, 0.1, 0.7, 0.4, 1.5, 0.8, 0.2, 0.0])
     with np.load(folder / "dev.npz") as stored:
         total = (
             (0.3 - 0.2 * stored["strange"]) * bound(stored["said_reference"], 2.0)
-            + 0.1 * stored["read_reference"][:, MODERN]
-            + 0.7 * stored["read_reference"][:, ALL]
+            + stored["read_reference"] @ [0.1, 0.7, 0.4]
             + 1.5 * stored["letters"][:, 1]
             + 0.8 * stored["strange"] * (stored["letters"][:, 1] - FAIR)
         )
@@ -77,8 +75,9 @@ def test_moments_give_the_correlation_of_any_shares(folder: Path) -> None:
 def test_the_search_takes_what_tells_and_leaves_what_does_not(folder: Path) -> None:
     best, shares = climb(moments(folder, "dev", "reference", 2.0))
     assert shares.min() >= 0
-    assert min(shares[2], shares[3]) > 0.4
-    assert shares[0] < 0.3 * shares[2]
+    every, letters = shares[COLUMNS.index("all")], shares[LETTERS]
+    assert min(every, letters) > 0.4
+    assert shares[0] < 0.3 * every
     assert best > 0.75
 
 
@@ -103,23 +102,40 @@ def test_damage_is_noticed_where_the_correction_scores_it_lower(tmp_path: Path) 
         strange=np.zeros(4),
         said_both=np.array([0.5, -1.0, 0.4, -0.6]),
         said_reference=np.array([0.5, -1.0, 0.4, -0.6]),
-        read_both=np.zeros((4, len(READ))),
-        read_reference=np.zeros((4, len(READ))),
+        read_both=np.zeros((4, len(READINGS))),
+        read_reference=np.zeros((4, len(READINGS))),
     )
     weights = 0.1 * only(0) + only(LETTERS)
     assert notice(tmp_path, "both", 2.0, weights) == {"dropped": 1.0, "copy": 1.0}
     assert notice(tmp_path, "reference", 2.0, weights) == {"dropped": 1.0, "copy": 0.0}
 
 
-def test_readings_are_ridge_regressions(tmp_path: Path) -> None:
+def test_readings_are_ridge_regressions_on_features_of_one_variance(tmp_path: Path) -> None:
+    """One feature never changes, and those of another scale pay no less for their weights."""
+    import torch
+    from sklearn.linear_model import Ridge
+
     rng = np.random.default_rng(2)
-    hidden = rng.normal(size=(600, 5))
-    human = hidden @ [1.0, -2.0, 0, 0, 0.5] + 0.7 + 0.01 * rng.normal(size=600)
-    row = np.column_stack([hidden, np.ones(600), human])
-    np.savez(tmp_path / "readouts.npz", **{"source da": row.T @ row, "source qe": row.T @ row})
-    expected = np.array([1.0, -2.0, 0, 0, 0.5, 0.7])
-    for found in readings(tmp_path, "source"):
-        np.testing.assert_allclose(found, expected, atol=5 * RIDGE)
+    found = rng.normal(size=(600, 5)) * [1, 10, 0.1, 0, 1] + [0, 5, 0, 3, 0]
+    human = np.clip(found @ [1.0, -0.1, 3, 0, 0.5] + 0.01 * rng.normal(size=600), -4, 3)
+    often = rng.random(600) + 0.5
+    readouts, kinds = Readouts("cpu"), ["da"] * 300 + ["esa"] * 300
+    sums = readouts.learn(
+        torch.from_numpy(found), human.astype(np.float32), kinds, often.astype(np.float32)
+    )
+    readouts.solve("source", sums)
+    readouts.save(tmp_path / "readouts.npz")
+    crowds, every, taught = readings(tmp_path, "source")
+    assert not taught.any()
+    for weights, some in ((crowds, slice(0, 300)), (every, slice(0, 600))):
+        mean = np.average(found[some], axis=0, weights=often[some])
+        spread = np.sqrt(np.average((found[some] - mean) ** 2, axis=0, weights=often[some]))
+        scaled = (found[some] - mean) / np.where(spread > 0, spread, 1)
+        plain = Ridge(alpha=RIDGE * often[some].sum())
+        plain.fit(scaled, human[some], sample_weight=often[some])
+        said = found[some] @ weights[:-1] + weights[-1]
+        np.testing.assert_allclose(said, plain.predict(scaled), atol=1e-4)
+        assert weights[3] == 0
 
 
 def test_kinds_of_sets_are_told_apart() -> None:

@@ -9,6 +9,7 @@ pytest.importorskip("torch")
 
 from recipes.flagship import length
 from recipes.flagship.length import CROWDS, EXPERTS, OLD, Judged, choose
+from recipes.flagship.ship import KNOTS, calibration
 
 RNG = np.random.default_rng(5)
 COUNTS = RNG.integers(6, 65, size=1500)
@@ -38,3 +39,13 @@ def test_the_least_cost_that_gains_enough_is_chosen() -> None:
 def test_what_older_judgements_lose_is_refused() -> None:
     with pytest.raises(SystemExit, match="no cost"):
         choose({OLD: judged(-0.5), EXPERTS: judged(1.0), CROWDS: judged(0.0)})
+
+
+def test_knots_that_rounding_would_make_equal_are_one() -> None:
+    """A map whose levels do not increase as they are written is refused where it is read."""
+    raw = np.repeat(np.arange(KNOTS, dtype=np.float64), 50)
+    human = np.where(raw == 7, 6 + 1e-6, raw)
+    knots = calibration(raw, human)["calibration"]
+    assert np.diff(knots["score"]).min() > 0
+    assert len(knots["raw"]) == KNOTS - 1
+    assert 6.5 in knots["raw"]

@@ -13,8 +13,7 @@ import pytest
 pytest.importorskip("torch")
 
 from recipes.multi import references, samples
-from recipes.multi.columns import READ
-from recipes.multi.combine import notice, only
+from recipes.multi.combine import READINGS, notice, only
 from recipes.multi.store import ARCHIVE, Store
 
 # hypothesis, source, reference by numbers of texts: two segments, the second without a reference
@@ -102,6 +101,6 @@ def test_a_sample_holds_each_reference_before_a_poor_output_of_what_chooses(tmp_
     assert shown == [(11, 10, None), (1, 10, None), (11, 10, None), (3, 10, None)]
     assert rows.strings[:2] == [("text 11", "text 10", None), ("text 1", "text 10", None)]
     said = np.array([0.5, 0.1, 0.2, 0.9])
-    read, letters = np.zeros((4, len(READ))), np.full((4, 2), 0.1)
+    read, letters = np.zeros((4, len(READINGS))), np.full((4, 2), 0.1)
     rows.save(tmp_path / "references.npz", said_source=said, read_source=read, letters=letters)
     assert notice(tmp_path, "source", 2.0, only(0), "references") == {"dev:a/x": 0.5}

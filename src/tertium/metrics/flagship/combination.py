@@ -39,7 +39,7 @@ Row = tuple[str, str | None, str | None]  # hypothesis, source, reference, as fa
 class Correction:
     """How a view's raw score comes about."""
 
-    share: Annotated[float, POSITIVE]
+    share: Annotated[float, NOT_NEGATIVE]
     softness: Annotated[float, POSITIVE]
     letters: float
     strange_share: Annotated[float, NOT_NEGATIVE]

@@ -28,7 +28,7 @@ HYPOTHESIS, SOURCE, REFERENCE = range(3)
 OTHERS = (SOURCE, REFERENCE)
 MIXED = (4, 6, 8, 10, 11, 12)  # layers whose mix is pooled and aligned
 MATCHED = (3, 6, 12)  # layers whose pieces are matched greedily
-READ = 3  # numbers that are read of the head's hidden layer: one for each view
+READ = 3  # numbers that are read of what the head sees and makes of it: one for each view
 BLOCK = 32  # weights that share a scale in a row of the embedding table
 EPSILON = 1e-12  # of the encoder's norms, as published
 LEAST = -10.0  # of a maximum over pieces, as in training
@@ -56,9 +56,9 @@ class Together(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What is said of a row: its raw score, the logit of no error and what is read of the hidden
-    layer for each view, (5,); and of each piece of the hypothesis the logits of tags,
-    (pieces, tags)."""
+    """What is said of a row: its raw score, the logit of no error and what is read of the head's
+    hidden layer and input for each view, (5,); and of each piece of the hypothesis the logits of
+    tags, (pieces, tags)."""
 
     scores: Tensor
     tags: Tensor
@@ -152,8 +152,8 @@ class JointNetwork(nn.Module):
         self.mix = nn.Parameter(torch.zeros(len(MIXED)))
         self.comparisons = nn.ModuleList(SoftComparison(hidden, compared) for _ in OTHERS)
         self.told = 3 * hidden + 4 * compared + 2 * len(MATCHED) + 1
-        self.head = JointHead(2 * hidden + len(OTHERS) * self.told, judging)
-        self.readout = nn.Linear(judging, READ)
+        given = 2 * hidden + len(OTHERS) * self.told
+        self.head, self.readout = JointHead(given, judging), nn.Linear(judging + given, READ)
         if tags:
             features = hidden + len(OTHERS) * compared
             parts = nn.Linear(features, compared), nn.GELU(), nn.Linear(compared, tags)
@@ -233,8 +233,9 @@ class JointNetwork(nn.Module):
         tags = own.new_zeros(len(own), 0)
         if hasattr(self, "tagger"):
             tags = self.tagger(torch.cat(at_pieces, dim=-1))
-        scores, hidden = self.head(torch.cat(features))
-        return Found(torch.cat([scores, self.readout(hidden)]), tags)
+        given = torch.cat(features)
+        scores, hidden = self.head(given)
+        return Found(torch.cat([scores, self.readout(torch.cat([hidden, given]))]), tags)
 
     def keeps_apart(self) -> bool:
         """Whether a layer says the same of sequences beside others as alone, to the last bit."""

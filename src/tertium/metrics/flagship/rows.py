@@ -44,7 +44,7 @@ RoleIds = tuple[int, tuple[int, ...]]  # a text's role and its pieces
 Window = tuple[RoleIds, ...]  # of each text of a row, the hypothesis first
 SPECIALS = 2  # <s> and </s> around every text
 SCORES, READ = slice(0, 2), slice(2, 5)  # of what is said of a row: the score and the logit of
-# no error, what is read of the hidden layer by source, reference and both; then its findings
+# no error, what is read a second time by source, reference and both; then its findings
 PIECES_AT_ONCE = 24_000  # of lower states that are held, 3 kB each
 PIECES_A_PASS = 2_048  # that a thread is given at a time
 LINKED = 6  # the layer whose vectors an explanation compares
