@@ -66,6 +66,15 @@ def test_what_a_reader_should_know_is_told(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err == "tertium: warning: empty hypothesis\n"
 
 
+def test_what_is_missing_is_asked_for_as_it_can_be_given(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for given, missing in (("-s", "-r"), ("-r", "-s")):
+        metric = f"sss:encoder=toy,against={'reference' if missing == '-r' else 'source'}"
+        assert main(["explain", "-m", metric, given, "a", "-t", "a"]) == 2
+        assert f" has none: give {missing}, a column" in capsys.readouterr().err  # no file
+
+
 def test_long_texts_are_shown_by_their_ends(capsys: pytest.CaptureFixture[str]) -> None:
     words = [f"w{n}" for n in range(900)]
     others = [f"{'v' if n % 30 == 0 else 'w'}{n}" for n in range(900)]

@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 
+from tertium.arrays import FloatArray
 from tertium.cli import main
 from tertium.cli.inputs import named_metrics
+from tertium.metrics.lexical.chrf import ChrF
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]
@@ -88,6 +91,24 @@ def test_documents_score_only_and_width(capsys: pytest.CaptureFixture[str]) -> N
     shown = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
     assert [len(row) for row in shown] == [2, 2, 2]
     assert all(len(value.split(".")[1]) == 1 for row in shown for value in row)
+
+
+def test_a_system_without_a_score_is_a_dash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lose(metric: ChrF, totals: FloatArray) -> FloatArray:
+        return np.full(np.shape(totals)[:-1], np.nan)
+
+    monkeypatch.setattr(ChrF, "reduce", lose)
+    (tmp_path / "texts.txt").write_text("a cat sat on the mat\n")
+    both = ["-t", str(tmp_path / "texts.txt"), "-r", str(tmp_path / "texts.txt")]
+    assert main(["score", *both, "-m", "bleu", "chrf", "-b"]) == 0
+    assert capsys.readouterr().out == "100.00\t–\n"
+    # TSV and JSON are for programs, which have names of their own for it
+    assert main(["score", *both, "-m", "chrf", "-f", "tsv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split("\t")[1] == "nan"
+    assert main(["score", *both, "-m", "chrf", "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["score"] is None
 
 
 def test_to_json_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from tertium.evaluation.challenge import challenge
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.ranking import mean_scores, rank
 from tertium.evaluation.scoring import score
+from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.metric import load_metric
 from tertium.reporting.notebook import show
 from tertium.reporting.page.making import report, report_agreement, report_results
@@ -98,6 +99,10 @@ def test_explanations_show_heat_maps() -> None:
     html = shown(metric.explain(Segment("the cat", None, ("a <cat>",))))
     assert 'class="heat"' in html
     assert "&lt;" in html
+
+
+def test_an_explanation_without_a_score_has_a_dash() -> None:
+    assert "<b>Mine: –</b>" in shown(Explanation(metric="Mine", score=np.nan))
 
 
 def test_every_class_that_shows_itself_has_a_function() -> None:

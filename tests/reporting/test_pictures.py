@@ -25,7 +25,13 @@ from tertium.reporting.charts.clouds import (
 )
 from tertium.reporting.charts.curves import curve_chart
 from tertium.reporting.charts.pictures import pair_pictures
-from tertium.reporting.charts.rows import POINTS, density, interval_chart, ridge_chart
+from tertium.reporting.charts.rows import (
+    POINTS,
+    density,
+    dots_chart,
+    interval_chart,
+    ridge_chart,
+)
 from tertium.reporting.page.grid import TranslationGrid, grid_of_evaluation
 
 NAN = float("nan")
@@ -86,6 +92,13 @@ def test_a_system_without_interval_or_score_is_still_named() -> None:
     )
     root = parsed(chart)
     assert len(list(root.iter("circle"))) == 1
+
+
+def test_a_value_that_is_missing_is_neither_drawn_nor_told() -> None:
+    values = np.array([[0.25, NAN], [0.5, 0.75]])
+    chart = dots_chart(["news", "talks"], ["A", "B"], values, title="slices", label="chrF")
+    assert "news: A 0.250; talks: A 0.500, B 0.750" in chart
+    assert "nan" not in chart
 
 
 def test_a_density_has_mean_one_and_peaks_where_values_are() -> None:

@@ -187,13 +187,14 @@ def _write_report(
 
 def _print(args: argparse.Namespace, evaluation: Evaluation, sliced: Sequence[Slices]) -> None:
     from tertium.reporting.tables import evaluations
+    from tertium.reporting.tables.table import number
 
     if args.score_only:
         for system in evaluation.systems:
             scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
             places = [s.decimals if args.width is None else args.width for s in scores]
             shown = zip(scores, places, strict=True)
-            print("\t".join(f"{s.system:.{decimals}f}" for s, decimals in shown))
+            print("\t".join(number(s.system, decimals).text for s, decimals in shown))
         return
     if args.format == "json":
         records = evaluation.records(segments=args.sentence_level)

@@ -96,7 +96,7 @@ def show_challenge(study: ChallengeStudy) -> str:
 @show.register
 def show_explanation(explained: Explanation) -> str:
     """Heat maps, transport plans, reasons and votes, whatever there is."""
-    heading = element("p", element("b", f"{explained.metric}: {explained.score:.4f}"))
+    heading = element("p", element("b", f"{explained.metric}: {number(explained.score, 4).text}"))
     told = explained.reasons or explained.votes  # which have headings of their own
     return fragment(Markup("") if told else heading, explanation(explained))
 

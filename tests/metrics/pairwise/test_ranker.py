@@ -428,5 +428,5 @@ def test_a_ranking_by_scores_carries_the_metrics_signature() -> None:
 
 
 def test_what_is_missing_is_asked_for_in_the_name_of_the_metric() -> None:
-    with pytest.raises(NeedsError, match=r"^chrf needs references.*-r FILE, a column ref"):
+    with pytest.raises(NeedsError, match=r"^chrf needs references.*-r, a column ref"):
         load_ranker("chrf").win_rates([[Segment("a", None), Segment("b", None)]])

@@ -49,9 +49,9 @@ NO_SCORE = "score that is no number"  # a warning
 Side = Literal["reference", "source"]
 Made = TypeVar("Made", bound="Scorer")
 Over = Literal["best", "mean"]  # what counts of several references
-WAYS = {
-    "references": "give -r FILE, a column ref in a file of records, or references= in Python",
-    "source": "give -s FILE, a column src in a file of records, or a source in Python",
+WAYS = {  # `explain` takes texts where other commands take files
+    "references": "give -r, a column ref in a file of records, or references= in Python",
+    "source": "give -s, a column src in a file of records, or a source in Python",
     "context": "give --documents FILE, a column doc in a file of records, or documents in Python",
 }
 

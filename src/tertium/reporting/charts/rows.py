@@ -222,7 +222,8 @@ def dots_chart(
                 parts.append(mark(plot.x(value), y, n, shown))
     parts += _legend(series, plot)
     said = "; ".join(
-        f"{row}: " + ", ".join(f"{s} {v:.{decimals}f}" for s, v in zip(series, own, strict=True))
+        f"{row}: "
+        + ", ".join(f"{s} {v:.{decimals}f}" for s, v in zip(series, own, strict=True) if v == v)
         for row, own in zip(rows, values, strict=True)
     )
     return drawing(plot.width, plot.height, title, said, parts)
