@@ -18,6 +18,8 @@ from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.registry import METRICS
 from tertium.reporting.marks import mark_text, marked_section, read_marks
 from tertium.reporting.page.making import report_results
+from tertium.reporting.tables.explanations import span_table
+from tertium.reporting.tables.table import Cell
 from tertium.spans import Span
 
 HOME = "tests.reporting.marking_metric:Suspicious"
@@ -203,6 +205,25 @@ def test_explain_prints_what_is_marked(
     assert "2-5" in shown
     assert main([*argv, "-t", "a dog"]) == 0
     assert "errors it suspects: none" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "shown"),
+    [
+        ("Three cats sleep.", Span(6, 9), "[cat]s"),
+        ("Three cats sleep.", Span(8, 15), "ca[ts slee]p"),
+        ("Three cats sleep.", Span(6, 16), "cats sleep"),
+        ("Three cats sleep.", Span(5, 16), " cats sleep"),  # a blank, and whole words
+        ("Kočky spí.", Span(0, 4), "[Kočk]y"),
+        ("ICE 578", Span(5, 7), "5[78]"),
+        ("猫在垫子上睡觉。", Span(2, 4), "垫子"),  # no word begins or ends here that could be told
+    ],
+)
+def test_what_is_marked_of_a_word_is_shown_in_it(text: str, span: Span, shown: str) -> None:
+    [row] = span_table(MarkedText(hypothesis=text, source=None, spans=(span,))).rows
+    assert row[0] == shown
+    assert isinstance(row[4], Cell)
+    assert row[4].text == f"{span.start}-{span.end}"  # places are those of the mark
 
 
 def test_notebooks_show_marked_translations() -> None:

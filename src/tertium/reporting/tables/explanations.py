@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import takewhile
+
 from tertium.metrics.base.explanation import MarkedText, Reasons, TextComparison, Votes
 from tertium.reporting.tables.table import Cell, Table, number
+from tertium.spans import Span
 
 Rows = list[list[Cell | str]]
 
@@ -80,6 +84,29 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST_TEXT else f"{text[:200]} … {text[-50:]}"
 
 
+def show_in_word(text: str, span: Span) -> str:
+    """What is marked, with the rest of a word that it begins or ends in: then it is in brackets.
+
+    Networks mark pieces of words. Letters without case are left alone: many scripts that have no
+    case have no blanks, either.
+
+    >>> show_in_word("She sells it", Span(8, 9)), show_in_word("She sells it", Span(4, 9))
+    ('sell[s]', 'sells')
+    """
+    said = span.of(text)
+    before = _part_of_word(reversed(text[: span.start])) if _is_in_word(said[0]) else ""
+    after = _part_of_word(text[span.end :]) if _is_in_word(said[-1]) else ""
+    return shorten(f"{before[::-1]}[{said}]{after}" if before or after else said)
+
+
+def _part_of_word(letters: Iterable[str]) -> str:
+    return "".join(takewhile(_is_in_word, letters))
+
+
+def _is_in_word(letter: str) -> bool:
+    return letter.isdecimal() or letter.lower() != letter.upper()
+
+
 def span_table(marked: MarkedText) -> Table:
     """The errors that a metric marks, in order of their place."""
     rows: Rows = []
@@ -87,7 +114,9 @@ def span_table(marked: MarkedText) -> Table:
         text = marked.hypothesis if span.side == "hypothesis" else marked.source or ""
         sure = "" if span.chance is None else number(span.chance, 2)
         place = Cell(f"{span.start}-{span.end}", span.start)
-        rows.append([shorten(span.of(text)), span.severity, span.category, span.side, place, sure])
+        rows.append(
+            [show_in_word(text, span), span.severity, span.category, span.side, place, sure]
+        )
     header = ("error", "severity", "category", "side", "place", "chance")
     return Table(header, rows, left=frozenset(range(4)))
 
