@@ -13,7 +13,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from tertium.errors import ModelError
 from tertium.metrics.flagship.combination import Correction
-from tertium.metrics.flagship.multi import MODEL, TertiumMulti
+from tertium.metrics.flagship.multi import MODEL, VIEWS, TertiumMulti, View
 from tertium.metrics.flagship.packaged import Packaged
 from tertium.models.checkpoint import shipped_models
 from tertium.segment import Segment
@@ -100,23 +100,46 @@ def test_letters_count_more_where_words_are_strange() -> None:
     assert near - far > 1.5 * (plain - other) > 0
 
 
-def test_a_signature_names_the_correction_and_unknown_parts_of_it_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The settings of a copy of the model, which is used instead; read anew each time."""
     folder = tmp_path / MODEL
     shutil.copytree(shipped_models() / MODEL, folder)
     monkeypatch.setattr(
         "tertium.metrics.flagship.assessment.load_packaged", lambda _: Packaged(folder)
     )
-    before = TertiumMulti().learned
-    config = json.loads((folder / "config.json").read_text())
+    return folder / "config.json"
+
+
+def test_a_signature_names_the_correction_and_unknown_parts_of_it_are_refused(
+    config_file: Path,
+) -> None:
+    before, config = TertiumMulti().learned, json.loads(config_file.read_text())
     config["corrections"]["source"]["softness"] += 0.5
-    (folder / "config.json").write_text(json.dumps(config))
+    config_file.write_text(json.dumps(config))
     assert TertiumMulti().learned != before
     config["corrections"]["source"]["vowels"] = 1.0
-    (folder / "config.json").write_text(json.dumps(config))
+    config_file.write_text(json.dumps(config))
     with pytest.raises(ModelError, match="vowels"):
         _ = TertiumMulti().settings
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_signature_names_what_moves_scores_and_nothing_else(
+    config_file: Path, view: View
+) -> None:
+    before, fingerprint = TertiumMulti().learned, TertiumMulti().model.fingerprint
+    config = json.loads(config_file.read_text())
+    scale = config["scales"][view]
+    scale["uncertainty"]["deviation"][0] += 0.01
+    scale["percentiles"]["segments"] += 1
+    config_file.write_text(json.dumps(config))
+    assert TertiumMulti().learned == before
+    scale["calibration"]["score"][0] /= 2
+    config_file.write_text(json.dumps(config))
+    assert TertiumMulti().learned != before
+    # the network says what it said, so that nothing is read anew
+    assert TertiumMulti().model.fingerprint == fingerprint
 
 
 @pytest.mark.parametrize(

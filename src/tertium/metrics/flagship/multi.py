@@ -101,7 +101,9 @@ class TertiumMulti(Assessment):
 
     @property
     def beside(self) -> str:
-        said = self.model.config["corrections"], self.settings.parts[READOUT]
+        readout, config = self.settings.parts[READOUT], self.model.config
+        maps = [config["scales"][view]["calibration"] for view in VIEWS]
+        said = config["corrections"], readout, maps
         return f"+{sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:8]}"
 
     @property
