@@ -99,16 +99,6 @@ class Compared:
         return len(self.starts) - 1
 
 
-def distinct_texts(segments: Iterable[Segment], against: str) -> list[str]:
-    """The distinct texts that comparisons of segments are made of.
-
-    >>> distinct_texts([Segment("a", "A", ("x", "y")), Segment("b", "A", ("x",))], "reference")
-    ['a', 'x', 'y', 'b']
-    """
-    pairs = ((s.hypothesis, *texts) for s in segments for texts in s.sides(against))
-    return list(dict.fromkeys(text for pair in pairs for text in pair))
-
-
 def scored_pairs(sets: Iterable[JudgementSet], against: str, table: TextNumbers) -> Scored:
     """Every judged translation against each of its references, with its human score."""
     hypotheses, others, targets = [], [], []

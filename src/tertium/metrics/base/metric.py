@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -343,6 +343,16 @@ def compared_columns(segments: Sequence[Segment], against: str) -> tuple[IntArra
     width = 3 if against == "both" else 2  # also where there is no segment
     owners: IntArray = np.array([number for number, _ in rows], dtype=np.int64)
     return owners, [[texts[column] for _, texts in rows] for column in range(width)]
+
+
+def distinct_texts(segments: Iterable[Segment], against: str) -> list[str]:
+    """The distinct texts that comparisons of segments are made of.
+
+    >>> distinct_texts([Segment("a", "A", ("x", "y")), Segment("b", "A", ("x",))], "reference")
+    ['a', 'x', 'y', 'b']
+    """
+    pairs = ((s.hypothesis, *texts) for s in segments for texts in s.sides(against))
+    return list(dict.fromkeys(text for pair in pairs for text in pair))
 
 
 def over_references(

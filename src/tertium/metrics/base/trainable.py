@@ -12,8 +12,7 @@ from typing import Any
 
 from tertium.encoders import Encoder
 from tertium.encoders.encoder import count_unread
-from tertium.metrics.base.metric import Over, SegmentMetric
-from tertium.models.examples import distinct_texts
+from tertium.metrics.base.metric import Over, SegmentMetric, distinct_texts
 from tertium.models.trained import Trained
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment

@@ -31,10 +31,10 @@ from tertium.metrics.base.metric import (
     Over,
     Side,
     comparisons,
+    distinct_texts,
     over_references,
 )
 from tertium.metrics.embedding.centring import Centring, language_means, translation_directions
-from tertium.models.examples import distinct_texts
 from tertium.registry import Range
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment

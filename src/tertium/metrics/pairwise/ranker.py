@@ -20,6 +20,7 @@ from tertium.data.preferences import sample_comparisons
 from tertium.encoders.encoder import count_unread, load_encoder
 from tertium.errors import DataError, ModelError, UsageError
 from tertium.metrics.base.featurizer import Information, single, tokens
+from tertium.metrics.base.metric import distinct_texts
 from tertium.metrics.base.ranker import Ranker
 from tertium.metrics.pairwise.inputs import (
     SYNTAX,
@@ -41,7 +42,6 @@ from tertium.metrics.pairwise.training import (
     train_networks,
 )
 from tertium.models.checkpoint import Checkpoint
-from tertium.models.examples import distinct_texts
 from tertium.models.trained import Lesson, Recipe, Trained
 from tertium.registry import Range
 from tertium.segment import Preference, Segment

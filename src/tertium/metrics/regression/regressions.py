@@ -27,11 +27,10 @@ from tertium.metrics.base.featurizer import (
     reference_of,
 )
 from tertium.metrics.base.matching import cosine, find_partners, unit
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.metric import Metric, distinct_texts, load_metric
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.featurizer import DIRECTIONS, EntailmentFeatures
 from tertium.metrics.regression.metric import Regression, RegressionOptions
-from tertium.models.examples import distinct_texts
 from tertium.models.trained import Recipe
 from tertium.segment import Segment
 
