@@ -153,7 +153,7 @@ def test_more_shifts_than_are_measured_at_once(monkeypatch: pytest.MonkeyPatch) 
     hypothesis = reference[45:] + reference[:45]
     many = [UNIT_COSTS, Costs(insertion=0.05), Costs(substitution=0.5, shift=0.25)]
     together = count_edits_under(many, hypothesis, reference)
-    monkeypatch.setattr("tertium.text.edits.AT_ONCE", 3)
+    monkeypatch.setattr("tertium.text.distance.AT_ONCE", 3)
     assert count_edits_under(many, hypothesis, reference) == together
     assert together[0].total == expected(hypothesis, reference)
 
