@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 from tests.heavy import import_references, tell_imported
+from tests.partial_metric import partial  # noqa: F401 (a fixture)
 from tests.tiny_models import minilm, tiny_model  # noqa: F401 (fixtures)
 
 from tertium.data.testset import TestSet

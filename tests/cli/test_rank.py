@@ -6,16 +6,12 @@ A metric does the ranking here; `tests/contracts/test_rankers.py` runs the netwo
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
+from tests.partial_metric import UNSCORED
 
-from tertium.arrays import FloatArray
 from tertium.cli import main
-from tertium.metrics.lexical.chrf import ChrF
-from tertium.segment import Segment
 
 GOOD = "the parliament rejected the budget\nnobody came home\n"
 FAIR = "the parliament refused budget\nnobody came\n"
@@ -29,9 +25,9 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(files: Path, *options: str) -> list[str]:
+def run(files: Path, *options: str, metric: str = "chrf") -> list[str]:
     systems = [str(files / f"{name}.txt") for name in ("poor", "good", "fair")]
-    return ["rank", "-m", "chrf", "-q", "-t", *systems, "-r", str(files / "ref.txt"), *options]
+    return ["rank", "-m", metric, "-q", "-t", *systems, "-r", str(files / "ref.txt"), *options]
 
 
 def test_systems_come_from_best_to_worst(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,28 +90,11 @@ def test_candidates_are_reordered(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (second["candidates"], second["scores"]) == (["nobody"], [None])
 
 
-@pytest.fixture
-def unscored(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A text that chrF, as any metric of another package may, has no score for."""
-    statistics, reduce = ChrF.statistics, ChrF.reduce
-
-    def lose(metric: ChrF, segments: Sequence[Segment]) -> FloatArray:
-        lost = np.array([segment.hypothesis == "unscored" for segment in segments])
-        return np.where(lost[:, None], np.nan, statistics(metric, segments))
-
-    def keep(metric: ChrF, totals: FloatArray) -> FloatArray:
-        return np.where(np.isnan(totals).any(axis=-1), np.nan, reduce(metric, totals))
-
-    monkeypatch.setattr(ChrF, "statistics", lose)
-    monkeypatch.setattr(ChrF, "reduce_segments", keep)
-    return "unscored"
-
-
 def test_a_score_that_is_no_number_is_no_tie(
-    files: Path, unscored: str, capsys: pytest.CaptureFixture[str]
+    files: Path, partial: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    loud = [word for word in run(files) if word != "-q"]
-    (files / "fair.txt").write_text(f"{unscored}\nnobody came\n")
+    loud = [word for word in run(files, metric=partial) if word != "-q"]
+    (files / "fair.txt").write_text(f"{UNSCORED}\nnobody came\n")
     assert main([*loud, "-f", "json", "-sl"]) == 0
     records = json.loads(capsys.readouterr().out)
     segments = {record["system"]: record["segments"] for record in records}
@@ -124,27 +103,27 @@ def test_a_score_that_is_no_number_is_no_tie(
     assert [record["best"] for record in records] == [2, 0, 0]
     said = {"translation not compared, for a score is no number": 1}
     assert [record.get("warnings") for record in records] == [None, said, None]
-    (files / "fair.txt").write_text(f"{unscored}\n{unscored}\n")
+    (files / "fair.txt").write_text(f"{UNSCORED}\n{UNSCORED}\n")
     assert main(loud) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["good.txt", "1", "1.0000", "2"] in rows
     assert ["poor.txt", "2", "0.0000", "0"] in rows
     assert ["fair.txt", "–", "–", "0"] in rows
     for name in ("good", "poor"):
-        (files / f"{name}.txt").write_text(f"{unscored}\n{unscored}\n")
+        (files / f"{name}.txt").write_text(f"{UNSCORED}\n{UNSCORED}\n")
     assert main([*loud, "-f", "json"]) == 0
     records = json.loads(capsys.readouterr().out)
     assert [(r["rank"], r["score"], r["best"]) for r in records] == [(None, None, 0)] * 3
 
 
 def test_candidates_without_a_score_come_last(
-    tmp_path: Path, unscored: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, partial: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "lists.jsonl"
-    lists = [["dog", unscored, "a cat sat"], [unscored]]
+    lists = [["dog", UNSCORED, "a cat sat"], [UNSCORED]]
     records = [{"reference": "a cat sat", "candidates": texts} for texts in lists]
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert main(["rank", "-m", "chrf", "--nbest", "-t", str(file)]) == 0
+    assert main(["rank", "-m", partial, "--nbest", "-t", str(file)]) == 0
     printed = capsys.readouterr()
     first = json.loads(printed.out.splitlines()[0])
     assert (first["order"], first["scores"]) == ([2, 0, 1], [1.0, 0.0, None])

@@ -8,14 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU as SacreBLEU
+from tests.partial_metric import UNSCORED
 
-from tertium.arrays import FloatArray
 from tertium.cli import main
 from tertium.cli.inputs import named_metrics
-from tertium.metrics.lexical.chrf import ChrF
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]
@@ -94,20 +92,16 @@ def test_documents_score_only_and_width(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_system_without_a_score_is_a_dash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, partial: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def lose(metric: ChrF, totals: FloatArray) -> FloatArray:
-        return np.full(np.shape(totals)[:-1], np.nan)
-
-    monkeypatch.setattr(ChrF, "reduce", lose)
-    (tmp_path / "texts.txt").write_text("a cat sat on the mat\n")
+    (tmp_path / "texts.txt").write_text(f"{UNSCORED}\n")
     both = ["-t", str(tmp_path / "texts.txt"), "-r", str(tmp_path / "texts.txt")]
-    assert main(["score", *both, "-m", "bleu", "chrf", "-b"]) == 0
+    assert main(["score", *both, "-m", "chrf", partial, "-b"]) == 0
     assert capsys.readouterr().out == "100.00\t–\n"
     # TSV and JSON are for programs, which have names of their own for it
-    assert main(["score", *both, "-m", "chrf", "-f", "tsv"]) == 0
+    assert main(["score", *both, "-m", partial, "-f", "tsv"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split("\t")[1] == "nan"
-    assert main(["score", *both, "-m", "chrf", "-f", "json"]) == 0
+    assert main(["score", *both, "-m", partial, "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["score"] is None
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from tests.reporting.marking_metric import Suspicious
+from tests.partial_metric import Partial
 
 import tertium
 from tertium.cli import main
@@ -245,12 +245,12 @@ def test_an_interval_holds_its_share() -> None:
 
 
 def test_a_score_that_is_no_number_is_told_and_no_tie(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     set_of_two = write(tmp_path / "aces.jsonl", json.dumps(ACES) + "\n" + json.dumps(ACES) + "\n")
-    monkeypatch.setattr(Suspicious, "segment_scores", lambda self, some: np.full(len(some), np.nan))
-    study = tertium.challenge(set_of_two, [Suspicious(), "chrf"])
+    partial = Partial(lost=ACES["incorrect-translation"])
+    study = tertium.challenge(set_of_two, [partial, "chrf"])
     assert study.tied.tolist() == [[0], [0]]
     assert study.right.tolist() == [[0], [2]]
-    said = "suspicious: 2 pairs, of which a score is no number, count as wrong"
+    said = f"{partial.spec}: 2 pairs, of which a score is no number, count as wrong"
     assert caplog.messages == [said]

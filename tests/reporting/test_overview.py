@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.partial_metric import Partial
 
-from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import Comparison, compare, with_tests
 from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
-from tertium.metrics.base.metric import SegmentMetric
 from tertium.reporting.charts.pictures import ranking_pictures
 from tertium.reporting.page.explained import heat_map
 from tertium.reporting.page.grid import grid_of_evaluation
@@ -23,7 +20,6 @@ from tertium.reporting.page.making import report_ranking
 from tertium.reporting.page.sections import findings, overview, signature_list
 from tertium.reporting.tables.evaluations import comparison_table, pair_table, warning_lines
 from tertium.reporting.tables.table import Cell
-from tertium.segment import Segment
 
 
 @pytest.fixture(scope="module")
@@ -58,20 +54,6 @@ def test_two_metrics_are_both(comparison: Comparison, example: TestSet) -> None:
     assert plain(findings(score(example, ["chrf", "ter"]))[0]) == "good is best under both metrics."
     three = score(example, ["chrf", "ter", "bleu"])
     assert plain(findings(three)[0]) == "good is best under all 3 metrics."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Partial(SegmentMetric):
-    """The share of the reference's letters that a translation has; none for one of them."""
-
-    name: ClassVar[str] = "partial"
-    title: ClassVar[str] = "Partial"
-
-    lost: str
-
-    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        shares = [len({*s.hypothesis} & {*s.references[0]}) for s in segments]
-        return np.where([s.hypothesis == self.lost for s in segments], np.nan, shares)
 
 
 def test_a_system_without_a_score_stands_beside_the_others(example: TestSet) -> None:
