@@ -36,6 +36,7 @@ Floats = NDArray[np.float32]
 READ = (("da", "qe", "old"), ("da", "mqm", "esa", "qe", "old"))  # what crowds said; everyone
 RIDGE = 0.3  # of the variance of each feature
 TEACHES = (0.44, 0.62, 0.44)  # of the bounded score and these readings by both texts
+SOFTNESS = 3.0  # within which that score is bounded
 CONSTANT = 1e-9  # a variance below which a feature says nothing
 
 
@@ -180,7 +181,7 @@ def learn_readouts(
         if view == "both":
             for chosen, said in passes(network, rows.texts, view, device, budget):
                 read = readouts.read(view, network.found)[:, : len(READ)]
-                bounded = said / torch.sqrt(1 + (said / 3) ** 2)
+                bounded = said / torch.sqrt(1 + (said / SOFTNESS) ** 2)
                 parts = torch.cat([bounded[:, None], read], 1) @ read.new_tensor(TEACHES)
                 taught[chosen] = parts.cpu().numpy()
             taught = standardise(taught, rows.names)

@@ -113,11 +113,12 @@ def _metric_list(marked: MarkedTranslations, place: int) -> Markup:
         return element("div", element("h3", marked.label), element("p", f"{said}."))
     if any(span.chance is not None for entry in worst for span in entry.spans):
         said = f"suspected: {said}"  # people mark errors, a metric gives them a chance
+    worst_ones = f"{len(worst)} worst" if worst[1:] else "worst"
     label = f"major-only-{place}"
     return element(
         "div",
         element("h3", marked.label),
-        element("p", f"{said}; the {f'{len(worst)} ' * bool(worst[1:])}worst of them:"),
+        element("p", f"{said}; the {worst_ones} of them:"),
         element("input", type="checkbox", id=label, class_="major-only"),
         element("label", " major errors only", for_=label),
         element("ol", *(_entry(entry) for entry in worst), class_="marked"),

@@ -245,9 +245,10 @@ ENOUGH = 40  # letters below which n-grams may suggest another language, but do 
 SURELY_ENGLISH = 0.3  # small words among few that are not asked for their language
 CLEAR = 1.0  # how much more an n-gram must say for another language, in parts of a logarithm
 CLEAR_OF_A_PART = 8.0  # the same of a part of a text, which a name or a title may make up
-SURE = 150  # letters times that difference: what said less of judged texts was scored as others are
+SURE = 150  # that difference times letters: judged texts that had less were scored like any other
 AMONG = 0.2  # of letters in a language's own script: the others are names
-A_FEW, MOST_OF_THE_REST = 0.05, 0.5  # the same where names are seen to be such, and without them
+# the same of a text whose names have capitals, with these and without them
+AMONG_NAMES, BESIDE_NAMES = 0.05, 0.5
 HAN_AMONG = ("Han", "Kana", "Hangul")  # what three languages write tells none of them
 STRAYS = "translation in another language than most"  # a warning where none is named
 ALIASES = {"nb": "no", "nn": "no"}
@@ -334,7 +335,7 @@ def _is_own_but_for_names(text: str, scripts: frozenset[str]) -> bool:
         return True
     words = _leave_words(text)
     rest = _latin_word().sub(lambda word: " " if _is_name(word[0]) else word[0], words)
-    return share_in(words, scripts) >= A_FEW and share_in(rest, scripts) >= MOST_OF_THE_REST
+    return share_in(words, scripts) >= AMONG_NAMES and share_in(rest, scripts) >= BESIDE_NAMES
 
 
 @cache
