@@ -15,9 +15,10 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, NoReturn
 
-from tertium.errors import TertiumError
+from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.registry import explain_missing
 from tertium.version import __version__
 
@@ -41,7 +42,14 @@ examples:
 Late = Callable[[argparse.ArgumentParser, Sequence[str]], None]
 
 
-class LateParser(argparse.ArgumentParser):
+class OneLineParser(argparse.ArgumentParser):
+    """Says what is wrong with a call as everything else is said, without a page of usage."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; `{self.prog} --help` shows what there is")
+
+
+class LateParser(OneLineParser):
     """Learns its options when it is used, so that other commands need not load them.
 
     `late` is called once, with the arguments it is given, before it parses or explains itself.
@@ -56,7 +64,12 @@ class LateParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.complete(args or ())
-        return super().parse_known_args(args, namespace)
+        known, rest = super().parse_known_args(args, namespace)
+        if rest:
+            close = get_close_matches(rest[0], self._option_string_actions, n=2)
+            hint = f", did you mean {' or '.join(close)}?" if close else ""
+            self.error(f"nothing is known of {' '.join(rest)}{hint}")
+        return known, rest
 
     def format_help(self) -> str:
         self.complete()
@@ -92,6 +105,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     given = sys.argv[1:] if argv is None else [*argv]  # `list` is a command here
+    if given and given[0] not in COMMANDS and not given[0].startswith("-"):
+        raise UnknownNameError("command", given[0], COMMANDS)
     args = make_parser(given[:1]).parse_args(given)
     logging.basicConfig(
         level=logging.ERROR if getattr(args, "quiet", False) else logging.WARNING,
@@ -121,7 +136,7 @@ def _close_output() -> None:
 
 def make_parser(asked: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The whole command line; where one command is asked for, that alone: others stay unread."""
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="tertium",
         description=DESCRIPTION,
         epilog=EPILOG,
