@@ -10,6 +10,8 @@ import pytest
 from scipy import stats
 
 from tertium.cli import main
+from tertium.data.testset import TestSet
+from tertium.reporting.page.making import report
 
 SYSTEMS = ("A", "B", "C")
 
@@ -197,6 +199,36 @@ def test_metrics_are_scored_on_the_fly(capsys, tmp_path):
     assert values["ter"] > 0.9  # lower is better, and has been turned around
     whole = run_json(capsys, "--human", human, "-m", "chrf", "--statistic", "accuracy")
     assert whole["tasks"][0]["value"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        lambda n: {"segment": n},  # from nought: a number is no line
+        lambda n: {"id": f"talk-{n}"},
+        lambda n: {"segment": n % 10, "doc": f"talk {n // 10}"},
+    ],
+)
+def test_scores_that_were_written_are_those_of_the_segments_judged(name, capsys, tmp_path):
+    """One file is a test set and what people said of it: nothing may shift between the two."""
+    rng = np.random.default_rng(6)
+    rows = []
+    for system in range(3):
+        for n in range(30):
+            kept = rng.random(12) > 0.2 * system
+            text = " ".join(f"word{k}" for k in range(12) if kept[k])
+            judged = {"system": SYSTEMS[system], "mt": text, "score": float(kept.sum())}
+            rows.append({**name(n), "ref": " ".join(f"word{k}" for k in range(12)), **judged})
+    both = write(tmp_path / "set.jsonl", "\n".join(map(json.dumps, rows)))
+    scores = tmp_path / "scores.tsv"
+    assert main(["score", "-t", both, "-m", "chrf", "-q", "-o", str(scores)]) == 0
+    capsys.readouterr()
+    [anew] = run_json(capsys, "--human", both, "-m", "chrf")["tasks"]
+    [read] = run_json(capsys, "--human", both, "--scores", str(scores))["tasks"]
+    assert anew["value"] == pytest.approx(read["value"], abs=1e-12)
+    assert anew["value"] > 0.9
+    grid = report(TestSet.from_records(both), "chrf", human=both, explain=0, resamples=2).grid
+    assert np.corrcoef(grid.human, grid.columns[0].values)[0, 1] == pytest.approx(anew["value"])
 
 
 def test_comparisons_default_to_the_strict_tau(capsys, tmp_path):

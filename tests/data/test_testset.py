@@ -69,6 +69,27 @@ def test_records_without_a_system_are_named_by_their_file(tmp_path: Path) -> Non
     assert TestSet.from_records(file).segments("ours") == [Segment("b", "a", ("c",))]
 
 
+@pytest.mark.parametrize(
+    ("columns", "documents", "items"),
+    [
+        ({}, (), ("1", "2", "3")),
+        ({"segment": ("0", "1", "2")}, (), ("0", "1", "2")),
+        ({"id": ("x", "y", "z"), "seg_id": ("7", "8", "9")}, (), ("7", "8", "9")),  # the first name
+        ({"segment": ("1", "2", "1")}, ("a", "a", "b"), ("a:1", "a:2", "b:1")),
+        ({"segment": ("1", "2", "3")}, ("a", "a", "b"), ("1", "2", "3")),
+        ({"segment": ("1", "1", "1")}, ("a", "a", "b"), ("1", "2", "3")),  # they tell nothing apart
+        ({"segment": ("7", "", "9")}, (), ("1", "2", "3")),
+    ],
+)
+def test_segments_are_called_as_their_file_calls_them(
+    columns: dict[str, tuple[str, ...]], documents: tuple[str, ...], items: tuple[str, ...]
+) -> None:
+    testset = TestSet(systems={"A": ("a", "b", "c")}, documents=documents, columns=columns)
+    assert testset.items == items
+    assert testset.items_among(["x", *items[:1]]) == items
+    assert testset.items_among(["none of these"]) == ("1", "2", "3")
+
+
 def test_a_system_or_document_may_be_numbered_from_nought(tmp_path: Path) -> None:
     file = tmp_path / "set.jsonl"
     file.write_text('{"mt":"a","system":0,"doc":0}\n{"mt":"b","system":1,"doc":0}\n')

@@ -12,15 +12,17 @@ from tests.reporting.marking_metric import Suspicious
 import tertium
 from tertium.cli import main
 from tertium.data.evidence import read_evidence
+from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError
-from tertium.evaluation.explaining import mark_systems
+from tertium.evaluation.explaining import mark_systems, people_marks
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.registry import METRICS
 from tertium.reporting.marks import mark_text, marked_section, read_marks
 from tertium.reporting.page.making import report_results
 from tertium.reporting.tables.explanations import span_table
 from tertium.reporting.tables.table import Cell
-from tertium.spans import Span
+from tertium.segment import Judgement, Segment
+from tertium.spans import Markings, Span
 
 HOME = "tests.reporting.marking_metric:Suspicious"
 NASTY = '<b>"cat" & 猫</b>\u202e𝒜\n<script>alert(1)</script>'
@@ -64,7 +66,7 @@ def test_the_worst_translations_come_first() -> None:
     metrics = [tertium.load_metric("chrf"), Suspicious()]
     (marked,) = mark_systems(tertium.score(TESTSET, metrics), metrics)
     assert marked.counts() == {"major": 3}
-    assert [(e.system, e.number) for e in marked.worst(9)] == [("A", 1), ("B", 1), ("B", 2)]
+    assert [(e.system, e.item) for e in marked.worst(9)] == [("A", 1), ("B", 1), ("B", 2)]
     assert next(marked.rows())[:5] == ("A", 1, "hypothesis", 2, 5)
     html = marked_section([marked])
     assert "major errors only" in html
@@ -170,6 +172,21 @@ def test_marks_without_a_score_are_written_and_shown(
     printed = capsys.readouterr()
     assert printed.out.startswith("suspicious: –\n")
     assert printed.err == "tertium: warning: score that is no number\n"
+
+
+def test_marks_name_segments_as_their_file_does() -> None:
+    ids = {"id": ("talk-7", "talk-9")}
+    testset = tertium.TestSet(systems={"A": ("a dog", "a cat")}, columns=ids)
+    [marked] = mark_systems(tertium.score(testset, [Suspicious()]), [Suspicious()])
+    assert [record["segment"] for record in marked.records()] == ["talk-7", "talk-9"]
+    assert [row[1] for row in marked.rows()] == ["talk-9"]
+    assert "segment talk-9, score" in marked_section([marked])
+    for item in ("talk-9", "2"):  # people may have numbered them
+        said = Judgement(
+            Segment("a cat"), -5.0, item, "A", markings=Markings((Span(2, 5, severity="major"),))
+        )
+        [people] = people_marks(testset, JudgementSet(name="x", judgements=(said,)))
+        assert [entry.segment.hypothesis for entry in people.translations] == ["a cat"]
 
 
 def test_marked_errors_are_the_same_in_every_table(

@@ -17,6 +17,7 @@ from typing import Any
 
 from tertium.data.formats import (
     DOCUMENT_NAMES,
+    ITEM_NAMES,
     SYSTEM_NAMES,
     PathLike,
     labels_in,
@@ -113,6 +114,30 @@ class TestSet:
 
     def __repr__(self) -> str:
         return f"<TestSet of {len(self)} segments: {', '.join(self.systems)}>"
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """What each segment is called: as the file of records calls it, else its number from 1.
+
+        Names that begin anew in each document are DOCUMENT:NAME, as those of judgements are.
+
+        >>> TestSet(systems={"ours": ("a", "b")}, columns={"segment": ("0", "1")}).items
+        ('0', '1')
+        """
+        numbers = tuple(str(n + 1) for n in range(len(self)))
+        names = next((self.columns[name] for name in ITEM_NAMES if name in self.columns), numbers)
+        documents = self.documents or numbers
+        placed = tuple(f"{home}:{name}" for home, name in zip(documents, names, strict=True))
+        for given in (tuple(names), placed) if all(names) else ():
+            if len(set(given)) == len(given):
+                return given
+        return numbers
+
+    def items_among(self, known: Iterable[str]) -> tuple[str, ...]:
+        """The items as others call them: numbers from 1, where none of the names is known."""
+        items = self.items
+        numbers = tuple(str(n + 1) for n in range(len(self)))
+        return items if set(items) & set(known) else numbers
 
     def segments(self, system: str) -> list[Segment]:
         """What one system made of every segment, with what it may be compared to."""

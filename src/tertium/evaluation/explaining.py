@@ -15,7 +15,7 @@ from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.errors import UsageError
 from tertium.evaluation.ranking import best_ranker
-from tertium.evaluation.scoring import Evaluation
+from tertium.evaluation.scoring import Evaluation, as_numbers
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.metrics.base.metric import NO_SCORE, Metric, load_metric
 from tertium.metrics.base.ranker import Ranker, find_ranker
@@ -88,10 +88,10 @@ COLUMNS = ("system", "segment", "side", "start", "end", "severity", "category", 
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedTranslation:
-    """One translation, its number in the test set from 1, its score and its errors."""
+    """One translation, what its segment is called in the test set, its score and its errors."""
 
     system: str
-    number: int
+    item: str | int
     segment: Segment
     score: float
     spans: tuple[Span, ...]
@@ -128,7 +128,7 @@ class MarkedTranslations(Displayed):
             {
                 "metric": self.metric,
                 "system": entry.system,
-                "segment": entry.number,
+                "segment": entry.item,
                 **record_from_segment(entry.segment),
                 "score": entry.score,
                 "spans": [span.as_dict() for span in entry.spans],
@@ -144,7 +144,7 @@ class MarkedTranslations(Displayed):
                 marked = span.of(text if span.side == "hypothesis" else entry.segment.source or "")
                 place = (span.side, span.start, span.end)
                 kind = (span.severity, span.category, span.chance)
-                yield (entry.system, entry.number, *place, *kind, marked)
+                yield (entry.system, entry.item, *place, *kind, marked)
 
 
 def mark_systems(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[MarkedTranslations]:
@@ -155,16 +155,16 @@ def mark_systems(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[Mark
 def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
     testset, scores = evaluation.testset, evaluation.scores
     segments = [segment for system in testset.systems for segment in testset.segments(system)]
-    places = product(testset.systems, range(1, len(testset) + 1))
+    places = product(testset.systems, enumerate(as_numbers(testset.items)))
     translations = tuple(
         MarkedTranslation(
             system=system,
-            number=number,
+            item=item,
             segment=segment,
-            score=float(scores[system][metric.spec].segments[number - 1]),
+            score=float(scores[system][metric.spec].segments[n]),
             spans=spans,
         )
-        for (system, number), segment, spans in zip(
+        for (system, (n, item)), segment, spans in zip(
             places, segments, metric.mark(segments), strict=True
         )
     )
@@ -172,23 +172,21 @@ def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
 
 
 def people_marks(testset: TestSet, people: Evidence) -> list[MarkedTranslations]:
-    """What people marked in translations of a test set, whose segments are items 1, 2, ...
-
-    One entry, or none where they marked nothing.
-    """
+    """What people marked in translations of a test set: one entry, or none if that is nothing."""
     marks, scores = people.markings(), people.segment_scores().cells()
+    items = testset.items_among({item for _, item in marks})
     found = []
     for system in testset.systems:
-        for number, segment in enumerate(testset.segments(system), start=1):
-            key = (system, str(number))
+        for item, segment in zip(items, testset.segments(system), strict=True):
+            key = (system, item)
             if key in marks and key in scores:
-                spans, where = marks[key].spans, f"{people.title}, item {number} of {system!r}"
+                spans, where = marks[key].spans, f"{people.title}, item {item} of {system!r}"
                 check_places(spans, segment.hypothesis, "hypothesis", where)
                 check_places(spans, segment.source or "", "source", where)
                 score = scores[key]
                 found.append(
                     MarkedTranslation(
-                        system=system, number=number, segment=segment, score=score, spans=spans
+                        system=system, item=item, segment=segment, score=score, spans=spans
                     )
                 )
     marked = MarkedTranslations(metric="people", label="People", translations=tuple(found))

@@ -104,8 +104,9 @@ class Evaluation(Displayed):
     def segment_columns(self) -> dict[str, Sequence[Any]]:
         """Named columns with a value for each system, metric and segment.
 
-        They are `system`, `metric`, `segment` (from 1), `document` where there are any, `score`
-        and `higher_is_better`: what `tertium meta --scores` reads from a Parquet or TSV file.
+        They are `system`, `metric`, `segment` (as the test set's file calls it, else its number
+        from 1), `document` where there are any, `score` and `higher_is_better`: what `tertium meta
+        --scores` reads from a Parquet or TSV file.
         """
         count = len(self.testset)
         pairs = [(system, metric) for system in self.systems for metric in self.metrics]
@@ -113,7 +114,7 @@ class Evaluation(Displayed):
         return {
             "system": [system for system, _ in pairs for _ in range(count)],
             "metric": [metric for _, metric in pairs for _ in range(count)],
-            "segment": list(range(1, count + 1)) * len(pairs),
+            "segment": as_numbers(self.testset.items) * len(pairs),
             **(documents if self.testset.documents else {}),
             "score": np.concatenate([self.scores[s][m].segments for s, m in pairs]).tolist(),
             "higher_is_better": [
@@ -144,6 +145,17 @@ class Evaluation(Displayed):
         if scores.warnings:
             record["warnings"] = dict(scores.warnings)
         return record
+
+
+def as_numbers(items: Sequence[str]) -> list[str | int]:
+    """Items as numbers where all are such, which programs sort as one expects.
+
+    >>> as_numbers(["9", "10"]), as_numbers(["9", "010"])
+    ([9, 10], ['9', '010'])
+    """
+    if all(item.isdecimal() and item == str(int(item)) for item in items):
+        return [int(item) for item in items]
+    return list(items)
 
 
 def distinct_labels(names: Mapping[str, str]) -> dict[str, str]:

@@ -131,7 +131,7 @@ def _entry(entry: MarkedTranslation) -> Markup:
     where = element(
         "p",
         element("bdi", entry.system),
-        f", segment {entry.number}, score ",
+        f", segment {entry.item}, score ",
         element("b", "–" if entry.score != entry.score else f"{entry.score:.4g}"),
         class_="note",
     )

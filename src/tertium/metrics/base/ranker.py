@@ -86,7 +86,7 @@ class Ranker(Scorer):
             self.spec,
             tuple(testset.systems),
             np.column_stack(rates),
-            tuple(str(n + 1) for n in range(len(testset))),
+            testset.items,
         )
 
     def explain(self, translations: Sequence[Segment], names: Sequence[str] = ()) -> Explanation:

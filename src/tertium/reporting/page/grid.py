@@ -134,12 +134,12 @@ def grid_of_evaluation(evaluation: Evaluation) -> TranslationGrid:
     sources = testset.sources or [""] * size
     references = testset.references or [()] * size
     documents = testset.documents or [""] * size
-    about = enumerate(zip(documents, sources, references, strict=True), start=1)
+    about = zip(testset.items, documents, sources, references, strict=True)
     grid = TranslationGrid(
         systems=systems,
         items=tuple(
-            Item(label=str(n), document=document, source=source, references=tuple(refs))
-            for n, (document, source, refs) in about
+            Item(label=item, document=document, source=source, references=tuple(refs))
+            for item, document, source, refs in about
         ),
         system_of=np.tile(np.arange(several), size),
         item_of=np.repeat(np.arange(size), several),

@@ -160,11 +160,12 @@ def report_results(
 ) -> Report:
     """The same of systems that were scored or compared before, by these metrics.
 
-    `human` holds people's scores, its systems and items named as in the evaluation (items are
-    numbered from 1); `marked` are errors that others marked, people for one; `tried` is how the
+    `human` holds people's scores, its systems and items named as in the evaluation, or its items
+    numbered from 1; `marked` are errors that others marked, people for one; `tried` is how the
     metrics did on a challenge set. Without metrics it is about the scores alone.
     """
     grid = grid_of_evaluation(results)
+    human = None if human is None else _name_items(human, results.testset)
     grid = _locate_warnings(grid if human is None else grid.with_human(human), results, metrics)
     more = [(*SLICED, slices_contents(slices))] if slices else []
     every = [*marked, *mark_systems(results, metrics)]
@@ -181,6 +182,12 @@ def report_results(
     )
 
 
+def _name_items(human: ScoreMatrix, testset: TestSet) -> ScoreMatrix:
+    """People's scores, their items called as in the test set."""
+    called = dict(zip(testset.items_among(human.items), testset.items, strict=True))
+    return replace(human, items=tuple(called.get(label, label) for label in human.labels))
+
+
 def human_tables(evaluation: Evaluation, human: ScoreMatrix) -> tuple[Table, ...]:
     """How well the metrics agree with people on these translations, by two correlations."""
     names = evaluation.names
@@ -188,7 +195,8 @@ def human_tables(evaluation: Evaluation, human: ScoreMatrix) -> tuple[Table, ...
     for metric in evaluation.metrics:
         scores = evaluation.of_metric(metric)
         values = np.stack([s.upward for s in scores])
-        matrices.append(ScoreMatrix(names[metric], evaluation.systems, values))
+        items = evaluation.testset.items
+        matrices.append(ScoreMatrix(names[metric], evaluation.systems, values, items))
     judged = JudgedSet.align("segments", matrices, human=human)
     tasks = [
         Task(sets=("segments",), statistic="pearson", samples=SAMPLES),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tertium.evaluation.comparison import FEW, Comparison
 from tertium.evaluation.ranking import Ranking
-from tertium.evaluation.scoring import Evaluation
+from tertium.evaluation.scoring import Evaluation, as_numbers
 from tertium.reporting.tables.table import CHANCE_DECIMALS, Cell, Table, counted_lines, number
 from tertium.scores import Scores
 
@@ -45,13 +45,14 @@ def document_table(evaluation: Evaluation, decimals: int | None = None) -> Table
 
 
 def segment_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
-    """Systems and segments x metrics; segments are numbered from 1."""
+    """Systems and segments x metrics; segments are named as in the test set."""
     rows: list[list[Cell | str]] = []
+    items = as_numbers(evaluation.testset.items)
     for system in evaluation.systems:
         scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
-        for n in range(len(evaluation.testset)):
+        for n, item in enumerate(items):
             cells = [number(float(s.segments[n]), _decimals(s, decimals)) for s in scores]
-            rows.append([system, Cell(str(n + 1), n + 1), *cells])
+            rows.append([system, Cell(str(item), item), *cells])
     return Table(["system", "segment", *_column_names(evaluation)], rows)
 
 
