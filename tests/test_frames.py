@@ -184,7 +184,7 @@ def test_a_file_that_is_no_parquet_is_named(
     pd.DataFrame({"system": ["a"], "item": ["1"], "score": ["x"]}).to_parquet(
         tmp_path / "text.parquet"
     )
-    with pytest.raises(DataError, match=r"text\.parquet, line 1"):
+    with pytest.raises(DataError, match=r"text\.parquet, row 1"):
         read_metric_scores(tmp_path / "text.parquet")
     given = ["score", "-t", "x.txt", "-o", str(tmp_path / "scores.xlsx")]
     assert main(given) == 2

@@ -9,8 +9,9 @@ import pytest
 
 import tertium
 from tertium.cli import main
+from tertium.cli.explain import show
 from tertium.evaluation import explaining
-from tertium.metrics.base.explanation import Link, TextComparison
+from tertium.metrics.base.explanation import Explanation, Link, Reasons, TextComparison
 
 BLUE = ["-r", "The blue car stopped in front of the house.", "-t", "The red car stopped."]
 
@@ -73,6 +74,12 @@ def test_what_is_missing_is_asked_for_as_it_can_be_given(
         metric = f"sss:encoder=toy,against={'reference' if missing == '-r' else 'source'}"
         assert main(["explain", "-m", metric, given, "a", "-t", "a"]) == 2
         assert f" has none: give {missing}, a column" in capsys.readouterr().err  # no file
+
+
+def test_tables_of_nothing_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    nothing = Reasons(hypothesis="", reference="", perfect=0.0, groups={}, contributions=())
+    show(Explanation(metric="Mine", score=0.0, reasons=nothing), 10)
+    assert "─" not in capsys.readouterr().out
 
 
 def test_long_texts_are_shown_by_their_ends(capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,10 +145,13 @@ def test_faults_are_one_line(
 ) -> None:
     lists = tmp_path / "lists.jsonl"
     lists.write_text('{"candidates": "not a list"}\n')
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text('{"candidates": []}\n')
     one = str(files / "good.txt")
     for arguments, message in (
         (["rank", "-m", "chrf", "-t", one, "-r", one], "two systems"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists)], "line 1: expected a list"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(empty)], "under `candidates`, found []"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-r", one], "-t FILE alone"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-f", "md"], "leave out -f, -w"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-w", "0"], "leave out -f, -w"),

@@ -148,8 +148,9 @@ def show_reasons(reasons: Reasons, top: int) -> None:
                 print(f"  - and {len(sentences) - MOST} more (--json shows all)")
     if reasons.alignment:
         print_table(word_table(reasons), "text")
-    print_table(group_table(reasons), "text")
-    print_table(feature_table(reasons, top), "text")
+    for table in (group_table(reasons), feature_table(reasons, top)):
+        if table.rows:  # nothing is found in empty texts
+            print_table(table, "text")
 
 
 def show_comparison(comparison: TextComparison, top: int) -> None:

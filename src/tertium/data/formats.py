@@ -291,7 +291,7 @@ def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
     except (ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path}: not a Parquet file ({error})") from None
     for number, row in enumerate(rows, start=1):
-        where = f"{path}, line {number}"
+        where = f"{path}, row {number}"
         record = {k: v for k, v in null_missing(row).items() if not k.startswith(_INDEX)}
         check_record(record, where)
         yield where, record

@@ -295,7 +295,8 @@ def _check_same_items(
 ) -> None:
     if len(found) != len(expected):
         raise LengthError(
-            f"{path}: system {system!r} has {len(found)} segments, {first!r} has {len(expected)}"
+            f"{path}: system {system!r} has {len(found)} segments, {first!r} has {len(expected)}; "
+            "every system must have the same segments in the same order"
         )
     for number, (a, b) in enumerate(zip(expected, found, strict=True), start=1):
         if (a.source, a.references) != (b.source, b.references):
@@ -383,7 +384,10 @@ def read_candidates(path: PathLike) -> list[CandidateList]:
     for where, record in read_jsonl(path):
         given = pick(record, CANDIDATE_NAMES, where)
         if not isinstance(given, list) or not given or not all(isinstance(c, str) for c in given):
-            raise DataError(f"{where}: expected a list of texts under `candidates`")
+            raise DataError(
+                f"{where}: expected a list of at least one text under `candidates`, "
+                f"found {given!r:.40}"
+            )
         source, references = source_from(record, where), references_from(record, where)
         segments = tuple(Segment(text, source, references) for text in given)
         key = next(name for name in CANDIDATE_NAMES if record.get(name) is not None)
