@@ -143,6 +143,15 @@ def test_an_undefined_column_says_why_and_ranks_nothing(files, capsys, tmp_path)
     assert found == {"good": 1.0, "bad": 2.0}
 
 
+def test_agreement_on_two_is_said_to_be_little(files, capsys):
+    told = "two judged systems: on two, agreement is all or none"
+    argv = ["meta", "--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
+    assert main([*argv, "--level", "system"]) == 0
+    assert told not in capsys.readouterr().out
+    assert main([*argv, "--level", "system", "--exclude", "A"]) == 0
+    assert capsys.readouterr().out.count(told) == 2  # of each language pair
+
+
 def test_several_statistics_and_the_average_rank(files, capsys):
     argv = ["--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
     assert main(["meta", *argv, "--statistic", "pearson", "acc-eq*", "--lps", "de-en"]) == 0

@@ -304,7 +304,10 @@ class Trained(EqualByWeights):
     @classmethod
     def _check_teachers(cls, sets: JudgedSets, held: JudgedSets) -> None:
         """Refuse what it cannot learn from, and nothing at all."""
-        words = {"scores": "human scores", "comparisons": "comparisons"}
+        words = {
+            "scores": "human scores (--train, a JudgementSet)",
+            "comparisons": "comparisons (--preferences, a RankingSet)",
+        }
         for kind, name in words.items():
             if kind not in cls.teachers and (getattr(sets, kind) or getattr(held, kind)):
                 known = " and ".join(words[teacher] for teacher in cls.teachers)

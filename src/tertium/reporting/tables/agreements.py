@@ -190,6 +190,10 @@ def _notes(results: Results, intervals: bool) -> list[str]:
             )
         elif result.agreement.undefined.any():
             notes.append(_undefined_note(result))
+        elif result.agreement.judged == 2:
+            notes.append(
+                f"{result.task.label}: two judged {first.level}s: on two, agreement is all or none"
+            )
     return notes
 
 
