@@ -84,6 +84,11 @@ def test_p_values_of_slices_are_adjusted_over_slices_and_systems(testset: TestSe
     assert record["size"] == 12
 
 
+def test_one_length_is_said_once() -> None:
+    few = TestSet(systems={"a": ["x"] * 3}, sources=["Zug", "Boot", "Brot"])
+    assert slice_testset(few, "length").names == ("3 characters", "4 characters")
+
+
 def test_lengths_are_quarters_and_order_does_not_matter(testset: TestSet) -> None:
     slicing = slice_testset(testset, "length")
     lengths = [len(text) for text in testset.sources]

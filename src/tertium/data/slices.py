@@ -85,6 +85,7 @@ def _by_length(texts: Sequence[str]) -> Slicing:
     names = {}
     for place in np.unique(places):
         own = lengths[places == place]
-        names[int(place)] = f"{own.min()}-{own.max()} characters"
+        low, high = own.min(), own.max()
+        names[int(place)] = f"{low if low == high else f'{low}-{high}'} characters"
     labels = tuple(names[int(place)] for place in places)
     return Slicing(by="length", labels=labels, names=tuple(names.values()))
