@@ -12,6 +12,7 @@ from tests.reporting.marking_metric import Suspicious
 from tertium.cli import main
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.error_spans import compare_spans
+from tertium.registry import METRICS
 
 TEXT = "The cat sat on a mat ."
 
@@ -67,6 +68,26 @@ def test_what_does_not_fit_is_one_line(tmp_path: Path) -> None:
     plain.write_text('{"segment": 1, "system": "A", "mt": "x", "score": 3}\n', encoding="utf-8")
     with pytest.raises(DataError, match="nobody marked errors"):
         compare_spans(plain, Suspicious())
+
+
+def test_what_was_written_for_others_or_of_several_metrics_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = "tests.reporting.marking_metric:Suspicious"
+    monkeypatch.setitem(METRICS.builtin, "suspicious", home)  # type: ignore[arg-type]
+    human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
+    lines, rows = tmp_path / "marks.jsonl", tmp_path / "marks.tsv"
+    score = ["score", "-q", "-t", str(human), "-m", "suspicious", "--spans"]
+    for file in (lines, rows):
+        assert main([*score, str(file)]) == 0
+    (result,) = compare_spans(human, spans=lines, samples=0).results
+    assert result.records()["characters"]["micro"]["f1"] == 1.0
+    with pytest.raises(DataError, match=r"marks.tsv has a row for each error, .*: give the .jsonl"):
+        compare_spans(human, spans=rows)
+    text = lines.read_text(encoding="utf-8")
+    lines.write_text(text + text.replace('"suspicious"', '"wary"'), encoding="utf-8")
+    with pytest.raises(DataError, match=r"several metrics .*\(suspicious, wary\): give a"):
+        compare_spans(human, spans=lines)
 
 
 def test_the_reference_itself_is_left_out_and_counted(

@@ -14,11 +14,12 @@ from typing import Any
 
 from tertium.arrays import FloatArray
 from tertium.data.evidence import read_evidence
-from tertium.data.formats import PathLike
+from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.judgements import Evidence
 from tertium.display import Displayed
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.agreement import Files, Sources, read_sets, served_by_all, several
+from tertium.evaluation.explaining import COLUMNS as ROW_OF_ERROR
 from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomisation
 from tertium.meta.error_spans import (
     COLUMNS,
@@ -129,6 +130,7 @@ def compare_spans(
     now = load_metrics(metrics) if metrics else []
     files: dict[str, list[PathLike]] = {}
     for file in several(spans):
+        _check_layout(file)
         files.setdefault(Path(file).name.split(".")[0], []).append(file)
     if not now and not files:
         raise UsageError("nothing to compare with people: give --spans FILES or -m METRICS")
@@ -150,6 +152,28 @@ def compare_spans(
             scores = [_as_scores(result) for result in counted]
             p_values[name] = paired_randomisation(scores, trials=samples, seed=seed)
     return SpanStudy(results=tuple(results), people=people, p_values=p_values, left_out=left_out)
+
+
+def _check_layout(file: PathLike) -> None:
+    """Refuse what `tertium score --spans` wrote for other programs, or of several metrics at once.
+
+    The first cannot be read back, for a translation without errors is not in it; of the second,
+    errors of two metrics would be taken for those of one.
+    """
+    if not RECORD_SUFFIXES & {*Path(file).suffixes} or not Path(file).is_file():
+        return
+    metrics: dict[str, None] = {}
+    for _, record in read_records(file):
+        if "spans" not in record and {"metric", *ROW_OF_ERROR} <= {*record}:
+            raise DataError(
+                f"{file} has a row for each error, and no translations without any: give the "
+                ".jsonl that `tertium score --spans` writes"
+            )
+        metrics[str(record.get("metric", ""))] = None
+    if len(metrics) > 1:
+        raise DataError(
+            f"{file} holds what several metrics marked ({', '.join(metrics)}): give a file for each"
+        )
 
 
 @dataclass(frozen=True)
