@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tertium.data.judgements import read_judgements
+from tertium.data.preferences import read_preferences
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError, UsageError
 from tertium.evaluation.ranking import rank
@@ -88,6 +90,34 @@ def test_segments_are_called_as_their_file_calls_them(
     assert testset.items == items
     assert testset.items_among(["x", *items[:1]]) == items
     assert testset.items_among(["none of these"]) == ("1", "2", "3")
+
+
+@pytest.mark.parametrize(
+    ("names", "called"),
+    [
+        (("0", "1", "2"), ("0", "1", "2")),  # a number is no line
+        (("x", "y", "z"), ("x", "y", "z")),
+        (("x", "y", "z"), ("1", "2", "3")),  # where nothing else is a number, it is one
+        ((), ("1", "2", "3")),
+        ((), ("001", "002", "003")),
+    ],
+)
+def test_what_people_said_finds_its_segment(
+    tmp_path: Path, names: tuple[str, ...], called: tuple[str, ...]
+) -> None:
+    columns = {"segment": names} if names else {}
+    testset = TestSet(systems={"A": ("a", "b", "c"), "B": ("d", "e", "f")}, columns=columns)
+    rated, compared = tmp_path / "rated.csv", tmp_path / "compared.csv"
+    rated.write_text("item,system,score\n" + "".join(f"{item},A,1\n" for item in called))
+    found = read_judgements(rated, testset=testset)
+    assert [segment.hypothesis for segment in found.segments] == ["a", "b", "c"]
+    if called[0] != "001":
+        rows = "".join(f"{item},A,B,a\n" for item in called)
+        compared.write_text("item,system_a,system_b,preference\n" + rows)
+        won = read_preferences(compared, texts=testset)
+        assert [p.left.hypothesis + p.right.hypothesis for p in won] == ["ad", "be", "cf"]
+    rated.write_text("item,system,score\n7,A,1\n2,A,1\n1,A,1\n")
+    assert read_judgements(rated, testset=testset).left_out == {"no matching segment": 1}
 
 
 def test_a_system_or_document_may_be_numbered_from_nought(tmp_path: Path) -> None:

@@ -235,8 +235,6 @@ def read_preferences(
     name of the better system); optionally the judge. Texts come from `texts` or from columns of
     their own (`hypothesis_a`, `hypothesis_b`, source, reference).
     """
-    if isinstance(texts, TestSet):
-        texts = texts_of(texts)
     comparisons: list[PairJudgement] = []
     found: dict[str, ItemTexts] = {}
     for where, record in read_records(path, fields):
@@ -247,6 +245,8 @@ def read_preferences(
                 _note_texts(found, record, columns, comparisons[-1])
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
+    if isinstance(texts, TestSet):
+        texts = texts_of(texts, comparisons)
     return gather(
         comparisons,
         texts if texts is not None else (found or None),
@@ -255,15 +255,15 @@ def read_preferences(
     )
 
 
-def texts_of(testset: TestSet) -> dict[str, ItemTexts]:
-    """The texts of a test set by item: its line numbers, from 1."""
+def texts_of(testset: TestSet, comparisons: Iterable[PairJudgement]) -> dict[str, ItemTexts]:
+    """The texts of a test set by item, as the comparisons of them call it."""
     return {
-        str(n + 1): ItemTexts(
+        item: ItemTexts(
             outputs={system: outputs[n] for system, outputs in testset.systems.items()},
             source=testset.sources[n] if testset.sources else None,
             references=tuple(testset.references[n]) if testset.references else (),
         )
-        for n in range(len(testset))
+        for n, item in enumerate(testset.items_among(c.item for c in comparisons))
     }
 
 

@@ -336,18 +336,21 @@ def _sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:
 
 
 def find_in(testset: TestSet) -> FindSegment:
-    """Look up segments of a test set by item (its line number, from 1) and system.
+    """Look up segments of a test set by item and system.
 
-    For `a+b` the text of a is taken: both gave the same. What cannot be found is named by reason.
+    Where items are words, numbers are those of lines, from 1. For `a+b` the text of a is taken:
+    both gave the same. What cannot be found is named by reason.
     """
     segments = {system: testset.segments(system) for system in testset.systems}
+    places = {item: n for n, item in enumerate(testset.items)}
+    if not any(map(str.isdecimal, places)):
+        places |= {str(n + 1): n for n in range(len(testset))}
 
     def find(item: str, system: str) -> Segment | str:
         for part in (system, *system.split("+")):
             if part in segments:
-                number = int(item) if item.isdecimal() else 0
-                known = 1 <= number <= len(testset)
-                return segments[part][number - 1] if known else NO_SEGMENT
+                place = places.get(item, places.get(item.lstrip("0")))  # 007 is 7
+                return NO_SEGMENT if place is None else segments[part][place]
         return UNKNOWN_SYSTEM
 
     return find

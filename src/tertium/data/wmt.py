@@ -269,7 +269,7 @@ def read_rankings(
     sets = {}
     for lp, comparisons in found.items():
         given = (texts or {}).get(lp)
-        items = texts_of(given) if isinstance(given, TestSet) else given
+        items = texts_of(given, comparisons) if isinstance(given, TestSet) else given
         sets[lp] = gather(comparisons, items, name=name, lp=lp, left_out=+left_out[lp])
     return sets
 
