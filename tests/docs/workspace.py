@@ -17,6 +17,7 @@ from benchmarks.__main__ import names as benchmark_names
 from tests.docs.pages import ROOT
 
 from tertium.cli import main, make_parser
+from tertium.errors import UsageError
 
 EXAMPLES = ROOT / "examples"
 ALIASES = {
@@ -114,11 +115,10 @@ def parse_command(command: str) -> None:
     if words[0] != "tertium":
         check_other(words)
         return
-    with contextlib.redirect_stderr(io.StringIO()) as err:
-        try:
-            make_parser().parse_args(words[1:])
-        except SystemExit as stopped:
-            raise AssertionError(f"{command}: {err.getvalue()}") from stopped
+    try:
+        make_parser().parse_args(words[1:])
+    except UsageError as error:
+        raise AssertionError(f"{command}: {error}") from error
 
 
 def check_other(words: list[str]) -> None:
