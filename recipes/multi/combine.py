@@ -2,14 +2,13 @@
 
     python -m recipes.multi.combine columns/ --write
 
-`columns/` is what `recipes.multi.columns` wrote. Linear readings of the head's hidden layer and
-input learned there from judgements that train, of crowds and of all kinds, and by the source from
-what is read by both texts. Of these, of the bounded score and of chrF, and of what the latter two
-gain or lose where words are strange to the vocabulary, the shares are chosen on the sets that
-choose and on paragraphs of them: the best mean of r over groups of sets, those of older systems
-counted six times, less what any set stays behind chrF, and less what a group stays behind its r by
-fewer texts. Shares that are learned from the rows which the network learned from do worse: what it
-says of them is better there than anywhere else.
+`columns/` is what `recipes.multi.columns` wrote. Of the readings that were learned there
+(`recipes.multi.readouts`), of the bounded score and of chrF, and of what the latter two gain or
+lose where words are strange to the vocabulary, the shares are chosen on the sets that choose and on
+paragraphs of them: the best mean of r over groups of sets, those of older systems counted six
+times, less what sets stay behind chrF, and less what a group stays behind its r by fewer texts.
+Shares that are learned from the rows which the network learned from do worse: what it says of them
+is better there than anywhere else.
 """
 
 from __future__ import annotations
@@ -21,11 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
+from recipes.flagship.package import quantise
 from recipes.flagship.ship import write
+from recipes.multi.columns import READOUTS
+from recipes.multi.readouts import READINGS, load_readings
 from tertium.cache.files import hash_of
 from tertium.metrics.flagship.combination import FAIR
 from tertium.metrics.flagship.multi import READOUT, VIEWS, TertiumMulti, View
@@ -37,8 +39,8 @@ SOFTNESS = (1.0, 1.5, 2.0, 3.0)
 OLD = {"dev/dev:wmt15": 6.0, "dev/dev:qe20": 6.0}
 STEPS = (0.5, 0.25, 0.125, 0.0625)
 FEWEST = 50
-PARTS = ("weight", "bias")  # of a readout
-READINGS = ("crowds", "all", "taught")
+# what it costs to be behind chrF on a set, and how far to be ahead: maps to 0..1 move r a little
+BEHIND, AHEAD = 0.5, 0.004
 COLUMNS = ("bounded", *READINGS, "letters", "strange letters", "strange share", "said")
 LETTERS, STRANGE, SAID = (COLUMNS.index(n) for n in ("letters", "strange share", "said"))
 # the network's score as it is
@@ -145,18 +147,19 @@ def value(
     sets: Sequence[Moments], weights: Floats, floors: Mapping[str, float] | None = None
 ) -> float:
     """The mean over groups of sets, less what sets are behind chrF and groups behind floors."""
-    groups: dict[str, list[tuple[float, float]]] = {}
+    groups: dict[str, list[float]] = {}
+    behind = 0.0
     for one in sets:
         r = one.r(weights)
-        letters = one.r(only(LETTERS)) if one.covariance[LETTERS, LETTERS] else -1.0
-        groups.setdefault(group_of(one), []).append((r, max(0.0, letters - r)))
-    worth, often = [], []
-    for name, found in groups.items():
-        r, behind = np.mean(found, 0)
-        behind += max(0.0, (floors or {}).get(name, -1.0) - r)
-        worth.append(r - behind)
-        often.append(OLD.get(name, 1.0))
-    return float(np.average(worth, weights=often))
+        if one.covariance[LETTERS, LETTERS]:
+            behind += max(0.0, one.r(only(LETTERS)) + AHEAD - r)
+        groups.setdefault(group_of(one), []).append(r)
+    worth = {name: float(np.mean(found)) for name, found in groups.items()}
+    for name, floor in (floors or {}).items():
+        if name in worth:
+            worth[name] -= max(0.0, floor - worth[name])
+    often = [OLD.get(name, 1.0) for name in worth]
+    return float(np.average([*worth.values()], weights=often)) - BEHIND * behind
 
 
 def group_of(one: Moments) -> str:
@@ -214,28 +217,26 @@ def choose(
     return softness, weights, means
 
 
-def readings(folder: Path, view: View) -> Floats:
-    """The readings as weights of what the head sees and a bias, (READINGS, features + 1)."""
-    with np.load(folder / "readouts.npz") as stored:
-        return np.array(stored[view].T, dtype=np.float64)
-
-
 def put_corrections(
-    corrections: Mapping[View, dict[str, float]], weights: Mapping[View, Floats]
+    corrections: Mapping[View, dict[str, float]], readouts: Mapping[View, Mapping[str, Tensor]]
 ) -> None:
-    """Puts what was chosen into the model that ships; views that are not given stay as they are."""
+    """Puts what was chosen into the model that ships; views that are not given stay as they are.
+
+    Readouts are weights by their names in `joint.Readout`; matrices become int8 rows.
+    """
     folder = shipped_models() / TertiumMulti.name
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    readings = {view: torch.from_numpy(w.astype(np.float32)) for view, w in weights.items()}
-    if set(readings) < set(VIEWS):
-        weight, bias = (load_file(folder / READOUT)[f"{NETWORK}readout.{n}"] for n in PARTS)
-        kept = zip(VIEWS, torch.cat([weight, bias[:, None]], 1), strict=True)
-        readings = {**dict(kept), **readings}
-    readout = torch.stack([readings[view] for view in VIEWS])
-    tensors = dict(
-        zip(PARTS, (readout[:, :-1].contiguous(), readout[:, -1].contiguous()), strict=True)
-    )
-    save_file({f"{NETWORK}readout.{n}": t for n, t in tensors.items()}, folder / READOUT)
+    old = load_file(folder / READOUT) if (folder / READOUT).exists() else {}
+    new: dict[str, Tensor] = {}
+    for number, view in enumerate(VIEWS):
+        own = f"{NETWORK}readouts.{number}."
+        if view not in readouts:
+            new |= {name: value for name, value in old.items() if name.startswith(own)}
+            continue
+        tensors = {f"{own}{name}": value.float().clone() for name, value in readouts[view].items()}
+        compact = quantise({n: t for n, t in tensors.items() if n.endswith("squeeze.weight")})
+        new |= {**tensors, **compact}
+    save_file(new, folder / READOUT)
     config["parts"] = {**config.get("parts", {}), READOUT: hash_of(folder / READOUT)}
     write(folder, {**config, "corrections": {**config.get("corrections", {}), **corrections}})
 
@@ -247,7 +248,7 @@ def main() -> None:
     parser.add_argument("--views", nargs="+", choices=VIEWS, default=VIEWS, help="which to put")
     given = parser.parse_args()
     corrections: dict[View, dict[str, float]] = {}
-    weights: dict[View, Floats] = {}
+    readouts: dict[View, dict[str, Tensor]] = {}
     floors: dict[str, float] = {}
     for view in VIEWS:
         known = floors if view == "both" else None
@@ -262,7 +263,7 @@ def main() -> None:
             "strange_share": shares["strange share"],
             "strange_letters": shares["strange letters"],
         }
-        weights[view] = np.array(read) @ readings(given.columns, view)
+        readouts[view] = load_readings(given.columns / READOUTS, view).mix(read)
         print(view, json.dumps(corrections[view]), "readings", *(f"{share:.3f}" for share in read))
         for name in ("damage", "references") if view == "source" else ("damage",):
             noticed = notice(given.columns, view, softness, weights_, name)
@@ -271,7 +272,7 @@ def main() -> None:
     if given.write:
         put_corrections(
             {view: corrections[view] for view in given.views},
-            {view: weights[view] for view in given.views},
+            {view: readouts[view] for view in given.views},
         )
 
 

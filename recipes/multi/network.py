@@ -278,6 +278,13 @@ class Head(nn.Module):
         return out
 
 
+def keep_there(given: Tensor, view: str, hidden: int = 384) -> Tensor:
+    """What a head is given of the texts that a view shows; of others it is zeros."""
+    shown = {"source": (0,), "reference": (1,)}.get(view, (0, 1))
+    own, *told = given.split([2 * hidden, *[(given.shape[1] - 2 * hidden) // 2] * 2], 1)
+    return torch.cat([own, *(told[n] for n in shown)], 1)
+
+
 class Multi(nn.Module):
     def __init__(
         self,

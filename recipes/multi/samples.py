@@ -16,6 +16,7 @@ from recipes.multi.e5 import Pieces
 from recipes.multi.evaluate import cut, draw_damage, set_rows
 from recipes.multi.examples import Documents, Outputs, row_texts
 from recipes.multi.network import Texts
+from recipes.multi.readouts import JOINED
 from recipes.multi.store import Store, prepare, read_lines, write_pieces
 
 Strings = tuple[str, str | None, str | None]
@@ -38,6 +39,14 @@ class Rows:
         self.texts.append(cut(texts))
         self.strings.append(strings)
         self.keys.append(key)
+
+    def extend(self, others: Rows, prefix: str) -> None:
+        """Takes others in, whose sets are called by a prefix."""
+        self.names += [prefix + name for name in others.names]
+        self.human += others.human
+        self.texts += others.texts
+        self.strings += others.strings
+        self.keys += others.keys
 
     def save(self, path: Path, **columns: Any) -> None:
         kinds = list(dict.fromkeys(self.names))
@@ -160,7 +169,9 @@ def gather(
 ) -> Iterator[tuple[str, Rows, dict[str, Any]]]:
     """Names of samples, their rows, and what is saved with them; those that test last."""
     store, lines = open_part(parts / "judgements", pieces)
-    yield "read", sample_sets(store, lines, "", most["read"]), {}
+    read = sample_sets(store, lines, "", most["read"])
+    read.extend(sample_paragraphs(store, lines, "", most["joined"]), JOINED)
+    yield "read", read, {}
     held, held_lines = open_part(parts / "held-out", pieces)
     yield "dev", sample_sets(held, held_lines, "dev:", most["dev"]), {}
     yield "dev-paragraphs", sample_paragraphs(held, held_lines, "dev:", most["paragraphs"]), {}
@@ -173,8 +184,9 @@ def gather(
     yield "test-compared", rows, {"comparisons": comparisons}
 
 
-MOST = {  # rows of a set, pairs with references, of each kind of damage, comparisons of a pair
-    "read": 3000,
+MOST = {  # rows of a set, paragraphs, pairs with references, kinds of damage, comparisons of a pair
+    "read": 8000,
+    "joined": 600,
     "dev": 3000,
     "paragraphs": 1500,
     "references": 400,

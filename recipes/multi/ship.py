@@ -28,12 +28,14 @@ from recipes.flagship.package import quantise
 from recipes.flagship.ship import UNCALIBRATED, calibration, percentiles, write
 from recipes.multi.combine import PLAIN, put_corrections
 from recipes.multi.e5 import BLOCK, BLOCK_BYTES
-from recipes.multi.network import COMPARED, SCALES
+from recipes.multi.network import COMPARED, SCALES, keep_there
 from recipes.multi.pack import read_rows
+from recipes.multi.readouts import DIRECTIONS, INNER, SEEDS
 from tertium.cache.files import hash_of
 from tertium.data.collection import Collection
 from tertium.encoders.cards import CARDS
 from tertium.metrics.flagship.combination import Row
+from tertium.metrics.flagship.joint import Readout
 from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
 from tertium.metrics.flagship.packaged import ENCODER
 from tertium.metrics.flagship.rows import NETWORK, WORDS
@@ -41,6 +43,7 @@ from tertium.models.checkpoint import shipped_models
 
 FloatArray = NDArray[np.float64]
 HIDDEN, HEADS, APART = 384, 12, 4
+READING = INNER * SEEDS  # units of a readout's hidden layer
 TAGS = "tags.safetensors"
 KNOTS = 8  # of a map: more follow chance, and cost agreement
 MARKED = 80  # translations of each set with marked errors
@@ -121,6 +124,8 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
                 "apart": APART,
                 "compared": COMPARED,
                 "judging": len(trained["head.inner.bias"]),
+                "directions": DIRECTIONS,
+                "reading": READING,
                 "tags": len(trained.get("tagger.2.bias", ())),
             },
             "languages": sorted(CARDS["e5"].languages),
@@ -129,8 +134,13 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
             "spans": None,
         },
     )
-    seen = sum(trained["head.inner.weight"].shape)  # hidden layer and input of the head
-    put_corrections(dict.fromkeys(VIEWS, PLAIN), dict.fromkeys(VIEWS, np.zeros(seen + 1)))
+    judging, given = trained["head.inner.weight"].shape
+    blank = {}
+    for view in VIEWS:
+        seen = judging + keep_there(torch.zeros(1, given), view).shape[1]
+        readout = Readout(seen, DIRECTIONS, READING).state_dict()
+        blank[view] = {name: 0 * value for name, value in readout.items()}
+    put_corrections(dict.fromkeys(VIEWS, PLAIN), blank)
 
 
 def put_tags(file: Path) -> None:

@@ -20,11 +20,13 @@ from torch import Tensor, nn
 
 from recipes.multi import tables
 from recipes.multi.deck import Floats, Ints, in_view, judge_rows
-from recipes.multi.network import SCALES, Head, Multi
+from recipes.multi.network import SCALES, Head, Multi, keep_there
 from recipes.multi.store import ARCHIVE, read_lines, read_outputs
 from recipes.multi.tables import Parts
 from tertium.metrics.flagship.combination import match_letters
+from tertium.metrics.flagship.joint import Readout
 from tertium.metrics.flagship.multi import READOUT, VIEWS, TertiumMulti
+from tertium.metrics.flagship.packaged import restore
 from tertium.metrics.flagship.rows import NETWORK
 from tertium.models.checkpoint import shipped_models
 
@@ -69,11 +71,15 @@ class Corrected(nn.Module):
         last = self.last = head.last
         self.view, self.given = VIEWS[0], torch.zeros(0)
         head.register_forward_pre_hook(self._keep)
-        readout = load_file(folder / READOUT)
-        self.weight, self.bias = (
-            readout[f"{NETWORK}readout.{name}"].to(last.weight.device)
-            for name in ("weight", "bias")
-        )
+        every = restore(load_file(folder / READOUT))
+        self.readouts = nn.ModuleList()
+        for number, _ in enumerate(VIEWS):
+            own = f"{NETWORK}readouts.{number}."
+            tensors = {n.removeprefix(own): t for n, t in every.items() if n.startswith(own)}
+            directions, features = tensors["squeeze.weight"].shape
+            readout = Readout(features, directions, len(tensors["inner.bias"]))
+            readout.load_state_dict(tensors)
+            self.readouts.append(readout.to(last.weight.device))
         config = json.loads((folder / "config.json").read_text())
         self.shares: dict[str, dict[str, float]] = config["corrections"]
 
@@ -85,11 +91,13 @@ class Corrected(nn.Module):
         return self.shares[self.view]["letters"]
 
     def forward(self, hidden: Tensor) -> Tensor:
-        out, own, row = self.last(hidden), self.shares[self.view], VIEWS.index(self.view)
+        out, own = self.last(hidden), self.shares[self.view]
         scores, score = out[:, : len(SCALES)], out[:, :1]
         bounded = score / torch.sqrt(1 + (score / own["softness"]) ** 2)
-        found = torch.cat([hidden, self.given], 1)
-        raw = own["share"] * bounded + (found @ self.weight[row] + self.bias[row])[:, None]
+        readout = self.readouts[VIEWS.index(self.view)]
+        raw = own["share"] * bounded + readout(
+            torch.cat([hidden, keep_there(self.given, self.view)], 1)
+        )
         return torch.cat([raw + scores - score, out[:, len(SCALES) :]], 1)
 
 

@@ -11,27 +11,30 @@ import pytest
 pytest.importorskip("torch")
 
 from recipes.multi import combine
-from recipes.multi.columns import RIDGE, Readouts, kind_of
 from recipes.multi.combine import (
+    AHEAD,
+    BEHIND,
     COLUMNS,
     LETTERS,
     PLAIN,
-    READINGS,
     bound,
     climb,
     moments,
     notice,
     only,
     put_corrections,
-    readings,
     value,
 )
 from recipes.multi.e5 import Pieces
-from safetensors.numpy import load_file
+from recipes.multi.readouts import READINGS
+from safetensors.torch import load_file
+from torch import Tensor
 
 from tertium.cache.files import hash_of
 from tertium.metrics.flagship.combination import FAIR, Correction, strange_words
+from tertium.metrics.flagship.joint import Readout
 from tertium.metrics.flagship.multi import READOUT, VIEWS
+from tertium.metrics.flagship.packaged import restore
 from tertium.models.checkpoint import shipped_models
 
 
@@ -86,9 +89,10 @@ def test_what_is_behind_chrf_or_behind_fewer_texts_costs(folder: Path) -> None:
     shares, poor = only(COLUMNS.index("all")) + only(LETTERS), only(0)
     r, chrf, own = (sets[0].r(weights) for weights in (shares, only(LETTERS), poor))
     assert r > chrf > own
+    assert r > chrf + AHEAD
     assert value(sets, shares) == pytest.approx(r)
     assert value(sets, shares, {"dev/dev:wmt15": r + 0.1}) == pytest.approx(r - 0.1)
-    assert value(sets, poor) == pytest.approx(own - (chrf - own))
+    assert value(sets, poor) == pytest.approx(own - BEHIND * (chrf + AHEAD - own))
 
 
 def test_damage_is_noticed_where_the_correction_scores_it_lower(tmp_path: Path) -> None:
@@ -110,44 +114,6 @@ def test_damage_is_noticed_where_the_correction_scores_it_lower(tmp_path: Path) 
     assert notice(tmp_path, "reference", 2.0, weights) == {"dropped": 1.0, "copy": 0.0}
 
 
-def test_readings_are_ridge_regressions_on_features_of_one_variance(tmp_path: Path) -> None:
-    """One feature never changes, and those of another scale pay no less for their weights."""
-    import torch
-    from sklearn.linear_model import Ridge
-
-    rng = np.random.default_rng(2)
-    found = rng.normal(size=(600, 5)) * [1, 10, 0.1, 0, 1] + [0, 5, 0, 3, 0]
-    human = np.clip(found @ [1.0, -0.1, 3, 0, 0.5] + 0.01 * rng.normal(size=600), -4, 3)
-    often = rng.random(600) + 0.5
-    readouts, kinds = Readouts("cpu"), ["da"] * 300 + ["esa"] * 300
-    sums = readouts.learn(
-        torch.from_numpy(found), human.astype(np.float32), kinds, often.astype(np.float32)
-    )
-    readouts.solve("source", sums)
-    readouts.save(tmp_path / "readouts.npz")
-    crowds, every, taught = readings(tmp_path, "source")
-    assert not taught.any()
-    for weights, some in ((crowds, slice(0, 300)), (every, slice(0, 600))):
-        mean = np.average(found[some], axis=0, weights=often[some])
-        spread = np.sqrt(np.average((found[some] - mean) ** 2, axis=0, weights=often[some]))
-        scaled = (found[some] - mean) / np.where(spread > 0, spread, 1)
-        plain = Ridge(alpha=RIDGE * often[some].sum())
-        plain.fit(scaled, human[some], sample_weight=often[some])
-        said = found[some] @ weights[:-1] + weights[-1]
-        np.testing.assert_allclose(said, plain.predict(scaled), atol=1e-4)
-        assert weights[3] == 0
-
-
-def test_kinds_of_sets_are_told_apart() -> None:
-    assert [kind_of(n) for n in ("wmt16/x", "wmt22/x", "wmt24/x", "bio21/x", "mlqe-train/x")] == [
-        "old",
-        "da",
-        "esa",
-        "mqm",
-        "qe",
-    ]
-
-
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model that ships, of which nothing is known yet."""
@@ -158,8 +124,13 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def blank(value: float) -> dict[str, Tensor]:
+    """A readout of few features, all of whose weights are the same."""
+    return {name: w * 0 + value for name, w in Readout(5, 3, 2).state_dict().items()}
+
+
 def test_a_new_network_is_left_as_it_is_until_something_corrects_it(shipped: Path) -> None:
-    put_corrections(dict.fromkeys(VIEWS, PLAIN), dict.fromkeys(VIEWS, np.zeros(513)))
+    put_corrections(dict.fromkeys(VIEWS, PLAIN), dict.fromkeys(VIEWS, blank(0.0)))
     config = json.loads((shipped / "config.json").read_text())
     assert config["parts"] == {READOUT: hash_of(shipped / READOUT)}
     said = np.array([-12.0, 0.3, 5.0])
@@ -175,17 +146,17 @@ def test_a_new_network_is_left_as_it_is_until_something_corrects_it(shipped: Pat
 
 
 def test_a_view_that_is_not_put_stays_as_it_is(shipped: Path) -> None:
-    rng = np.random.default_rng(3)
-    first = {view: rng.normal(size=5) for view in VIEWS}
+    first = {view: blank(1.0 + n) for n, view in enumerate(VIEWS)}
     put_corrections(dict.fromkeys(VIEWS, PLAIN), first)
-    put_corrections({"both": {**PLAIN, "share": 0.5}}, {"both": np.ones(5)})
+    put_corrections({"both": {**PLAIN, "share": 0.5}}, {"both": blank(7.0)})
     config = json.loads((shipped / "config.json").read_text())
     assert [config["corrections"][view]["share"] for view in VIEWS] == [1.0, 1.0, 0.5]
-    readout = load_file(shipped / READOUT)
-    weight, bias = readout["network.readout.weight"], readout["network.readout.bias"]
-    expected = np.array([first["source"], first["reference"], np.ones(5)])
-    np.testing.assert_allclose(weight, expected[:, :-1], rtol=1e-6)
-    np.testing.assert_allclose(bias, expected[:, -1], rtol=1e-6)
+    stored = restore(load_file(shipped / READOUT))
+    for number, expected in enumerate((1.0, 2.0, 7.0)):
+        readout = Readout(5, 3, 2)
+        own = f"network.readouts.{number}."
+        readout.load_state_dict({n[len(own) :]: w for n, w in stored.items() if n.startswith(own)})
+        assert all((weight == expected).all() for weight in readout.state_dict().values())
 
 
 def test_strange_words_are_those_of_hypothesis_and_reference() -> None:

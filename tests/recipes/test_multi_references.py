@@ -13,7 +13,8 @@ import pytest
 pytest.importorskip("torch")
 
 from recipes.multi import references, samples
-from recipes.multi.combine import READINGS, notice, only
+from recipes.multi.combine import notice, only
+from recipes.multi.readouts import READINGS
 from recipes.multi.store import ARCHIVE, Store
 
 # hypothesis, source, reference by numbers of texts: two segments, the second without a reference

@@ -110,13 +110,14 @@ def test_a_second_reading_is_that_of_what_the_head_sees(
         tuple(None if t is None else np.array(tokenizer([t])[0].ids, np.int32) for t in row)
         for row in rows
     ]
-    with torch.no_grad():
-        looking(send_batch(lay_out(numbers), "cpu"))
-    weights = metric.model.restore_tensors("network.")
-    expected = looking.found @ weights["readout.weight"].T + weights["readout.bias"]
-    own = np.arange(len(rows)), [VIEWS.index(view_of(row)) for row in rows]
-    said = np.array([one[READ] for one in metric.all_said(rows)])[own]
-    np.testing.assert_allclose(said, expected[own], atol=1e-4)
+    readouts, expected = metric.reader._network.readouts, []
+    for row, one in zip(rows, numbers, strict=True):
+        looking.view = view_of(row)
+        with torch.no_grad():
+            looking(send_batch(lay_out([one]), "cpu"))
+            expected.append(readouts[VIEWS.index(looking.view)](looking.found)[0])
+    said = np.array([one[READ] for one in metric.all_said(rows)])
+    np.testing.assert_allclose(said, torch.stack(expected), atol=1e-4)
     assert np.abs(said).min() > 0.05
 
 

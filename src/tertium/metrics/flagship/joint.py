@@ -28,7 +28,10 @@ HYPOTHESIS, SOURCE, REFERENCE = range(3)
 OTHERS = (SOURCE, REFERENCE)
 MIXED = (4, 6, 8, 10, 11, 12)  # layers whose mix is pooled and aligned
 MATCHED = (3, 6, 12)  # layers whose pieces are matched greedily
-READ = 3  # numbers that are read of what the head sees and makes of it: one for each view
+READOUTS = ((SOURCE,), (REFERENCE,), OTHERS)  # what rows are read beside that one readout is for
+FARTHEST = (
+    6.0  # deviations that a readout tells apart: beyond them numbers are strange, not telling
+)
 BLOCK = 32  # weights that share a scale in a row of the embedding table
 EPSILON = 1e-12  # of the encoder's norms, as published
 LEAST = -10.0  # of a maximum over pieces, as in training
@@ -57,8 +60,8 @@ class Together(NamedTuple):
 
 class Found(NamedTuple):
     """What is said of a row: its raw score, the logit of no error and what is read of the head's
-    hidden layer and input for each view, (5,); and of each piece of the hypothesis the logits of
-    tags, (pieces, tags)."""
+    hidden layer and input, (3,); and of each piece of the hypothesis the logits of tags,
+    (pieces, tags)."""
 
     scores: Tensor
     tags: Tensor
@@ -120,6 +123,30 @@ class JointHead(nn.Module):
         return self.last(hidden), hidden
 
 
+class Readout(nn.Module):
+    """A second reading of all that the head sees and makes of it, (1,): a linear form, and a hidden
+    layer that sees a few directions.
+
+    Features come less their mean and over their spread in the rows it was learned from; those that
+    said nothing there have no scale.
+    """
+
+    def __init__(self, features: int, directions: int, inner: int) -> None:
+        super().__init__()
+        self.mean: Tensor
+        self.scale: Tensor
+        self.register_buffer("mean", torch.zeros(features))
+        self.register_buffer("scale", torch.zeros(features))
+        self.straight = nn.Linear(features, 1)
+        self.squeeze = nn.Linear(features, directions, bias=False)
+        self.inner, self.last = nn.Linear(directions, inner), nn.Linear(inner, 1, bias=False)
+
+    def forward(self, found: Tensor) -> Tensor:
+        near = ((found - self.mean) * self.scale).clamp(-FARTHEST, FARTHEST)
+        read: Tensor = self.straight(near) + self.last(F.gelu(self.inner(self.squeeze(near))))
+        return read
+
+
 class JointNetwork(nn.Module):
     """The whole: `read` the lower layers of texts once, then `judge` rows of texts that were read.
 
@@ -139,6 +166,8 @@ class JointNetwork(nn.Module):
         apart: int,
         compared: int,
         judging: int,
+        directions: int,
+        reading: int,
         tags: int = 0,
     ) -> None:
         super().__init__()
@@ -152,8 +181,10 @@ class JointNetwork(nn.Module):
         self.mix = nn.Parameter(torch.zeros(len(MIXED)))
         self.comparisons = nn.ModuleList(SoftComparison(hidden, compared) for _ in OTHERS)
         self.told = 3 * hidden + 4 * compared + 2 * len(MATCHED) + 1
-        given = 2 * hidden + len(OTHERS) * self.told
-        self.head, self.readout = JointHead(given, judging), nn.Linear(judging + given, READ)
+        own = 2 * hidden
+        self.head = JointHead(own + len(OTHERS) * self.told, judging)
+        seen = (judging + own + len(roles) * self.told for roles in READOUTS)
+        self.readouts = nn.ModuleList(Readout(n, directions, reading) for n in seen)
         if tags:
             features = hidden + len(OTHERS) * compared
             parts = nn.Linear(features, compared), nn.GELU(), nn.Linear(compared, tags)
@@ -214,7 +245,8 @@ class JointNetwork(nn.Module):
     ) -> Found:
         own = mixed[inside(places[HYPOTHESIS])].clone()
         mean = own.mean(0)
-        features, at_pieces = [mixed[places[HYPOTHESIS].start], mean], [own]
+        there, at_pieces = [mixed[places[HYPOTHESIS].start], mean], [own]
+        features = there.copy()
         for role, comparison in zip(OTHERS, self.comparisons, strict=True):
             if role not in places:
                 features.append(mean.new_zeros(self.told))
@@ -228,14 +260,15 @@ class JointNetwork(nn.Module):
             ]
             pooled, found = comparison(own, other)
             difference = (mean - theirs).abs()
-            features += [theirs, difference, mean * theirs, pooled, *matches, mean.new_ones(1)]
+            told = [theirs, difference, mean * theirs, pooled, *matches, mean.new_ones(1)]
+            features, there = [*features, *told], [*there, *told]
             at_pieces.append(found)
         tags = own.new_zeros(len(own), 0)
         if hasattr(self, "tagger"):
             tags = self.tagger(torch.cat(at_pieces, dim=-1))
-        given = torch.cat(features)
-        scores, hidden = self.head(given)
-        return Found(torch.cat([scores, self.readout(torch.cat([hidden, given]))]), tags)
+        scores, hidden = self.head(torch.cat(features))
+        readout = self.readouts[READOUTS.index(tuple(role for role in OTHERS if role in places))]
+        return Found(torch.cat([scores, readout(torch.cat([hidden, *there]))]), tags)
 
     def keeps_apart(self) -> bool:
         """Whether a layer says the same of sequences beside others as alone, to the last bit."""

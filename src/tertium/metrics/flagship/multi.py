@@ -188,13 +188,13 @@ class TertiumMulti(Assessment):
         heads = [all_said[: READ.stop] for all_said in self.all_said(rows)]
         said = np.array(heads, dtype=np.float64).reshape(len(rows), READ.stop)
         raw, views = said[:, SCORES].copy(), [view_of(row) for row in rows]
-        for view, column in zip(VIEWS, said[:, READ].T, strict=True):
+        for view in VIEWS:
             where = [n for n, its in enumerate(views) if its == view]
             correct = getattr(self.settings.corrections, view)
             if where:
                 some = [rows[n] for n in where]
                 strange = self.reader.strange_words(some)
-                raw[where, 0] = correct(some, raw[where, 0], column[where], strange)
+                raw[where, 0] = correct(some, raw[where, 0], said[where, READ.start], strange)
         return raw
 
     def all_said(self, rows: Sequence[Row]) -> list[Float32Array]:
@@ -204,7 +204,7 @@ class TertiumMulti(Assessment):
             + "".join(text or "" for text in row)
             for row in rows
         ]
-        return self.recall_or_judge(3, keys, lambda some: self.reader([rows[n] for n in some]))
+        return self.recall_or_judge(4, keys, lambda some: self.reader([rows[n] for n in some]))
 
     @property
     def gives_spans(self) -> bool:

@@ -43,8 +43,8 @@ NETWORK, WORDS = "network.", "words."  # what the names of weights begin with
 RoleIds = tuple[int, tuple[int, ...]]  # a text's role and its pieces
 Window = tuple[RoleIds, ...]  # of each text of a row, the hypothesis first
 SPECIALS = 2  # <s> and </s> around every text
-SCORES, READ = slice(0, 2), slice(2, 5)  # of what is said of a row: the score and the logit of
-# no error, what is read a second time by source, reference and both; then its findings
+SCORES, READ = slice(0, 2), slice(2, 3)  # of what is said of a row: the score and the logit of
+# no error, what is read a second time; then its findings
 PIECES_AT_ONCE = 24_000  # of lower states that are held, 3 kB each
 PIECES_A_PASS = 2_048  # that a thread is given at a time
 LINKED = 6  # the layer whose vectors an explanation compares
@@ -75,6 +75,8 @@ class JointShape:
     apart: Annotated[int, UP_TO_TWELVE]
     compared: Annotated[int, POSITIVE]
     judging: Annotated[int, POSITIVE]
+    directions: Annotated[int, POSITIVE]
+    reading: Annotated[int, POSITIVE]
     tags: Annotated[int, TAGGED] = 0
 
 
@@ -168,8 +170,8 @@ class RowJudge:
         return strange_words(rows, self._tokenizer.number)
 
     def __call__(self, rows: Sequence[Row]) -> list[Float32Array]:
-        """What is said of each row, all in one array: the score, the logit of no error, readings
-        for each view, and (pieces, FINDINGS) of the hypothesis where the model tags errors."""
+        """What is said of each row, all in one array: the score, the logit of no error, what
+        is read again, and (pieces, FINDINGS) of the hypothesis where the model tags errors."""
         windows = self._windows(rows)
         said: list[list[Float32Array]] = [[] for _ in rows]
         with task("judging translations", total=len(rows)) as advance:
