@@ -98,7 +98,7 @@ def bring_near(found: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
 
 def learn_readings(found: Tensor, human: Floats, names: Sequence[str]) -> Readings:
     """The readings of a view from features of rows, (rows, features), half precision."""
-    rows = Rows(found, human, names)
+    rows = Lessons(found, human, names)
     mean, scale = rows.standardise()
     regressions = [rows.solve(name) for name in KINDS]
     members = [rows.learn_layer(seed) for seed in range(SEEDS)]
@@ -120,7 +120,7 @@ def learn_readings(found: Tensor, human: Floats, names: Sequence[str]) -> Readin
     )
 
 
-class Rows:
+class Lessons:
     """Rows that train, of sets that all weigh alike; people's scores of paragraphs standardised."""
 
     def __init__(self, found: Tensor, human: Floats, names: Sequence[str]) -> None:
@@ -158,35 +158,29 @@ class Rows:
 
     def solve(self, name: str) -> tuple[Tensor, Tensor]:
         """A ridge regression on differences within sets of single segments; weights and bias."""
-        weight = (self.often * self.of[name] * self.alone[self.sets]).float()
+        weight = self.often * self.of[name] * self.alone[self.sets]
         count, features = len(self.alone), self.found.shape[1]
-        device = self.found.device
-        sums = torch.zeros(features, features, device=device)
-        right, scores = torch.zeros(features, device=device), torch.zeros(count, device=device)
-        places, sizes = torch.zeros(count, features, device=device), torch.zeros_like(scores)
+        products, along = weight.new_zeros(features, features), weight.new_zeros(features)
+        places, people, sizes = (weight.new_zeros(count, *n) for n in ((features,), (), ()))
         for part in self.parts():
-            near, w, y, own = (
-                self.found[part].float(),
-                weight[part],
-                self.human[part],
-                self.sets[part],
-            )
-            sums.addmm_((near * w[:, None]).T, near)
-            right += (w * y) @ near
+            near, own, w = self.found[part].double(), self.sets[part], weight[part]
+            y = w * self.human[part]
+            products.addmm_((near * w[:, None]).T, near)
+            along += y @ near
             places.index_add_(0, own, near * w[:, None])
-            scores.index_add_(0, own, w * y)
+            people.index_add_(0, own, y)
             sizes.index_add_(0, own, w)
         total, there = sizes.sum(), sizes > 0
-        means = places[there] / sizes[there].sqrt()[:, None]
-        inside = (sums - means.T @ means) / total
-        right = (right - means.T @ (scores[there] / sizes[there].sqrt())) / total
+        means = places[there] / sizes[there][:, None]  # of sets
+        inside = (products - places[there].T @ means) / total
+        along = (along - people[there] @ means) / total
         says = inside.diagonal() > SAME
         spread = torch.where(says, inside.diagonal(), 1.0).sqrt()
         left = torch.where(says[:, None] & says, inside / (spread[:, None] * spread), 0.0)
-        left.diagonal().add_(RIDGE + (~says).float())
-        found = torch.cholesky_solve((right / spread * says)[:, None], torch.linalg.cholesky(left))
-        weights = found[:, 0] / spread * says
-        return weights, (scores.sum() - places.sum(0) @ weights) / total
+        left.diagonal().add_(RIDGE + (~says).double())
+        solved = torch.cholesky_solve((along / spread * says)[:, None], torch.linalg.cholesky(left))
+        weights = solved[:, 0] / spread * says
+        return weights.float(), ((people.sum() - places.sum(0) @ weights) / total).float()
 
     def learn_layer(self, seed: int) -> Layer:
         """A small network beside a linear form, on all rows, for what crowds and everyone said.

@@ -94,10 +94,8 @@ class Corrected(nn.Module):
         out, own = self.last(hidden), self.shares[self.view]
         scores, score = out[:, : len(SCALES)], out[:, :1]
         bounded = score / torch.sqrt(1 + (score / own["softness"]) ** 2)
-        readout = self.readouts[VIEWS.index(self.view)]
-        raw = own["share"] * bounded + readout(
-            torch.cat([hidden, keep_there(self.given, self.view)], 1)
-        )
+        found = torch.cat([hidden, keep_there(self.given, self.view)], 1)
+        raw = own["share"] * bounded + self.readouts[VIEWS.index(self.view)](found)
         return torch.cat([raw + scores - score, out[:, len(SCALES) :]], 1)
 
 

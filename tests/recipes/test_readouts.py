@@ -15,7 +15,7 @@ from recipes.multi.readouts import (
     JOINED,
     READINGS,
     RIDGE,
-    Rows,
+    Lessons,
     bring_near,
     kind_of,
     learn_readings,
@@ -50,7 +50,9 @@ def test_regressions_look_within_sets_of_single_segments(name: str, some: slice)
 
     found, human, names = made_rows()
     joined = torch.from_numpy(np.concatenate([found, found[:50]])).float()
-    rows = Rows(joined, np.concatenate([human, -human[:50]]), [*names, *[f"{JOINED}wmt20/x"] * 50])
+    rows = Lessons(
+        joined, np.concatenate([human, -human[:50]]), [*names, *[f"{JOINED}wmt20/x"] * 50]
+    )
     rows.standardise()
     near = rows.found[:600].numpy().astype(np.float64)
     weights, bias = rows.solve(name)

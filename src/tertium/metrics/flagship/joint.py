@@ -28,10 +28,8 @@ HYPOTHESIS, SOURCE, REFERENCE = range(3)
 OTHERS = (SOURCE, REFERENCE)
 MIXED = (4, 6, 8, 10, 11, 12)  # layers whose mix is pooled and aligned
 MATCHED = (3, 6, 12)  # layers whose pieces are matched greedily
-READOUTS = ((SOURCE,), (REFERENCE,), OTHERS)  # what rows are read beside that one readout is for
-FARTHEST = (
-    6.0  # deviations that a readout tells apart: beyond them numbers are strange, not telling
-)
+READOUTS = ((SOURCE,), (REFERENCE,), OTHERS)  # the texts beside a hypothesis, each with its own
+FARTHEST = 6.0  # deviations from a mean, beyond which a readout takes a number for strange
 BLOCK = 32  # weights that share a scale in a row of the embedding table
 EPSILON = 1e-12  # of the encoder's norms, as published
 LEAST = -10.0  # of a maximum over pieces, as in training
@@ -261,7 +259,8 @@ class JointNetwork(nn.Module):
             pooled, found = comparison(own, other)
             difference = (mean - theirs).abs()
             told = [theirs, difference, mean * theirs, pooled, *matches, mean.new_ones(1)]
-            features, there = [*features, *told], [*there, *told]
+            features += told
+            there += told
             at_pieces.append(found)
         tags = own.new_zeros(len(own), 0)
         if hasattr(self, "tagger"):
