@@ -13,7 +13,7 @@ from tertium.corpus.blocks import infer_schema, refuse_column
 from tertium.corpus.engines import Team
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import RunLedger
-from tertium.corpus.places import SourceFile, find_files, is_remote
+from tertium.corpus.places import SourceFile, find_files, is_remote, list_names
 from tertium.corpus.reading import CorpusPart, plan_parts, sample_records, schema_of
 from tertium.corpus.scoring import WARNINGS, check_metrics, find_example, score_segments
 from tertium.corpus.tally import MetricTally, Tally
@@ -105,9 +105,10 @@ def score_corpus(
     behind addresses that pyarrow reads; `output` is a folder. Rows are written in their order with
     a column for each metric and one for its warnings, as `shards` says, a shard for each file or
     `part_rows` of it. `keep` says which (`keeping`). With `resume`, what an earlier call finished
-    is left as it is. Rows that cannot be scored are put aside with the reason, or with `strict`
-    the first is an error. `workers` are processes, or with the engine "ray" actors, each with so
-    many `cpus` and `gpus` (parts of one, too), of the cluster at `address`.
+    is left as it is, unless its shard is gone. Rows that cannot be scored are put aside with the
+    reason, or with `strict` the first is an error. `workers` are processes, or with the engine
+    "ray" actors, each with so many `cpus` and `gpus` (parts of one, too), of the cluster at
+    `address`.
     """
     begun = time.perf_counter()
     team = Team(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
@@ -128,6 +129,8 @@ def score_corpus(
     manifest = {**_describe(job, loaded), "part_rows": part_rows, "inputs": states}
     ledger = RunLedger(folder)
     done = ledger.begin(manifest, resume=resume)
+    there, suffix = set(list_names(folder)) if done else set(), writer_of(shards).suffix
+    done = {name: tally for name, tally in done.items() if name + suffix in there}
     left = [part for part in parts if part.name not in done]
     counted = {**done, **_count(team, job, left)}
     seconds = time.perf_counter() - begun
