@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tertium.data.metric_scores import merge_levels, read_metric_scores
+from tertium.data.testset import TestSet
 from tertium.errors import DataError
 
 
@@ -86,6 +87,26 @@ def test_json_of_tertium_score(tmp_path, example):
     assert scores["bleu"].higher_is_better
 
 
+def test_json_of_tertium_score_names_segments_as_the_file_did(tmp_path):
+    from tertium.evaluation.ranking import rank
+    from tertium.evaluation.scoring import score
+
+    rows = [
+        {"segment": n, "system": system, "mt": f"{system} {'good ' * n}", "ref": "good good good"}
+        for system in "ab"
+        for n in range(3)
+    ]
+    texts = write(tmp_path / "texts.jsonl", "\n".join(map(json.dumps, rows)))
+    testset = TestSet.from_records(texts)
+    for records in (
+        score(testset, "chrf").records(),
+        rank(testset, "chrf").records(segments=True),
+    ):
+        (scores,) = read_metric_scores(write(tmp_path / "scores.json", json.dumps(records)))
+        assert scores.segments is not None
+        assert scores.segments.items == ("0", "1", "2")
+
+
 def test_json_says_that_lower_is_better_and_may_be_one_object(tmp_path):
     record = {"system": "A", "spec": "ter", "score": 40.0, "higher_is_better": False}
     (scores,) = read_metric_scores(write(tmp_path / "one.json", json.dumps(record)))
@@ -107,6 +128,17 @@ def test_json_says_that_lower_is_better_and_may_be_one_object(tmp_path):
         ("a.tsv", "system\tscore\thigher_is_better\nA\t1\t\nB\t1\t0\n", "line 3: .* differs"),
         ("a.seg.score", "A\t1\nA\t2\nB\t1\n", "1 scores of 'B', but 2 of 'A'"),
         ("a.json", "{", "not JSON"),
+        (
+            "a.json",
+            '[{"system": "A", "score": 1, "spec": "x", "items": [0, 0], "segments": [1, 2]}]',
+            "a name of its own for each of 2 segments",
+        ),
+        (
+            "a.json",
+            '[{"system": "A", "score": 1, "spec": "x", "items": [0], "segments": [1]}, '
+            '{"system": "B", "score": 1, "spec": "x", "items": [1], "segments": [1]}]',
+            "different segments",
+        ),
         ("a.json", '[{"system": "A"}]', "record 1: not what `tertium score -f json` writes"),
         (
             "a.json",

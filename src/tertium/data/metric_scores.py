@@ -8,7 +8,7 @@ NAME.seg.score, NAME.sys.score    SYSTEM SCORE, or METRIC LP TESTSET SYSTEM [SEG
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -162,7 +162,7 @@ def _from_records(metric: str, records: list[dict[str, Any]], path: PathLike) ->
     segments = None
     if rows[0]:
         values = np.array([[read_score(v, where) for v in row] for row in rows])
-        items = tuple(str(n) for n in range(1, len(rows[0]) + 1))
+        items = _items_of(records, len(rows[0]), where)
         segments = ScoreMatrix(metric, systems, values, items)
     return MetricScores(
         metric=metric,
@@ -171,3 +171,15 @@ def _from_records(metric: str, records: list[dict[str, Any]], path: PathLike) ->
         systems={s: read_score(r["score"], where) for s, r in zip(systems, records, strict=True)},
         higher_is_better=bool(records[0].get("higher_is_better", True)),
     )
+
+
+def _items_of(records: Sequence[Mapping[str, Any]], count: int, where: str) -> tuple[str, ...]:
+    """What segments are called: as all records say, or else 1, 2, ..."""
+    given = records[0].get("items")
+    if any(record.get("items") != given for record in records):
+        raise DataError(f"{where}: systems have different segments (items)")
+    items = [*range(1, count + 1)] if given is None else given
+    names = tuple(str(item) for item in items) if isinstance(items, list) else ()
+    if len(names) != count or len(set(names)) != count:
+        raise DataError(f"{where}: expected a name of its own for each of {count} segments (items)")
+    return names

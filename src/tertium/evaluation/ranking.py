@@ -12,7 +12,7 @@ from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.testset import CandidateList, TestSet, check_testset
 from tertium.display import Displayed
 from tertium.errors import NeedsError
-from tertium.evaluation.scoring import Evaluation, best_metric_for
+from tertium.evaluation.scoring import Evaluation, best_metric_for, segment_fields
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import ByScore, Ranker, find_ranker
 from tertium.scores import ScoreMatrix, Scores
@@ -65,7 +65,7 @@ class Ranking(Displayed):
                 "score": float(matrix.system_scores[n]),
                 "best": int(self.best_on[n]),
                 "signature": self.signature,
-                **({"segments": matrix.values[n].tolist()} if segments else {}),
+                **(segment_fields(self.testset, matrix.values[n]) if segments else {}),
                 **({"warnings": warnings} if (warnings := self._warnings_of(n)) else {}),
             }
             for n in self.order

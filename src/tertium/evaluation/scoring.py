@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet, check_testset
 from tertium.display import Displayed
 from tertium.errors import TertiumError, UnknownNameError
@@ -141,10 +142,17 @@ class Evaluation(Displayed):
         if self.testset.documents:
             record["documents"] = scores.documents(self.testset.documents)
         if segments:
-            record["segments"] = scores.segments.tolist()
+            record |= segment_fields(self.testset, scores.segments)
         if scores.warnings:
             record["warnings"] = dict(scores.warnings)
         return record
+
+
+def segment_fields(testset: TestSet, values: FloatArray) -> dict[str, Any]:
+    """Scores of segments in a record, with `items` where these are not called 1, 2, ..."""
+    items = as_numbers(testset.items)
+    named = {} if items == [*range(1, len(items) + 1)] else {"items": items}
+    return {**named, "segments": values.tolist()}
 
 
 def as_numbers(items: Sequence[str]) -> list[str | int]:
