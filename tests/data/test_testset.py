@@ -120,6 +120,35 @@ def test_what_people_said_finds_its_segment(
     assert read_judgements(rated, testset=testset).left_out == {"no matching segment": 1}
 
 
+@pytest.mark.parametrize("names", [("1", "2", "1", "2"), ()])
+def test_what_people_said_finds_its_segment_in_its_document(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    columns = {"segment": names} if names else {}
+    testset = TestSet(
+        systems={"A": ("a", "b", "c", "d")}, documents=("x", "x", "y", "y"), columns=columns
+    )
+    rated = tmp_path / "rated.csv"
+    called = names or ("1", "2", "3", "4")
+    rows = [f"{home},{item},A,1\n" for home, item in zip("xxyy", called, strict=True)]
+    rated.write_text("doc,item,system,score\n" + "".join(rows))
+    found = read_judgements(rated, testset=testset)
+    assert [segment.hypothesis for segment in found.segments] == ["a", "b", "c", "d"]
+    rated.write_text("doc,item,system,score\nz,2,A,1\nx,4,A,1\ny,7,A,1\n")  # z is nowhere known
+    found = read_judgements(rated, testset=testset)
+    assert [segment.hypothesis for segment in found.segments] == ["b"]
+    assert found.left_out == {"no matching segment": 2}
+
+
+def test_what_tells_rows_apart_is_no_name_of_a_segment(tmp_path: Path) -> None:
+    file = tmp_path / "set.jsonl"
+    rows = [f'{{"mt":"{n}","system":"{"xy"[n // 3]}","id":{n}}}\n' for n in range(6)]
+    file.write_text("".join(rows))
+    testset = TestSet.from_records(file)
+    assert testset.items == ("1", "2", "3")
+    assert testset.systems["y"] == ("3", "4", "5")
+
+
 def test_a_system_or_document_may_be_numbered_from_nought(tmp_path: Path) -> None:
     file = tmp_path / "set.jsonl"
     file.write_text('{"mt":"a","system":0,"doc":0}\n{"mt":"b","system":1,"doc":0}\n')
@@ -141,6 +170,11 @@ def test_a_system_or_document_may_be_numbered_from_nought(tmp_path: Path) -> Non
         ('{"mt":"a","system":0,"doc":0}\n{"mt":"a","system":1,"doc":1}\n', "document '0' .*'1'"),
         ('{"mt":"a","system":["x"]}\n', r"line 1: system is \['x'\]; expected a name"),
         ('{"mt":"a","doc":{"x":1}}\n', "line 1: document is .*; expected a name"),
+        (
+            '{"mt":"a","system":"x","id":0}\n{"mt":"b","system":"x","id":1}\n'
+            '{"mt":"b","system":"y","id":1}\n{"mt":"a","system":"y","id":0}\n',
+            "segment 1 of system 'y' has the id '1', that of 'x' has '0'; sort the rows",
+        ),
         ("\n", "holds no segments"),
     ],
 )

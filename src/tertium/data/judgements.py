@@ -429,7 +429,7 @@ class Collector:
         self, record: Mapping[str, Any], item: str, system: str, where: str
     ) -> Segment | str:
         if self.find is not None:
-            return self.find(item, system)
+            return self.find(item, system, text_of(record, DOCUMENT_NAMES))
         if any(record.get(alias) is not None for alias in HYPOTHESIS_NAMES):
             return segment_from_record(record, where)
         if not (item and system):

@@ -39,7 +39,7 @@ from tertium.segment import Segment, check_characters, check_texts, place_segmen
 NO_SEGMENT = "no matching segment"
 UNKNOWN_SYSTEM = "unknown system"
 CANDIDATE_NAMES = ("candidates", "nbest", "hypotheses", "translations")
-FindSegment = Callable[[str, str], Segment | str]
+FindSegment = Callable[[str, str, str], Segment | str]  # item, system, document
 
 
 @dataclass(frozen=True, repr=False)
@@ -233,6 +233,7 @@ class TestSet:
         for system, segments in rows.items():
             _check_same_items(str(path), first, rows[first], system, segments)
             _check_same_documents(str(path), first, documents[first], system, documents[system])
+            _check_same_names(str(path), first, labels[first], system, labels[system])
         references = tuple(s.references for s in rows[first])
         return cls(
             systems={name: tuple(s.hypothesis for s in segs) for name, segs in rows.items()},
@@ -317,6 +318,26 @@ def _check_same_documents(
             )
 
 
+def _check_same_names(
+    path: str,
+    first: str,
+    expected: Sequence[Mapping[str, str]],
+    system: str,
+    found: Sequence[Mapping[str, str]],
+) -> None:
+    """Refuse names that systems share in another order; what tells rows apart is shared by few."""
+    for column in ITEM_NAMES:
+        names, others = ([row.get(column, "") for row in rows] for rows in (expected, found))
+        if 2 * len({*names} & {*others} - {""}) <= len({*names}):
+            continue
+        for number, (a, b) in enumerate(zip(names, others, strict=True), start=1):
+            if a != b:
+                raise DataError(
+                    f"{path}: segment {number} of system {system!r} has the {column} {b!r}, that "
+                    f"of {first!r} has {a!r}; sort the rows of all systems alike"
+                )
+
+
 def _shared_columns(systems: Sequence[Sequence[Mapping[str, str]]]) -> dict[str, tuple[str, ...]]:
     """The labels that all systems share, by column; what differs is no property of a segment."""
     names = dict.fromkeys(name for row in systems[0] for name in row)
@@ -336,20 +357,30 @@ def _sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:
 
 
 def find_in(testset: TestSet) -> FindSegment:
-    """Look up segments of a test set by item and system.
+    """Look up segments of a test set by item, system and document (empty where it is not known).
 
-    Where items are words, numbers are those of lines, from 1. For `a+b` the text of a is taken:
-    both gave the same. What cannot be found is named by reason.
+    Where items are words, numbers are those of lines, from 1; where they begin anew in each
+    document, a line is not taken for the item of another document. For `a+b` the text of a is
+    taken: both gave the same. What cannot be found is named by reason.
     """
     segments = {system: testset.segments(system) for system in testset.systems}
     places = {item: n for n, item in enumerate(testset.items)}
     if not any(map(str.isdecimal, places)):
         places |= {str(n + 1): n for n in range(len(testset))}
 
-    def find(item: str, system: str) -> Segment | str:
+    known = {*testset.documents}
+
+    def place_of(item: str, document: str) -> int | None:
+        names = (f"{document}:{item}", item, item.lstrip("0"))  # 007 is 7
+        place = next((places[name] for name in names if name in places), None)
+        if place is None or document not in known or testset.documents[place] == document:
+            return place
+        return None
+
+    def find(item: str, system: str, document: str) -> Segment | str:
         for part in (system, *system.split("+")):
             if part in segments:
-                place = places.get(item, places.get(item.lstrip("0")))  # 007 is 7
+                place = place_of(item, document)
                 return NO_SEGMENT if place is None else segments[part][place]
         return UNKNOWN_SYSTEM
 
