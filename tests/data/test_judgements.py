@@ -142,6 +142,25 @@ def test_unpublished_systems_give_one_row_with_a_column_for_each_judgement() -> 
     assert matrix.items == ("1", "1#2", "2")
 
 
+def test_items_without_names_are_told_apart_by_their_texts(tmp_path: Path) -> None:
+    file = tmp_path / "mine.tsv"
+    rows = [
+        ("B", "two", "b2", "20", "talk"),
+        ("A", "one", "a1", "90", "news"),
+        ("B", "one", "b1", "50", "news"),
+        ("A", "two", "a2", "80", "talk"),
+        ("A", "one", "a1", "70", "news"),  # the same again: averaged
+        ("A", "one", "another", "60", "news"),  # a second segment of the same text
+    ]
+    lines = ("\t".join(row) for row in [("system", "ref", "mt", "score", "domain"), *rows])
+    file.write_text("\n".join(lines) + "\n")
+    judged = read_judgements(file)
+    assert judged.items == ("#1", "#2", "#3")
+    assert judged.systems == ("B", "A")
+    np.testing.assert_array_equal(judged.matrix().values, [[20, 50, np.nan], [80, 80, 60]])
+    assert judged.labels()["domain"] == {"#1": "talk", "#2": "news", "#3": "news"}
+
+
 def test_values_of_another_length_are_refused() -> None:
     found = JudgementSet(name="x", judgements=(judgement("A", "1", 1.0),))
     with pytest.raises(LengthError, match="2 values for 1 judgements"):

@@ -270,7 +270,10 @@ def name_items(judgements: Sequence[Judgement]) -> list[Judgement]:
     """Judgements whose items are told apart: where numbers begin anew with each document.
 
     There an item is DOCUMENT:NUMBER, and a number that stands for two sources is #2 at its second.
+    Where systems have names and items have none, these are told apart by their texts.
     """
+    if any(j.system for j in judgements) and not all(j.item for j in judgements):
+        judgements = _name_by_texts(judgements)
     homes: dict[tuple[str, str], set[str]] = {}
     for j in judgements:
         homes.setdefault((j.lp, j.item), set()).add(j.document)
@@ -284,6 +287,29 @@ def name_items(judgements: Sequence[Judgement]) -> list[Judgement]:
         suffix = own.setdefault(j.segment.source, f"#{len(own) + 1}" if own else "")
         renamed.append(replace(j, item=item + suffix))
     return renamed
+
+
+def _name_by_texts(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Judgements whose items without a name are #1, #2, ..., by source and references.
+
+    Two translations that one system gave of the same texts are of two items.
+    """
+    outputs: dict[tuple[Any, ...], dict[str, int]] = {}  # of texts and system: translation, place
+    numbers: dict[tuple[Any, ...], int] = {}
+    named = []
+    for j in judgements:
+        if j.item:
+            named.append(j)
+            continue
+        segment = j.segment
+        known = segment.source is not None or segment.references
+        compared = (segment.source, segment.references) if known else segment.hypothesis
+        texts = (j.lp, j.document, compared)
+        own = outputs.setdefault((*texts, j.system), {})
+        place = own.setdefault(segment.hypothesis, len(own))
+        number = numbers.setdefault((*texts, place), len(numbers) + 1)
+        named.append(replace(j, item=f"#{number}"))
+    return named
 
 
 def place_judgements(judgements: Sequence[Judgement]) -> list[Judgement]:
@@ -391,11 +417,11 @@ class Collector:
 
     def _columns(self, renamed: Sequence[Judgement]) -> dict[str, dict[tuple[str, str], str]]:
         """What columns say of each item; one that says two things of one item is left out."""
-        names = {_home(j): (r.lp, r.item) for j, r in zip(self.kept, renamed, strict=True)}
+        names = {j: (r.lp, r.item) for j, r in zip(self.kept, renamed, strict=True)}
         columns: dict[str, dict[tuple[str, str], str]] = {}
         ambiguous = set()
         for judgement, labels in self._labels:
-            item = names[_home(judgement)]
+            item = names[judgement]
             for name, value in labels.items():
                 if columns.setdefault(name, {}).setdefault(item, value) != value:
                     ambiguous.add(name)
@@ -438,8 +464,3 @@ class Collector:
                 f"and a system to look one up; found {', '.join(record)}"
             )
         return Segment("")
-
-
-def _home(judgement: Judgement) -> tuple[str, str, str, str | None]:
-    """What tells items apart before they are named anew."""
-    return judgement.lp, judgement.item, judgement.document, judgement.segment.source
