@@ -80,7 +80,8 @@ def test_records_without_a_system_are_named_by_their_file(tmp_path: Path) -> Non
         ({"segment": ("1", "2", "1")}, ("a", "a", "b"), ("a:1", "a:2", "b:1")),
         ({"segment": ("1", "2", "3")}, ("a", "a", "b"), ("1", "2", "3")),
         ({"segment": ("1", "1", "1")}, ("a", "a", "b"), ("1", "2", "3")),  # they tell nothing apart
-        ({"segment": ("7", "", "9")}, (), ("1", "2", "3")),
+        ({"segment": ("7", "", "9")}, (), ("7", "#2", "9")),
+        ({"segment": ("", "", "9")}, (), ("1", "2", "3")),
     ],
 )
 def test_segments_are_called_as_their_file_calls_them(
@@ -138,6 +139,21 @@ def test_what_people_said_finds_its_segment_in_its_document(
     found = read_judgements(rated, testset=testset)
     assert [segment.hypothesis for segment in found.segments] == ["b"]
     assert found.left_out == {"no matching segment": 2}
+
+
+def test_a_name_that_two_segments_share_moves_no_judgement_to_another(tmp_path: Path) -> None:
+    columns = {"segment": ("0", "1", "1", "2", "3")}
+    testset = TestSet(systems={"A": ("a", "b", "c", "d", "e")}, columns=columns)
+    assert testset.items == ("0", "1#1", "1#2", "2", "3")
+    rated = tmp_path / "rated.csv"
+    rated.write_text("item,system,score\n" + "".join(f"{n},A,{n}\n" for n in range(4)))
+    found = read_judgements(rated, testset=testset)
+    assert [(j.item, j.segment.hypothesis) for j in found.judgements] == [
+        ("0", "a"),
+        ("2", "d"),
+        ("3", "e"),
+    ]
+    assert found.left_out == {"no matching segment": 1}
 
 
 def test_what_tells_rows_apart_is_no_name_of_a_segment(tmp_path: Path) -> None:

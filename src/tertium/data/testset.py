@@ -10,6 +10,7 @@ source and references under the names every reader knows. Whatever else it holds
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -119,19 +120,21 @@ class TestSet:
     def items(self) -> tuple[str, ...]:
         """What each segment is called: as the file of records calls it, else its number from 1.
 
-        Names that begin anew in each document are DOCUMENT:NAME, as those of judgements are.
+        Names that begin anew in each document are DOCUMENT:NAME, as those of judgements are. Where
+        half the segments have a name of their own, those that share `x` are `x#1`, `x#2`, and one
+        without is its number with a mark, `#7`: neither is found under a name or number of another.
 
         >>> TestSet(systems={"ours": ("a", "b")}, columns={"segment": ("0", "1")}).items
         ('0', '1')
         """
         numbers = tuple(str(n + 1) for n in range(len(self)))
         names = next((self.columns[name] for name in ITEM_NAMES if name in self.columns), numbers)
-        documents = self.documents or numbers
-        placed = tuple(f"{home}:{name}" for home, name in zip(documents, names, strict=True))
-        for given in (tuple(names), placed) if all(names) else ():
-            if len(set(given)) == len(given):
-                return given
-        return numbers
+        given = [tuple(names)] if all(names) else []
+        if given and self.documents:
+            homes = zip(self.documents, names, strict=True)
+            given.append(tuple(f"{home}:{name}" for home, name in homes))
+        given.append(_part_names(names))
+        return next((items for items in given if len(set(items)) == len(self)), numbers)
 
     def items_among(self, known: Iterable[str]) -> tuple[str, ...]:
         """The items as others call them: numbers from 1, where none of the names is known."""
@@ -255,6 +258,19 @@ class TestSet:
                 for n, segment in enumerate(self.segments(system))
             ),
         )
+
+
+def _part_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of which few are repeated or blank, told apart; none where they name no segments."""
+    counts, seen = Counter(names), Counter[str]()
+    if 2 * sum(counts[name] == 1 for name in names if name) < len(names):
+        return ()
+    parted = []
+    for number, name in enumerate(names, start=1):
+        seen[name] += 1
+        alone = name and counts[name] == 1
+        parted.append(name if alone else f"{name}#{seen[name] if name else number}")
+    return tuple(parted)
 
 
 def check_testset(given: Any) -> None:
