@@ -156,6 +156,43 @@ def test_a_name_that_two_segments_share_moves_no_judgement_to_another(tmp_path: 
     assert found.left_out == {"no matching segment": 1}
 
 
+def test_who_judged_one_document_needs_not_name_it() -> None:
+    testset = TestSet(
+        systems={"A": ("a", "b", "c", "d")},
+        documents=("x", "x", "y", "y"),
+        columns={"segment": ("1", "2", "1", "2")},
+    )
+    assert testset.items_among(["1", "2"], {"1": "y", "2": "y"}) == ("x:1", "x:2", "1", "2")
+    assert testset.items_among(["1", "2"], {"1": "z", "2": "z"}) == ("1", "2", "3", "4")
+
+
+def test_whole_numbers_that_a_table_holds_as_fractions_are_names(tmp_path: Path) -> None:
+    """As pandas keeps a column of numbers with a gap."""
+    file, rated = tmp_path / "set.jsonl", tmp_path / "rated.jsonl"
+    file.write_text('{"mt":"a","system":"A","id":0.0}\n{"mt":"b","system":"A","id":1.0}\n')
+    testset = TestSet.from_records(file)
+    assert testset.items == ("0", "1")
+    rated.write_text('{"id":1,"system":"A","score":1}\n{"id":0.0,"system":"A","score":1}\n')
+    found = read_judgements(rated, testset=testset)
+    assert [segment.hypothesis for segment in found.segments] == ["b", "a"]
+
+
+def test_columns_of_a_frame_are_read_in_their_order() -> None:
+    pandas = pytest.importorskip("pandas")
+    texts = pandas.Series(["a", "b", "c"], index=[2, 0, 1])
+    testset = TestSet(
+        systems={"A": texts},
+        references=texts.map(lambda text: [text]),
+        sources=texts.str.upper(),
+        columns={"segment": texts},
+    )
+    assert testset.subset([0, 2]).segments("A") == [
+        Segment("a", "A", ("a",)),
+        Segment("c", "C", ("c",)),
+    ]
+    assert testset.items == ("a", "b", "c")
+
+
 def test_what_tells_rows_apart_is_no_name_of_a_segment(tmp_path: Path) -> None:
     file = tmp_path / "set.jsonl"
     rows = [f'{{"mt":"{n}","system":"{"xy"[n // 3]}","id":{n}}}\n' for n in range(6)]

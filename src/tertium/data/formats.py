@@ -316,7 +316,17 @@ def name_from(record: Mapping[str, Any], names: Sequence[str], where: str) -> st
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise DataError(f"{where}: {names[0]} is {value!r}; expected a name or a number")
-    return str(value)
+    return printed(value)
+
+
+def printed(value: str | int | float) -> str:
+    """A name or number as text; 7.0 is 7, as tables with gaps hold whole numbers as fractions.
+
+    >>> printed(7.0), printed("7.0"), printed(7.5)
+    ('7', '7.0', '7.5')
+    """
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value)
 
 
 LARGEST = 1e100  # of a score: statistics square differences, which must stay finite
@@ -356,7 +366,7 @@ def text_of(record: Mapping[str, Any], names: Sequence[str]) -> str:
     ('12', '')
     """
     value = first(record, names)
-    return "" if value is None else str(value).strip()
+    return "" if value is None else printed(value).strip()
 
 
 def segment_from_record(record: Mapping[str, Any], where: str) -> Segment:
@@ -458,7 +468,7 @@ def labels_in(record: Mapping[str, Any], more: Sequence[str] = ()) -> dict[str, 
     """
     known = {*SOURCE_NAMES, *HYPOTHESIS_NAMES, *REFERENCE_NAMES, *SYSTEM_NAMES, *DOCUMENT_NAMES}
     return {
-        name: str(value)
+        name: printed(value)
         for name, value in record.items()
         if isinstance(value, str | int | float)
         and name not in known

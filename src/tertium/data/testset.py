@@ -71,6 +71,7 @@ class TestSet:
         if not self.systems:
             raise DataError("a test set needs at least one system output")
         self._check_types()
+        self._keep_in_order()
         size, first = len(self), next(iter(self.systems))
         for label, values in self._parts():
             if len(values) != size:
@@ -101,6 +102,14 @@ class TestSet:
                     "references was expected; wrap each in [...]"
                 )
             check_texts(texts, f"references of segment {number}", "reference")
+
+    def _keep_in_order(self) -> None:
+        """Make plain sequences of columns of frames, of which [0] need not be the first."""
+        for part in ("systems", "columns"):
+            given = getattr(self, part)
+            object.__setattr__(self, part, {name: _plain(texts) for name, texts in given.items()})
+        for part in ("references", "sources", "documents"):
+            object.__setattr__(self, part, _plain(getattr(self, part)))
 
     def _parts(self) -> Iterable[tuple[str, Sequence[Any]]]:
         yield from self.systems.items()
@@ -136,11 +145,21 @@ class TestSet:
         given.append(_part_names(names))
         return next((items for items in given if len(set(items)) == len(self)), numbers)
 
-    def items_among(self, known: Iterable[str]) -> tuple[str, ...]:
-        """The items as others call them: numbers from 1, where none of the names is known."""
+    def items_among(
+        self, known: Iterable[str], documents: Mapping[str, str] | None = None
+    ) -> tuple[str, ...]:
+        """The items as others call them: numbers from 1, where none of the names is known.
+
+        `documents` are those that others' items are of, where they say: who knows one document of
+        several calls NAME what is DOCUMENT:NAME here.
+        """
         items = self.items
-        numbers = tuple(str(n + 1) for n in range(len(self)))
-        return items if set(items) & set(known) else numbers
+        if set(items) & set(known):
+            return items
+        within = {f"{home}:{name}": name for name, home in (documents or {}).items()}
+        if set(items) & set(within):
+            return tuple(within.get(item, item) for item in items)
+        return tuple(str(n + 1) for n in range(len(self)))
 
     def segments(self, system: str) -> list[Segment]:
         """What one system made of every segment, with what it may be compared to."""
@@ -271,6 +290,10 @@ def _part_names(names: Sequence[str]) -> tuple[str, ...]:
         alone = name and counts[name] == 1
         parted.append(name if alone else f"{name}#{seen[name] if name else number}")
     return tuple(parted)
+
+
+def _plain(values: Sequence[Any]) -> Sequence[Any]:
+    return values if isinstance(values, list | tuple) else tuple(values)
 
 
 def check_testset(given: Any) -> None:

@@ -174,13 +174,15 @@ def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
 def people_marks(testset: TestSet, people: Evidence) -> list[MarkedTranslations]:
     """What people marked in translations of a test set: one entry, or none if that is nothing."""
     marks, scores = people.markings(), people.segment_scores().cells()
-    items = testset.items_among({item for _, item in marks})
+    documents = people.labels().get("document")
+    items = testset.items_among({item for _, item in marks}, documents)
     found = []
     for system in testset.systems:
-        for item, segment in zip(items, testset.segments(system), strict=True):
-            key = (system, item)
+        own = zip(items, testset.items, testset.segments(system), strict=True)
+        for called, item, segment in own:
+            key = (system, called)
             if key in marks and key in scores:
-                spans, where = marks[key].spans, f"{people.title}, item {item} of {system!r}"
+                spans, where = marks[key].spans, f"{people.title}, item {called} of {system!r}"
                 check_places(spans, segment.hypothesis, "hypothesis", where)
                 check_places(spans, segment.source or "", "source", where)
                 score = scores[key]

@@ -98,7 +98,8 @@ def report(
     marked: list[MarkedTranslations] = []
     if not (human is None or isinstance(human, ScoreMatrix)):
         people = read_people(human, testset.systems)
-        human, marked = people.segment_scores(), people_marks(testset, people)
+        human = _name_items(people.segment_scores(), testset, people.labels().get("document"))
+        marked = people_marks(testset, people)
     check_once("--by", several(by))
     drawn = read_curves(several(curves))
     pairs = [read_challenge(source) for source in several(challenges)]
@@ -182,9 +183,12 @@ def report_results(
     )
 
 
-def _name_items(human: ScoreMatrix, testset: TestSet) -> ScoreMatrix:
-    """People's scores, their items called as in the test set."""
-    called = dict(zip(testset.items_among(human.items), testset.items, strict=True))
+def _name_items(
+    human: ScoreMatrix, testset: TestSet, documents: Mapping[str, str] | None = None
+) -> ScoreMatrix:
+    """People's scores, their items called as in the test set; `documents` are those of items."""
+    known = testset.items_among(human.items, documents)
+    called = dict(zip(known, testset.items, strict=True))
     return replace(human, items=tuple(called.get(label, label) for label in human.labels))
 
 
