@@ -193,6 +193,17 @@ def test_columns_of_a_frame_are_read_in_their_order() -> None:
     assert testset.items == ("a", "b", "c")
 
 
+def test_judgements_that_count_lines_from_0_are_refused(tmp_path: Path) -> None:
+    testset = TestSet(systems={"A": ("a", "b", "c")})
+    rated = tmp_path / "rated.csv"
+    rated.write_text("item,system,score\n0,A,1\n1,A,2\n2,A,3\n")
+    with pytest.raises(DataError, match=r"a segment 0 and none 3, but .* numbered from 1 to 3"):
+        read_judgements(rated, testset=testset)
+    with pytest.raises(DataError, match="numbered from 1 to 3"):
+        testset.items_among(["0", "2"])
+    assert testset.items_among(["0", "3"]) == ("1", "2", "3")  # one more, not another beginning
+
+
 def test_what_tells_rows_apart_is_no_name_of_a_segment(tmp_path: Path) -> None:
     file = tmp_path / "set.jsonl"
     rows = [f'{{"mt":"{n}","system":"{"xy"[n // 3]}","id":{n}}}\n' for n in range(6)]

@@ -39,6 +39,13 @@ def test_a_metric_that_matches_nothing_is_an_error():
         JudgedSet.align("x", [elsewhere], human=PEOPLE)
 
 
+def test_people_who_count_from_0_are_not_put_beside_lines_from_1():
+    people = ScoreMatrix("human", ("A",), np.array([[1.0, 2, 3]]), ("0", "1", "2"))
+    lines = ScoreMatrix("m", ("A",), np.array([[1.0, 2, 3]]))
+    with pytest.raises(DataError, match="a segment 0 and none 3, but segments that m scored"):
+        JudgedSet.align("set", [lines], human=people)
+
+
 def test_lines_without_names_are_items_from_one():
     metric = ScoreMatrix("m", ("A",), np.arange(1.0, 13)[None])
     judged = JudgedSet.align("x", [metric], human=PEOPLE)

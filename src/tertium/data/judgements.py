@@ -39,7 +39,7 @@ from tertium.data.markings import MARKED, markings_from
 from tertium.data.testset import FindSegment, TestSet, find_in
 from tertium.errors import DataError, LengthError
 from tertium.scores import ScoreMatrix
-from tertium.segment import Judgement, Segment, place_segments
+from tertium.segment import Judgement, Segment, check_counting, place_segments
 from tertium.spans import ESA_WEIGHTS, MQM_WEIGHTS, Markings, count_overlaps
 
 logger = logging.getLogger(__name__)
@@ -362,8 +362,13 @@ def read_judgements(
     find = find_in(testset) if testset is not None else None
     names = (score,) if score else SCORE_NAMES
     collector = Collector(find=find, score_names=names, repeats=repeats)
+    asked = set()
     for where, record in read_records(path, fields):
-        collector.add({str(key).lower(): value for key, value in record.items()}, where)
+        row = {str(key).lower(): value for key, value in record.items()}
+        asked.add(text_of(row, ITEM_NAMES))
+        collector.add(row, where)
+    if testset is not None:
+        check_counting(testset.items, asked, "segments of the test set")
     return collector.finish(name or Path(path).name.split(".")[0], lp)
 
 

@@ -35,7 +35,13 @@ from tertium.data.formats import (
     write_jsonl,
 )
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
-from tertium.segment import Segment, check_characters, check_texts, place_segments
+from tertium.segment import (
+    Segment,
+    check_characters,
+    check_counting,
+    check_texts,
+    place_segments,
+)
 
 NO_SEGMENT = "no matching segment"
 UNKNOWN_SYSTEM = "unknown system"
@@ -154,12 +160,14 @@ class TestSet:
         several calls NAME what is DOCUMENT:NAME here.
         """
         items = self.items
-        if set(items) & set(known):
-            return items
+        others, numbers = set(known), tuple(str(n + 1) for n in range(len(self)))
         within = {f"{home}:{name}": name for name, home in (documents or {}).items()}
-        if set(items) & set(within):
-            return tuple(within.get(item, item) for item in items)
-        return tuple(str(n + 1) for n in range(len(self)))
+        if not set(items) & others:
+            if set(items) & set(within):
+                return tuple(within.get(item, item) for item in items)
+            items = numbers
+        check_counting(items, others, "segments of the test set")
+        return items
 
     def segments(self, system: str) -> list[Segment]:
         """What one system made of every segment, with what it may be compared to."""

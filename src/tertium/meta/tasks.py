@@ -24,6 +24,7 @@ from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.meta.correlation import Grouping, judged_columns
 from tertium.meta.pairwise import DARR_THRESHOLD
 from tertium.scores import ScoreMatrix
+from tertium.segment import check_counting
 
 UNJUDGED_SYSTEM = "scored system that nobody judged"
 NO_SYSTEM_SCORE = "judged system without a metric score"
@@ -205,6 +206,7 @@ def _fit(
     if matrix is None:
         return values, {}
     labels = matrix.labels
+    check_counting(labels, items, f"segments that {metric} scored")
     row, column = _places(matrix.systems), _places(labels)
     here = [(n, row[s]) for n, s in enumerate(systems) if s in row]
     there = [(n, column[i]) for n, i in enumerate(items) if i in column]
