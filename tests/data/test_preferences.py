@@ -100,6 +100,14 @@ def test_texts_may_stand_in_the_file(tmp_path: Path) -> None:
     file.write_text(header + "1,A,B,A,x,z,s,r\n1,A,C,C,changed,w,s,r\n")
     with pytest.raises(DataError, match=r"line 3: another text for system 'A'"):
         read_preferences(file)
+    file.write_text(header + "1,A,B,A,x,z,s,r\n1,C,D,C,v,w,s,other\n")
+    with pytest.raises(DataError, match=r"line 3: another source or reference for item '1'; where"):
+        read_preferences(file)
+    rows = "0,1,A,B,A,x,z,s,r\n1,1,C,D,C,v,w,s,other\n"  # a document may be called 0
+    file.write_text(f"document,{header}{rows}")
+    found = read_preferences(file)
+    assert found.items == ("0:1", "1:1")
+    assert [p.left.references for p in found] == [("r",), ("other",)]
 
 
 def test_a_test_set_gives_texts_by_line_number(tmp_path: Path) -> None:

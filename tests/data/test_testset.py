@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,13 @@ def test_what_people_said_finds_its_segment_in_its_document(
     rated.write_text("doc,item,system,score\n" + "".join(rows))
     found = read_judgements(rated, testset=testset)
     assert [segment.hypothesis for segment in found.segments] == ["a", "b", "c", "d"]
+    pairs = [f"{home},{item},A,B,a\n" for home, item in zip("xxyy", called, strict=True)]
+    compared = replace(testset, systems={**testset.systems, "B": ("e", "f", "g", "h")})
+    for first in (0, 2):  # both documents, and the second alone
+        rated.write_text("doc,item,system_a,system_b,preference\n" + "".join(pairs[first:]))
+        won = read_preferences(rated, texts=compared)
+        both = [p.left.hypothesis + p.right.hypothesis for p in won]
+        assert both == ["ae", "bf", "cg", "dh"][first:]
     rated.write_text("doc,item,system,score\nz,2,A,1\nx,4,A,1\ny,7,A,1\n")  # z is nowhere known
     found = read_judgements(rated, testset=testset)
     assert [segment.hypothesis for segment in found.segments] == ["b"]

@@ -20,11 +20,14 @@ from numpy.typing import NDArray
 from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.formats import (
     ANNOTATOR_NAMES,
+    DOCUMENT_NAMES,
     ITEM_NAMES,
     PathLike,
+    printed,
     read_records,
     references_from,
     source_from,
+    text_of,
 )
 from tertium.data.judgements import Evidence, Texts, reasons
 from tertium.data.testset import NO_SEGMENT, UNKNOWN_SYSTEM, TestSet
@@ -232,21 +235,32 @@ def read_preferences(
     """Read comparisons: a CSV, TSV or JSONL file with a row for each.
 
     Columns: item; the two systems (`system_a`, `system_b`); the verdict (`a`, `b`, `tie`, or the
-    name of the better system); optionally the judge. Texts come from `texts` or from columns of
+    name of the better system); optionally the judge, and the document: where items begin anew in
+    each, they are DOCUMENT:NAME. Texts come from `texts` or from columns of
     their own (`hypothesis_a`, `hypothesis_b`, source, reference).
     """
     comparisons: list[PairJudgement] = []
-    found: dict[str, ItemTexts] = {}
+    documents: list[str] = []
+    rows: list[tuple[str, Mapping[str, Any], int]] = []  # that hold texts
     for where, record in read_records(path, fields):
         columns = _columns(tuple(record))
         try:
             comparisons.append(_comparison(record, columns))
-            if texts is None and columns.left_text and columns.right_text:
-                _note_texts(found, record, columns, comparisons[-1])
+        except DataError as error:
+            raise DataError(f"{where}: {error}") from None
+        documents.append(text_of(record, [columns.document or ""]))
+        if texts is None and columns.left_text and columns.right_text:
+            rows.append((where, record, len(comparisons) - 1))
+    comparisons = _name_items(comparisons, documents)
+    found: dict[str, ItemTexts] = {}
+    for where, row, n in rows:
+        try:
+            _note_texts(found, row, _columns(tuple(row)), comparisons[n])
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
     if isinstance(texts, TestSet):
-        texts = texts_of(texts, comparisons)
+        homes = {pair.item: home for pair, home in zip(comparisons, documents, strict=True)}
+        texts = texts_of(texts, comparisons, homes)
     return gather(
         comparisons,
         texts if texts is not None else (found or None),
@@ -255,15 +269,31 @@ def read_preferences(
     )
 
 
-def texts_of(testset: TestSet, comparisons: Iterable[PairJudgement]) -> dict[str, ItemTexts]:
-    """The texts of a test set by item, as the comparisons of them call it."""
+def _name_items(comparisons: list[PairJudgement], documents: Sequence[str]) -> list[PairJudgement]:
+    """Comparisons whose items are DOCUMENT:NAME where names begin anew, as those of judgements."""
+    homes: dict[str, str] = {}
+    pairs = list(zip(comparisons, documents, strict=True))
+    if all(homes.setdefault(pair.item, home) == home for pair, home in pairs):
+        return comparisons
+    return [pair._replace(item=f"{home}:{pair.item}") for pair, home in pairs]
+
+
+def texts_of(
+    testset: TestSet,
+    comparisons: Iterable[PairJudgement],
+    documents: Mapping[str, str] | None = None,
+) -> dict[str, ItemTexts]:
+    """The texts of a test set by item, as the comparisons of them call it.
+
+    `documents` are those of the items, where they are known.
+    """
     return {
         item: ItemTexts(
             outputs={system: outputs[n] for system, outputs in testset.systems.items()},
             source=testset.sources[n] if testset.sources else None,
             references=tuple(testset.references[n]) if testset.references else (),
         )
-        for n, item in enumerate(testset.items_among(c.item for c in comparisons))
+        for n, item in enumerate(testset.items_among((c.item for c in comparisons), documents))
     }
 
 
@@ -309,6 +339,7 @@ class _Columns(NamedTuple):
     judge: str | None
     left_text: str | None
     right_text: str | None
+    document: str | None
 
 
 @lru_cache(maxsize=256)
@@ -316,13 +347,15 @@ def _columns(header: tuple[str, ...]) -> _Columns:
     """The columns of a header by their aliases; looked up once a file, not once a row."""
     known = {name.lower(): name for name in header}
     wanted = (ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, ANNOTATOR_NAMES)
-    every = (*wanted, LEFT_TEXTS, RIGHT_TEXTS)
+    every = (*wanted, LEFT_TEXTS, RIGHT_TEXTS, DOCUMENT_NAMES)
     return _Columns(*(next((known[n] for n in names if n in known), None) for names in every))
 
 
 def _comparison(record: Mapping[str, Any], columns: _Columns) -> PairJudgement:
     required = columns[:4]
-    cells = [str(record[key]) for key in required if key is not None and record[key] is not None]
+    cells = [
+        printed(record[key]) for key in required if key is not None and record[key] is not None
+    ]
     if len(cells) < 4 or not all(cells):
         raise DataError(
             f"a comparison needs an item ({', '.join(ITEM_NAMES)}), two systems (system_a, "
@@ -346,16 +379,19 @@ def _note_texts(
         pair.left: str(record[columns.left_text or ""]),
         pair.right: str(record[columns.right_text or ""]),
     }
-    entry = found.get(pair.item)
-    if entry is None:
-        lowered = {key.lower(): value for key, value in record.items()}
-        where = f"item {pair.item!r}"
-        source, references = source_from(lowered, where), references_from(lowered, where)
-        found[pair.item] = ItemTexts(sides, source, references)
-        return
+    lowered = {key.lower(): value for key, value in record.items()}
+    where = f"item {pair.item!r}"
+    source, references = source_from(lowered, where), references_from(lowered, where)
+    entry = found.setdefault(pair.item, ItemTexts(sides, source, references))
+    both = ((entry.source, source), (entry.references, references))
+    if any(first and other and first != other for first, other in both):
+        raise DataError(
+            f"another source or reference for {where}; where names begin anew in each document, "
+            "name it in a column `document`"
+        )
     for system, text in sides.items():
         if entry.outputs.get(system, text) != text:
-            raise DataError(f"another text for system {system!r} of item {pair.item!r}")
+            raise DataError(f"another text for system {system!r} of {where}")
     found[pair.item] = replace(entry, outputs={**entry.outputs, **sides})
 
 
