@@ -37,6 +37,10 @@ def test_scores_go_and_come_back(evaluation: tertium.Evaluation) -> None:
     np.testing.assert_array_equal(back.segments, scores.segments)
     assert back.system == pytest.approx(scores.segments.mean())  # a mean, not corpus BLEU
     assert (back.metric, back.signature) == (scores.metric, scores.signature)
+    again = Scores.from_frame(frame.sort_values("score"))  # as who looks at the worst first
+    np.testing.assert_array_equal(again.segments, scores.segments)
+    pooled = pd.concat([frame, frame])
+    assert len(Scores.from_frame(pooled)) == 96
 
 
 def test_statistics_carry_the_corpus_score(evaluation: tertium.Evaluation, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ class Scores(Displayed):
 
     @classmethod
     def from_frame(cls, frame: DataFrame, *, reduce: Reduce | None = None) -> Scores:
-        """Scores from a frame as `to_frame` makes it.
+        """Scores from a frame as `to_frame` makes it, its rows by the number of their `segment`.
 
         Without `reduce` the system score is the mean of the column `score`; with it, the other
         columns are the statistics that it turns into scores (`metric.reduce`).
@@ -143,7 +143,7 @@ class Scores(Displayed):
         if reduce is None:
             scores = numbers(frame, "score", "frame of scores")
             rows, names = [scores, np.ones(len(scores))], ("score", "segments")
-        statistics = np.column_stack(rows)
+        statistics = np.column_stack(rows)[_order(frame)]
         return cls(statistics=statistics, reduce=reduce or _mean, columns=names, **about)
 
 
@@ -244,6 +244,17 @@ class ScoreMatrix:
         """The row of one system, (segments,)."""
         row: FloatArray = self.values[self.systems.index(system)]
         return row
+
+
+def _order(frame: DataFrame) -> Any:
+    """The rows of a frame by the numbers of their segments, as they stand where these do not tell.
+
+    A frame that was sorted by score would pair a segment with another of the next system.
+    """
+    segments = frame["segment"] if "segment" in frame.columns else None
+    if segments is None or segments.dtype.kind not in "iu" or not segments.is_unique:
+        return slice(None)
+    return np.argsort(segments.to_numpy())
 
 
 def _mean(totals: FloatArray) -> FloatArray:
