@@ -212,6 +212,18 @@ def test_judgements_that_count_lines_from_0_are_refused(tmp_path: Path) -> None:
     assert testset.items_among(["0", "3"]) == ("1", "2", "3")  # one more, not another beginning
 
 
+def test_names_of_columns_in_capitals_part_systems_as_those_of_judgements_do(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "set.tsv"
+    rows = [f"{system}\t{n}\t{system}{n}\tr{n}\t{n}\n" for system in "AB" for n in range(2)]
+    file.write_text("System\tSegment\tMT\tRef\tscore\n" + "".join(rows))
+    testset = TestSet.from_records(file)
+    assert testset.systems == {"A": ("A0", "A1"), "B": ("B0", "B1")}
+    assert testset.items == ("0", "1") == read_judgements(file).items
+    assert testset.references == (("r0",), ("r1",))
+
+
 def test_what_tells_rows_apart_is_no_name_of_a_segment(tmp_path: Path) -> None:
     file = tmp_path / "set.jsonl"
     rows = [f'{{"mt":"{n}","system":"{"xy"[n // 3]}","id":{n}}}\n' for n in range(6)]

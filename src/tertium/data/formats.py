@@ -297,6 +297,25 @@ def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, record
 
 
+_KNOWN = TEXT_NAMES | {*SYSTEM_NAMES, *ITEM_NAMES, *DOCUMENT_NAMES}
+
+
+def fold_names(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record whose names that we know are in lower case, as tables often capitalise them.
+
+    >>> fold_names({"System": "A", "mt": "hello", "Domain": "news"})
+    {'system': 'A', 'mt': 'hello', 'Domain': 'news'}
+    """
+    if all(name in _KNOWN or name.lower() not in _KNOWN for name in record):
+        return record
+    folded: dict[str, Any] = {}
+    for name, value in record.items():
+        lowered = name.lower()
+        known = lowered in _KNOWN and (name == lowered or lowered not in record)
+        folded[lowered if known else name] = value
+    return folded
+
+
 def pick(record: Mapping[str, Any], names: Sequence[str], where: str) -> Any:
     """The value under one of several aliases, None where none is there; two at once are refused."""
     present = [name for name in names if record.get(name) is not None]

@@ -21,6 +21,7 @@ from tertium.data.formats import (
     ITEM_NAMES,
     SYSTEM_NAMES,
     PathLike,
+    fold_names,
     labels_in,
     name_from,
     pick,
@@ -252,7 +253,8 @@ class TestSet:
         rows: dict[str, list[Segment]] = {}
         documents: dict[str, list[str]] = {}
         labels: dict[str, list[dict[str, str]]] = {}
-        for where, record in read_records(path, fields):
+        for where, given in read_records(path, fields):
+            record = fold_names(given)
             system = name_from(record, SYSTEM_NAMES, where) or default
             rows.setdefault(system, []).append(segment_from_record(record, where))
             documents.setdefault(system, []).append(name_from(record, DOCUMENT_NAMES, where))
