@@ -185,6 +185,16 @@ def test_whole_numbers_that_a_table_holds_as_fractions_are_names(tmp_path: Path)
     assert [segment.hypothesis for segment in found.segments] == ["b", "a"]
 
 
+def test_blanks_around_a_name_are_none_of_it(tmp_path: Path) -> None:
+    """As in a CSV with a blank behind each comma."""
+    file = tmp_path / "set.csv"
+    file.write_text("mt, segment\na, 0\nb, 1\n")
+    testset = TestSet.from_records(file)
+    file.write_text("system, segment, score\nset, 0, 1\nset, 1, 1\n")
+    found = read_judgements(file, testset=testset)
+    assert [segment.hypothesis for segment in found.segments] == ["a", "b"]
+
+
 def test_columns_of_a_frame_are_read_in_their_order() -> None:
     pandas = pytest.importorskip("pandas")
     texts = pandas.Series(["a", "b", "c"], index=[2, 0, 1])

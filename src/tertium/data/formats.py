@@ -482,12 +482,14 @@ def _numbered_references(header: tuple[str, ...]) -> list[tuple[tuple[int, str],
 def labels_in(record: Mapping[str, Any], more: Sequence[str] = ()) -> dict[str, str]:
     """What a record says of a segment beside its texts, system and document; `more` are no labels.
 
+    Blanks around a label are none of it: judgements name items without.
+
     >>> labels_in({"mt": "hello", "domain": "news", "year": 2024, "spans": [], "ref2": "hi"})
     {'domain': 'news', 'year': '2024'}
     """
     known = {*SOURCE_NAMES, *HYPOTHESIS_NAMES, *REFERENCE_NAMES, *SYSTEM_NAMES, *DOCUMENT_NAMES}
     return {
-        name: printed(value)
+        name: printed(value).strip()
         for name, value in record.items()
         if isinstance(value, str | int | float)
         and name not in known
