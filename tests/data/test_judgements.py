@@ -161,6 +161,20 @@ def test_items_without_names_are_told_apart_by_their_texts(tmp_path: Path) -> No
     assert judged.labels()["domain"] == {"#1": "talk", "#2": "news", "#3": "news"}
 
 
+def test_a_name_that_a_system_gives_two_texts_is_two_items(tmp_path: Path) -> None:
+    file = tmp_path / "mine.tsv"
+    rows = [
+        f"{system}\t{n}\t{domain}\t{domain} {n}\t{system}\t{score}\n"
+        for system, score in (("A", 10), ("B", 20))
+        for n, domain in ((0, "news"), (1, "news"), (0, "talk"))
+    ]
+    file.write_text("system\tid\tdomain\tref\tmt\tscore\n" + "".join(rows))
+    judged = read_judgements(file)
+    assert judged.items == ("0#1", "1", "0#2")
+    assert judged.labels()["domain"] == {"0#1": "news", "1": "news", "0#2": "talk"}
+    np.testing.assert_array_equal(judged.matrix().values, [[10] * 3, [20] * 3])
+
+
 def test_values_of_another_length_are_refused() -> None:
     found = JudgementSet(name="x", judgements=(judgement("A", "1", 1.0),))
     with pytest.raises(LengthError, match="2 values for 1 judgements"):

@@ -270,7 +270,8 @@ def name_items(judgements: Sequence[Judgement]) -> list[Judgement]:
     """Judgements whose items are told apart: where numbers begin anew with each document.
 
     There an item is DOCUMENT:NUMBER, and a number that stands for two sources is #2 at its second.
-    Where systems have names and items have none, these are told apart by their texts.
+    Where systems have names and items have none, these are told apart by their texts, as are those
+    under one name of which a system translated several texts.
     """
     if any(j.system for j in judgements) and not all(j.item for j in judgements):
         judgements = _name_by_texts(judgements)
@@ -278,7 +279,7 @@ def name_items(judgements: Sequence[Judgement]) -> list[Judgement]:
     for j in judgements:
         homes.setdefault((j.lp, j.item), set()).add(j.document)
     if all(len(documents) == 1 for documents in homes.values()):
-        return list(judgements)
+        return _part_by_texts(judgements)
     sources: dict[tuple[str, str], dict[str | None, str]] = {}
     renamed = []
     for j in judgements:
@@ -310,6 +311,26 @@ def _name_by_texts(judgements: Sequence[Judgement]) -> list[Judgement]:
         number = numbers.setdefault((*texts, place), len(numbers) + 1)
         named.append(replace(j, item=f"#{number}"))
     return named
+
+
+def _part_by_texts(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Judgements whose items stand for one text: x#1, x#2 where a system translated two as x."""
+    texts: dict[tuple[str, str, str], set[Any]] = {}
+    for j in judgements:
+        if j.system:
+            compared = j.segment.source, j.segment.references
+            texts.setdefault((j.lp, j.item, j.system), set()).add(compared)
+    shared = {(lp, item) for (lp, item, _), found in texts.items() if len(found) > 1}
+    places: dict[tuple[str, str], dict[Any, int]] = {}
+    parted = []
+    for j in judgements:
+        item = j.item
+        if (j.lp, item) in shared:
+            own = places.setdefault((j.lp, item), {})
+            place = own.setdefault((j.segment.source, j.segment.references), len(own) + 1)
+            item = f"{item}#{place}"
+        parted.append(j if item == j.item else replace(j, item=item))
+    return parted
 
 
 def place_judgements(judgements: Sequence[Judgement]) -> list[Judgement]:
