@@ -156,3 +156,15 @@ def test_json_says_that_lower_is_better_and_may_be_one_object(tmp_path):
 def test_faults_name_the_place(tmp_path, name, text, message):
     with pytest.raises(DataError, match=message):
         read_metric_scores(write(tmp_path / name, text))
+
+
+def test_a_score_that_came_with_the_rows_of_a_corpus_is_not_taken_for_a_metrics(tmp_path):
+    pytest.importorskip("pyarrow")
+    from tertium.cli import main
+
+    texts = {"hypothesis": "a cat sat", "reference": "the cat sat", "score": 0.4}
+    rows = [{"system": name, "segment": n, **texts} for name in "AB" for n in range(3)]
+    given = write(tmp_path / "in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["corpus", str(given), "-m", "chrf", "-o", str(tmp_path / "out"), "-q"]) == 0
+    with pytest.raises(DataError, match=r"metrics are columns here \(chrf\).*tertium score -o"):
+        read_metric_scores(tmp_path / "out" / "in.parquet")
