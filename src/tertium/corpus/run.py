@@ -15,10 +15,11 @@ from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import RunLedger
 from tertium.corpus.places import SourceFile, find_files, is_remote, list_names
 from tertium.corpus.reading import CorpusPart, plan_parts, sample_records, schema_of
-from tertium.corpus.scoring import WARNINGS, check_metrics, find_example, score_segments
+from tertium.corpus.scoring import check_metrics, find_example, score_segments
 from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.work import CorpusJob, check_columns
 from tertium.corpus.writing import ShardFormat, writer_of
+from tertium.data.formats import WARNINGS
 from tertium.errors import TertiumError, UsageError
 from tertium.metrics.base.metric import Metric, load_metrics
 from tertium.runtime import MEGABYTE, Runtime, current_runtime, runtime, task

@@ -15,14 +15,13 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray
 from tertium.corpus.blocks import BadRow
 from tertium.corpus.reading import HERE, Reading, explain_row
-from tertium.data.formats import segment_from_record
+from tertium.data.formats import WARNINGS, segment_from_record
 from tertium.errors import DataError, NeedsError, TertiumError, UsageError
 from tertium.evaluation.scoring import locate_warnings
 from tertium.metrics.base.metric import Metric, foresee
 from tertium.registry import METRICS, explain_missing
 from tertium.segment import Segment
 
-WARNINGS = ".warnings"  # behind the name of a metric: the column of its warnings
 JOINED = "; "
 
 

@@ -17,9 +17,10 @@ from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import BAD, RunLedger
 from tertium.corpus.places import join, write_content
 from tertium.corpus.reading import BLOCK, NETWORK_BLOCK, CorpusPart, Reading, read_blocks, schema_of
-from tertium.corpus.scoring import WARNINGS, score_segments, take_segments
+from tertium.corpus.scoring import score_segments, take_segments
 from tertium.corpus.tally import Tally, name_reason
 from tertium.corpus.writing import extend_schema, find_unwritable, writer_of
+from tertium.data.formats import WARNINGS
 from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.runtime import Advance, Runtime, choose_device, listening, runtime

@@ -348,6 +348,7 @@ def printed(value: str | int | float) -> str:
     return str(int(value) if whole else value)
 
 
+WARNINGS = ".warnings"  # behind a metric's name where metrics are columns: that of its warnings
 LARGEST = 1e100  # of a score: statistics square differences, which must stay finite
 NOT_JUDGED = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
 

@@ -19,6 +19,7 @@ from tertium.data.formats import (
     ITEM_NAMES,
     LP_NAMES,
     SYSTEM_NAMES,
+    WARNINGS,
     PathLike,
     pair_in,
     parse_json,
@@ -34,7 +35,6 @@ from tertium.errors import DataError
 from tertium.scores import ScoreMatrix
 
 METRIC_NAMES = ("metric", "spec", "name")
-COUNTED = ".warnings"  # behind the name of a metric, in tables where metrics are columns
 TABLES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson", ".parquet"})
 
 DIRECTIONS = {"": True, "true": True, "1": True, "false": False, "0": False}
@@ -103,7 +103,7 @@ def _from_table(path: PathLike) -> list[MetricScores]:
     for where, record in read_records(path):
         row = {str(key).lower(): value for key, value in record.items()}
         system, item = text_of(row, SYSTEM_NAMES), text_of(row, ITEM_NAMES)
-        if columns := [name for name in row if f"{name}{COUNTED}" in row]:
+        if columns := [name for name in row if f"{name}{WARNINGS}" in row]:
             raise DataError(
                 f"{where}: metrics are columns here ({', '.join(columns)}), as `tertium corpus` "
                 "writes them, and `score` is what came with the rows; give a table of system, "
