@@ -17,7 +17,7 @@ from tertium.cli import main
 from tertium.data.formats import read_records
 from tertium.data.metric_scores import read_metric_scores
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, MissingResourceError, UnknownNameError
+from tertium.errors import DataError, MissingResourceError, UnknownNameError, UsageError
 from tertium.frames import write_frame
 from tertium.scores import ScoreMatrix, Scores
 
@@ -215,3 +215,39 @@ def test_what_numbers_the_rows_of_a_frame_is_no_column(tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "texts.parquet")
     rows = [record for _, record in read_records(tmp_path / "texts.parquet")]
     assert rows == [{"mt": "c"}, {"mt": "a"}]
+
+
+def test_judgements_may_be_a_frame(tmp_path: Path) -> None:
+    numbers = range(1, 13)
+    frame = pd.DataFrame(
+        {
+            "MT": [f"house number {n}" for n in numbers],
+            "ref": [f"house number {n - n % 3}" for n in numbers],
+            "Score": [None, *(n % 5 for n in numbers[1:])],
+            "system": ["A", "B"] * 6,
+            "item": [n // 2 for n in numbers],
+        }
+    )
+    frame.to_parquet(tmp_path / "judgements.parquet")
+    by_frame, by_file = (
+        tertium.meta_evaluate(source, "chrf").records()
+        for source in (frame, tmp_path / "judgements.parquet")
+    )
+    assert by_frame == by_file
+    learned, again = (
+        tertium.train("bleu-r", source) for source in (frame, tmp_path / "judgements.parquet")
+    )
+    text, reference = "house number 7", ["house number 8"]
+    assert learned.sentence_score(text, reference) == again.sentence_score(text, reference)
+
+
+def test_what_is_no_judgement_is_told() -> None:
+    one = tertium.Judgement(tertium.Segment("a", references=("b",)), 1.0)
+    with pytest.raises(UsageError, match=r"got Judgement.*: of several Judgements make Judgement"):
+        tertium.meta_evaluate([one], "chrf")  # type: ignore[list-item]
+    with pytest.raises(UsageError, match=r"expected .* got None"):
+        tertium.meta_evaluate(None, "chrf")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"expected .* got None"):
+        tertium.train("bleu-r", None)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"expected a frame of pandas, got Table: .*to_pandas"):
+        Scores.from_frame(pa.table({"score": [1.0]}))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, UsageError
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.evaluation.scoring import score
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.scores import ScoreMatrix, Scores
@@ -86,3 +86,29 @@ def test_systems_scored_together_are_scored_as_alone(example: TestSet) -> None:
     for system in example.systems:
         alone = BLEU().score(example.segments(system))
         assert (together.scores[system]["bleu"].segments == alone.segments).all()
+
+
+def test_documents_go_by_any_names(segments: list[Segment]) -> None:
+    scores = BLEU().score(segments[:3])
+    named = scores.documents(["1", "2", "1"])
+    assert scores.documents([1, 2, 1]) == scores.documents(iter([1, 2, 1])) == named
+    for missing in (None, float("nan")):
+        with pytest.raises(DataError, match="segment 2 has no document"):
+            scores.documents(["a", missing, "a"])  # type: ignore[list-item]
+
+
+def test_weights_and_rows_are_checked(segments: list[Segment]) -> None:
+    scores = BLEU().score(segments[:3])
+    with pytest.raises(DataError, match="a weight is missing or infinite"):
+        scores.aggregate([1, np.nan, 1])
+    with pytest.raises(UsageError, match="weights are numbers, not 'abc'"):
+        scores.aggregate("abc")
+    with pytest.raises(DataError, match="there is no row 5"):
+        scores.subset([0, 5])
+    assert len(scores.subset([True, False, True])) == 2
+
+
+def test_an_unknown_system_of_a_matrix_is_named() -> None:
+    matrix = ScoreMatrix("chrf", ("ours",), np.ones((1, 2)))
+    with pytest.raises(UnknownNameError, match="unknown system 'our': did you mean 'ours'"):
+        matrix["our"]

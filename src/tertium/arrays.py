@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tertium.errors import UsageError
+from tertium.errors import DataError, LengthError, UsageError, one_line
 
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
@@ -51,6 +51,28 @@ def mean_known(values: FloatArray) -> FloatArray:
     """
     known = ~np.isnan(values)
     return divide(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
+
+
+def chosen_rows(rows: Any, count: int) -> IntArray:
+    """The places, from 0, that a slice, a mask or a list of places chooses among `count` rows.
+
+    >>> chosen_rows([True, False, True], 3), chosen_rows(slice(1, None), 3), chosen_rows([-1], 3)
+    (array([0, 2]), array([1, 2]), array([2]))
+    """
+    places: IntArray = np.arange(count)
+    if isinstance(rows, slice):
+        return places[rows]
+    given = np.asarray(rows)
+    if given.shape == (0,):
+        return places[:0]
+    if given.ndim != 1 or given.dtype.kind not in "biu":
+        raise UsageError(f"rows are a slice, a mask or a list of places, not {one_line(rows)}")
+    if given.dtype.kind == "b" and len(given) != count:
+        raise LengthError(f"a mask of {len(given)} rows for {count} segments")
+    if given.dtype.kind != "b" and (bad := given[(given >= count) | (given < -count)]).size:
+        raise DataError(f"there is no row {bad[0]}: {count} segments are counted from 0")
+    chosen: IntArray = places[given]
+    return chosen
 
 
 def is_whole(value: object, least: int) -> bool:

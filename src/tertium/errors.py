@@ -76,3 +76,15 @@ class ModelError(TertiumError):
 
 class PluginError(TertiumError):
     """What another package registered cannot be used; says which package and why."""
+
+
+def one_line(value: object, width: int = 40) -> str:
+    """A value as an error quotes it: cut, and by its kind where its text has several lines.
+
+    >>> one_line("a cat"), one_line([0] * 9, 12)
+    ("'a cat'", '[0, 0, 0, 0,...')
+    """
+    text = repr(value)
+    if "\n" in text:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= width else f"{text[:width]}..."

@@ -1,5 +1,6 @@
-"""Tables of scores as pandas frames and Parquet files, checked on their way in.
+"""Tables in memory and as Parquet files, checked on their way in.
 
+Scores are frames of pandas; tables of texts may be of polars or Arrow, too.
 pandas is optional: nothing imports it until a frame is asked for. A frame that cannot be what it
 should be is refused with the column and the row that are wrong.
 """
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tertium.atomic import replace_content, write_text
-from tertium.errors import DataError, UnknownNameError
+from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.registry import explain_missing, require
 
 if TYPE_CHECKING:
@@ -32,10 +33,34 @@ def make_frame(columns: Mapping[str, Any], **about: Any) -> DataFrame:
     return frame
 
 
+def is_frame(value: Any) -> bool:
+    """Whether a value is a table of pandas, polars or Arrow, by what they share."""
+    return hasattr(value, "columns") and hasattr(value, "shape")
+
+
+def frame_records(frame: Any) -> list[dict[str, Any]]:
+    """The rows of such a table as dictionaries; what is missing is None."""
+    names = [str(name) for name in getattr(frame, "column_names", frame.columns)]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise DataError(f"the table has two columns {repeated!r}: name them apart")
+    if hasattr(frame, "to_pylist"):  # Arrow
+        rows = frame.to_pylist()
+    elif hasattr(frame, "to_dicts"):  # polars
+        rows = frame.to_dicts()
+    else:
+        rows = frame.astype(object).where(frame.notna(), None).to_dict(orient="records")
+    return [dict(zip(names, row.values(), strict=True)) for row in rows]
+
+
 def check_columns(
     frame: DataFrame, needed: Sequence[str], known: Sequence[str], where: str
 ) -> None:
     """Refuse a frame that lacks a column, or has one that nobody reads."""
+    if not hasattr(frame, "iloc"):
+        kind = type(frame).__name__
+        remedy = ": frame.to_pandas() makes one" if is_frame(frame) else ""
+        raise UsageError(f"{where}: expected a frame of pandas, got {kind}{remedy}")
     names = [str(name) for name in frame.columns]
     missing = next((name for name in needed if name not in names), None)
     if missing is not None:

@@ -7,7 +7,7 @@ sample or permutation is `reduce(weights @ statistics)`, and no statistical test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import FloatArray, mean_known
+from tertium.arrays import FloatArray, chosen_rows, mean_known
 from tertium.display import Displayed
-from tertium.errors import DataError, LengthError, UnknownNameError
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, one_line
 from tertium.frames import check_columns, make_frame, numbers
 
 if TYPE_CHECKING:
@@ -91,25 +91,35 @@ class Scores(Displayed):
 
     def aggregate(self, weights: ArrayLike) -> FloatArray:
         """The score under each row of `weights`, (..., n) -> (...)."""
-        given = np.asarray(weights, dtype=np.float64)
+        try:
+            given = np.asarray(weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise UsageError(f"weights are numbers, not {one_line(weights)}") from None
         if given.shape[-1:] != (len(self),):
             count = given.shape[-1] if given.ndim else "no"
             raise LengthError(f"{count} weights for {len(self)} segments")
+        if not np.isfinite(given).all():
+            raise DataError("a weight is missing or infinite; give each segment a number")
         return self.reduce(given @ self.statistics)
 
-    def documents(self, ids: Sequence[str]) -> dict[str, float]:
-        """The score of each document, in order of first appearance."""
-        if len(ids) != len(self):
-            raise LengthError(f"{len(ids)} document ids for {len(self)} segments")
-        names, codes = np.unique(np.asarray(ids, dtype=object).astype(str), return_inverse=True)
+    def documents(self, ids: Iterable[str | int]) -> dict[str, float]:
+        """The score of each document by its name, in order of first appearance."""
+        given: list[Any] = list(ids)
+        if len(given) != len(self):
+            raise LengthError(f"{len(given)} document ids for {len(self)} segments")
+        for number, name in enumerate(given, start=1):
+            if name is None or (isinstance(name, float) and np.isnan(name)):
+                raise DataError(f"segment {number} has no document; give each one")
+        given = [str(name) for name in given]
+        names, codes = np.unique(np.asarray(given, dtype=object).astype(str), return_inverse=True)
         totals = np.zeros((len(names), self.statistics.shape[1]))
         np.add.at(totals, codes, self.statistics)
         scores = dict(zip(names.tolist(), self.reduce(totals).tolist(), strict=True))
-        return {name: scores[name] for name in dict.fromkeys(ids)}
+        return {name: scores[name] for name in dict.fromkeys(given)}
 
     def subset(self, rows: Any) -> Scores:
         """The same metric on some of the segments (a slice, mask or index array)."""
-        return replace(self, statistics=self.statistics[rows], verbose="")
+        return replace(self, statistics=self.statistics[chosen_rows(rows, len(self))], verbose="")
 
     def to_frame(self, *, statistics: bool = False) -> DataFrame:
         """A pandas frame with a row for each segment: `segment` (from 1), `score`.
@@ -242,6 +252,8 @@ class ScoreMatrix:
 
     def __getitem__(self, system: str) -> FloatArray:
         """The row of one system, (segments,)."""
+        if system not in self.systems:
+            raise UnknownNameError("system", system, self.systems)
         row: FloatArray = self.values[self.systems.index(system)]
         return row
 

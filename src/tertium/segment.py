@@ -6,7 +6,7 @@ A metric sees `Segment`s only; judgements and preferences are segments with a hu
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -151,6 +151,14 @@ def check_texts(texts: Any, label: str, each: str = "segment") -> None:
         )
     if not hasattr(texts, "__len__"):
         raise UsageError(f"{label}: expected a list of texts, got {type(texts).__name__}")
+    if isinstance(texts, Set | Mapping):
+        kind = type(texts).__name__
+        raise UsageError(f"{label}: expected a list of texts in their order, got a {kind}")
+    if hasattr(texts, "columns"):
+        raise UsageError(
+            f"{label}: expected a list of texts, got a table ({type(texts).__name__}): choose one "
+            "of its columns"
+        )
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str):
             raise DataError(f"{label}: {each} {number} is {text!r}, not a text")

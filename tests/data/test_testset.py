@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from tertium.data.judgements import read_judgements
@@ -331,11 +333,51 @@ def test_one_file_where_a_list_was_expected_is_told() -> None:
         TestSet.read(["a.txt"], Path("r.txt"))  # type: ignore[arg-type]
 
 
-def test_what_is_in_memory_is_no_file_of_records() -> None:
-    with pytest.raises(
-        UsageError, match=r"^from_records reads a file, not a list: of texts in mem"
-    ):
-        TestSet.from_records([{"mt": "a", "ref": "b"}])  # type: ignore[arg-type]
+def test_records_in_memory_are_read_as_their_file_is(tmp_path: Path) -> None:
+    records = [
+        {"System": "B", "mt": "hello", "Ref1": "hi", "Ref2": "hey", "domain": "talk"},
+        {"System": "A", "mt": "good", "Ref1": "hi", "Ref2": "hey", "domain": "talk"},
+    ]
+    frame = pd.DataFrame(records)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    expected = TestSet.from_records(tmp_path / "a.csv")
+    assert expected.references == (("hi", "hey"),)  # columns in capitals were no references
+    assert TestSet.from_records(frame) == TestSet.from_records(records) == expected
+    with pytest.raises(UsageError, match=r"^expected records, .* not 3"):
+        TestSet.from_records(3)
+    with pytest.raises(DataError, match=r"^row 2: no translation"):
+        TestSet.from_records([records[0], {"ref": "hi"}])
+
+
+def test_rows_are_chosen_by_places_masks_and_slices() -> None:
+    """A mask was read as places 0 and 1, in silence."""
+    testset = TestSet(systems={"ours": ("a", "b", "c")}, sources=("A", "B", "C"))
+    for rows in ([0, 2], [True, False, True], np.array([0, -1]), slice(0, 3, 2)):
+        assert testset.subset(rows).sources == ("A", "C")
+    assert not testset.subset([]).sources
+    with pytest.raises(LengthError, match="a mask of 2 rows for 3 segments"):
+        testset.subset([True, False])
+    with pytest.raises(DataError, match="no row 3: 3 segments are counted from 0"):
+        testset.subset([3])
+    with pytest.raises(UsageError, match="rows are a slice, a mask or a list"):
+        testset.subset(["a"])
+
+
+def test_parts_that_are_none_or_tables_are_refused() -> None:
+    for part in ("references", "columns"):
+        with pytest.raises(UsageError, match=f"{part}: got None; leave it out"):
+            TestSet(systems={"ours": ["a"]}, **{part: None})
+    with pytest.raises(UsageError, match=r"references: .* got a table"):
+        TestSet(systems={"ours": ["a"]}, references=pd.DataFrame({"ref": ["a"]}))
+
+
+def test_what_is_in_memory_is_told_by_what_it_is() -> None:
+    with pytest.raises(UsageError, match=r"expected a TestSet, got a DataFrame; TestSet.read"):
+        score(pd.DataFrame({"mt": ["a"]}), "chrf")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^chrf scores segments, not 'b'"):
+        load_metric("chrf").score([Segment("a", None, ("b",)), "b"])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match=r"a ranker or metric is named by a text .* \['chrf'\]"):
+        rank(TestSet(systems={"a": ["a"], "b": ["b"]}), ["chrf"])  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^systems: expected"):
         TestSet(systems=[["a"]])  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^chrf scores a list of segments, not <generator"):

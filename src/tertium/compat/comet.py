@@ -7,7 +7,7 @@ for: a score under its name would not be its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ class Model:
 
     def predict(
         self,
-        samples: Sequence[Mapping[str, Any]],
+        samples: Iterable[Mapping[str, Any]] | Any,
         batch_size: int = 16,
         gpus: int | None = None,
         devices: Sequence[int] | None = None,
@@ -51,7 +51,7 @@ class Model:
             device = _device(gpus, devices, accelerator)
             changes = {"batch_size": batch_size, **({"device": device} if device else {})}
             stack.enter_context(runtime(**changes))
-            return self.metric.predict(list(samples))
+            return self.metric.predict(samples)
 
 
 def download_model(model: str, saving_directory: str | None = None) -> str:

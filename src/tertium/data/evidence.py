@@ -50,7 +50,8 @@ from tertium.data.qe import qe_stems, read_qe
 from tertium.data.ratings import average
 from tertium.data.testset import TestSet
 from tertium.data.wmt import MetricsTask, is_metrics_task, read_rankings
-from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.errors import DataError, UnknownNameError, UsageError, one_line
+from tertium.frames import is_frame
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 from tertium.spans import Markings
@@ -117,12 +118,19 @@ def read_evidence(
     gold: str = "",
     data: PathLike | None = None,
 ) -> list[Evidence]:
-    """Everything people said in one file, folder or named set, by language pair.
+    """Everything people said in one file, folder, named set or frame of scores, by language pair.
 
     `lps` keeps some language pairs only (maybe none of this source's); `gold` chooses among
     several kinds of human scores in a folder of mt-metrics-eval; `data` is the collection that a
     name is looked up in.
     """
+    if is_frame(source):
+        return [one for one in _by_pair(read_judgements(source), "") if not lps or one.lp in lps]
+    if not isinstance(source, str | os.PathLike):
+        raise UsageError(
+            f"expected a file, a set or a frame of judgements, got {one_line(source)}: of several "
+            'Judgements make JudgementSet(name="mine", judgements=...)'
+        )
     path = Path(source)
     if path.is_file():
         found = list(_from_file(path, level))

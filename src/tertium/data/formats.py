@@ -24,13 +24,15 @@ from typing import Any
 
 from tertium.atomic import PathLike as PathLike
 from tertium.atomic import write_text
-from tertium.errors import DataError, UsageError
+from tertium.errors import DataError, UsageError, one_line
+from tertium.frames import frame_records, is_frame
 from tertium.registry import explain_missing
 from tertium.schema import distinct_keys
 from tertium.segment import Segment, check_characters
 
 logger = logging.getLogger(__name__)
 
+Records = PathLike | Iterable[Mapping[str, Any]] | Any  # a file, records in memory, or a frame
 SOURCE_NAMES = ("src", "source", "original")
 HYPOTHESIS_NAMES = ("mt", "hyp", "hypothesis", "translation", "candidate", "prediction")
 REFERENCE_NAMES = ("ref", "reference", "references")
@@ -270,15 +272,62 @@ def is_quoted(field: str) -> bool:
 
 
 def read_records(
-    path: PathLike, fields: Sequence[str] | None = None
+    path: Records, fields: Sequence[str] | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Records of a JSONL, TSV, CSV or Parquet file, by its suffix, each with where it stands."""
+    """Records of a JSONL, TSV, CSV or Parquet file, by its suffix, each with where it stands.
+
+    A table in memory is read as its file would be.
+    """
+    if not isinstance(path, str | os.PathLike):
+        return records_in_memory(path)
     suffixes = Path(path).suffixes
     if not {".parquet", ".jsonl", ".json", ".ndjson"} & {*suffixes}:
         return read_table(path, fields)
     if fields:
         raise UsageError(f"{path}: --fields goes with a .tsv or .csv file without a header")
     return _read_parquet(path) if ".parquet" in suffixes else read_jsonl(path)
+
+
+def default_name(source: Records, otherwise: str = "") -> str:
+    """What the contents of a file are called by its name; of a table in memory, as is said.
+
+    >>> default_name("runs/ours.tsv.gz"), default_name([{"mt": "hello"}], "ours")
+    ('ours', 'ours')
+    """
+    if not isinstance(source, str | os.PathLike):
+        return otherwise
+    return printable(Path(source).name).split(".")[0]
+
+
+def records_in_memory(table: Any, each: str = "row") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Rows of a frame (pandas, polars, Arrow) or of a list of records, each with its number.
+
+    What frames hold for a missing value is None, arrays are lists.
+
+    >>> [*records_in_memory([{"mt": "hello", "ref": float("nan")}])]
+    [('row 1', {'mt': 'hello', 'ref': None})]
+    """
+    rows = frame_records(table) if is_frame(table) else table
+    if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
+        raise UsageError(
+            f'expected records, [{{"mt": ..., "ref": ...}}, ...], or a frame with such columns, '
+            f"not {one_line(table)}"
+        )
+    for number, row in enumerate(rows, start=1):
+        where = f"{each} {number}"
+        if not isinstance(row, Mapping) and not hasattr(row, "to_dict"):  # as a row of a frame has
+            raise UsageError(
+                f'{where}: expected a record, {{"mt": ..., "ref": ...}}, not {one_line(row)}'
+            )
+        cells = row if isinstance(row, Mapping) else row.to_dict()
+        record = {str(name): _plain_cell(value) for name, value in cells.items()}
+        check_record(record, where)
+        yield where, record
+
+
+def _plain_cell(value: Any) -> Any:
+    value = value.tolist() if hasattr(value, "tolist") else value  # of numpy
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -303,17 +352,21 @@ _KNOWN = TEXT_NAMES | {*SYSTEM_NAMES, *ITEM_NAMES, *DOCUMENT_NAMES}
 def fold_names(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """A record whose names that we know are in lower case, as tables often capitalise them.
 
-    >>> fold_names({"System": "A", "mt": "hello", "Domain": "news"})
-    {'system': 'A', 'mt': 'hello', 'Domain': 'news'}
+    >>> fold_names({"System": "A", "mt": "hello", "Ref2": "hi", "Domain": "news"})
+    {'system': 'A', 'mt': 'hello', 'ref2': 'hi', 'Domain': 'news'}
     """
-    if all(name in _KNOWN or name.lower() not in _KNOWN for name in record):
+    if all(name == name.lower() or not _is_known(name.lower()) for name in record):
         return record
     folded: dict[str, Any] = {}
     for name, value in record.items():
         lowered = name.lower()
-        known = lowered in _KNOWN and (name == lowered or lowered not in record)
+        known = _is_known(lowered) and (name == lowered or lowered not in record)
         folded[lowered if known else name] = value
     return folded
+
+
+def _is_known(name: str) -> bool:
+    return name in _KNOWN or is_numbered_reference(name)
 
 
 def pick(record: Mapping[str, Any], names: Sequence[str], where: str) -> Any:

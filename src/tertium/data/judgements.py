@@ -27,7 +27,8 @@ from tertium.data.formats import (
     ITEM_NAMES,
     LP_NAMES,
     SYSTEM_NAMES,
-    PathLike,
+    Records,
+    default_name,
     first,
     labels_in,
     read_records,
@@ -362,7 +363,7 @@ _WEIGHTS = {**ESA_WEIGHTS, **MQM_WEIGHTS}  # of files that have spans and no sco
 
 
 def read_judgements(
-    path: PathLike,
+    path: Records,
     *,
     testset: TestSet | None = None,
     name: str = "",
@@ -371,7 +372,7 @@ def read_judgements(
     score: str | None = None,
     repeats: bool = False,
 ) -> JudgementSet:
-    """Read one's own judgements: a CSV, TSV or JSONL file with a row for each.
+    """Read one's own judgements: a CSV, TSV, JSONL or Parquet file with a row for each, or a frame.
 
     Columns go by any of their aliases, the first that is there: the score (or the one `score`
     names); item, system, annotator, language pair; the texts, unless `testset` holds them, whose
@@ -390,7 +391,7 @@ def read_judgements(
         collector.add(row, where)
     if testset is not None:
         check_counting(testset.items, asked, "segments of the test set")
-    return collector.finish(name or Path(path).name.split(".")[0], lp)
+    return collector.finish(name or default_name(path, "judgements"), lp)
 
 
 class Collector:

@@ -16,11 +16,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tertium.arrays import chosen_rows
 from tertium.data.formats import (
     DOCUMENT_NAMES,
     ITEM_NAMES,
     SYSTEM_NAMES,
     PathLike,
+    Records,
+    default_name,
     fold_names,
     labels_in,
     name_from,
@@ -35,7 +38,8 @@ from tertium.data.formats import (
     source_from,
     write_jsonl,
 )
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, one_line
+from tertium.frames import is_frame
 from tertium.segment import (
     Segment,
     check_characters,
@@ -74,7 +78,10 @@ class TestSet:
 
     def __post_init__(self) -> None:
         if not isinstance(self.systems, Mapping):
-            raise UsageError('systems: expected {"a name": [its translations], ...}')
+            raise UsageError(
+                'systems: expected {"a name": [its translations], ...}, not '
+                f"{one_line(self.systems)}; TestSet.from_records reads a table"
+            )
         if not self.systems:
             raise DataError("a test set needs at least one system output")
         self._check_types()
@@ -98,6 +105,15 @@ class TestSet:
                 raise DataError("a system has a blank name, which no table shows: name it")
             check_characters(name, f"the name {name!r} of a system")
             check_texts(outputs, f"system {name!r}")
+        for part, kind in (("references", Iterable), ("columns", Mapping)):
+            if not isinstance(getattr(self, part), kind) and not is_frame(getattr(self, part)):
+                given = one_line(getattr(self, part))
+                raise UsageError(f"{part}: got {given}; leave it out where there are none")
+        if is_frame(self.references):
+            raise UsageError(
+                "references: expected a list of references for each segment, got a table: of its "
+                "columns make [[a text, ...], ...]; TestSet.from_records reads a whole table"
+            )
         check_texts(self.sources, "sources")
         check_texts(self.documents, "documents")
         for name, labels in self.columns.items():
@@ -183,11 +199,12 @@ class TestSet:
         ]
         return place_segments(segments, self.documents) if self.documents else segments
 
-    def subset(self, rows: Sequence[int]) -> TestSet:
-        """The same systems on some of the segments."""
+    def subset(self, rows: Any) -> TestSet:
+        """The same systems on some of the segments (a slice, mask or list of places from 0)."""
+        chosen = chosen_rows(rows, len(self)).tolist()
 
         def choose(values: Sequence[Any]) -> tuple[Any, ...]:
-            return tuple(values[n] for n in rows) if values else ()
+            return tuple(values[n] for n in chosen) if values else ()
 
         return replace(
             self,
@@ -237,19 +254,20 @@ class TestSet:
         )
 
     @classmethod
-    def from_records(cls, path: PathLike, fields: Sequence[str] | None = None) -> TestSet:
-        """Read a JSONL, TSV or CSV file: a row for each system and segment.
+    def from_records(cls, path: Records, fields: Sequence[str] | None = None) -> TestSet:
+        """Read a JSONL, TSV, CSV or Parquet file: a row for each system and segment.
+
+        Records in memory serve as well, and frames of pandas, polars or Arrow.
 
         Rows of one system keep their order; every system must translate the same segments. Without
         a system column all rows are one system, named by the file. Other fields are `columns` where
         all systems have the same values.
+
+        >>> TestSet.from_records([{"mt": "hello", "ref": "hi", "system": "ours"}])
+        <TestSet of 1 segments: ours>
         """
-        if not isinstance(path, str | os.PathLike):
-            raise UsageError(
-                f"from_records reads a file, not a {type(path).__name__}: of texts in memory make "
-                "TestSet(systems={name: texts}, references=[[a text, ...], ...], sources=texts)"
-            )
-        default = printable(Path(path).name).split(".")[0] or "system"
+        where_from = str(path) if isinstance(path, str | os.PathLike) else "the table"
+        default = default_name(path) or "system"
         rows: dict[str, list[Segment]] = {}
         documents: dict[str, list[str]] = {}
         labels: dict[str, list[dict[str, str]]] = {}
@@ -260,17 +278,17 @@ class TestSet:
             documents.setdefault(system, []).append(name_from(record, DOCUMENT_NAMES, where))
             labels.setdefault(system, []).append(labels_in(record))
         if not rows:
-            raise DataError(f"{path} holds no segments")
+            raise DataError(f"{where_from} holds no segments")
         first = next(iter(rows))
         for system, segments in rows.items():
-            _check_same_items(str(path), first, rows[first], system, segments)
-            _check_same_documents(str(path), first, documents[first], system, documents[system])
-            _check_same_names(str(path), first, labels[first], system, labels[system])
+            _check_same_items(where_from, first, rows[first], system, segments)
+            _check_same_documents(where_from, first, documents[first], system, documents[system])
+            _check_same_names(where_from, first, labels[first], system, labels[system])
         references = tuple(s.references for s in rows[first])
         return cls(
             systems={name: tuple(s.hypothesis for s in segs) for name, segs in rows.items()},
             references=references if any(references) else (),
-            sources=_sources(rows[first], str(path)),
+            sources=_sources(rows[first], where_from),
             documents=tuple(documents[first]) if any(documents[first]) else (),
             columns=_shared_columns(list(labels.values())),
         )
@@ -310,7 +328,8 @@ def check_testset(given: Any) -> None:
     """Refuse what is no test set, such as the path of one."""
     if not isinstance(given, TestSet):
         raise UsageError(
-            f"expected a TestSet, got {given!r:.60}; TestSet.read and TestSet.from_records read one"
+            f"expected a TestSet, got {one_line(given, 60)}; "
+            "TestSet.read and TestSet.from_records read one"
         )
 
 
@@ -469,7 +488,7 @@ def read_candidates(path: PathLike) -> list[CandidateList]:
         if not isinstance(given, list) or not given or not all(isinstance(c, str) for c in given):
             raise DataError(
                 f"{where}: expected a list of at least one text under `candidates`, "
-                f"found {given!r:.40}"
+                f"found {one_line(given)}"
             )
         source, references = source_from(record, where), references_from(record, where)
         segments = tuple(Segment(text, source, references) for text in given)

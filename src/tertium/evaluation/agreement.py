@@ -7,7 +7,7 @@ matrices only. People may stand beside them (`data.ratings`).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
@@ -23,9 +23,10 @@ from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_s
 from tertium.data.preferences import RankingSet
 from tertium.data.ratings import RATER, even_out, hold_out_rater, second_campaign
 from tertium.display import Displayed
-from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError
+from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError, one_line
 from tertium.evaluation.scoring import score_systems
 from tertium.evaluation.slices import slice_agreement
+from tertium.frames import is_frame
 from tertium.meta.evaluation import MetaEvaluation, Results
 from tertium.meta.tasks import STATISTICS, JudgedSet, tasks_for
 from tertium.metrics.base.metric import Metric, foresee, load_metrics
@@ -224,8 +225,10 @@ def _with_ceiling(
 
 def several(sources: One | Sequence[One]) -> list[One]:
     """One source or many, as a list."""
-    if isinstance(sources, str | os.PathLike | Evidence):
+    if isinstance(sources, str | os.PathLike | Evidence) or is_frame(sources):
         return [cast(One, sources)]
+    if not isinstance(sources, Iterable):
+        raise UsageError(f"expected one or several names, files or sets, got {one_line(sources)}")
     return list(sources)
 
 
@@ -251,12 +254,12 @@ def read_sets(
 ) -> dict[str, Evidence]:
     """All human judgements by the name of their column: the language pair where that is unique."""
     entries: list[Evidence] = []
-    refuse_twice(source for source in sources if not isinstance(source, Evidence))
+    refuse_twice(source for source in sources if isinstance(source, str | os.PathLike))
     for source in sources:
         if isinstance(source, Evidence):
             entries += [source] if source.lp in lps or not lps else []
             continue
-        if gold and Path(source).is_file():
+        if gold and not is_frame(source) and Path(source).is_file():
             raise UsageError(f"--gold chooses among scores of a folder, and {source} is a file")
         try:
             entries += read_evidence(source, level=level, lps=lps, gold=gold, data=data)

@@ -13,7 +13,7 @@ from tertium.data.formats import record_from_segment
 from tertium.data.judgements import Evidence
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
-from tertium.errors import UsageError
+from tertium.errors import UsageError, one_line
 from tertium.evaluation.ranking import best_ranker
 from tertium.evaluation.scoring import Evaluation, as_numbers
 from tertium.metrics.base.explanation import Explanation, MarkedText
@@ -43,7 +43,7 @@ def explain(
     for given in (translation, *rivals):
         if not isinstance(given, Segment):
             raise UsageError(
-                f"expected a Segment, got {given!r:.60}: "
+                f"expected a Segment, got {one_line(given, 60)}: "
                 'Segment("a translation", references=["a reference"]) is one'
             )
     if rivals:

@@ -8,14 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tertium.atomic import REMAINS
 from tertium.data.evidence import read_sets
 from tertium.data.formats import PathLike
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.preferences import RankingSet
-from tertium.errors import TertiumError, UnknownNameError, UsageError
+from tertium.errors import TertiumError, UnknownNameError, UsageError, one_line
+from tertium.frames import is_frame
 from tertium.models.checkpoint import CONFIG
 from tertium.models.examples import TrainingData, training_sets, without_leaks
 from tertium.models.trained import Epoch, Option, Trained, describe_options
@@ -88,11 +89,14 @@ def train(
 
 
 def _read(sources: Sources) -> TrainingData:
-    """Sets and single verdicts as they are, and what lies at each path."""
+    """Sets and single verdicts as they are, frames read, and what lies at each path."""
     single = isinstance(sources, str | os.PathLike | JudgementSet | RankingSet)
-    entries: list[Any] = [sources] if single else list(sources)  # type: ignore[arg-type]
+    if not single and not isinstance(sources, Iterable):
+        raise UsageError(f"expected files or sets of judgements, got {one_line(sources)}")
+    entries = [sources] if single or is_frame(sources) else list(cast(Iterable[Any], sources))
     paths = [entry for entry in entries if isinstance(entry, str | os.PathLike)]
-    given = [entry for entry in entries if not isinstance(entry, str | os.PathLike)]
+    given: list[Any] = [one for one in entries if not isinstance(one, str | os.PathLike)]
+    given = [read_judgements(entry) if is_frame(entry) else entry for entry in given]
     return [*given, *read_sets(paths)] if paths else given
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
-from tertium.errors import DataError, LengthError, UsageError
+from tertium.compat import comet
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError, UsageError
 from tertium.metrics.base.peers import arrange
 from tertium.metrics.lexical.bleu import BLEU
+from tertium.segment import Segment
 
 HYPOTHESES = ["the cat sat on the mat", "a dog barked loudly today"]
 REFERENCES = ["the cat sat on a mat", "a dog barked loudly"]
@@ -41,6 +49,99 @@ def test_comet_style_predict() -> None:
     assert prediction.system_score == BLEU().corpus_score(HYPOTHESES, REFERENCES).system
     with pytest.raises(DataError, match="item 2: no translation"):
         BLEU().predict([rows[0], {"src": "s"}])
+
+
+class PolarsLike:
+    """As much of a frame of polars as is read of one."""
+
+    def __init__(self, columns: dict[str, list[Any]]) -> None:
+        self.columns, self._rows = [*columns], [*zip(*columns.values(), strict=True)]
+        self.shape = (len(self._rows), len(self.columns))
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.columns, row, strict=True)) for row in self._rows]
+
+
+TABLE = {"MT": HYPOTHESES, "ref": REFERENCES, "Ref2": [BETTER[0], None]}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pd.DataFrame(TABLE, index=[7, 3]),
+        pd.DataFrame(TABLE, dtype="string"),
+        pa.table(TABLE),
+        PolarsLike(TABLE),
+        [row for _, row in pd.DataFrame(TABLE).iterrows()],
+        [
+            {"mt": HYPOTHESES[0], "refs": 1, "ref": np.array([REFERENCES[0], BETTER[0]])},
+            {"mt": np.str_(HYPOTHESES[1]), "ref": REFERENCES[1], "ref2": float("nan")},
+        ],
+    ],
+    ids=["pandas", "pandas strings", "arrow", "polars", "rows", "records"],
+)
+def test_a_table_is_predicted_row_by_row(data: Any) -> None:
+    segments = [
+        Segment(HYPOTHESES[0], None, (REFERENCES[0], BETTER[0])),
+        Segment(HYPOTHESES[1], None, (REFERENCES[1],)),
+    ]
+    scores = BLEU().score(segments)
+    assert BLEU().predict(data).scores == scores.segments.tolist()
+    assert comet.Model(BLEU()).predict(data, gpus=0).system_score == scores.system
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "expected records, .* not None"),
+        ({"mt": "a", "ref": "b"}, r"expected records, \[.* or a frame .*, not {'mt'"),
+        (["a"], r"item 1: expected a record, .* not 'a'"),
+        ([Segment("a")], r"item 1: expected a record, .* not Segment"),
+        (pd.DataFrame([["a", "b"]], columns=["mt", "mt"]), "two columns 'mt'"),
+    ],
+)
+def test_what_is_no_table_is_refused(data: Any, message: str) -> None:
+    with pytest.raises((DataError, UsageError), match=message):
+        BLEU().predict(data)
+
+
+def test_texts_may_be_columns_arrays_and_generators() -> None:
+    expected = BLEU().corpus_score(HYPOTHESES, REFERENCES).system
+    given: list[Any] = [pd.Series(HYPOTHESES, index=[2, 1]), np.array(HYPOTHESES), None]
+    for texts in given:
+        hypotheses = iter(HYPOTHESES) if texts is None else texts
+        assert BLEU().corpus_score(hypotheses, iter(REFERENCES)).system == expected
+
+
+@pytest.mark.parametrize("texts", [{"a", "b"}, {"a": 1, "b": 2}, pd.DataFrame({"a": ["x", "y"]})])
+def test_what_has_no_order_is_no_list_of_texts(texts: Any) -> None:
+    """Names of columns were scored as texts, sets in an order that changes from run to run."""
+    for part in ("hypotheses", "references", "sources"):
+        parts = {"hypotheses": ["a", "b"], "references": ["a", "b"], part: texts}
+        with pytest.raises(UsageError, match=f"{part} must be a list of texts, not "):
+            BLEU().corpus_score(**parts)
+    with pytest.raises(UsageError, match="'ours': expected a list of texts"):
+        TestSet(systems={"ours": texts})
+
+
+def test_a_missing_reference_is_none_and_its_segment_is_named() -> None:
+    for missing in (None, float("nan")):
+        with pytest.raises(NeedsError, match="segment 2 has none"):
+            BLEU().corpus_score(HYPOTHESES, [REFERENCES[0], missing])  # type: ignore[list-item]
+        with pytest.raises(DataError, match="hypotheses: segment 2 is"):
+            BLEU().corpus_score([HYPOTHESES[0], missing], REFERENCES)  # type: ignore[list-item]
+
+
+def test_an_unknown_layout_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'streams'"):
+        BLEU().corpus_score(HYPOTHESES, [REFERENCES, BETTER], layout="stream")  # type: ignore[arg-type]
+    with pytest.raises(LengthError, match='say layout="streams"'):
+        BLEU().compute(predictions=HYPOTHESES, references=[REFERENCES])
+
+
+def test_one_text_is_no_list_of_sources() -> None:
+    with pytest.raises(UsageError, match="sources must be a list of texts, not one text"):
+        BLEU().corpus_score(["a"], ["a"], sources="A")
 
 
 def test_evaluate_style_compute() -> None:

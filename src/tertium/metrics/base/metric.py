@@ -19,7 +19,14 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, NeedsError, PluginError, UnknownNameError, UsageError
+from tertium.errors import (
+    DataError,
+    NeedsError,
+    PluginError,
+    UnknownNameError,
+    UsageError,
+    one_line,
+)
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.peers import PeerCalls
 from tertium.registry import (
@@ -89,12 +96,16 @@ class Scorer(ABC):
                 "or the test set to tertium.score"
             )
         if not isinstance(segments, Sequence):
-            raise UsageError(f"{self.name} scores a list of segments, not {segments!r:.40}")
+            raise UsageError(
+                f"{self.name} scores a list of segments, not {one_line(segments)}; "
+                "predict takes a frame or records"
+            )
         if not segments:
             raise DataError(f"{self.name}: there is nothing to score (no segments)")
-        if not isinstance(segments[0], Segment):
+        if not all(isinstance(segment, Segment) for segment in segments):
+            stranger = next(s for s in segments if not isinstance(s, Segment))
             raise UsageError(
-                f"{self.name} scores segments, not {segments[0]!r:.40}: give it "
+                f"{self.name} scores segments, not {one_line(stranger)}: give it "
                 'Segment("a translation", references=["a reference"]), or texts to corpus_score'
             )
         needs = self.needs  # which what was trained reads from its settings

@@ -7,12 +7,14 @@ the shape fits both readings the call is refused until `layout` says which is me
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, Literal, get_args
 
-from tertium.errors import DataError, LengthError, UsageError
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, one_line
+from tertium.frames import is_frame
 from tertium.scores import Scores
-from tertium.segment import Segment
+from tertium.segment import Segment, check_texts
 
 Layout = Literal["auto", "streams", "segments"]
 References = Sequence[str] | Sequence[Sequence[str]]
@@ -52,19 +54,23 @@ class PeerCalls:
         return self.score(arrange(hypotheses, references, sources, layout))
 
     def sentence_score(
-        self, hypothesis: str, references: Sequence[str] = (), *, source: str | None = None
+        self, hypothesis: str, references: Sequence[str] | None = (), *, source: str | None = None
     ) -> float:
         """As sacrebleu's `sentence_score(hypothesis, references)`; the number itself."""
         if isinstance(references, str):
             raise UsageError("references must be a list of texts, not one text: wrap it in [...]")
+        references = () if references is None else references
         return float(self.score([Segment(hypothesis, source, tuple(references))]).segments[0])
 
-    def predict(self, data: Sequence[Mapping[str, Any]]) -> Prediction:
-        """As COMET's `predict([{"src": ..., "mt": ..., "ref": ...}])`."""
-        from tertium.data.formats import segment_from_record
+    def predict(self, data: Iterable[Mapping[str, Any]] | Any) -> Prediction:
+        """As COMET's `predict([{"src": ..., "mt": ..., "ref": ...}])`.
 
-        rows = enumerate(data, start=1)
-        scores = self.score([segment_from_record(row, where=f"item {n}") for n, row in rows])
+        A frame of pandas, polars or Arrow with such columns is taken row by row.
+        """
+        from tertium.data.formats import fold_names, records_in_memory, segment_from_record
+
+        rows = records_in_memory(data, "item")
+        scores = self.score([segment_from_record(fold_names(row), where) for where, row in rows])
         return Prediction(scores=scores.segments.tolist(), system_score=scores.system)
 
     def compute(
@@ -97,31 +103,49 @@ def arrange(
     >>> arrange(["a", "b", "c"], [["A"], ["B", "BB"], ["C"]])[1].references
     ('B', 'BB')
     """
-    if isinstance(hypotheses, str):
-        raise UsageError("hypotheses must be a list of texts, not one text: wrap it in [...]")
-    rows = _reference_rows(hypotheses, references, layout)
-    if sources is not None and len(sources) != len(hypotheses):
-        raise LengthError(f"{len(sources)} sources for {len(hypotheses)} hypotheses")
-    origin = sources if sources is not None else [None] * len(hypotheses)
-    return [Segment(h, s, r) for h, s, r in zip(hypotheses, origin, rows, strict=True)]
+    texts = listed(hypotheses, "hypotheses")
+    check_texts(texts, "hypotheses")
+    n = len(texts)
+    rows = [()] * n if references is None else _reference_rows(n, references, layout)
+    origin = [None] * n if sources is None else listed(sources, "sources")
+    if len(origin) != n:
+        raise LengthError(f"{len(origin)} sources for {n} hypotheses")
+    origin = [None if _is_missing(source) else source for source in origin]
+    return [Segment(h, s, r) for h, s, r in zip(texts, origin, rows, strict=True)]
 
 
-def _reference_rows(
-    hypotheses: Sequence[str], references: References | None, layout: Layout
-) -> list[tuple[str, ...]]:
-    n = len(hypotheses)
-    if references is None:
-        return [()] * n
-    if isinstance(references, str):
-        raise UsageError("references must be lists of texts, not one text")
-    flat = [r for r in references if isinstance(r, str)]
-    if flat and len(flat) != len(references):
+def listed(values: Any, label: str) -> list[Any]:
+    """What is given for parallel texts as a list: of a column, an array or a generator, too.
+
+    What has no order, and a table, of which a loop sees the names of columns, is refused.
+
+    >>> listed((text.lower() for text in ("A", "B")), "hypotheses")
+    ['a', 'b']
+    """
+    if isinstance(values, str):
+        raise UsageError(f"{label} must be a list of texts, not one text: wrap it in [...]")
+    if is_frame(values):
+        raise UsageError(
+            f"{label} must be a list of texts, not a table ({type(values).__name__}): choose one "
+            'of its columns, as in frame["mt"], or give the table to predict'
+        )
+    if isinstance(values, Set | Mapping) or not isinstance(values, Iterable):
+        raise UsageError(f"{label} must be a list of texts, not {one_line(values)}")
+    return list(values)
+
+
+def _reference_rows(n: int, references: References, layout: Layout) -> list[tuple[str, ...]]:
+    if layout not in get_args(Layout):
+        raise UnknownNameError("layout", str(layout), get_args(Layout))
+    given = listed(references, "references")
+    flat = any(isinstance(r, str) for r in given)
+    if flat and not all(isinstance(r, str) or _is_missing(r) for r in given):
         raise DataError("references mix plain texts and lists of texts; give one or the other")
-    if flat:
-        if len(flat) != n:
-            raise LengthError(f"{len(flat)} references for {n} hypotheses")
-        return [(r,) for r in flat]
-    nested: list[Sequence[str]] = [r for r in references if not isinstance(r, str)]
+    if flat or (given and all(map(_is_missing, given))):
+        if len(given) != n:
+            raise LengthError(f"{len(given)} references for {n} hypotheses")
+        return [() if _is_missing(r) else (r,) for r in given]
+    nested = [[] if _is_missing(r) else listed(r, f"references[{k}]") for k, r in enumerate(given)]
     streams = bool(nested) and all(len(stream) == n for stream in nested)
     per_segment = len(nested) == n
     if layout == "auto":
@@ -135,7 +159,17 @@ def _reference_rows(
         if not streams:
             lengths = sorted({len(stream) for stream in nested})
             raise LengthError(f"reference streams of lengths {lengths} for {n} hypotheses")
-        return [tuple(r for r in row if r is not None) for row in zip(*nested, strict=True)]
+        return [_given(row) for row in zip(*nested, strict=True)]
     if not per_segment:
-        raise LengthError(f"references for {len(nested)} segments, but {n} hypotheses")
-    return [tuple(r for r in row if r is not None) for row in nested]
+        hint = '; of streams, say layout="streams"' if streams else ""
+        raise LengthError(f"references for {len(nested)} segments, but {n} hypotheses{hint}")
+    return [_given(row) for row in nested]
+
+
+def _given(row: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(reference for reference in row if not _is_missing(reference))
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is one of those by which lists and columns say that there is none."""
+    return value is None or (isinstance(value, float) and math.isnan(value))

@@ -17,7 +17,14 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, ModelError, UnknownNameError, UsageError
+from tertium.errors import (
+    DataError,
+    LengthError,
+    ModelError,
+    UnknownNameError,
+    UsageError,
+    one_line,
+)
 from tertium.metrics.base.explanation import Explanation, Votes
 from tertium.metrics.base.metric import Metric, Scorer, change_fields, is_folder, load_metric
 from tertium.models.checkpoint import read_config
@@ -181,7 +188,13 @@ def find_ranker(given: str | Metric | Ranker) -> Ranker:
     """A ranker as it is, by its spec, or one that goes by a metric's scores."""
     if isinstance(given, Metric):
         return ByScore(metric=given)
-    return load_ranker(given) if isinstance(given, str) else given
+    if isinstance(given, str | Path):
+        return load_ranker(str(given))
+    if not isinstance(given, Ranker):
+        raise UsageError(
+            f"a ranker or metric is named by a text such as 'pairwise', not by {one_line(given)}"
+        )
+    return given
 
 
 def _is_directory(path: str) -> bool:
