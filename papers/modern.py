@@ -19,7 +19,8 @@ from papers.overview import EMBEDDING, rows_for
 from papers.table import Figure, PaperTable, Row
 from tertium.arrays import generator
 from tertium.data.collection import Collection
-from tertium.data.formats import read_records, segment_from_record
+from tertium.data.formats import read_records
+from tertium.data.records import segment_from_record
 from tertium.errors import UnknownNameError
 from tertium.meta.accuracy import acc_eq_calibrated
 from tertium.meta.correlation import Agreement, pearson

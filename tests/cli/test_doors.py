@@ -12,7 +12,8 @@ import pytest
 from tertium.cache.files import file_hash, hash_of
 from tertium.cache.store import FILE
 from tertium.cli import main
-from tertium.data.formats import parse_json, read_score, references_from
+from tertium.data.formats import parse_json
+from tertium.data.records import read_score, references_from
 from tertium.errors import DataError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -11,16 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.data.formats import (
-    read_jsonl,
-    read_lines,
-    read_table,
-    segment_from_record,
-    write_jsonl,
-)
+from tertium.data.formats import read_jsonl, read_lines, read_table, write_jsonl
 from tertium.errors import DataError
 from tertium.frames import write_frame
-from tertium.segment import Segment
 
 
 @pytest.mark.parametrize(
@@ -190,71 +183,6 @@ def test_tables_round_trip(tmp_path: Path) -> None:
     for field in ("x\ty", "two\nlines", "\r"):
         with pytest.raises(DataError, match=r"b\.tsv: a field contains a tab"):
             write_frame({"a": [field]}, tmp_path / "b.tsv")
-
-
-@pytest.mark.parametrize("source", ["src", "source"])
-@pytest.mark.parametrize(
-    "hypothesis", ["mt", "hyp", "hypothesis", "translation", "candidate", "prediction"]
-)
-@pytest.mark.parametrize("reference", ["ref", "reference", "references"])
-def test_records_answer_to_every_alias(source: str, hypothesis: str, reference: str) -> None:
-    record = {source: "s", hypothesis: "h", reference: ["r", "q"]}
-    assert segment_from_record(record, "here") == Segment("h", "s", ("r", "q"))
-
-
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        ({"src": "s"}, "here: no translation .looked for mt, .*; found src"),
-        (
-            {"text " * 20: "s"},
-            r"found (text ){8}\.{3}; where the first line is no header, .*--fields",
-        ),
-        ({"src": "s", "hyp": None}, "here: no translation .hyp is null"),
-        ({"mt": "a", "hyp": "b"}, "both 'mt' and 'hyp'"),
-        ({"mt": 3}, "expected text, got 3"),
-        ({"mt": "a", "ref": {"x": 1}}, "references must be"),
-        ({"mt": "a", "ref": [1]}, "expected text, got 1"),
-        ({"mt": "a", "ref": "b", "ref2": 2}, "expected text, got 2"),
-        ({"mt": "a", "ref1": "b", "ref_1": "c"}, "both 'ref1' and 'ref_1' are given"),
-    ],
-)
-def test_bad_records_are_refused(record: dict[str, object], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        segment_from_record(record, "here")
-
-
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        ({"ref1": "a", "ref2": "b"}, ("a", "b")),
-        ({f"ref{n}": f"r{n}" for n in range(12, 0, -1)}, tuple(f"r{n}" for n in range(1, 13))),
-        ({"ref2": "b", "ref": "a"}, ("a", "b")),
-        ({"reference-2": "c", "reference": ["a", "b"]}, ("a", "b", "c")),
-        ({"ref1": "a", "ref2": "", "ref3": "c"}, ("a", "c")),
-        ({"ref": "", "ref2": "b"}, ("b",)),
-        ({"ref1": "", "ref2": " "}, ()),
-        ({"ref": ""}, ("",)),
-        ({"ref1": None, "ref2": "b"}, ("b",)),
-        ({"ref1st": "a"}, ()),
-    ],
-    ids=[
-        "numbered",
-        "twelve",
-        "one beside the first",
-        "one beside a list",
-        "an empty cell",
-        "an empty first",
-        "all empty",
-        "a lone empty one",
-        "null",
-        "no number",
-    ],
-)
-def test_numbered_reference_columns_are_collected(
-    columns: dict[str, object], expected: tuple[str, ...]
-) -> None:
-    assert segment_from_record({"mt": "h", **columns}, "here").references == expected
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tertium.cli.inputs import add_list, load_in_precision
 from tertium.cli.output import FORMATS, print_records, print_table
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.data.evidence import read_scored_sets
-from tertium.data.formats import record_from_segment
+from tertium.data.records import record_from_segment
 from tertium.errors import UsageError
 from tertium.reporting.tables.table import Cell, Table, show_controls
 

@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rerank(args: argparse.Namespace, given: Ranker | None) -> int:
-    from tertium.data.testset import read_candidates
+    from tertium.data.candidates import read_candidates
     from tertium.evaluation.ranking import NOT_COMPARED, best_ranker, rerank
     from tertium.metrics.base.ranker import load_ranker
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray
-from tertium.data.formats import (
+from tertium.data.records import (
     HYPOTHESIS_NAMES,
     REFERENCE_NAMES,
     SOURCE_NAMES,

@@ -19,7 +19,7 @@ from tertium.corpus.scoring import check_metrics, find_example, score_segments
 from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.work import CorpusJob, check_columns
 from tertium.corpus.writing import ShardFormat, writer_of
-from tertium.data.formats import WARNINGS
+from tertium.data.records import WARNINGS
 from tertium.errors import TertiumError, UsageError
 from tertium.metrics.base.metric import Metric, load_metrics
 from tertium.runtime import MEGABYTE, Runtime, current_runtime, runtime, task

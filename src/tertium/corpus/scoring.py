@@ -15,7 +15,7 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray
 from tertium.corpus.blocks import BadRow
 from tertium.corpus.reading import HERE, Reading, explain_row
-from tertium.data.formats import WARNINGS, segment_from_record
+from tertium.data.records import WARNINGS, segment_from_record
 from tertium.errors import DataError, NeedsError, TertiumError, UsageError
 from tertium.evaluation.scoring import locate_warnings
 from tertium.metrics.base.metric import Metric, foresee

@@ -20,7 +20,7 @@ from tertium.corpus.reading import BLOCK, NETWORK_BLOCK, CorpusPart, Reading, re
 from tertium.corpus.scoring import score_segments, take_segments
 from tertium.corpus.tally import Tally, name_reason
 from tertium.corpus.writing import extend_schema, find_unwritable, writer_of
-from tertium.data.formats import WARNINGS
+from tertium.data.records import WARNINGS
 from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.runtime import Advance, Runtime, choose_device, listening, runtime

@@ -27,17 +27,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tertium.data.formats import (
-    ANNOTATOR_NAMES,
-    DOCUMENT_NAMES,
-    PathLike,
-    read_jsonl,
-    read_lines,
-    read_table,
-    text_of,
-)
+from tertium.data.formats import PathLike, read_jsonl, read_lines, read_table
 from tertium.data.judgements import Collector, JudgementSet
 from tertium.data.markings import NO_ERROR, read_severity
+from tertium.data.records import ANNOTATOR_NAMES, DOCUMENT_NAMES, text_of
 from tertium.errors import DataError
 from tertium.segment import Judgement, Segment
 from tertium.spans import MQM_WEIGHTS, Markings, Span, Unplaced, check_places, read_markup, weigh

@@ -28,11 +28,11 @@ from tertium.data.formats import (
     read_jsonl,
     read_lines,
     read_records,
-    read_score,
 )
 from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.mtme import eval_sets
 from tertium.data.preferences import ItemTexts, RankingSet, read_preferences
+from tertium.data.records import read_score
 from tertium.data.win_rates import judge_agreement
 from tertium.data.wmt import MetricsTask, SystemScores, is_metrics_task
 from tertium.errors import DataError, UnknownNameError, UsageError

@@ -20,23 +20,21 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, divide
-from tertium.data.formats import (
+from tertium.data.formats import Records, default_name, read_records
+from tertium.data.markings import MARKED, markings_from
+from tertium.data.records import (
     ANNOTATOR_NAMES,
     DOCUMENT_NAMES,
     HYPOTHESIS_NAMES,
     ITEM_NAMES,
     LP_NAMES,
     SYSTEM_NAMES,
-    Records,
-    default_name,
     first,
     labels_in,
-    read_records,
     read_score,
     segment_from_record,
     text_of,
 )
-from tertium.data.markings import MARKED, markings_from
 from tertium.data.testset import FindSegment, TestSet, find_in
 from tertium.errors import DataError, LengthError
 from tertium.scores import ScoreMatrix

@@ -15,21 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from tertium.data.formats import (
-    ITEM_NAMES,
-    LP_NAMES,
-    SYSTEM_NAMES,
-    WARNINGS,
-    PathLike,
-    pair_in,
-    parse_json,
-    read_lines,
-    read_records,
-    read_score,
-    read_text,
-    text_of,
-)
+from tertium.data.formats import PathLike, pair_in, parse_json, read_lines, read_records, read_text
 from tertium.data.mtme import metric_of, read_score_file
+from tertium.data.records import ITEM_NAMES, LP_NAMES, SYSTEM_NAMES, WARNINGS, read_score, text_of
 from tertium.data.wmt import read_submission
 from tertium.errors import DataError
 from tertium.scores import ScoreMatrix

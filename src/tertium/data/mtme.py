@@ -19,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tertium.data.formats import LANGUAGE_PAIR, PathLike, parse_json, read_lines, read_score
+from tertium.data.formats import LANGUAGE_PAIR, PathLike, parse_json, read_lines
 from tertium.data.markings import markings_from
+from tertium.data.records import read_score
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.scores import ScoreMatrix

@@ -18,18 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.arrays import FloatArray, IntArray, divide
-from tertium.data.formats import (
+from tertium.data.formats import PathLike, read_records
+from tertium.data.judgements import Evidence, Texts, reasons
+from tertium.data.records import (
     ANNOTATOR_NAMES,
     DOCUMENT_NAMES,
     ITEM_NAMES,
-    PathLike,
     printed,
-    read_records,
     references_from,
     source_from,
     text_of,
 )
-from tertium.data.judgements import Evidence, Texts, reasons
 from tertium.data.testset import NO_SEGMENT, UNKNOWN_SYSTEM, TestSet
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.scores import ScoreMatrix

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tertium.data.formats import PathLike, read_lines, read_score
+from tertium.data.formats import PathLike, read_lines
 from tertium.data.judgements import NO_SCORE, Collector, JudgementSet
+from tertium.data.records import read_score
 from tertium.data.testset import check_parallel
 from tertium.errors import DataError, TertiumError, UnknownNameError
 from tertium.segment import Judgement, Segment

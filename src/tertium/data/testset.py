@@ -2,9 +2,6 @@
 
 References are kept per segment, so any number of them, also a different number for each segment,
 means the same in every metric.
-
-Lists of candidate translations (N-best lists) are JSONL: a record has `candidates` (texts), and
-source and references under the names every reader knows. Whatever else it holds is kept as it is.
 """
 
 from __future__ import annotations
@@ -18,25 +15,23 @@ from typing import Any
 
 from tertium.arrays import chosen_rows
 from tertium.data.formats import (
-    DOCUMENT_NAMES,
-    ITEM_NAMES,
-    SYSTEM_NAMES,
     PathLike,
     Records,
     default_name,
+    printable,
+    read_lines,
+    read_records,
+    write_jsonl,
+)
+from tertium.data.records import (
+    DOCUMENT_NAMES,
+    ITEM_NAMES,
+    SYSTEM_NAMES,
     fold_names,
     labels_in,
     name_from,
-    pick,
-    printable,
-    read_jsonl,
-    read_lines,
-    read_records,
     record_from_segment,
-    references_from,
     segment_from_record,
-    source_from,
-    write_jsonl,
 )
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, one_line
 from tertium.frames import is_frame
@@ -50,7 +45,6 @@ from tertium.segment import (
 
 NO_SEGMENT = "no matching segment"
 UNKNOWN_SYSTEM = "unknown system"
-CANDIDATE_NAMES = ("candidates", "nbest", "hypotheses", "translations")
 FindSegment = Callable[[str, str, str], Segment | str]  # item, system, document
 
 
@@ -453,47 +447,3 @@ def find_in(testset: TestSet) -> FindSegment:
         return UNKNOWN_SYSTEM
 
     return find
-
-
-@dataclass(frozen=True, kw_only=True)
-class CandidateList:
-    """What was proposed for one source; `key` is where the record keeps its candidates."""
-
-    segments: tuple[Segment, ...]
-    record: Mapping[str, Any]
-    key: str
-
-    def reorder(self, scores: Sequence[float]) -> dict[str, Any]:
-        """The record with its candidates from best to worst, and `scores` and `order` beside them.
-
-        `order` holds the old places, from 0. Equal scores keep their order; a score that is
-        missing, as a lone candidate's, is null and comes last.
-        """
-        missing = [score != score for score in scores]
-        order = sorted(range(len(scores)), key=lambda n: (missing[n], -scores[n]))  # stable
-        given = self.record[self.key]
-        return {
-            **self.record,
-            self.key: [given[n] for n in order],
-            "scores": [None if missing[n] else scores[n] for n in order],
-            "order": order,
-        }
-
-
-def read_candidates(path: PathLike) -> list[CandidateList]:
-    """Read candidate lists."""
-    lists = []
-    for where, record in read_jsonl(path):
-        given = pick(record, CANDIDATE_NAMES, where)
-        if not isinstance(given, list) or not given or not all(isinstance(c, str) for c in given):
-            raise DataError(
-                f"{where}: expected a list of at least one text under `candidates`, "
-                f"found {one_line(given)}"
-            )
-        source, references = source_from(record, where), references_from(record, where)
-        segments = tuple(Segment(text, source, references) for text in given)
-        key = next(name for name in CANDIDATE_NAMES if record.get(name) is not None)
-        lists.append(CandidateList(segments=segments, record=record, key=key))
-    if not lists:
-        raise DataError(f"{path} holds no candidate lists")
-    return lists

@@ -30,16 +30,10 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.data.archive import Folder, bare_name, is_tar
-from tertium.data.formats import (
-    ANNOTATOR_NAMES,
-    PathLike,
-    read_lines,
-    read_score,
-    read_table,
-    text_of,
-)
+from tertium.data.formats import PathLike, read_lines, read_table
 from tertium.data.judgements import DUPLICATE, NO_SCORE, Collector, JudgementSet
 from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather, texts_of
+from tertium.data.records import ANNOTATOR_NAMES, read_score, text_of
 from tertium.data.testset import TestSet, find_in
 from tertium.errors import DataError, UnknownNameError
 from tertium.scores import ScoreMatrix

@@ -9,8 +9,8 @@ from itertools import product
 from math import isfinite
 from typing import Any
 
-from tertium.data.formats import record_from_segment
 from tertium.data.judgements import Evidence
+from tertium.data.records import record_from_segment
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.errors import UsageError, one_line

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray, divide
-from tertium.data.testset import CandidateList, TestSet, check_testset
+from tertium.data.candidates import CandidateList
+from tertium.data.testset import TestSet, check_testset
 from tertium.display import Displayed
 from tertium.errors import NeedsError
 from tertium.evaluation.scoring import Evaluation, best_metric_for, segment_fields

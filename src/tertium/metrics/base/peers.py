@@ -67,7 +67,8 @@ class PeerCalls:
 
         A frame of pandas, polars or Arrow with such columns is taken row by row.
         """
-        from tertium.data.formats import fold_names, records_in_memory, segment_from_record
+        from tertium.data.formats import records_in_memory
+        from tertium.data.records import fold_names, segment_from_record
 
         rows = records_in_memory(data, "item")
         scores = self.score([segment_from_record(fold_names(row), where) for where, row in rows])
