@@ -82,12 +82,26 @@ def test_what_was_written_for_others_or_of_several_metrics_is_not_read(
         assert main([*score, str(file)]) == 0
     (result,) = compare_spans(human, spans=lines, samples=0).results
     assert result.records()["characters"]["micro"]["f1"] == 1.0
+    assert result.metric == "suspicious"  # as the file says, which is called marks
     with pytest.raises(DataError, match=r"marks.tsv has a row for each error, .*: give the .jsonl"):
         compare_spans(human, spans=rows)
     text = lines.read_text(encoding="utf-8")
     lines.write_text(text + text.replace('"suspicious"', '"wary"'), encoding="utf-8")
     with pytest.raises(DataError, match=r"several metrics .*\(suspicious, wary\): give a"):
         compare_spans(human, spans=lines)
+
+
+def test_files_of_one_metric_are_told_apart_by_their_names(tmp_path: Path) -> None:
+    human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
+    (tmp_path / "other").mkdir()
+    files = [tmp_path / name for name in ("old.jsonl", "new.jsonl", "other/new.jsonl")]
+    for file in files:
+        row = write(file, (4, 7, "major")).read_text(encoding="utf-8")
+        file.write_text(row.replace('"score"', '"metric": "m", "score"'), encoding="utf-8")
+    study = compare_spans(human, spans=files[:2], samples=0)
+    assert [result.metric for result in study.results] == ["old", "new"]
+    with pytest.raises(DataError, match=r"item 1 of system 'A' is marked twice; .* files apart"):
+        compare_spans(human, spans=files, samples=0)
 
 
 def test_the_reference_itself_is_left_out_and_counted(

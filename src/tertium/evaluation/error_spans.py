@@ -37,6 +37,7 @@ from tertium.metrics.base.metric import Metric, load_metrics
 from tertium.runtime import track
 from tertium.scores import Scores
 from tertium.segment import Segment
+from tertium.spans import Markings
 
 Key = tuple[str, str]  # system and item
 
@@ -122,16 +123,14 @@ def compare_spans(
 ) -> SpanStudy:
     """Measure how well the errors that metrics mark agree with those that people marked.
 
-    `spans` are files of what metrics marked, METRIC.jsonl or METRIC.LP.jsonl; intervals and
+    `spans` are files of what metrics marked, METRIC.jsonl or METRIC.LP.jsonl, of which a column
+    `metric` may name the metric; intervals and
     p-values (paired randomisation of the micro F1 of characters) come from `samples`, or are left
     out with 0.
     """
     people = read_sets(several(human), "segment", lps=lps, gold=gold, data=data)
     now = load_metrics(metrics) if metrics else []
-    files: dict[str, list[PathLike]] = {}
-    for file in several(spans):
-        _check_layout(file)
-        files.setdefault(Path(file).name.split(".")[0], []).append(file)
+    files = _by_metric(several(spans), [metric.spec for metric in now])
     if not now and not files:
         raise UsageError("nothing to compare with people: give --spans FILES or -m METRICS")
     for metric in now:
@@ -154,14 +153,30 @@ def compare_spans(
     return SpanStudy(results=tuple(results), people=people, p_values=p_values, left_out=left_out)
 
 
-def _check_layout(file: PathLike) -> None:
-    """Refuse what `tertium score --spans` wrote for other programs, or of several metrics at once.
+def _by_metric(spans: Sequence[PathLike], taken: Sequence[str]) -> dict[str, list[PathLike]]:
+    """Files by what they say is their metric, or by their names where that tells them not apart."""
+    files: dict[str, list[PathLike]] = {}
+    for file in spans:
+        files.setdefault(Path(file).name.split(".")[0], []).append(file)
+    said = {stem: {_metric_of(file) for file in own} - {""} for stem, own in files.items()}
+    metrics = [*taken, *(metric for named in said.values() for metric in named)]
+    named = {}
+    for stem, own in files.items():
+        metric = "".join(said[stem]) if len(said[stem]) == 1 else ""
+        clear = metrics.count(metric) == 1 and metric not in {*files} - {stem}
+        named[metric if clear else stem] = own
+    return named
 
-    The first cannot be read back, for a translation without errors is not in it; of the second,
-    errors of two metrics would be taken for those of one.
+
+def _metric_of(file: PathLike) -> str:
+    """The metric that a file says its rows are of, empty where it says none.
+
+    What `tertium score --spans` wrote for other programs is refused: it cannot be read back, for a
+    translation without errors is not in it. So is what several metrics marked: errors of two would
+    be taken for those of one.
     """
     if not RECORD_SUFFIXES & {*Path(file).suffixes} or not Path(file).is_file():
-        return
+        return ""
     metrics: dict[str, None] = {}
     for _, record in read_records(file):
         if "spans" not in record and {"metric", *ROW_OF_ERROR} <= {*record}:
@@ -169,11 +184,12 @@ def _check_layout(file: PathLike) -> None:
                 f"{file} has a row for each error, and no translations without any: give the "
                 ".jsonl that `tertium score --spans` writes"
             )
-        metrics[str(record.get("metric", ""))] = None
+        metrics[str(record.get("metric") or "")] = None
     if len(metrics) > 1:
         raise DataError(
             f"{file} holds what several metrics marked ({', '.join(metrics)}): give a file for each"
         )
+    return next(iter(metrics), "")
 
 
 @dataclass(frozen=True)
@@ -216,7 +232,15 @@ class _Judged:
         every = [entry for file in files for entry in read_evidence(file)]
         entries = [e for e in every if not (e.lp and self.lp) or e.lp == self.lp]
         file = ", ".join(str(f) for f in files)
-        marked = {key: m for entry in entries for key, m in entry.markings().items()}
+        marked: dict[Key, Markings] = {}
+        for entry in entries:
+            own = entry.markings()
+            if twice := next((key for key in own if key in marked), None):
+                raise DataError(
+                    f"{file}: item {twice[1]} of system {twice[0]!r} is marked twice; where these "
+                    "are two metrics, name the files apart"
+                )
+            marked |= own
         texts = {key: s for entry in entries for key, s in entry.texts().items()}
         lacking = [key for key in self.segments if key not in marked]
         if lacking:
