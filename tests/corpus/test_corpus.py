@@ -60,6 +60,20 @@ WRITERS = {
 }
 
 
+@pytest.mark.parametrize("shards", ["parquet", "jsonl"])
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.tsv", "rows.parquet"])
+@pytest.mark.parametrize("reference", ["Ref", "Ref1"])
+def test_columns_may_be_in_capitals(name: str, shards: Any, reference: str, tmp_path: Path) -> None:
+    names = {"mt": "MT", "src": "Source", "ref": reference}
+    rows = [{names.get(key, key): value for key, value in row.items()} for row in ROWS[:5]]
+    WRITERS[name](tmp_path / name, rows)
+    tertium.score_corpus(tmp_path / name, "chrf", tmp_path / "out", shards=shards)
+    lines = [f.read_text(encoding="utf-8") for f in (tmp_path / "out").rglob("rows*.jsonl")]
+    written = read_shards(tmp_path / "out") or [*map(json.loads, "".join(lines).splitlines())]
+    assert [row["chrf"] for row in written] == scores_of(ROWS[:5], "chrf")
+    assert set(rows[0]) <= set(written[0])  # as they were called
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_scores_are_those_of_score_to_the_bit(name: str, tmp_path: Path) -> None:
     file = WRITERS[name](tmp_path / name, ROWS)

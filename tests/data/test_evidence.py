@@ -17,6 +17,7 @@ from tertium.data.preferences import RankingSet
 from tertium.data.ratings import even_out
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.models.examples import JudgedSets
+from tertium.segment import Segment
 
 
 def write(path, text):
@@ -53,8 +54,16 @@ def test_csv_with_quotes_and_newlines(tmp_path):
     assert entry.segments[0].hypothesis == 'a "big"\nhouse'
 
 
-def test_comparisons_with_texts_beside_them(tmp_path):
-    texts = {"segment": "1", "source": "s", "reference": "r", "outputs": {"A": "x", "B": "y"}}
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"segment": "1", "source": "s", "reference": "r"},
+        {"Item": 1, "src": "s", "ref": ["r"]},
+        {"id": "1", "original": "s", "ref1": "r", "ref2": ""},
+    ],
+)
+def test_comparisons_with_texts_beside_them(tmp_path, texts):
+    texts |= {"outputs": {"A": "x", "B": "y"}}
     write(tmp_path / "de-en.texts.jsonl", json.dumps(texts) + "\n")
     file = write(
         tmp_path / "de-en.judgements.tsv",
@@ -65,6 +74,7 @@ def test_comparisons_with_texts_beside_them(tmp_path):
     assert isinstance(entry, RankingSet)
     assert len(entry) == 1
     assert entry.has_texts
+    assert entry.segments[0] == Segment("x", "s", ("r",))
     assert entry.left_out == {"unknown system": 1}
 
 

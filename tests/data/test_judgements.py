@@ -74,6 +74,16 @@ def test_no_score_column_is_an_error_that_lists_what_is_there(tmp_path: Path) ->
         read_judgements(file)
 
 
+def test_a_row_of_json_that_leaves_its_score_out_is_counted(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"mt": "x"}\n{"mt": "y", "score": null}\n{"mt": "z", "score": 3}\n')
+    found = read_judgements(file)
+    assert (found.scores.tolist(), found.left_out) == ([3.0], {"no score": 2})
+    file.write_text('{"mt": "x"}\n{"mt": "y"}\n')
+    with pytest.raises(DataError, match=r"line 1: no score .*found mt"):
+        read_judgements(file)
+
+
 def test_the_score_column_can_be_named_and_is_looked_up_in_order(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("mt,score,raw\nx,0.5,81\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,6 +106,14 @@ def test_json_of_tertium_score_names_segments_as_the_file_did(tmp_path):
         (scores,) = read_metric_scores(write(tmp_path / "scores.json", json.dumps(records)))
         assert scores.segments is not None
         assert scores.segments.items == ("0", "1", "2")
+
+
+def test_a_row_of_json_that_leaves_its_score_out_has_none(tmp_path):
+    rows: list[dict[str, Any]] = [{"system": "A", "item": n, "score": n} for n in (1, 2)]
+    rows += [{"system": "B", "item": 1, "score": None}, {"system": "B", "item": 2}]
+    (scores,) = read_metric_scores(write(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows))))
+    assert scores.segments is not None
+    assert np.isnan(scores.segments["B"]).all()
 
 
 def test_json_says_that_lower_is_better_and_may_be_one_object(tmp_path):

@@ -64,7 +64,7 @@ class TableBlock:
     def plain_segments(self, longest: int) -> list[Segment] | None:
         """The segments of all rows where each is as plain as rows can be, made by columns."""
         names = [name for name in self.table.column_names if is_text_name(name)]
-        sides = [[n for n in names if n in side] for side in SIDES]
+        sides = [[n for n in names if n.lower() in side] for side in SIDES]
         if sum(map(len, sides)) != len(names) or [len(side) for side in sides] not in PLAIN:
             return None  # numbered references, or two names for one thing
         columns = [self.table[name] for side in sides for name in side]
@@ -152,8 +152,9 @@ def refuse_column(name: str) -> UsageError:
 
 
 def is_text_name(name: str) -> bool:
-    """Whether a column may hold a translation, a source or a reference."""
-    return name in TEXT_NAMES or is_numbered_reference(name)
+    """Whether a column may hold a translation, a source or a reference, also in capitals."""
+    lowered = name.lower()
+    return lowered in TEXT_NAMES or is_numbered_reference(lowered)
 
 
 def is_plain(column: Any, longest: int) -> bool:
@@ -198,7 +199,7 @@ def _infer_field(name: str, values: list[Any]) -> Any:
     import pyarrow as pa
 
     if is_text_name(name):
-        several = name not in SINGLE and any(isinstance(value, list) for value in values)
+        several = name.lower() not in SINGLE and any(isinstance(value, list) for value in values)
         return pa.field(name, pa.list_(pa.string()) if several else pa.string())
     try:
         kind = pa.array(values).type
@@ -223,7 +224,7 @@ def fit_rows(rows: list[tuple[int, dict[str, Any]]], schema: Any) -> tuple[Any, 
     packed = [field.name for field in schema if field.metadata == JSON_TEXT]
     texts = [name for name in schema.names if is_text_name(name)]
     lists = [name for name in texts if pa.types.is_list(schema.field(name).type)]
-    kinds = {name: TEXT if name in SINGLE else TEXTS for name in texts}
+    kinds = {name: TEXT if name.lower() in SINGLE else TEXTS for name in texts}
     fitting, bad = [], []
     for number, row in rows:
         if other := next((key for key in row if key not in names), None):

@@ -15,7 +15,7 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray
 from tertium.corpus.blocks import BadRow
 from tertium.corpus.reading import HERE, Reading, explain_row
-from tertium.data.records import WARNINGS, segment_from_record
+from tertium.data.records import WARNINGS, fold_names, segment_from_record
 from tertium.errors import DataError, NeedsError, TertiumError, UsageError
 from tertium.evaluation.scoring import locate_warnings
 from tertium.metrics.base.metric import Metric, foresee
@@ -86,7 +86,7 @@ def take_segments(
 
 def take_segment(record: Mapping[str, Any], longest: int) -> Segment:
     """The segment of a record, of texts that are not too long."""
-    segment = segment_from_record(record, HERE)
+    segment = segment_from_record(fold_names(record), HERE)
     for text in (segment.hypothesis, segment.source or "", *segment.references):
         if len(text) > longest:
             raise DataError(f"{HERE}: too long ({len(text):,} characters, at most {longest:,})")

@@ -32,7 +32,14 @@ from tertium.data.formats import (
 from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.mtme import eval_sets
 from tertium.data.preferences import ItemTexts, RankingSet, read_preferences
-from tertium.data.records import read_score
+from tertium.data.records import (
+    ITEM_NAMES,
+    fold_names,
+    read_score,
+    references_from,
+    source_from,
+    text_of,
+)
 from tertium.data.win_rates import judge_agreement
 from tertium.data.wmt import MetricsTask, SystemScores, is_metrics_task
 from tertium.errors import DataError, UnknownNameError, UsageError
@@ -177,33 +184,39 @@ class Collection:
 
 
 def read_texts(path: PathLike) -> dict[str, ItemTexts]:
-    """System outputs by item: a JSONL file of `segment, source, reference, outputs`."""
+    """System outputs by item: a JSONL file of `segment, source, reference, outputs`.
+
+    Segment, source and reference go by all the names that they have in other files.
+    """
     texts: dict[str, ItemTexts] = {}
-    for where, record in read_jsonl(path):
-        outputs, item = record.get("outputs"), str(record.get("segment", ""))
+    for where, given in read_jsonl(path):
+        record = fold_names(given)
+        outputs, item = record.get("outputs"), text_of(record, ITEM_NAMES)
         if not isinstance(outputs, dict) or not outputs or not item:
             raise DataError(f"{where}: segment and outputs (system -> text) are needed")
         if item in texts:
             raise DataError(f"{where}: segment {item!r} occurs a second time")
-        reference = record.get("reference")
-        references = (reference,) if reference is not None else ()
-        check_texts([*outputs.values(), *references], where, "text")
-        texts[item] = ItemTexts(outputs, record.get("source"), references)
+        check_texts([*outputs.values()], where, "text")
+        texts[item] = ItemTexts(outputs, source_from(record, where), references_from(record, where))
     return texts
 
 
 def read_system_scores(path: PathLike) -> dict[str, dict[str, float]]:
     """Human scores of systems by language pair: a table of `system, score`, and maybe `lp`.
 
-    A score may be marked as missing, as in other files, and is NaN then.
+    A score may be missing or marked so, as in other files, and is NaN then.
     """
     pairs: dict[str, dict[str, float]] = {}
-    for where, record in read_records(path):
-        row = {str(key).lower(): value for key, value in record.items()}
+    rows = [
+        (where, {str(key).lower(): value for key, value in record.items()})
+        for where, record in read_records(path)
+    ]
+    scored = any("score" in row for _, row in rows)
+    for where, row in rows:
         scores = pairs.setdefault(str(row.get("lp") or pair_in(path)), {})
         system, score = str(row.get("system") or ""), read_score(row.get("score"), where)
-        if not system or "score" not in row:
-            raise DataError(f"{where}: expected a system and its score, got {record}")
+        if not system or not scored:
+            raise DataError(f"{where}: expected a system and its score, got {row}")
         if system in scores:
             raise DataError(f"{where}: a second score of system {system!r}")
         scores[system] = score

@@ -406,15 +406,18 @@ class Collector:
         self.kept: list[Judgement] = []
         self.left_out: Counter[str] = Counter()
         self.overlaps = 0
+        self._scored, self._unscored = False, ""  # whether any row has a score; the first without
         self._seen: set[Judgement] = set()
         self._labels: list[tuple[Judgement, Mapping[str, str]]] = []
 
     def add(self, record: Mapping[str, Any], where: str) -> None:
         """Take one row whose keys are lower case."""
         marked = any(record.get(name) is not None for name in MARKED)
-        if not marked and not any(name in record for name in self.score_names):
+        if any(name in record for name in self.score_names):
+            self._scored = True
+        elif not marked and not self._unscored:  # JSON may leave out what is missing in one row
             wanted, found = ", ".join(self.score_names), ", ".join(record)
-            raise DataError(f"{where}: no score (looked for {wanted}; found {found})")
+            self._unscored = f"{where}: no score (looked for {wanted}; found {found})"
         score = read_score(first(record, self.score_names), where)
         if math.isnan(score) and not marked:
             self.left_out[NO_SCORE] += 1
@@ -462,6 +465,8 @@ class Collector:
 
     def finish(self, name: str, lp: str = "") -> JudgementSet:
         """The set; a language pair that all rows share is its own."""
+        if self._unscored and not self._scored:
+            raise DataError(self._unscored)
         pairs = {j.lp for j in self.kept}
         lp = lp or (pairs.pop() if len(pairs) == 1 else "")
         if self.overlaps:

@@ -88,8 +88,12 @@ def _from_matrix(matrix: ScoreMatrix, metric: str, lp: str) -> MetricScores:
 def _from_table(path: PathLike) -> list[MetricScores]:
     cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     directions: dict[tuple[str, str], bool] = {}
-    for where, record in read_records(path):
-        row = {str(key).lower(): value for key, value in record.items()}
+    rows = [
+        (where, {str(key).lower(): value for key, value in record.items()})
+        for where, record in read_records(path)
+    ]
+    scored = any("score" in row for _, row in rows)  # JSON may leave out what is missing in one
+    for where, row in rows:
         system, item = text_of(row, SYSTEM_NAMES), text_of(row, ITEM_NAMES)
         if columns := [name for name in row if f"{name}{WARNINGS}" in row]:
             raise DataError(
@@ -97,7 +101,7 @@ def _from_table(path: PathLike) -> list[MetricScores]:
                 "writes them, and `score` is what came with the rows; give a table of system, "
                 "segment and score for each metric, as `tertium score -o` writes it"
             )
-        if not system or "score" not in row:
+        if not system or not scored:
             raise DataError(f"{where}: system and score are needed, found {', '.join(row)}")
         metric = text_of(row, METRIC_NAMES) or metric_of(path)
         key = metric, text_of(row, LP_NAMES) or pair_in(path)
@@ -107,7 +111,7 @@ def _from_table(path: PathLike) -> list[MetricScores]:
         group = cells.setdefault(key, {})
         if (system, item) in group:
             raise DataError(f"{where}: a second score of {system} {item} by {metric}".rstrip())
-        group[system, item] = read_score(row["score"], where)
+        group[system, item] = read_score(row.get("score"), where)
     if not cells:
         raise DataError(f"{path} holds no scores")
     return [

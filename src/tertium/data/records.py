@@ -155,10 +155,14 @@ def source_from(record: Mapping[str, Any], where: str) -> str | None:
 def references_from(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
     """References given as one text, a list, numbered columns (`ref1`, `ref2`, ...), or both.
 
-    Numbered ones follow in their order; among several columns, one that is blank is absent.
+    Numbered ones follow in their order, and one that is blank is absent: a table has no other way
+    to say so. A blank text in a list, as a blank line of a file, is a reference without words, as
+    it is for sacrebleu; metrics count it among their warnings.
 
     >>> references_from({"ref": "a", "ref10": "c", "ref2": "b", "ref3": ""}, "line 1")
     ('a', 'b', 'c')
+    >>> references_from({"ref": ["a", ""]}, "line 1")
+    ('a', '')
     """
     value, columns = pick(record, REFERENCE_NAMES, where), _numbered_references(tuple(record))
     if value is not None and not isinstance(value, str | Sequence):
