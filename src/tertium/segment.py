@@ -6,7 +6,7 @@ A metric sees `Segment`s only; judgements and preferences are segments with a hu
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -164,18 +164,6 @@ def check_texts(texts: Any, label: str, each: str = "segment") -> None:
             raise DataError(f"{label}: {each} {number} is {text!r}, not a text")
         if not text.isascii():  # or a place would be written down for each of millions
             check_characters(text, f"{label}: {each} {number}")
-
-
-def check_counting(items: Collection[str], judged: Collection[str], whose: str) -> None:
-    """Refuse judgements that count segments from 0 where `items` are 1, 2, ...: all are off."""
-    last = str(len(items))
-    if "0" not in judged or "0" in items or last in judged:
-        return
-    if set(items) == {str(n + 1) for n in range(len(items))}:
-        raise DataError(
-            f"people judged a segment 0 and none {last}, but {whose} are numbered from 1 to "
-            f"{last}: give judgements the same numbers"
-        )
 
 
 def check_characters(text: str, where: str) -> None:

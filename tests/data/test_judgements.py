@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,52 @@ def test_a_name_that_a_system_gives_two_texts_is_two_items(tmp_path: Path) -> No
     assert judged.items == ("0#1", "1", "0#2")
     assert judged.labels()["domain"] == {"0#1": "news", "1": "news", "0#2": "talk"}
     np.testing.assert_array_equal(judged.matrix().values, [[10] * 3, [20] * 3])
+
+
+def test_a_human_translation_is_of_the_item_whose_reference_it_is(tmp_path: Path) -> None:
+    """It has no other reference, or fewer, but the same source."""
+    file = tmp_path / "mine.jsonl"
+    named = [
+        {"system": s, "src": src, "mt": f"{s} {src}", "score": 1, "id": "x"}
+        | ({} if s == "human" else {"ref": f"r {src}"})
+        for s in ("A", "human", "B")
+        for src in ("one", "two")
+    ]
+    unnamed = [{key: row[key] for key in row if key != "id"} for row in named]
+    for rows, items in ((named, ("x#1", "x#2")), (unnamed, ("#1", "#2"))):
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        judged = read_judgements(file)
+        assert judged.items == items
+        assert not np.isnan(judged.matrix().values).any()
+
+
+def test_one_source_of_two_references_is_two_items(tmp_path: Path) -> None:
+    file = tmp_path / "mine.jsonl"
+    rows = [
+        {"system": s, "src": "Yes.", "mt": "Ja.", "ref": ref, "score": score}
+        for s, score in (("A", 10), ("B", 20))
+        for ref in (("Ja.", "Doch.") if s == "A" else ("Doch.", "Ja."))
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judged = read_judgements(file)
+    assert judged.items == ("#1", "#2")
+    references = {(j.item, j.segment.references) for j in judged.judgements}
+    assert references == {("#1", ("Ja.",)), ("#2", ("Doch.",))}
+
+
+def test_names_that_begin_anew_in_one_language_pair_stay_whole_in_another(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    rows = ("de-en,x,1", "de-en,y,2", "cs-en,x,1", "cs-en,y,1")
+    file.write_text("lp,doc,item,system,score\n" + "".join(f"{row},A,1\n" for row in rows))
+    pairs = read_judgements(file).by_lp()
+    assert pairs["de-en"].items == ("1", "2")
+    assert pairs["cs-en"].items == ("x:1", "y:1")
+
+
+def test_a_score_column_may_be_named_as_the_file_writes_it(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text("mt,score,DA_z\nx,0.5,81\n")
+    assert read_judgements(file, score="DA_z").scores.tolist() == [81.0]
 
 
 def test_values_of_another_length_are_refused() -> None:

@@ -139,7 +139,7 @@ def test_numbers_that_begin_anew_in_each_document_are_told_apart(tmp_path: Path)
     ]
     twice = {**rows[0], "src": "another", "mt": "another"}
     judged = read_judgements(write_jsonl(tmp_path / "a.jsonl", *rows, twice))
-    assert judged.items == ("x:1", "x:2", "y:1", "y:2", "x:1#2")
+    assert judged.items == ("x:1#1", "x:2", "y:1", "y:2", "x:1#2")
     context = judged.judgements[1].segment.context
     assert context is not None
     assert context.document.name == "x"

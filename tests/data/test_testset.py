@@ -224,6 +224,70 @@ def test_judgements_that_count_lines_from_0_are_refused(tmp_path: Path) -> None:
     assert testset.items_among(["0", "3"]) == ("1", "2", "3")  # one more, not another beginning
 
 
+def test_blanks_around_the_name_of_a_system_or_document_are_none_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "set.csv"
+    file.write_text("mt, system, doc\na, A, x\nb, A, x\n")
+    testset = TestSet.from_records(file)
+    assert (list(testset.systems), testset.documents) == (["A"], ("x", "x"))
+    file.write_text("system, doc, item, score\nA, x, 1, 5\n")
+    assert read_judgements(file, testset=testset).segments == (Segment("a"),)
+
+
+def test_a_name_that_one_document_repeats_moves_no_judgement_to_another(tmp_path: Path) -> None:
+    """Where names begin anew in each document."""
+    testset = TestSet(
+        systems={"A": tuple("abcdefg")},
+        documents=("x",) * 5 + ("y",) * 2,
+        columns={"segment": ("1", "2", "3", "3", "4", "1", "2")},
+    )
+    assert testset.items == ("x:1", "x:2", "x:3#1", "x:3#2", "x:4", "y:1", "y:2")
+    rated = tmp_path / "rated.csv"
+    rated.write_text("doc,item,system,score\nx,4,A,1\nx,3,A,1\ny,2,A,1\n")
+    found = read_judgements(rated, testset=testset)
+    assert [segment.hypothesis for segment in found.segments] == ["e", "g"]
+    assert found.left_out == {"no matching segment": 1}
+
+
+def test_lines_of_another_document_are_not_those_that_people_name(tmp_path: Path) -> None:
+    testset = TestSet(
+        systems={"A": ("a", "b", "c"), "B": ("d", "e", "f")}, documents=("x", "y", "y")
+    )
+    assert testset.items_among(["1", "2"], {"1": "y", "2": "y"}) == ("x:1", "2", "3")
+    assert testset.items_among(["1", "2"], {"1": "z", "2": "y"}) == ("1", "2", "3")
+    compared = tmp_path / "compared.csv"
+    compared.write_text("doc,item,system_a,system_b,preference\ny,1,A,B,a\ny,2,A,B,a\n")
+    found = read_preferences(compared, texts=testset)
+    assert [p.left.hypothesis + p.right.hypothesis for p in found] == ["be"]
+    assert found.left_out == {"no matching segment": 1}
+
+
+def test_a_judged_segment_keeps_the_neighbours_that_nobody_judged(tmp_path: Path) -> None:
+    testset = TestSet(systems={"A": ("a", "b", "c")}, documents=("x", "x", "x"))
+    rated = tmp_path / "rated.csv"
+    rated.write_text("doc,item,system,score\nx,3,A,1\nx,1,A,1\n")
+    last, first = read_judgements(rated, testset=testset).segments
+    assert last.context is not None
+    assert first.context is not None
+    assert [s.hypothesis for s in last.context.before(2)] == ["a", "b"]
+    assert [s.hypothesis for s in first.context.after(2)] == ["b", "c"]
+
+
+def test_judgements_that_count_lines_from_1_are_refused_beside_names_from_0(
+    tmp_path: Path,
+) -> None:
+    testset = TestSet(systems={"A": ("a", "b", "c")}, columns={"segment": ("0", "1", "2")})
+    rated = tmp_path / "rated.csv"
+    rated.write_text("item,system,score\n1,A,1\n2,A,2\n3,A,3\n")
+    with pytest.raises(DataError, match=r"a segment 3 and none 0, but .* numbered from 0 to 2"):
+        read_judgements(rated, testset=testset)
+    assert testset.items_among(["1", "3", "0"]) == ("0", "1", "2")
+    assert testset.items_among(["1", "3", "7"]) == ("0", "1", "2")  # those of a longer set
+    padded = TestSet(systems={"A": ("a", "b", "c")})
+    rated.write_text("item,system,score\n000,A,1\n001,A,2\n002,A,3\n")
+    with pytest.raises(DataError, match=r"a segment 0 and none 3"):
+        read_judgements(rated, testset=padded)
+
+
 def test_names_of_columns_in_capitals_part_systems_as_those_of_judgements_do(
     tmp_path: Path,
 ) -> None:

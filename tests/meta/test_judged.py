@@ -46,6 +46,13 @@ def test_people_who_count_from_0_are_not_put_beside_lines_from_1():
         JudgedSet.align("set", [lines], human=people)
 
 
+def test_people_who_count_from_1_are_not_put_beside_segments_from_0():
+    people = ScoreMatrix("human", ("A",), np.array([[1.0, 2, 3]]), ("1", "2", "3"))
+    named = ScoreMatrix("m", ("A",), np.array([[1.0, 2, 3]]), ("0", "1", "2"))
+    with pytest.raises(DataError, match="a segment 3 and none 0, but segments that m scored"):
+        JudgedSet.align("set", [named], human=people)
+
+
 def test_lines_without_names_are_items_from_one():
     metric = ScoreMatrix("m", ("A",), np.arange(1.0, 13)[None])
     judged = JudgedSet.align("x", [metric], human=PEOPLE)

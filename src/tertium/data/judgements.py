@@ -21,6 +21,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray, divide
 from tertium.data.formats import Records, default_name, read_records
+from tertium.data.items import check_counting, name_items
 from tertium.data.markings import MARKED, markings_from
 from tertium.data.records import (
     ANNOTATOR_NAMES,
@@ -38,7 +39,7 @@ from tertium.data.records import (
 from tertium.data.testset import FindSegment, TestSet, find_in
 from tertium.errors import DataError, LengthError
 from tertium.scores import ScoreMatrix
-from tertium.segment import Judgement, Segment, check_counting, place_segments
+from tertium.segment import Judgement, Segment, place_segments
 from tertium.spans import ESA_WEIGHTS, MQM_WEIGHTS, Markings, count_overlaps
 
 logger = logging.getLogger(__name__)
@@ -265,81 +266,15 @@ def reasons(left_out: Mapping[str, int]) -> str:
     return f" ({sum(left_out.values())} left out; {counts})"
 
 
-def name_items(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Judgements whose items are told apart: where numbers begin anew with each document.
-
-    There an item is DOCUMENT:NUMBER, and a number that stands for two sources is #2 at its second.
-    Where systems have names and items have none, these are told apart by their texts, as are those
-    under one name of which a system translated several texts.
-    """
-    if any(j.system for j in judgements) and not all(j.item for j in judgements):
-        judgements = _name_by_texts(judgements)
-    homes: dict[tuple[str, str], set[str]] = {}
-    for j in judgements:
-        homes.setdefault((j.lp, j.item), set()).add(j.document)
-    if all(len(documents) == 1 for documents in homes.values()):
-        return _part_by_texts(judgements)
-    sources: dict[tuple[str, str], dict[str | None, str]] = {}
-    renamed = []
-    for j in judgements:
-        item = f"{j.document}:{j.item}"
-        own = sources.setdefault((j.lp, item), {})
-        suffix = own.setdefault(j.segment.source, f"#{len(own) + 1}" if own else "")
-        renamed.append(replace(j, item=item + suffix))
-    return renamed
-
-
-def _name_by_texts(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Judgements whose items without a name are #1, #2, ..., by source and references.
-
-    Two translations that one system gave of the same texts are of two items.
-    """
-    outputs: dict[tuple[Any, ...], dict[str, int]] = {}  # of texts and system: translation, place
-    numbers: dict[tuple[Any, ...], int] = {}
-    named = []
-    for j in judgements:
-        if j.item:
-            named.append(j)
-            continue
-        segment = j.segment
-        known = segment.source is not None or segment.references
-        compared = (segment.source, segment.references) if known else segment.hypothesis
-        texts = (j.lp, j.document, compared)
-        own = outputs.setdefault((*texts, j.system), {})
-        place = own.setdefault(segment.hypothesis, len(own))
-        number = numbers.setdefault((*texts, place), len(numbers) + 1)
-        named.append(replace(j, item=f"#{number}"))
-    return named
-
-
-def _part_by_texts(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Judgements whose items stand for one text: x#1, x#2 where a system translated two as x."""
-    texts: dict[tuple[str, str, str], set[Any]] = {}
-    for j in judgements:
-        if j.system:
-            compared = j.segment.source, j.segment.references
-            texts.setdefault((j.lp, j.item, j.system), set()).add(compared)
-    shared = {(lp, item) for (lp, item, _), found in texts.items() if len(found) > 1}
-    places: dict[tuple[str, str], dict[Any, int]] = {}
-    parted = []
-    for j in judgements:
-        item = j.item
-        if (j.lp, item) in shared:
-            own = places.setdefault((j.lp, item), {})
-            place = own.setdefault((j.segment.source, j.segment.references), len(own) + 1)
-            item = f"{item}#{place}"
-        parted.append(j if item == j.item else replace(j, item=item))
-    return parted
-
-
 def place_judgements(judgements: Sequence[Judgement]) -> list[Judgement]:
     """Judgements with the context of their segments, where documents are known.
 
-    The context of a translation is what its system made of the other items that were judged.
+    The context of a translation is what its system made of the other items that were judged; one
+    that a test set gave knows those that were not.
     """
     rows: dict[tuple[str, str], dict[str, int]] = {}  # by language pair and system: item, first row
     for n, j in enumerate(judgements):
-        if j.document and j.segment.hypothesis:
+        if j.document and j.segment.hypothesis and j.segment.context is None:
             rows.setdefault((j.lp, j.system), {}).setdefault(j.item, n)
     contexts: dict[tuple[str, str, str], Segment] = {}
     for (lp, system), items in rows.items():
@@ -347,7 +282,7 @@ def place_judgements(judgements: Sequence[Judgement]) -> list[Judgement]:
         placed = place_segments([j.segment for j in own], [j.document for j in own])
         contexts |= {(lp, system, j.item): s for j, s in zip(own, placed, strict=True)}
     return [
-        replace(j, segment=placed) if placed == j.segment else j
+        replace(j, segment=placed) if placed == j.segment and j.segment.context is None else j
         for j in judgements
         for placed in [contexts.get((j.lp, j.system, j.item))]
     ]
@@ -380,7 +315,7 @@ def read_judgements(
     (`spans` and the other names) are kept, and are the score where there is no other.
     """
     find = find_in(testset) if testset is not None else None
-    names = (score,) if score else SCORE_NAMES
+    names = (score.lower(),) if score else SCORE_NAMES
     collector = Collector(find=find, score_names=names, repeats=repeats)
     asked = set()
     for where, record in read_records(path, fields):

@@ -78,13 +78,15 @@ def name_from(record: Mapping[str, Any], names: Sequence[str], where: str) -> st
 
 
 def printed(value: str | int | float) -> str:
-    """A name or number as text; 7.0 is 7, as tables with gaps hold whole numbers as fractions.
+    """A name or number as text; blanks around a name are none of it.
 
-    >>> printed(7.0), printed("7.0"), printed(7.5)
+    7.0 is 7, as tables with gaps hold whole numbers as fractions.
+
+    >>> printed(7.0), printed(" 7.0"), printed(7.5)
     ('7', '7.0', '7.5')
     """
     whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value)
+    return str(int(value) if whole else value).strip()
 
 
 def read_score(value: Any, where: str) -> float:
@@ -120,7 +122,7 @@ def text_of(record: Mapping[str, Any], names: Sequence[str]) -> str:
     ('12', '')
     """
     value = first(record, names)
-    return "" if value is None else printed(value).strip()
+    return "" if value is None else printed(value)
 
 
 def segment_from_record(record: Mapping[str, Any], where: str) -> Segment:
@@ -221,19 +223,16 @@ def _numbered_references(header: tuple[str, ...]) -> list[tuple[tuple[int, str],
 def labels_in(record: Mapping[str, Any], more: Sequence[str] = ()) -> dict[str, str]:
     """What a record says of a segment beside its texts, system and document; `more` are no labels.
 
-    Blanks around a label are none of it: judgements name items without.
-
     >>> labels_in({"mt": "hello", "domain": "news", "year": 2024, "spans": [], "ref2": "hi"})
     {'domain': 'news', 'year': '2024'}
     """
-    known = {*SOURCE_NAMES, *HYPOTHESIS_NAMES, *REFERENCE_NAMES, *SYSTEM_NAMES, *DOCUMENT_NAMES}
+    known = {*TEXT_NAMES, *SYSTEM_NAMES, *DOCUMENT_NAMES, *more}
     return {
-        name: printed(value).strip()
+        name: printed(value)
         for name, value in record.items()
         if isinstance(value, str | int | float)
         and name not in known
-        and name not in more
-        and not _NUMBERED.fullmatch(name)
+        and not is_numbered_reference(name)
     }
 
 

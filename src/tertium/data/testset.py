@@ -7,7 +7,6 @@ means the same in every metric.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from tertium.data.formats import (
     read_records,
     write_jsonl,
 )
+from tertium.data.items import begin_anew, check_counting, part_names
 from tertium.data.records import (
     DOCUMENT_NAMES,
     ITEM_NAMES,
@@ -38,7 +38,6 @@ from tertium.frames import is_frame
 from tertium.segment import (
     Segment,
     check_characters,
-    check_counting,
     check_texts,
     place_segments,
 )
@@ -155,12 +154,12 @@ class TestSet:
         """
         numbers = tuple(str(n + 1) for n in range(len(self)))
         names = next((self.columns[name] for name in ITEM_NAMES if name in self.columns), numbers)
-        given = [tuple(names)] if all(names) else []
-        if given and self.documents:
-            homes = zip(self.documents, names, strict=True)
-            given.append(tuple(f"{home}:{name}" for home, name in homes))
-        given.append(_part_names(names))
-        return next((items for items in given if len(set(items)) == len(self)), numbers)
+        if self.documents:
+            homes = list(zip(names, self.documents, strict=True))
+            if begin_anew((name, home) for name, home in homes if name):
+                names = [f"{home}:{name}" if name else "" for name, home in homes]
+        whole = all(names) and len(set(names)) == len(self)
+        return tuple(names) if whole else part_names(names) or numbers
 
     def items_among(
         self, known: Iterable[str], documents: Mapping[str, str] | None = None
@@ -168,17 +167,22 @@ class TestSet:
         """The items as others call them: numbers from 1, where none of the names is known.
 
         `documents` are those that others' items are of, where they say: who knows one document of
-        several calls NAME what is DOCUMENT:NAME here.
+        several calls NAME what is DOCUMENT:NAME here, and the name of a segment of another document
+        is not that of theirs.
         """
-        items = self.items
-        others, numbers = set(known), tuple(str(n + 1) for n in range(len(self)))
-        within = {f"{home}:{name}": name for name, home in (documents or {}).items()}
+        items, others, homes = self.items, set(known), documents or {}
+        within = {f"{home}:{name}": name for name, home in homes.items()}
         if not set(items) & others:
             if set(items) & set(within):
                 return tuple(within.get(item, item) for item in items)
-            items = numbers
+            items = tuple(str(n + 1) for n in range(len(self)))
         check_counting(items, others, "segments of the test set")
-        return items
+        own = {*self.documents}
+        elsewhere = {name for name, home in homes.items() if home in own}
+        return tuple(
+            f"{home}:{item}" if item in elsewhere and homes[item] != home else item
+            for item, home in zip(items, self.documents or [""] * len(items), strict=True)
+        )
 
     def segments(self, system: str) -> list[Segment]:
         """What one system made of every segment, with what it may be compared to."""
@@ -301,19 +305,6 @@ class TestSet:
         )
 
 
-def _part_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of which few are repeated or blank, told apart; none where they name no segments."""
-    counts, seen = Counter(names), Counter[str]()
-    if 2 * sum(counts[name] == 1 for name in names if name) < len(names):
-        return ()
-    parted = []
-    for number, name in enumerate(names, start=1):
-        seen[name] += 1
-        alone = name and counts[name] == 1
-        parted.append(name if alone else f"{name}#{seen[name] if name else number}")
-    return tuple(parted)
-
-
 def _plain(values: Sequence[Any]) -> Sequence[Any]:
     return values if isinstance(values, list | tuple) else tuple(values)
 
@@ -422,19 +413,22 @@ def find_in(testset: TestSet) -> FindSegment:
     """Look up segments of a test set by item, system and document (empty where it is not known).
 
     Where items are words, numbers are those of lines, from 1; where they begin anew in each
-    document, a line is not taken for the item of another document. For `a+b` the text of a is
-    taken: both gave the same. What cannot be found is named by reason.
+    document, a line is not taken for the item of another document, nor anywhere for one whose name
+    several segments share. For `a+b` the text of a is taken: both gave the same. What cannot be
+    found is named by reason.
     """
     segments = {system: testset.segments(system) for system in testset.systems}
     places = {item: n for n, item in enumerate(testset.items)}
-    if not any(map(str.isdecimal, places)):
-        places |= {str(n + 1): n for n in range(len(testset))}
-
+    words = not any(map(str.isdecimal, places))
+    lines = {str(n + 1): n for n in range(len(testset))} if words else {}
+    shared = {item.rpartition("#")[0] for item in places} - {""}
     known = {*testset.documents}
 
     def place_of(item: str, document: str) -> int | None:
         names = (f"{document}:{item}", item, item.lstrip("0"))  # 007 is 7
         place = next((places[name] for name in names if name in places), None)
+        if place is None and shared.isdisjoint(names):
+            place = lines.get(names[-1])
         if place is None or document not in known or testset.documents[place] == document:
             return place
         return None

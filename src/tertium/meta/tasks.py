@@ -18,13 +18,13 @@ from typing import Literal
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, is_whole, mean_known
+from tertium.data.items import check_counting
 from tertium.data.preferences import RankingSet
 from tertium.data.win_rates import ComparisonIndex
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.meta.correlation import Grouping, judged_columns
 from tertium.meta.pairwise import DARR_THRESHOLD
 from tertium.scores import ScoreMatrix
-from tertium.segment import check_counting
 
 UNJUDGED_SYSTEM = "scored system that nobody judged"
 NO_SYSTEM_SCORE = "judged system without a metric score"

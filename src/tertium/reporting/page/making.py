@@ -186,9 +186,15 @@ def report_results(
 def _name_items(
     human: ScoreMatrix, testset: TestSet, documents: Mapping[str, str] | None = None
 ) -> ScoreMatrix:
-    """People's scores, their items called as in the test set; `documents` are those of items."""
+    """People's scores, their items called as in the test set; `documents` are those of items.
+
+    One whose name a segment of another document has is named with its own.
+    """
+    own, homes = testset.items, documents or {}
     known = testset.items_among(human.items, documents)
-    called = dict(zip(known, testset.items, strict=True))
+    apart = {*own} & {*homes} - {*known}
+    called = {label: f"{homes[label]}:{label}" for label in apart}
+    called |= dict(zip(known, own, strict=True))
     return replace(human, items=tuple(called.get(label, label) for label in human.labels))
 
 
