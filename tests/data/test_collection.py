@@ -53,6 +53,17 @@ def test_sets_are_read_by_name(collection: Collection) -> None:
     assert collection.pairs("sts", "part.train") == [SentencePair("x", "y", 3.0, "NEUTRAL")]
 
 
+def test_names_of_texts_and_system_scores_are_read_as_those_of_comparisons(
+    collection: Collection,
+) -> None:
+    ranked = collection.root / "rankings" / "mine"
+    write(ranked / "cs-en.texts.jsonl", {"segment": 1.0, "outputs": {"A ": "x", "B": "y"}})
+    assert len(collection.rankings("rankings/mine", "cs-en")) == 2
+    (ranked / "cs-en.systems.tsv").write_text("system\tscore\n A\t0.5\n0\t-0.5\n")
+    scores = collection.system_scores("rankings/mine", "cs-en").scores
+    assert scores == {"A": 0.5, "0": -0.5}
+
+
 def test_names_that_are_not_there_are_refused(collection: Collection) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
         collection.judgements("da/min", "cs-en")

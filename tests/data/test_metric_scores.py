@@ -124,6 +124,19 @@ def test_json_says_that_lower_is_better_and_may_be_one_object(tmp_path):
     assert scores.systems == {"A": 40.0}
 
 
+@pytest.mark.parametrize(("said", "better"), [("false", False), (None, True), (0, False)])
+def test_json_says_which_way_is_better_as_tables_do(tmp_path, said, better):
+    record = {"system": " A", "spec": "ter", "score": 40.0, "higher_is_better": said}
+    more = {"segments": [1.0, 2.0], "items": [0.0, 1.0]}
+    (scores,) = read_metric_scores(write(tmp_path / "one.json", json.dumps({**record, **more})))
+    assert scores.higher_is_better is better
+    assert scores.segments is not None
+    assert (scores.segments.systems, scores.segments.items) == (("A",), ("0", "1"))
+    both = [{**record, "higher_is_better": True}, {**record, "system": "B", "higher_is_better": 0}]
+    with pytest.raises(DataError, match="ter: higher_is_better differs"):
+        read_metric_scores(write(tmp_path / "both.json", json.dumps(both)))
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

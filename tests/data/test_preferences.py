@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -108,6 +109,50 @@ def test_texts_may_stand_in_the_file(tmp_path: Path) -> None:
     found = read_preferences(file)
     assert found.items == ("0:1", "1:1")
     assert [p.left.references for p in found] == [("r",), ("other",)]
+
+
+def test_names_are_read_as_those_of_judgements(tmp_path: Path) -> None:
+    """Without blanks around them; a number is a name, also 0."""
+    rows = [
+        {"item": " 1", "system_a": "A ", "system_b": "B", "winner": " A", "judge": judge}
+        for judge in (0, 0.0, " ann", None)
+    ]
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = read_preferences(file, texts=TEXTS)
+    assert [(p.item, p.left_system, p.verdict) for p in found] == [("1", "A", 1.0)] * 4
+    assert [p.judge for p in found] == ["0", "0", "ann", ""]
+
+
+def test_a_text_that_is_missing_is_no_text_called_none(tmp_path: Path) -> None:
+    row = {"item": 1, "system_a": "A", "system_b": "B", "winner": "A", "mt_a": "x", "mt_b": None}
+    file = tmp_path / "mine.jsonl"
+    file.write_text(json.dumps(row) + "\n")
+    with pytest.raises(DataError, match=r"line 1: mt_b is null; an empty translation is"):
+        read_preferences(file)
+    file.write_text(json.dumps({**row, "mt_b": 7}) + "\n")
+    with pytest.raises(DataError, match="line 1: mt_b: expected text, got 7"):
+        read_preferences(file)
+
+
+def test_source_and_reference_may_stand_in_a_later_row(tmp_path: Path) -> None:
+    row = {"item": 1, "system_a": "A", "system_b": "B", "winner": "A", "mt_a": "x", "mt_b": "y"}
+    file = tmp_path / "mine.jsonl"
+    rows = (row, {**row, "source": "s", "ref": "r"})
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert read_preferences(file).segments == (Segment("x", "s", ("r",)), Segment("y", "s", ("r",)))
+
+
+def test_items_of_several_language_pairs_do_not_share_names(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    header, row = "lp,item,system_a,system_b,winner\n", "{},{},A,B,A\n"
+    file.write_text(header + row.format("de-en", 1) + row.format("cs-en", 1))
+    with pytest.raises(DataError, match=r"several language pairs \(de-en, cs-en\) have the same"):
+        read_preferences(file)
+    file.write_text(header + row.format("de-en", 1) + row.format("cs-en", 2))
+    assert read_preferences(file).lp == ""
+    file.write_text(header + row.format("de-en", 1) + row.format("de-en", 2))
+    assert read_preferences(file).lp == "de-en"
 
 
 def test_a_test_set_gives_texts_by_line_number(tmp_path: Path) -> None:

@@ -138,6 +138,36 @@ def test_what_people_said_of_one_document_stays_with_it(tmp_path: Path) -> None:
     assert {entry.item for entry in marked.translations} == {"y:1"}
 
 
+def test_comparisons_of_one_document_stay_with_it(tmp_path: Path) -> None:
+    testset = tertium.TestSet(
+        systems={"A": ("a cat", "a dog"), "B": ("the hat", "the log")},
+        references=(("the cat",), ("the dog",)),
+        documents=("x", "y"),
+        columns={"segment": ("1", "1")},
+    )
+    file = tmp_path / "compared.csv"
+    file.write_text("doc,item,system_a,system_b,preference\ny,1,A,B,a\n")
+    page = tertium.report(testset, "chrf", human=file, resamples=20, explain=0)
+    judged = {page.grid.items[n].label for n in page.grid.item_of[np.isfinite(page.grid.human)]}
+    assert judged == {"y:1"}
+
+
+def test_what_people_said_of_one_document_is_not_put_beside_lines_of_another(
+    tmp_path: Path,
+) -> None:
+    testset = tertium.TestSet(
+        systems={"A": ("a cat", "a dog", "a cow"), "B": ("the hat", "the log", "the bow")},
+        references=(("the cat",), ("the dog",), ("the cow",)),
+        documents=("x", "y", "y"),
+    )
+    file = tmp_path / "rated.csv"
+    rows = [f"y,{item},{system},{item}\n" for item in (1, 2) for system in "AB"]
+    file.write_text("doc,item,system,score\n" + "".join(rows))
+    page = tertium.report(testset, "chrf", human=file, resamples=20, explain=0)
+    judged = {page.grid.items[n].label for n in page.grid.item_of[np.isfinite(page.grid.human)]}
+    assert judged == {"2"}
+
+
 def test_explanations_show_what_is_marked() -> None:
     explained = tertium.explain(TESTSET.segments("A")[0], metric=Suspicious())
     assert explained.marked == MarkedText(

@@ -35,6 +35,7 @@ from tertium.data.preferences import ItemTexts, RankingSet, read_preferences
 from tertium.data.records import (
     ITEM_NAMES,
     fold_names,
+    printed,
     read_score,
     references_from,
     source_from,
@@ -197,7 +198,8 @@ def read_texts(path: PathLike) -> dict[str, ItemTexts]:
         if item in texts:
             raise DataError(f"{where}: segment {item!r} occurs a second time")
         check_texts([*outputs.values()], where, "text")
-        texts[item] = ItemTexts(outputs, source_from(record, where), references_from(record, where))
+        named = {printed(system): text for system, text in outputs.items()}
+        texts[item] = ItemTexts(named, source_from(record, where), references_from(record, where))
     return texts
 
 
@@ -213,8 +215,8 @@ def read_system_scores(path: PathLike) -> dict[str, dict[str, float]]:
     ]
     scored = any("score" in row for _, row in rows)
     for where, row in rows:
-        scores = pairs.setdefault(str(row.get("lp") or pair_in(path)), {})
-        system, score = str(row.get("system") or ""), read_score(row.get("score"), where)
+        scores = pairs.setdefault(text_of(row, ("lp",)) or pair_in(path), {})
+        system, score = text_of(row, ("system",)), read_score(row.get("score"), where)
         if not system or not scored:
             raise DataError(f"{where}: expected a system and its score, got {row}")
         if system in scores:

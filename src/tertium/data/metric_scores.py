@@ -17,7 +17,15 @@ import numpy as np
 
 from tertium.data.formats import PathLike, pair_in, parse_json, read_lines, read_records, read_text
 from tertium.data.mtme import metric_of, read_score_file
-from tertium.data.records import ITEM_NAMES, LP_NAMES, SYSTEM_NAMES, WARNINGS, read_score, text_of
+from tertium.data.records import (
+    ITEM_NAMES,
+    LP_NAMES,
+    SYSTEM_NAMES,
+    WARNINGS,
+    printed,
+    read_score,
+    text_of,
+)
 from tertium.data.wmt import read_submission
 from tertium.errors import DataError
 from tertium.scores import ScoreMatrix
@@ -122,7 +130,7 @@ def _from_table(path: PathLike) -> list[MetricScores]:
 
 def _read_direction(value: Any, where: str) -> bool:
     """Whether higher is better; True where a file does not say."""
-    said = "" if value is None else str(value).strip().lower()
+    said = "" if value is None else printed(value).lower()
     if said not in DIRECTIONS:
         raise DataError(f"{where}: higher_is_better is {value!r}; expected true or false")
     return DIRECTIONS[said]
@@ -151,13 +159,16 @@ def _from_json(path: PathLike) -> list[MetricScores]:
 
 
 def _from_records(metric: str, records: list[dict[str, Any]], path: PathLike) -> MetricScores:
-    systems = tuple(str(record["system"]) for record in records)
+    systems = tuple(printed(record["system"]) for record in records)
     where = f"{path}, {metric}"
     if len(set(systems)) != len(systems):
         raise DataError(f"{where}: a system occurs twice")
     rows = [record.get("segments") or [] for record in records]
     if len({len(row) for row in rows}) != 1:
         raise DataError(f"{where}: systems have different numbers of segments")
+    directions = {_read_direction(record.get("higher_is_better"), where) for record in records}
+    if len(directions) > 1:
+        raise DataError(f"{where}: higher_is_better differs from system to system")
     segments = None
     if rows[0]:
         values = np.array([[read_score(v, where) for v in row] for row in rows])
@@ -168,7 +179,7 @@ def _from_records(metric: str, records: list[dict[str, Any]], path: PathLike) ->
         lp=pair_in(path),
         segments=segments,
         systems={s: read_score(r["score"], where) for s, r in zip(systems, records, strict=True)},
-        higher_is_better=bool(records[0].get("higher_is_better", True)),
+        higher_is_better=directions.pop(),
     )
 
 
@@ -178,7 +189,7 @@ def _items_of(records: Sequence[Mapping[str, Any]], count: int, where: str) -> t
     if any(record.get("items") != given for record in records):
         raise DataError(f"{where}: systems have different segments (items)")
     items = [*range(1, count + 1)] if given is None else given
-    names = tuple(str(item) for item in items) if isinstance(items, list) else ()
+    names = tuple(printed(item) for item in items) if isinstance(items, list) else ()
     if len(names) != count or len(set(names)) != count:
         raise DataError(f"{where}: expected a name of its own for each of {count} segments (items)")
     return names

@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 
 from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.formats import PathLike, read_records
+from tertium.data.items import begin_anew
 from tertium.data.judgements import Evidence, Texts, reasons
 from tertium.data.records import (
     ANNOTATOR_NAMES,
     DOCUMENT_NAMES,
     ITEM_NAMES,
+    LP_NAMES,
     printed,
     references_from,
     source_from,
-    text_of,
 )
 from tertium.data.testset import NO_SEGMENT, UNKNOWN_SYSTEM, TestSet
 from tertium.errors import DataError, LengthError, UsageError
@@ -74,7 +75,7 @@ class RankingSet(Evidence):
     and `systems`); `left` and `right` are rows of `segments`, `verdicts` 1 for left, 0 for right,
     0.5 for a tie; `judge_of` indexes `judges`, -1 where the judge is not known. A comparison made
     twice stays twice: repeats are how judges are checked, and what WMT counts. `standings` are
-    scores of systems that were published beside.
+    scores of systems that were published beside, `documents` those of items, where they are known.
     """
 
     segments: tuple[Segment, ...]
@@ -88,6 +89,7 @@ class RankingSet(Evidence):
     judges: tuple[str, ...] = ()
     judge_of: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))  # (comparisons,)
     standings: Mapping[str, float] = field(default_factory=dict)
+    documents: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.verdicts):
@@ -163,6 +165,9 @@ class RankingSet(Evidence):
         table = np.full((len(self.systems), len(self.items)), np.nan)
         table[self.system_of[rows], self.item_of[rows]] = values
         return ScoreMatrix(name, self.systems, table, self.items)
+
+    def labels(self) -> Mapping[str, Mapping[str, str]]:
+        return {"document": self.documents} if self.documents else {}
 
     def system_scores(self) -> Mapping[str, float]:
         return self.standings
@@ -241,16 +246,20 @@ def read_preferences(
     comparisons: list[PairJudgement] = []
     documents: list[str] = []
     rows: list[tuple[str, Mapping[str, Any], int]] = []  # that hold texts
+    pairs: list[str] = []
     for where, record in read_records(path, fields):
         columns = _columns(tuple(record))
         try:
             comparisons.append(_comparison(record, columns))
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
-        documents.append(text_of(record, [columns.document or ""]))
+        documents.append(_cell(record, columns.document))
+        pairs.append(_cell(record, columns.lp))
         if texts is None and columns.left_text and columns.right_text:
             rows.append((where, record, len(comparisons) - 1))
     comparisons = _name_items(comparisons, documents)
+    _refuse_pairs(path, comparisons, pairs)
+    homes = {c.item: home for c, home in zip(comparisons, documents, strict=True) if home}
     found: dict[str, ItemTexts] = {}
     for where, row, n in rows:
         try:
@@ -258,23 +267,34 @@ def read_preferences(
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
     if isinstance(texts, TestSet):
-        homes = {pair.item: home for pair, home in zip(comparisons, documents, strict=True)}
         texts = texts_of(texts, comparisons, homes)
-    return gather(
+    gathered = gather(
         comparisons,
         texts if texts is not None else (found or None),
         name=name or Path(path).name.split(".")[0],
-        lp=lp,
+        lp=lp or (pairs[0] if len(set(pairs)) == 1 else ""),
     )
+    return replace(gathered, documents=homes)
 
 
 def _name_items(comparisons: list[PairJudgement], documents: Sequence[str]) -> list[PairJudgement]:
     """Comparisons whose items are DOCUMENT:NAME where names begin anew, as those of judgements."""
-    homes: dict[str, str] = {}
-    pairs = list(zip(comparisons, documents, strict=True))
-    if all(homes.setdefault(pair.item, home) == home for pair, home in pairs):
+    if not begin_anew(zip((c.item for c in comparisons), documents, strict=True)):
         return comparisons
-    return [pair._replace(item=f"{home}:{pair.item}") for pair, home in pairs]
+    named = zip(comparisons, documents, strict=True)
+    return [c._replace(item=f"{home}:{c.item}") for c, home in named]
+
+
+def _refuse_pairs(
+    path: PathLike, comparisons: Sequence[PairJudgement], pairs: Sequence[str]
+) -> None:
+    """Refuse names of items that begin anew in each language pair: a set is of one."""
+    if begin_anew((c.item, lp) for c, lp in zip(comparisons, pairs, strict=True) if lp):
+        named = ", ".join(filter(None, dict.fromkeys(pairs)))
+        raise DataError(
+            f"{path}: items of several language pairs ({named}) have the same names; give each "
+            "pair a file of its own"
+        )
 
 
 def texts_of(
@@ -339,6 +359,7 @@ class _Columns(NamedTuple):
     left_text: str | None
     right_text: str | None
     document: str | None
+    lp: str | None
 
 
 @lru_cache(maxsize=256)
@@ -346,28 +367,28 @@ def _columns(header: tuple[str, ...]) -> _Columns:
     """The columns of a header by their aliases; looked up once a file, not once a row."""
     known = {name.lower(): name for name in header}
     wanted = (ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, ANNOTATOR_NAMES)
-    every = (*wanted, LEFT_TEXTS, RIGHT_TEXTS, DOCUMENT_NAMES)
+    every = (*wanted, LEFT_TEXTS, RIGHT_TEXTS, DOCUMENT_NAMES, LP_NAMES)
     return _Columns(*(next((known[n] for n in names if n in known), None) for names in every))
 
 
+def _cell(record: Mapping[str, Any], column: str | None) -> str:
+    """A name under a column, empty where there is none."""
+    value = None if column is None else record[column]
+    return "" if value is None else printed(value)
+
+
 def _comparison(record: Mapping[str, Any], columns: _Columns) -> PairJudgement:
-    required = columns[:4]
-    cells = [
-        printed(record[key]) for key in required if key is not None and record[key] is not None
-    ]
-    if len(cells) < 4 or not all(cells):
+    cells = [_cell(record, column) for column in columns[:4]]
+    if not all(cells):
         raise DataError(
             f"a comparison needs an item ({', '.join(ITEM_NAMES)}), two systems (system_a, "
             f"system_b) and a preference; found {', '.join(record) or 'nothing'}"
         )
     item, left, right, said = cells
-    judge = str(record[columns.judge] or "") if columns.judge is not None else ""
-    verdict = {left: 1.0, right: 0.0}.get(said)
-    if verdict is None:
-        verdict = VERDICTS.get(said.strip().lower())
+    verdict = {left: 1.0, right: 0.0}.get(said, VERDICTS.get(said.lower()))
     if verdict is None:
         raise DataError(f"preference {said!r} is none of a, b, tie, {left!r}, {right!r}")
-    return PairJudgement(item, left, right, verdict, judge)
+    return PairJudgement(item, left, right, verdict, _cell(record, columns.judge))
 
 
 def _note_texts(
@@ -375,8 +396,8 @@ def _note_texts(
 ) -> None:
     """Keep the texts a row carries; one that differs from an earlier row's is refused."""
     sides = {
-        pair.left: str(record[columns.left_text or ""]),
-        pair.right: str(record[columns.right_text or ""]),
+        pair.left: _text(record, columns.left_text or ""),
+        pair.right: _text(record, columns.right_text or ""),
     }
     lowered = {key.lower(): value for key, value in record.items()}
     where = f"item {pair.item!r}"
@@ -391,7 +412,20 @@ def _note_texts(
     for system, text in sides.items():
         if entry.outputs.get(system, text) != text:
             raise DataError(f"another text for system {system!r} of {where}")
-    found[pair.item] = replace(entry, outputs={**entry.outputs, **sides})
+    found[pair.item] = ItemTexts(
+        outputs={**entry.outputs, **sides},
+        source=source if entry.source is None else entry.source,
+        references=entry.references or references,
+    )
+
+
+def _text(record: Mapping[str, Any], column: str) -> str:
+    text = record[column]
+    if text is None:
+        raise DataError(f'{column} is null; an empty translation is ""')
+    if not isinstance(text, str):
+        raise DataError(f"{column}: expected text, got {text!r}")
+    return text
 
 
 def sample_comparisons(
