@@ -168,6 +168,18 @@ def test_what_people_said_of_one_document_is_not_put_beside_lines_of_another(
     assert judged == {"2"}
 
 
+def test_a_marked_item_is_no_line_where_others_go_by_names(tmp_path: Path) -> None:
+    testset = tertium.TestSet(
+        systems={"A": ("a cat", "a dog")}, columns={"segment": ("one", "two")}
+    )
+    row = {"system": "A", "mt": "a cat", "score": 1}
+    spans = [{"start": 0, "end": 1, "severity": "minor"}]
+    rows = [{**row, "segment": "one"}, {**row, "segment": 2, "spans": spans}]
+    file = tmp_path / "mqm.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert people_marks(testset, read_evidence(file)[0]) == []
+
+
 def test_explanations_show_what_is_marked() -> None:
     explained = tertium.explain(TESTSET.segments("A")[0], metric=Suspicious())
     assert explained.marked == MarkedText(

@@ -175,7 +175,7 @@ def people_marks(testset: TestSet, people: Evidence) -> list[MarkedTranslations]
     """What people marked in translations of a test set: one entry, or none if that is nothing."""
     marks, scores = people.markings(), people.segment_scores().cells()
     documents = people.labels().get("document")
-    items = testset.items_among({item for _, item in marks}, documents)
+    items = testset.items_among({item for _, item in scores}, documents)  # marked or not
     found = []
     for system in testset.systems:
         own = zip(items, testset.items, testset.segments(system), strict=True)

@@ -298,7 +298,7 @@ def _locate_warnings(
     grid: TranslationGrid, evaluation: Evaluation, metrics: Sequence[Metric]
 ) -> TranslationGrid:
     """The grid with what metrics warn of, row by row; scores only say how often."""
-    several = len(evaluation.systems)
+    systems = len(evaluation.systems)
     masks: dict[str, BoolArray] = {}
     for metric in metrics:
         for place, system in enumerate(evaluation.systems):
@@ -307,7 +307,7 @@ def _locate_warnings(
             said = locate_warnings(metric, evaluation.testset.segments(system)) if kinds else []
             for kind in kinds:
                 mask = masks.setdefault(kind, np.zeros(len(grid), dtype=bool))
-                mask[place::several] |= [kind in own for own in said]
+                mask[place::systems] |= [kind in own for own in said]
     return replace(grid, warnings={**grid.warnings, **masks})
 
 
