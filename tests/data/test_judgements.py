@@ -92,6 +92,12 @@ def test_the_score_column_can_be_named_and_is_looked_up_in_order(tmp_path: Path)
     assert read_judgements(file, score="raw").scores.tolist() == [81.0]
 
 
+def test_of_two_names_that_differ_in_case_the_lower_one_counts(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text("mt,score,Score\nx,0.5,81\n")
+    assert read_judgements(file).scores.tolist() == [0.5]
+
+
 def test_texts_come_from_a_test_set_and_what_has_none_is_counted(tmp_path: Path) -> None:
     texts = TestSet(systems={"A": ("x", "y"), "B": ("v", "w")}, references=(("r",), ("s",)))
     file = tmp_path / "mine.tsv"

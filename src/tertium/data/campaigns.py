@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 from tertium.data.formats import PathLike, read_jsonl, read_lines, read_table
 from tertium.data.judgements import Collector, JudgementSet
 from tertium.data.markings import NO_ERROR, read_severity
-from tertium.data.records import ANNOTATOR_NAMES, DOCUMENT_NAMES, text_of
+from tertium.data.records import ANNOTATOR_NAMES, DOCUMENT_NAMES, lower_names, text_of
 from tertium.errors import DataError
 from tertium.segment import Judgement, Segment
 from tertium.spans import MQM_WEIGHTS, Markings, Span, Unplaced, check_places, read_markup, weigh
@@ -93,7 +93,7 @@ def read_mqm(
     texts: dict[tuple[str, str], tuple[Segment, str]] = {}  # with the document
     collector = Collector()
     for where, row in read_table(path):
-        record = {key.lower(): value for key, value in row.items()}
+        record = lower_names(row)
         system, item, rater = _names(record, where)
         if "hotw" in record.get("severity", "").lower():
             collector.left_out[QUALITY_CONTROL] += 1

@@ -35,6 +35,7 @@ from tertium.data.preferences import ItemTexts, RankingSet, read_preferences
 from tertium.data.records import (
     ITEM_NAMES,
     fold_names,
+    lower_names,
     printed,
     read_score,
     references_from,
@@ -209,10 +210,7 @@ def read_system_scores(path: PathLike) -> dict[str, dict[str, float]]:
     A score may be missing or marked so, as in other files, and is NaN then.
     """
     pairs: dict[str, dict[str, float]] = {}
-    rows = [
-        (where, {str(key).lower(): value for key, value in record.items()})
-        for where, record in read_records(path)
-    ]
+    rows = [(where, lower_names(record)) for where, record in read_records(path)]
     scored = any("score" in row for _, row in rows)
     for where, row in rows:
         scores = pairs.setdefault(text_of(row, ("lp",)) or pair_in(path), {})

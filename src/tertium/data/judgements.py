@@ -32,6 +32,7 @@ from tertium.data.records import (
     SYSTEM_NAMES,
     first,
     labels_in,
+    lower_names,
     read_score,
     segment_from_record,
     text_of,
@@ -319,7 +320,7 @@ def read_judgements(
     collector = Collector(find=find, score_names=names, repeats=repeats)
     asked = set()
     for where, record in read_records(path, fields):
-        row = {str(key).lower(): value for key, value in record.items()}
+        row = lower_names(record)
         asked.add(text_of(row, ITEM_NAMES))
         collector.add(row, where)
     if testset is not None:

@@ -22,6 +22,7 @@ from tertium.data.records import (
     LP_NAMES,
     SYSTEM_NAMES,
     WARNINGS,
+    lower_names,
     printed,
     read_score,
     text_of,
@@ -96,10 +97,7 @@ def _from_matrix(matrix: ScoreMatrix, metric: str, lp: str) -> MetricScores:
 def _from_table(path: PathLike) -> list[MetricScores]:
     cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     directions: dict[tuple[str, str], bool] = {}
-    rows = [
-        (where, {str(key).lower(): value for key, value in record.items()})
-        for where, record in read_records(path)
-    ]
+    rows = [(where, lower_names(record)) for where, record in read_records(path)]
     scored = any("score" in row for _, row in rows)  # JSON may leave out what is missing in one
     for where, row in rows:
         system, item = text_of(row, SYSTEM_NAMES), text_of(row, ITEM_NAMES)

@@ -26,6 +26,7 @@ from tertium.data.records import (
     DOCUMENT_NAMES,
     ITEM_NAMES,
     LP_NAMES,
+    lower_names,
     printed,
     references_from,
     source_from,
@@ -365,7 +366,7 @@ class _Columns(NamedTuple):
 @lru_cache(maxsize=256)
 def _columns(header: tuple[str, ...]) -> _Columns:
     """The columns of a header by their aliases; looked up once a file, not once a row."""
-    known = {name.lower(): name for name in header}
+    known = {name.lower(): name for name in header} | {name: name for name in header}
     wanted = (ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, ANNOTATOR_NAMES)
     every = (*wanted, LEFT_TEXTS, RIGHT_TEXTS, DOCUMENT_NAMES, LP_NAMES)
     return _Columns(*(next((known[n] for n in names if n in known), None) for names in every))
@@ -399,7 +400,7 @@ def _note_texts(
         pair.left: _text(record, columns.left_text or ""),
         pair.right: _text(record, columns.right_text or ""),
     }
-    lowered = {key.lower(): value for key, value in record.items()}
+    lowered = lower_names(record)
     where = f"item {pair.item!r}"
     source, references = source_from(lowered, where), references_from(lowered, where)
     entry = found.setdefault(pair.item, ItemTexts(sides, source, references))

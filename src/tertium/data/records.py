@@ -51,6 +51,18 @@ def fold_names(record: Mapping[str, Any]) -> Mapping[str, Any]:
     return folded
 
 
+def lower_names(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record whose names are all in lower case, but for one that another has already.
+
+    >>> lower_names({"Score": 1, "Domain": "news"}), lower_names({"score": 1, "Score": 2})
+    ({'score': 1, 'domain': 'news'}, {'score': 1, 'Score': 2})
+    """
+    lowered = {name.lower(): value for name, value in record.items()}
+    if len(lowered) == len(record):
+        return lowered
+    return {n if n.lower() in record else n.lower(): value for n, value in record.items()}
+
+
 def _is_known(name: str) -> bool:
     return name in _KNOWN or is_numbered_reference(name)
 

@@ -33,7 +33,7 @@ from tertium.data.archive import Folder, bare_name, is_tar
 from tertium.data.formats import PathLike, read_lines, read_table
 from tertium.data.judgements import DUPLICATE, NO_SCORE, Collector, JudgementSet
 from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather, texts_of
-from tertium.data.records import ANNOTATOR_NAMES, read_score, text_of
+from tertium.data.records import ANNOTATOR_NAMES, lower_names, read_score, text_of
 from tertium.data.testset import TestSet, find_in
 from tertium.errors import DataError, UnknownNameError
 from tertium.scores import ScoreMatrix
@@ -254,7 +254,7 @@ def read_rankings(
     found: dict[str, list[PairJudgement]] = {}
     left_out: dict[str, Counter[str]] = {}
     for where, row in read_table(path, delimiter=","):
-        record = {key.lower(): value for key, value in row.items()}
+        record = lower_names(row)
         lp = "-".join(_code(record, key, where) for key in ("srclang", "trglang"))
         ranked, missing = _read_ranks(record, where)
         found.setdefault(lp, []).extend(_pairs(record, ranked, where))
