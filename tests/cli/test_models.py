@@ -169,6 +169,15 @@ def test_what_is_no_kind_or_size_is_refused(capsys: pytest.CaptureFixture[str]) 
     assert "expected bytes" in said[1]
 
 
+def test_a_cache_that_cannot_be_written_is_not_to_be_cleared(
+    filled: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (filled / FILE).write_bytes(b"rubbish" * 1000)
+    monkeypatch.setattr("tertium.cache.store.os.access", lambda path, mode: False)
+    assert main(["cache", "info"]) == 2
+    assert "cannot be written, so name another one with TERTIUM_CACHE" in capsys.readouterr().err
+
+
 def test_a_damaged_cache_is_said_and_cleared(
     filled: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -269,6 +269,7 @@ def test_bad_calls_are_one_line_and_exit_2(
         (["score"], "required: -t/--translations/-i/--input; `tertium score --help`"),
         (["score", "-t", "x", "-f", "xml"], "-f/--format: invalid choice: 'xml'"),
         (["score", "-t", "x", "--widht", "3"], "nothing is known of --widht 3, did you mean --wi"),
+        (["train", "bleu-r", "mine.tsv", "-o", "m"], "the option that it is for (--train, "),
         (["score", "-t", "x", "--xyzzy"], "nothing is known of --xyzzy; `tertium score"),
         (["train", "esim", "-o", "x", "--epohcs", "3"], "--epohcs 3, did you mean --epochs"),
     ],

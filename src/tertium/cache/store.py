@@ -168,7 +168,7 @@ class Store:
             for file in files_of(self.path):
                 file.unlink(missing_ok=True)
         except OSError as error:
-            raise DataError(f"{self.path} cannot be removed: {error}") from None
+            raise DataError(f"{self.path} cannot be removed ({error.strerror})") from None
         return freed
 
     def shrink(self) -> int:
@@ -317,6 +317,8 @@ class Store:
         with suppress(OSError):
             if self._is_foreign():
                 return MOVE_AWAY
+        if not os.access(self.path.parent, os.W_OK):
+            return "its folder cannot be written, so name another one with TERTIUM_CACHE"
         return "`tertium cache clear` starts a new one"
 
 

@@ -68,6 +68,9 @@ class LateParser(OneLineParser):
         if rest:
             close = get_close_matches(rest[0], self._option_string_actions, n=2)
             hint = f", did you mean {' or '.join(close)}?" if close else ""
+            if not hint and not rest[0].startswith("-"):
+                takers = [a.option_strings[-1] for a in self._actions if a.metavar == "FILE"]
+                hint = f": name the option that it is for ({', '.join(takers)})" if takers else ""
             self.error(f"nothing is known of {' '.join(rest)}{hint}")
         return known, rest
 
