@@ -433,14 +433,17 @@ def test_a_changed_input_or_version_is_not_mixed_in(
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
 
 
-def test_a_shard_that_is_gone_is_made_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shards", ["parquet", "jsonl"])
+def test_a_shard_that_is_gone_or_cut_is_made_again(tmp_path: Path, shards: Any) -> None:
     file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
-    tertium.score_corpus(file, "chrf", out, part_rows=50)
+    tertium.score_corpus(file, "chrf", out, part_rows=40, shards=shards)
     before = shard_bytes(out)
-    sorted(out.glob("*.parquet"))[1].unlink()
-    summary = tertium.score_corpus(file, "chrf", out, part_rows=50, resume=True)
+    _, gone, cut, *_ = sorted(out.glob(f"*.{shards}"))
+    gone.unlink()
+    cut.write_bytes(cut.read_bytes()[:100])
+    summary = tertium.score_corpus(file, "chrf", out, part_rows=40, shards=shards, resume=True)
     assert shard_bytes(out) == before
-    assert (summary.kept, summary.scored) == (len(ROWS), 50)
+    assert (summary.kept, summary.scored) == (len(ROWS), 80)
 
 
 def test_a_run_that_was_killed_as_it_began_can_begin_again(

@@ -16,7 +16,7 @@ from typing import Any
 
 from tertium.corpus.places import (
     join,
-    list_names,
+    list_sizes,
     read_content,
     remove_remains,
     write_content,
@@ -35,15 +35,17 @@ class RunLedger:
 
     folder: str
 
-    def begin(self, manifest: Mapping[str, Any], *, resume: bool) -> dict[str, Tally]:
+    def begin(self, manifest: Mapping[str, Any], suffix: str, *, resume: bool) -> dict[str, Tally]:
         """Begin a run, or go on with the one that is here; the parts that are done.
+
+        A part whose shard, PART with this suffix, is gone or has another size is to be done again.
 
         What is here must be of the same run: else nothing is touched, and an error names what
         differs.
         """
         there = self._read(MANIFEST)
         if there is None:
-            other = next(iter(list_names(self.folder)), None)
+            other = min(list_sizes(self.folder), default=None)
             if other is not None:
                 raise UsageError(
                     f"{self.folder} is not empty ({other}), and no run of tertium began there: "
@@ -64,21 +66,26 @@ class RunLedger:
                 f"{self.folder} holds another run, and the two must not mix: {listed}; "
                 "run it as it was, or give another folder"
             )
-        return self._done()
+        return self._done(suffix)
 
-    def finish(self, part: str, tally: Tally) -> None:
-        """Note that a part is done: the last thing that happens to it."""
-        self._write(f"{DONE}/{part}.json", tally.record(), indent=None)
+    def finish(self, part: str, tally: Tally, size: int) -> None:
+        """Note that a part is done, with the bytes of its shard: the last thing that happens."""
+        self._write(f"{DONE}/{part}.json", {"bytes": size, **tally.record()}, indent=None)
 
     def summarise(self, summary: Mapping[str, Any]) -> None:
         """Write what came of the whole, and clear away what killed workers left."""
         self._write(SUMMARY, summary)
         remove_remains(self.folder)
 
-    def _done(self) -> dict[str, Tally]:
-        names = [name for name in list_names(join(self.folder, DONE)) if name.endswith(".json")]
-        found = {name.removesuffix(".json"): self._read(f"{DONE}/{name}") for name in names}
-        return {name: Tally.from_record(kept) for name, kept in found.items() if kept}
+    def _done(self, suffix: str) -> dict[str, Tally]:
+        sizes = list_sizes(self.folder)
+        names = [name for name in sizes if name.startswith(f"{DONE}/") and name.endswith(".json")]
+        found = {name[len(DONE) + 1 : -len(".json")]: self._read(name) for name in names}
+        return {
+            name: Tally.from_record(kept)
+            for name, kept in found.items()
+            if kept and sizes.get(name + suffix) == kept.get("bytes")
+        }
 
     def _read(self, name: str) -> Any:
         content = read_content(join(self.folder, name))

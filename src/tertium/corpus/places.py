@@ -242,18 +242,26 @@ def remove_remains(folder: str) -> None:
         part.unlink(missing_ok=True)
 
 
-def list_names(folder: str) -> list[str]:
-    """The names of files below a folder, as paths from there; none where it does not exist.
+def list_sizes(folder: str) -> dict[str, int]:
+    """The bytes of files below a folder, by paths from there; none where it does not exist.
 
     What a killed process left of a file that it was writing is no file.
     """
     if not is_remote(folder):
         top = Path(folder)
         there = (p for p in top.rglob("*") if p.is_file() and not p.match(REMAINS))
-        return sorted(p.relative_to(top).as_posix() for p in there)
+        return {p.relative_to(top).as_posix(): p.stat().st_size for p in sorted(there)}
     from pyarrow.fs import FileSelector, FileType
 
     system, inner = _file_system(folder)
     found = system.get_file_info(FileSelector(inner, recursive=True, allow_not_found=True))
-    files = [entry.path for entry in found if entry.type == FileType.File]
-    return sorted(path.removeprefix(inner).strip("/") for path in files)
+    files = [entry for entry in found if entry.type == FileType.File]
+    return {file.path.removeprefix(inner).strip("/"): file.size for file in files}
+
+
+def size_of(path: str) -> int:
+    """The bytes of a file that is there."""
+    if not is_remote(path):
+        return Path(path).stat().st_size
+    system, inner = _file_system(path)
+    return int(system.get_file_info(inner).size)

@@ -13,7 +13,7 @@ from tertium.corpus.blocks import infer_schema, refuse_column
 from tertium.corpus.engines import Team
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import RunLedger
-from tertium.corpus.places import SourceFile, find_files, is_remote, list_names
+from tertium.corpus.places import SourceFile, find_files, is_remote
 from tertium.corpus.reading import CorpusPart, plan_parts, sample_records, schema_of
 from tertium.corpus.scoring import check_metrics, find_example, score_segments
 from tertium.corpus.tally import MetricTally, Tally
@@ -129,9 +129,7 @@ def score_corpus(
     states = {file.path: [file.size, file.modified] for file in files}  # whether they are the same
     manifest = {**_describe(job, loaded), "part_rows": part_rows, "inputs": states}
     ledger = RunLedger(folder)
-    done = ledger.begin(manifest, resume=resume)
-    there, suffix = set(list_names(folder)) if done else set(), writer_of(shards).suffix
-    done = {name: tally for name, tally in done.items() if name + suffix in there}
+    done = ledger.begin(manifest, writer_of(shards).suffix, resume=resume)
     left = [part for part in parts if part.name not in done]
     counted = {**done, **_count(team, job, left)}
     seconds = time.perf_counter() - begun
