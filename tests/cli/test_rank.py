@@ -147,10 +147,13 @@ def test_faults_are_one_line(
     lists.write_text('{"candidates": "not a list"}\n')
     empty = tmp_path / "empty.jsonl"
     empty.write_text('{"candidates": []}\n')
+    scored = tmp_path / "scored.jsonl"  # of a decoder, which were replaced in silence
+    scored.write_text('{"candidates": ["a", "b"], "ref": "a", "scores": [-0.1, -0.2]}\n')
     one = str(files / "good.txt")
     for arguments, message in (
         (["rank", "-m", "chrf", "-t", one, "-r", one], "two systems"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists)], "line 1: expected a list"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(scored)], "line 1: there is 'scores' already"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(empty)], "under `candidates`, found []"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-r", one], "-t FILE alone"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-f", "md"], "leave out -f, -w"),

@@ -13,7 +13,7 @@ from tertium.data.testset import TestSet
 from tertium.errors import UsageError
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.registry import check_once
-from tertium.text.languages import CODES
+from tertium.text.languages import check_code
 
 BEST = "tertium-small for English references, tertium-multi for others or none"
 
@@ -121,8 +121,7 @@ def _in_languages(metrics: list[Metric], args: argparse.Namespace) -> list[Metri
     if not all(pair):
         raise UsageError("give both --source-language and --target-language, or neither")
     for code in pair:
-        if code not in CODES:
-            raise UsageError(f"{code!r} is no language code of ISO 639-1 such as de")
+        check_code(code)
     return [
         _replace(metric, lp="-".join(pair))
         if _has(metric, "lp") and not getattr(metric, "lp", "")

@@ -16,6 +16,7 @@ from tertium.errors import DataError, one_line
 from tertium.segment import Segment
 
 CANDIDATE_NAMES = ("candidates", "nbest", "hypotheses", "translations")
+ADDED = ("scores", "order")  # what a list in its new order has beside what it had
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +53,11 @@ def read_candidates(path: PathLike) -> list[CandidateList]:
             raise DataError(
                 f"{where}: expected a list of at least one text under `candidates`, "
                 f"found {one_line(given)}"
+            )
+        if taken := next((name for name in ADDED if name in record), None):
+            raise DataError(
+                f"{where}: there is {taken!r} already, which is to hold our own: rename or "
+                f"drop it, as in jq -c 'del(.{taken})'"
             )
         source, references = source_from(record, where), references_from(record, where)
         segments = tuple(Segment(text, source, references) for text in given)

@@ -209,6 +209,8 @@ def test_a_language_that_an_encoder_does_not_know_is_told_by_the_text() -> None:
     [
         ("xx-en", "lp=xx-en: 'xx' is no language code of ISO 639-1 such as de"),
         ("de-english", "lp=de-english: 'english' is no language code"),
+        ("deu_Latn-en", "'deu_Latn' is no language code of ISO 639-1 such as de; write de"),
+        ("pt-br-en", "such as de-en, two codes without region or script"),
         ("de-en-fr", "lp=de-en-fr: expected a language pair such as de-en"),
     ],
 )
