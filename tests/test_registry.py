@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.errors import UnknownNameError, UsageError
+import tertium
+from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.registry import build, print_spec, split_spec
 
@@ -115,10 +118,57 @@ def test_keywords_are_fields_too() -> None:
     assert load_metric("chrf", word_order=2) == load_metric("chrf++")
     with pytest.raises(UnknownNameError, match="field of chrf 'bta': did you mean 'beta'"):
         load_metric("chrf", bta=2)
-    with pytest.raises(UsageError, match="beta must be at least 0, not '2'"):
+    with pytest.raises(UsageError, match="beta='2': expected a whole number"):
         load_metric("chrf", beta="2")
     assert load_metric("chrf++:lowercase=true").spec == "chrf:word_order=2,lowercase=true"
 
 
 def test_dashes_and_underscores_are_one_in_field_names() -> None:
     assert load_metric("bleu:smooth-method=floor") == load_metric("bleu:smooth_method=floor")
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        (
+            "bleu",
+            {"lowercase": "no"},
+            "lowercase='no': expected True or False",
+        ),  # was yes
+        ("chrf", {"word_order": 2.5}, "word_order=2.5: expected a whole number"),
+        ("chrf", {"word_order": True}, "word_order=True: expected a whole number"),
+        ("chrf", {"word_order": "2"}, "word_order='2': expected a whole number"),
+        ("bleu", {"tokenize": None}, "tokenize=None: expected a text"),
+        ("sss", {"lp": ("de", "en")}, "expected a text"),
+    ],
+)
+def test_fields_given_in_python_have_their_types(
+    name: str, fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        load_metric(name, **fields)
+
+
+def test_none_is_what_may_be_missing_and_a_whole_number_a_number() -> None:
+    assert load_metric("bleu", smooth_value=None) == load_metric("bleu")
+    assert load_metric("bleu", smooth_method="floor", smooth_value=1).spec.endswith("value=1")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tertium.train(None, "mine.tsv"),  # type: ignore[arg-type]
+        lambda: tertium.train("bleu-r", [{"mt": "a", "score": 1}]),  # type: ignore[list-item]
+        lambda: tertium.train("bleu-r", [], strengths=("x",)),
+        lambda: tertium.challenge(None, "chrf"),  # type: ignore[arg-type]
+        lambda: tertium.score_corpus(None, "chrf", "out"),  # type: ignore[arg-type]
+        lambda: tertium.score_corpus([], "chrf", "out"),
+        lambda: tertium.score_corpus("a.jsonl", "chrf", "out", longest="a"),  # type: ignore[arg-type]
+        lambda: tertium.score_corpus("a.jsonl", None, "out"),  # type: ignore[arg-type]
+        lambda: tertium.load_ranker(None),  # type: ignore[arg-type]
+    ],
+)
+def test_calls_that_make_no_sense_are_one_line(call: Callable[[], Any]) -> None:
+    with pytest.raises(TertiumError) as caught:
+        call()
+    assert "\n" not in str(caught.value)

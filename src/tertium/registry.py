@@ -28,6 +28,7 @@ import dataclasses
 import importlib
 import importlib.util
 import math
+import os
 import re
 import sys
 import types
@@ -44,6 +45,7 @@ from tertium.errors import (
     TertiumError,
     UnknownNameError,
     UsageError,
+    one_line,
 )
 
 EXTRA_OF: Mapping[str, str] = {  # module: extra
@@ -235,7 +237,9 @@ class Range:
     high: float | None = None
     above: bool = False
 
-    def __contains__(self, value: float) -> bool:
+    def __contains__(self, value: Any) -> bool:
+        if not isinstance(value, int | float):
+            return False
         if not math.isfinite(value) or value < self.low or (self.above and value == self.low):
             return False
         return self.high is None or value <= self.high
@@ -255,6 +259,40 @@ def check_ranges(cls: type[Any], fields: Mapping[str, Any]) -> None:
             continue
         if not isinstance(value, int | float) or value not in allowed:
             raise UsageError(f"{name} must be {allowed}, not {value!r}")
+
+
+_SAYS = {  # numbers of numpy would print as such in a spec
+    bool: "True or False",
+    int: "a whole number (int)",
+    float: "a number (float)",
+    str: "a text",
+}
+
+
+def check_types(cls: Any, fields: Mapping[str, Any]) -> None:
+    """Refuse a value of another type than its field declares: the text "no" would count as true.
+
+    Paths are texts. What is not declared by the types that a spec can write is left alone.
+    """
+    types_of = _type_hints(cls, ranges=False)
+    for name, value in fields.items():
+        kind = types_of.get(name)
+        union = typing.get_origin(kind) in (Union, types.UnionType)
+        kinds = typing.get_args(kind) if union else (kind,)
+        plain = [one for one in kinds if one in _SAYS or typing.get_origin(one) is Literal]
+        if (value is None and type(None) in kinds) or len(plain) < len({*kinds} - {type(None)}):
+            continue
+        if not any(_is_of(value, one) for one in plain):
+            said = [_SAYS.get(one) or " or ".join(map(repr, typing.get_args(one))) for one in plain]
+            raise UsageError(f"{name}={one_line(value)}: expected {' or '.join(said)}")
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    if kind is bool:
+        return isinstance(value, bool)
+    if kind is str or typing.get_origin(kind) is Literal:  # other texts are told by the class
+        return isinstance(value, str | os.PathLike)
+    return isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
 
 
 def ranges(cls: Any) -> dict[str, Range]:

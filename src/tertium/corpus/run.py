@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from tertium.arrays import is_whole
 from tertium.corpus.blocks import infer_schema, refuse_column
 from tertium.corpus.engines import Team
 from tertium.corpus.keeping import parse_keep
@@ -20,7 +21,8 @@ from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.work import CorpusJob, check_columns
 from tertium.corpus.writing import ShardFormat, writer_of
 from tertium.data.records import WARNINGS
-from tertium.errors import TertiumError, UsageError
+from tertium.errors import DataError, TertiumError, UsageError, one_line
+from tertium.frames import is_frame
 from tertium.metrics.base.metric import Metric, load_metrics
 from tertium.runtime import MEGABYTE, Runtime, current_runtime, runtime, task
 from tertium.segment import Segment
@@ -114,9 +116,16 @@ def score_corpus(
     begun = time.perf_counter()
     team = Team(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
     for name, value in (("longest", longest), ("part_rows", part_rows)):
-        if value < 1:
+        if not is_whole(value, 1):
             raise UsageError(f"{name}={value}: expected at least 1")
+    if is_frame(inputs) or not isinstance(inputs, str | os.PathLike | Iterable):
+        raise UsageError(
+            f"a corpus is read from files, folders or globs, not from {one_line(inputs)}: "
+            "metric.predict scores a frame"
+        )
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    if not given:
+        raise DataError("no files given to score")
     files, folder = find_files([os.fspath(path) for path in given]), os.fspath(output)
     _check_apart(folder, files)
     if fields and not any(file.kind in ("tsv", "csv") for file in files):

@@ -12,6 +12,7 @@ ours (`damage`)                   ten sentences in six languages, damaged by the
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from tertium.arrays import generator
 from tertium.data.formats import PathLike, check_record, parse_json, read_records, read_text
 from tertium.data.testset import TestSet
 from tertium.data.wmt import LANGUAGES
-from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.errors import DataError, UnknownNameError, UsageError, one_line
 from tertium.segment import Segment, check_texts
 from tertium.text.damage import KINDS, MEANING, Original, damage
 
@@ -119,6 +120,8 @@ def read_challenge(source: PathLike) -> ChallengeSet:
     >>> read_challenge("damage").phenomena[:3]
     ('omission', 'truncation', 'addition')
     """
+    if not isinstance(source, str | os.PathLike):
+        raise UsageError(f"expected the file or name of a challenge set, got {one_line(source)}")
     if str(source) == OWN and not Path(source).exists():
         return own_challenge()
     contrasts: list[Contrast] = []

@@ -113,6 +113,8 @@ def learners() -> list[type[Trained]]:
 
 def find_learner(spec: str) -> type[Trained]:
     """The class that a spec would train."""
+    if not isinstance(spec, str):
+        raise UsageError(f"what to train is named by a text, 'bleu-r', not by {one_line(spec)}")
     name, _ = split_spec(spec)
     if "/" in name:
         raise UsageError(f"{name} is a folder: name what to train (esim, bleu-r), and -o a folder")

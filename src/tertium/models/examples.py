@@ -21,7 +21,7 @@ from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import drop_shared
 from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
 from tertium.encoders.encoder import rows_of
-from tertium.errors import DataError
+from tertium.errors import DataError, UsageError, one_line
 from tertium.segment import Judgement, Preference, Segment
 
 WINDOW = 64  # batches that are sorted by length together
@@ -265,6 +265,11 @@ def training_sets(data: TrainingData) -> tuple[list[JudgementSet], list[RankingS
     single = [one for one in entries if not isinstance(one, JudgementSet | RankingSet)]
     judgements = tuple(one for one in single if isinstance(one, Judgement))
     preferences = [one for one in single if not isinstance(one, Judgement)]
+    if other := next((one for one in preferences if not isinstance(one, Preference)), None):
+        raise UsageError(
+            f"expected judgements and comparisons, got {one_line(other)}; a file, a set or a frame "
+            "of them serves, too"
+        )
     if judgements:
         scores.append(JudgementSet(name="judgements", judgements=judgements))
     if preferences:

@@ -35,6 +35,7 @@ from tertium.registry import (
     RANKERS,
     build,
     check_ranges,
+    check_types,
     explain_missing,
     print_spec,
     read_fields,
@@ -75,6 +76,7 @@ class Scorer(ABC):
     citation: ClassVar[str] = ""
 
     def __new__(cls, *args: Any, **fields: Any) -> Self:
+        check_types(cls, fields)
         check_ranges(cls, fields)
         return super().__new__(cls)
 
@@ -428,6 +430,8 @@ def change_fields(scorer: Made, fields: Mapping[str, Any]) -> Made:
 
 def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:
     """Metrics from specs or metrics, one or several; a metric given twice is refused."""
+    if not isinstance(metrics, Iterable | Metric):
+        raise UsageError(f"expected the name of a metric or several, got {one_line(metrics)}")
     several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     if not several:
         raise UsageError("no metric given; `tertium list` shows what there is")

@@ -160,13 +160,19 @@ class ByScore(Ranker):
         return f"{self.title}|metric:{self.metric.signature(segments)}"
 
 
-def load_ranker(spec: str, **fields: Any) -> Ranker:
+def load_ranker(spec: str | Path, **fields: Any) -> Ranker:
     """Build a ranker from its spec, or one that goes by a metric's scores from the metric's spec.
 
     A trained model brings its settings along: `pairwise:model=FOLDER`, or the folder alone, which
     may hold a trained metric too. A registered name goes first, so write `./chrf` for a folder of
     that name.
     """
+    if not isinstance(spec, str | Path):
+        raise UsageError(
+            f"a ranker is named by a text such as 'pairwise', not by {one_line(spec)}; "
+            "tertium.rank takes a metric, too"
+        )
+    spec = str(spec)
     if spec not in RANKERS and is_folder(spec):
         return _load_folder(spec, **fields)
     name, texts = split_spec(spec)
