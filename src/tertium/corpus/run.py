@@ -108,8 +108,8 @@ def score_corpus(
     behind addresses that pyarrow reads; `output` is a folder. Rows are written in their order with
     a column for each metric and one for its warnings, as `shards` says, a shard for each file or
     `part_rows` of it. `keep` says which (`keeping`). With `resume`, what an earlier call finished
-    is left as it is, unless its shard is gone. Rows that cannot be scored are put aside with the
-    reason, or with `strict` the first is an error. `workers` are processes, or with the engine
+    is left as it is, unless its shard is gone or cut. Rows that cannot be scored are put aside with
+    the reason, or with `strict` the first is an error. `workers` are processes, or with the engine
     "ray" actors, each with so many `cpus` and `gpus` (parts of one, too), of the cluster at
     `address`.
     """
