@@ -251,13 +251,11 @@ class Range:
 
 
 def check_ranges(cls: type[Any], fields: Mapping[str, Any]) -> None:
-    """Refuse a number outside the range that its field declares."""
+    """Refuse a number outside the range that its field declares; no number is left to its type."""
     declared = ranges(cls)
     for name, value in fields.items():
         allowed = declared.get(name)
-        if allowed is None or value is None:
-            continue
-        if not isinstance(value, int | float) or value not in allowed:
+        if allowed is not None and isinstance(value, int | float) and value not in allowed:
             raise UsageError(f"{name} must be {allowed}, not {value!r}")
 
 

@@ -76,8 +76,8 @@ class Scorer(ABC):
     citation: ClassVar[str] = ""
 
     def __new__(cls, *args: Any, **fields: Any) -> Self:
-        check_types(cls, fields)
         check_ranges(cls, fields)
+        check_types(cls, fields)
         return super().__new__(cls)
 
     @property

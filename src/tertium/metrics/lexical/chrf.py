@@ -58,7 +58,7 @@ class ChrF(Metric):
 
     char_order: Annotated[int, Range(0)] = 6
     word_order: Annotated[int, Range(0)] = 0
-    beta: Annotated[int, Range(0)] = 2
+    beta: Annotated[int | float, Range(0)] = 2
     lowercase: bool = False
     whitespace: bool = False
     eps_smoothing: bool = False
@@ -109,7 +109,7 @@ class ChrF(Metric):
         return np.where(mean_precision + mean_recall > 0, 100 * score, 0.0)
 
     def _epsilon_smoothed(
-        self, precision: FloatArray, recall: FloatArray, factor: int
+        self, precision: FloatArray, recall: FloatArray, factor: float
     ) -> FloatArray:
         below = factor * precision + recall
         scores = (1 + factor) * precision * recall / np.where(below > 0, below, 1.0)
