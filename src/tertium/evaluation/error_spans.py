@@ -124,9 +124,8 @@ def compare_spans(
     """Measure how well the errors that metrics mark agree with those that people marked.
 
     `spans` are files of what metrics marked, METRIC.jsonl or METRIC.LP.jsonl, of which a column
-    `metric` may name the metric; intervals and
-    p-values (paired randomisation of the micro F1 of characters) come from `samples`, or are left
-    out with 0.
+    `metric` may name the metric; intervals and p-values (paired randomisation of the micro F1 of
+    characters) come from `samples`, or are left out with 0.
     """
     people = read_sets(several(human), "segment", lps=lps, gold=gold, data=data)
     now = load_metrics(metrics) if metrics else []
