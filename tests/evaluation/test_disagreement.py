@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tertium.data.judgements import JudgementSet
-from tertium.errors import LengthError, UsageError
+from tertium.errors import DataError, LengthError, UsageError
 from tertium.evaluation.error_analysis import analyse, disagreement, top
 from tertium.metrics.base.metric import load_metric
 from tertium.segment import Judgement, Segment
@@ -81,3 +81,14 @@ def test_two_settings_of_one_metric_keep_their_specs() -> None:
     assert analyse(sets, plain, other).metrics == ("chrF", "BLEU")
     with pytest.raises(UsageError, match="'chrf' is given twice"):
         analyse(sets, plain, plain)
+
+
+def test_a_set_without_references_is_named() -> None:
+    good = Judgement(Segment("a b", references=("a b",)), 1.0, lp="de-en")
+    bare = Judgement(Segment("a b"), 1.0, lp="de-en")
+    sets = [
+        JudgementSet(name="news", lp="de-en", judgements=(good,)),
+        JudgementSet(name="qe", lp="de-en", judgements=(bare,)),
+    ]
+    with pytest.raises(DataError, match=r"^qe de-en: no references"):
+        analyse(sets, load_metric("chrf"), load_metric("bleu"))

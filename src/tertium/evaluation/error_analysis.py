@@ -192,8 +192,10 @@ def analyse(
     names = distinct_labels({metric.spec: metric.label for metric in (first, second)})
     sets = [one.with_references() for one in sets]
     segments = tuple(segment for one in sets for segment in one.segments)
-    if not all(segment.references for segment in segments):
-        raise DataError("the error analysis compares translations with references: a set has none")
+    if bare := [one.title for one in sets if not all(s.references for s in one.segments)]:
+        raise DataError(
+            f"{', '.join(bare)}: no references, with which the error analysis compares translations"
+        )
     if vocabulary is None:
         vocabulary = {w for s in segments for r in s.references for w in words(r)}
     found = disagreement(
