@@ -428,7 +428,7 @@ def test_one_metric_is_described_in_the_format_asked_for(
     assert main(["list", "chrf", "-f", "json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["metric"] == "chrf"
-    assert {"field": "beta", "type": "int, at least 0", "default": "2"} in record["fields"]
+    assert {"field": "beta", "type": "int|float, at least 0", "default": "2"} in record["fields"]
     assert main(["list", "chrf:bta=3"]) == 2
     assert "unknown field of chrf 'bta': did you mean 'beta'" in capsys.readouterr().err
     assert main(["list", "bertscore", "-f", "tsv"]) == 0
