@@ -8,6 +8,7 @@ that each has thresholds of its own.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -16,8 +17,10 @@ import numpy as np
 
 from tertium.arrays import BoolArray, Float32Array
 from tertium.encoders.pieces import Places
+from tertium.metrics.flagship.combination import WITHOUT_BLANKS
 from tertium.schema import Rule
 from tertium.spans import Severity, Span
+from tertium.text.languages import share_in
 
 Way = Literal["mqm", "esa", "words"]
 LOGITS: Mapping[Way, slice] = {"mqm": slice(0, 3), "esa": slice(3, 6), "words": slice(6, 8)}
@@ -78,7 +81,7 @@ def find_errors(logits: Float32Array) -> Float32Array:
 def mark_errors(
     text: str, places: Places, findings: Float32Array, way: Way, thresholds: SpanThresholds
 ) -> tuple[Span, ...]:
-    """The errors of a text: runs of wrong pieces, major where one of them is.
+    """The errors of a text: runs of words of which a piece is wrong, major where one of them is.
 
     `places` are those of the pieces; what is behind the last that was read is not marked.
     """
@@ -91,19 +94,40 @@ def mark_errors(
             category=_category(own),
             chance=min(1.0, round(float(own[:, WRONG[way]].max()), 4)),
         )
-        for start, end, own in _runs(text, places, findings, wrong)
+        for start, end, run in _runs(text, places, complete_words(text, places, wrong))
+        for own in [findings[run][wrong[run]]]  # pieces that only complete a word say nothing
     )
 
 
-def _runs(
-    text: str, places: Places, findings: Float32Array, wrong: BoolArray
-) -> Iterator[tuple[int, int, Float32Array]]:
-    """Neighbouring wrong pieces: where they begin and end in the text, and their findings."""
+def complete_words(text: str, places: Places, wrong: BoolArray) -> BoolArray:
+    """Which pieces are wrong, (pieces,), where all of a word are that has a wrong one.
+
+    People mark words. A text without blanks has none that could be told.
+
+    >>> complete_words("we cats sat", [(0, 2), (2, 6), (6, 7), (7, 11)], np.array([0, 0, 1, 0]) > 0)
+    array([False,  True,  True, False])
+    """
+    if not wrong.any() or share_in(text, WITHOUT_BLANKS) > 0.5:
+        return wrong
+    words, count = [0], 0  # of each character, behind a first that is none; 0 between words
+    for letter in text:
+        inside = unicodedata.category(letter)[0] in "LMN"
+        count += inside and not words[-1]
+        words.append(count if inside else 0)
+    pieces = places[: len(wrong)]
+    owners = [next(filter(None, words[start + 1 : end + 1]), 0) for start, end in pieces]
+    bad = {owner for owner, own in zip(owners, wrong, strict=True) if owner and own}
+    whole: BoolArray = wrong | np.array([owner in bad for owner in owners])
+    return whole
+
+
+def _runs(text: str, places: Places, wrong: BoolArray) -> Iterator[tuple[int, int, slice]]:
+    """Neighbouring wrong pieces: where they begin and end in the text, and which they are."""
     steps = np.flatnonzero(np.diff(wrong.astype(np.int8), prepend=0, append=0))
     for first, last in steps.reshape(-1, 2):
         start, end = trim(text, places[first][0], places[last - 1][1])
         if start < end:
-            yield start, end, findings[first:last]
+            yield start, end, slice(first, last)
 
 
 def trim(text: str, start: int, end: int) -> tuple[int, int]:
