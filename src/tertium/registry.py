@@ -251,7 +251,7 @@ class Range:
 
 
 def check_ranges(cls: type[Any], fields: Mapping[str, Any]) -> None:
-    """Refuse a number outside the range that its field declares; no number is left to its type."""
+    """Refuse a number outside its field's range; what is no number `check_types` refuses."""
     declared = ranges(cls)
     for name, value in fields.items():
         allowed = declared.get(name)

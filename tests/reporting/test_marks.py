@@ -115,39 +115,35 @@ def test_a_report_shows_what_people_marked(tmp_path: Path) -> None:
         tertium.report(longer, "chrf", human=file)
 
 
+NUMBERED_ANEW = tertium.TestSet(  # in each of two documents
+    systems={"A": ("a cat", "a dog"), "B": ("the hat", "the log")},
+    references=(("the cat",), ("the dog",)),
+    documents=("x", "y"),
+    columns={"segment": ("1", "1")},
+)
+
+
 def test_what_people_said_of_one_document_stays_with_it(tmp_path: Path) -> None:
-    """Whose segments are numbered anew in each document."""
-    testset = tertium.TestSet(
-        systems={"A": ("a cat", "a dog"), "B": ("the hat", "the log")},
-        references=(("the cat",), ("the dog",)),
-        documents=("x", "y"),
-        columns={"segment": ("1", "1")},
-    )
     spans = [{"start": 0, "end": 1, "severity": "minor", "category": "Style"}]
     about = {"document": "y", "segment": 1, "spans": spans}
     rows = [
-        {**about, "system": s, "mt": testset.systems[s][1], "score": n} for n, s in enumerate("AB")
+        {**about, "system": s, "mt": NUMBERED_ANEW.systems[s][1], "score": n}
+        for n, s in enumerate("AB")
     ]
     file = tmp_path / "mqm.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    page = tertium.report(testset, "chrf", human=file, resamples=20, explain=0)
+    page = tertium.report(NUMBERED_ANEW, "chrf", human=file, resamples=20, explain=0)
     judged = {page.grid.items[n].label for n in page.grid.item_of[np.isfinite(page.grid.human)]}
     assert judged == {"y:1"}
-    [marked] = people_marks(testset, read_evidence(file)[0])
+    [marked] = people_marks(NUMBERED_ANEW, read_evidence(file)[0])
     assert [entry.segment.hypothesis for entry in marked.translations] == ["a dog", "the log"]
     assert {entry.item for entry in marked.translations} == {"y:1"}
 
 
 def test_comparisons_of_one_document_stay_with_it(tmp_path: Path) -> None:
-    testset = tertium.TestSet(
-        systems={"A": ("a cat", "a dog"), "B": ("the hat", "the log")},
-        references=(("the cat",), ("the dog",)),
-        documents=("x", "y"),
-        columns={"segment": ("1", "1")},
-    )
     file = tmp_path / "compared.csv"
     file.write_text("doc,item,system_a,system_b,preference\ny,1,A,B,a\n")
-    page = tertium.report(testset, "chrf", human=file, resamples=20, explain=0)
+    page = tertium.report(NUMBERED_ANEW, "chrf", human=file, resamples=20, explain=0)
     judged = {page.grid.items[n].label for n in page.grid.item_of[np.isfinite(page.grid.human)]}
     assert judged == {"y:1"}
 

@@ -37,6 +37,7 @@ from tertium.data.records import ANNOTATOR_NAMES, lower_names, read_score, text_
 from tertium.data.testset import TestSet, find_in
 from tertium.errors import DataError, UnknownNameError
 from tertium.scores import ScoreMatrix
+from tertium.text.languages import OTHER_CODES
 
 SEGMENT_FILE, SYSTEM_FILE = "DA-seglevel.csv", "DA-syslevel.csv"
 
@@ -228,15 +229,13 @@ def _rows(groups: dict[str, list[tuple[str, list[str]]]], lp: str) -> list[tuple
 
 NOT_RANKED = "rank missing"
 
-LANGUAGES = {  # by their English names and three letters
-    "czech": "cs", "cze": "cs", "ces": "cs", "english": "en", "eng": "en", "german": "de",
-    "deu": "de", "ger": "de", "spanish": "es", "spa": "es", "esn": "es", "french": "fr",
-    "fra": "fr", "fre": "fr", "hungarian": "hu", "hun": "hu", "russian": "ru", "rus": "ru",
-    "hindi": "hi", "hin": "hi", "finnish": "fi", "fin": "fi", "romanian": "ro", "ron": "ro",
-    "rum": "ro", "turkish": "tr", "tur": "tr", "bulgarian": "bg", "bul": "bg", "basque": "eu",
-    "eus": "eu", "dutch": "nl", "nld": "nl", "portuguese": "pt", "ptb": "pt", "por": "pt",
-    "urdu": "ur", "urd": "ur", "haitian creole": "ht", "hat": "ht", "latvian": "lv", "lav": "lv",
-    "chinese": "zh", "italian": "it", "japanese": "ja", "polish": "pl",
+LANGUAGES = {  # by their English names and three letters, of which WMT has some of its own
+    **{code: language for code, language in OTHER_CODES.items() if len(code) == 3},
+    "basque": "eu", "bulgarian": "bg", "chinese": "zh", "czech": "cs", "dutch": "nl",
+    "english": "en", "esn": "es", "finnish": "fi", "french": "fr", "german": "de",
+    "haitian creole": "ht", "hat": "ht", "hindi": "hi", "hungarian": "hu", "italian": "it",
+    "japanese": "ja", "latvian": "lv", "polish": "pl", "portuguese": "pt", "ptb": "pt",
+    "romanian": "ro", "russian": "ru", "spanish": "es", "turkish": "tr", "urdu": "ur",
 }  # fmt: skip
 
 _RANK = re.compile(r"system(\d+)rank")
