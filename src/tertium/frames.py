@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from tertium.atomic import replace_content, write_text
 from tertium.errors import DataError, UnknownNameError, UsageError
-from tertium.registry import explain_missing, require
+from tertium.extras import explain_missing, require
 
 if TYPE_CHECKING:
     from pandas import DataFrame

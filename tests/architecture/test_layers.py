@@ -16,6 +16,7 @@ CORE = {
     "atomic",
     "display",
     "errors",
+    "extras",
     "frames",
     "registry",
     "runtime",
@@ -23,6 +24,7 @@ CORE = {
     "scores",
     "segment",
     "spans",
+    "specs",
     "version",
 }
 BELOW_ENCODERS = CORE | {"cache", "text", "data"}
@@ -35,8 +37,10 @@ ALLOWED: dict[str, set[str]] = {
     "display": set(),
     "arrays": {"errors"},
     "atomic": {"errors"},
-    "registry": {"errors"},
-    "frames": {"errors", "atomic", "registry"},
+    "extras": {"errors"},
+    "specs": {"errors"},
+    "registry": {"errors", "extras"},
+    "frames": {"errors", "atomic", "extras"},
     "schema": {"errors"},
     "runtime": {"errors"},
     "segment": {"errors", "spans"},

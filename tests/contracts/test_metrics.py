@@ -13,8 +13,9 @@ from tertium.errors import MissingResourceError, TertiumError, UsageError
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.registry import ALIASES, METRICS, RANKERS, ranges, resolve
+from tertium.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.segment import Segment
+from tertium.specs import ranges
 from tertium.testing import check_metric
 
 SPECS = [*METRICS, *ALIASES]

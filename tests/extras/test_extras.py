@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from tests.extras.environments import EXTRAS, PROJECT, make_environment, run_smoke
 
 from tertium.errors import MissingResourceError
-from tertium.registry import EXTRA_OF, explain_missing, is_installed, require
+from tertium.extras import EXTRA_OF, explain_missing, is_installed, require
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="environments are made of links")

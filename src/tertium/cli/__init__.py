@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from tertium.errors import TertiumError, UnknownNameError, UsageError
-from tertium.registry import explain_missing
+from tertium.extras import explain_missing
 from tertium.version import __version__
 
 COMMANDS = (

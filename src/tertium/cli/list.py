@@ -12,17 +12,9 @@ from tertium.cli.output import FORMATS, print_records, print_result, print_table
 from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.metric import is_folder
 from tertium.models.checkpoint import read_config
-from tertium.registry import (
-    ALIASES,
-    METRICS,
-    RANKERS,
-    describe_fields,
-    print_value,
-    read_fields,
-    resolve_scorer,
-    split_spec,
-)
+from tertium.registry import ALIASES, METRICS, RANKERS, resolve_scorer
 from tertium.reporting.tables.table import Table
+from tertium.specs import describe_fields, print_value, read_fields, split_spec
 
 HELP = "list metrics and rankers, or explain one"
 DESCRIPTION = "List the metrics and rankers, or show one with its fields."

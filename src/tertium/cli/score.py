@@ -11,8 +11,8 @@ from tertium.cli import inputs, output
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.data.formats import write_jsonl
 from tertium.errors import UsageError
+from tertium.extras import require
 from tertium.frames import write_frame
-from tertium.registry import require
 
 if TYPE_CHECKING:
     from tertium.evaluation.explaining import MarkedTranslations

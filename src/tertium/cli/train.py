@@ -15,7 +15,7 @@ from tertium.cli import LateParser
 from tertium.cli.inputs import add_list
 from tertium.cli.runtime import bars
 from tertium.errors import TertiumError, UsageError
-from tertium.registry import print_value, read_value
+from tertium.specs import print_value, read_value
 
 if TYPE_CHECKING:
     from tertium.models.trained import Epoch, Option, Trained

@@ -26,7 +26,7 @@ from typing import Any
 from tertium.corpus.reading import CorpusPart
 from tertium.corpus.work import CorpusJob, Outcome, PartWorker
 from tertium.errors import TertiumError, UnknownNameError, UsageError
-from tertium.registry import require
+from tertium.extras import require
 from tertium.runtime import Advance, cores, runtime
 
 ENGINES = ("local", "ray")

@@ -18,8 +18,9 @@ from tertium.corpus.reading import HERE, Reading, explain_row
 from tertium.data.records import WARNINGS, fold_names, segment_from_record
 from tertium.errors import DataError, NeedsError, TertiumError, UsageError
 from tertium.evaluation.scoring import locate_warnings
+from tertium.extras import explain_missing
 from tertium.metrics.base.metric import Metric, foresee
-from tertium.registry import METRICS, explain_missing
+from tertium.registry import METRICS
 from tertium.segment import Segment
 
 JOINED = "; "

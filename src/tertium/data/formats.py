@@ -24,8 +24,8 @@ from typing import Any
 from tertium.atomic import PathLike as PathLike
 from tertium.atomic import write_text
 from tertium.errors import DataError, UsageError, one_line
+from tertium.extras import explain_missing
 from tertium.frames import frame_records, is_frame
-from tertium.registry import explain_missing
 from tertium.schema import distinct_keys
 from tertium.segment import check_characters
 

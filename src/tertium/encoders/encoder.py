@@ -23,7 +23,8 @@ import numpy as np
 
 from tertium.arrays import BoolArray, Float32Array, IntArray
 from tertium.errors import DataError, UsageError
-from tertium.registry import Names, explain_missing, resolve
+from tertium.extras import explain_missing
+from tertium.registry import Names, resolve
 from tertium.runtime import Long, Precision, current_runtime
 
 T = TypeVar("T")

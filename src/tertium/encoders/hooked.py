@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from tertium.encoders.apart import arithmetic, lower_precision, take_apart
 from tertium.encoders.weights import MAPPED, Tensors
 from tertium.errors import ModelError
-from tertium.registry import require
+from tertium.extras import require
 
 TRIED_LENGTHS = (1, 6, 19, 40)  # pieces of the texts that tell whether texts stay apart
 TRIED_PIECES = 100  # of the vocabulary: more would read a mapped table all over

@@ -19,7 +19,7 @@ import numpy as np
 
 from tertium.arrays import IntArray
 from tertium.errors import ModelError
-from tertium.registry import require
+from tertium.extras import require
 
 MOST_SPECIALS = 4  # tokens that a model puts around and between texts, at most
 PLAIN_CLASS = "PreTrainedTokenizerFast"  # has nothing to add to its file

@@ -31,7 +31,7 @@ from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import Embeddings, EncoderName, offsets_of
 from tertium.encoders.weights import locate
 from tertium.errors import DataError, MissingResourceError, UsageError
-from tertium.registry import explain_missing
+from tertium.extras import explain_missing
 from tertium.text.bounds import ENCODED_PIECES
 
 _WORD = re.compile(

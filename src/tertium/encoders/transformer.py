@@ -31,7 +31,7 @@ from tertium.encoders.pieces import (
 )
 from tertium.encoders.settings import ModelSettings, parse_layers, read_settings, side_by_side
 from tertium.encoders.weights import Tensors, WeightFolder, locate, missing_extras
-from tertium.registry import require
+from tertium.extras import require
 from tertium.runtime import Long, Precision, choose_device
 from tertium.text.bounds import ENCODED_PIECES
 

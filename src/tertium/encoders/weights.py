@@ -20,7 +20,7 @@ from tertium.cache.files import file_hash, hub_folder, models_folder
 from tertium.encoders.cards import CARDS, Card
 from tertium.encoders.encoder import EncoderName
 from tertium.errors import MissingResourceError, ModelError
-from tertium.registry import EXTRA_OF, install_command
+from tertium.extras import EXTRA_OF, install_command
 from tertium.schema import read, read_json
 
 log = logging.getLogger(__name__)

@@ -16,11 +16,11 @@ from tertium.display import Displayed
 from tertium.errors import UsageError, one_line
 from tertium.evaluation.ranking import best_ranker
 from tertium.evaluation.scoring import Evaluation, as_numbers
+from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.metrics.base.metric import NO_SCORE, Metric, load_metric
 from tertium.metrics.base.ranker import Ranker, find_ranker
 from tertium.models.checkpoint import are_installed
-from tertium.registry import explain_missing
 from tertium.segment import Segment
 from tertium.spans import Span, check_places, score_spans
 from tertium.text.languages import seem_english

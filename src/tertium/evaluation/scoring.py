@@ -18,10 +18,10 @@ from tertium.data.testset import TestSet, check_testset
 from tertium.display import Displayed
 from tertium.errors import TertiumError, UnknownNameError
 from tertium.evaluation.resampling import Interval, bootstrap, interval
+from tertium.extras import explain_missing, is_installed
 from tertium.frames import make_frame
 from tertium.metrics.base.metric import Metric, foresee, load_metric, load_metrics
 from tertium.models.checkpoint import are_installed
-from tertium.registry import explain_missing, is_installed
 from tertium.scores import Scores
 from tertium.segment import Segment
 from tertium.text.languages import seem_english

@@ -20,7 +20,8 @@ from tertium.frames import is_frame
 from tertium.models.checkpoint import CONFIG
 from tertium.models.examples import TrainingData, training_sets, without_leaks
 from tertium.models.trained import Epoch, Option, Trained, describe_options
-from tertium.registry import METRICS, RANKERS, read_fields, resolve_scorer, split_spec
+from tertium.registry import METRICS, RANKERS, resolve_scorer
+from tertium.specs import read_fields, split_spec
 
 Sources = TrainingData | PathLike | Iterable[PathLike]
 RECIPE = "ours"

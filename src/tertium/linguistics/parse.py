@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 from tertium.cache.database import ByteStore
 from tertium.cache.files import ANALYSES
 from tertium.errors import DataError, MissingResourceError
+from tertium.extras import install_command
 from tertium.linguistics.lexicons import FIXED_EXPRESSIONS
 from tertium.linguistics.numbers import Quantity, find_quantities
 from tertium.linguistics.wordnet import load_wordnet
-from tertium.registry import install_command
 from tertium.runtime import current_runtime, task
 from tertium.text.bounds import PARSED_CHARACTERS, PARSED_WORDS
 from tertium.text.languages import SMALL_WORDS

@@ -45,8 +45,9 @@ from tertium.models.checkpoint import (
     write_checkpoint,
 )
 from tertium.models.examples import JudgedSets, TrainingData, judged_sets
-from tertium.registry import Range, print_value, ranges, resolve
+from tertium.registry import resolve
 from tertium.schema import SHOWN, construct, read_fields
+from tertium.specs import Range, print_value, ranges
 
 Schedule = Literal["constant", "linear"]
 Against = Literal["reference", "source", "both"]

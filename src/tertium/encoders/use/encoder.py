@@ -22,7 +22,7 @@ from tertium.encoders.use.network import EMBEDDING, LAYERS, UniversalNetwork
 from tertium.encoders.use.sentencepiece import UNKNOWN, PieceTokenizer
 from tertium.encoders.weights import WeightFolder, locate, missing_extras
 from tertium.errors import UnknownNameError, UsageError
-from tertium.registry import require
+from tertium.extras import require
 from tertium.text.bounds import ENCODED_PIECES
 
 BEGIN, END = 1, 2

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tertium.errors import ModelError
-from tertium.registry import explain_missing
+from tertium.extras import explain_missing
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

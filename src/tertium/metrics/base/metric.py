@@ -27,24 +27,14 @@ from tertium.errors import (
     UsageError,
     one_line,
 )
+from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.peers import PeerCalls
-from tertium.registry import (
-    ALIASES,
-    METRICS,
-    RANKERS,
-    build,
-    check_ranges,
-    check_types,
-    explain_missing,
-    print_spec,
-    read_fields,
-    resolve,
-    split_spec,
-)
+from tertium.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.scores import Scores
 from tertium.segment import Context, Segment
 from tertium.spans import Span, check_places
+from tertium.specs import build, check_ranges, check_types, print_spec, read_fields, split_spec
 from tertium.version import __version__
 
 if TYPE_CHECKING:

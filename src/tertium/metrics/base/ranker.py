@@ -25,12 +25,14 @@ from tertium.errors import (
     UsageError,
     one_line,
 )
+from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation, Votes
 from tertium.metrics.base.metric import Metric, Scorer, change_fields, is_folder, load_metric
 from tertium.models.checkpoint import read_config
-from tertium.registry import ALIASES, METRICS, RANKERS, build, explain_missing, resolve, split_spec
+from tertium.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
+from tertium.specs import build, split_spec
 
 
 class Ranker(Scorer):

@@ -35,9 +35,9 @@ from tertium.metrics.base.metric import (
     over_references,
 )
 from tertium.metrics.embedding.centring import Centring, language_means, translation_directions
-from tertium.registry import Range
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
+from tertium.specs import Range
 from tertium.text.languages import (
     STRAYS,
     are_in_other_language,

@@ -19,8 +19,8 @@ from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.metrics.embedding.smd import SMD
 from tertium.metrics.embedding.sss import SSS
 from tertium.metrics.embedding.wmd import WMD
-from tertium.registry import Range
 from tertium.segment import Segment
+from tertium.specs import Range
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,8 +24,8 @@ from tertium.arrays import squares as exact_squares
 from tertium.encoders.encoder import offsets_of
 from tertium.encoders.stream import Chunk
 from tertium.errors import TertiumError
+from tertium.extras import explain_missing
 from tertium.metrics.base.matching import spans
-from tertium.registry import explain_missing
 from tertium.runtime import cores
 
 T = TypeVar("T")

@@ -19,8 +19,8 @@ from tertium.metrics.embedding.transport import (
     solve_chunk,
     unit_distances,
 )
-from tertium.registry import Range
 from tertium.segment import Segment
+from tertium.specs import Range
 
 
 @dataclass(frozen=True, kw_only=True)

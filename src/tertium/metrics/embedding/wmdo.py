@@ -10,8 +10,8 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.metrics.embedding.wmd import WMD
-from tertium.registry import Range
 from tertium.segment import Segment
+from tertium.specs import Range
 
 
 @dataclass(frozen=True, kw_only=True)

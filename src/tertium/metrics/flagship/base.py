@@ -21,6 +21,7 @@ from tertium.encoders.pieces import count_opaque, surely_fits
 from tertium.encoders.transformer import of_weights
 from tertium.encoders.weights import locate
 from tertium.errors import ModelError
+from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.assessment import EnglishAssessment
@@ -32,7 +33,6 @@ from tertium.metrics.flagship.packaged import (
     load_packaged,
 )
 from tertium.models.checkpoint import check_names
-from tertium.registry import require
 from tertium.runtime import Precision, current_runtime, task
 from tertium.schema import POSITIVE, Rule, Sha256
 

@@ -26,12 +26,12 @@ import numpy as np
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders.encoder import deal
 from tertium.encoders.pieces import Places, Tokenizer, count_opaque, surely_fits
+from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.combination import Corrections, Row, strange_words
 from tertium.metrics.flagship.packaged import HumanScale, Packaged, PackagedSettings
 from tertium.metrics.flagship.tagging import FINDINGS, TAGS, WayThresholds, find_errors
-from tertium.registry import require
 from tertium.runtime import Precision, choose_device, current_runtime, task
 from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.text.bounds import JUDGED_PIECES

@@ -32,9 +32,9 @@ from tertium.models.trained import (
     TrainingOptions,
     check_against,
 )
-from tertium.registry import Range
 from tertium.runtime import choose_device, current_runtime
 from tertium.segment import Segment
+from tertium.specs import Range
 
 if TYPE_CHECKING:
     from tertium.metrics.heads.scoring import HeadScorer

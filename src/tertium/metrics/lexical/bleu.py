@@ -20,8 +20,8 @@ from tertium.metrics.lexical.sacre import (
     match_statistics,
     sacre_signature,
 )
-from tertium.registry import Range
 from tertium.segment import Segment
+from tertium.specs import Range
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]
 

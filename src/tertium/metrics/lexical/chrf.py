@@ -18,9 +18,9 @@ from tertium.arrays import FloatArray, IntArray
 from tertium.errors import UsageError
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import sacre_signature
-from tertium.registry import Range
 from tertium.runtime import task
 from tertium.segment import Segment
+from tertium.specs import Range
 from tertium.text.ngrams import ABSENT, count_shared
 
 EPSILON = 1e-16  # sacrebleu's, for the n-grams that a text is too short to have

@@ -18,8 +18,8 @@ from tertium.errors import MissingResourceError, UsageError
 from tertium.linguistics.paraphrase import ParaphraseTable, load_paraphrases
 from tertium.linguistics.wordnet import DETACHMENTS, POS, WordNet, load_wordnet
 from tertium.metrics.base.metric import Metric
-from tertium.registry import Range
 from tertium.segment import Segment
+from tertium.specs import Range
 from tertium.text import bounds
 from tertium.text.languages import CODES
 from tertium.text.meteor_alignment import CROWDED, STAGES, MeteorAlignment, align

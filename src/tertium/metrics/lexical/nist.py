@@ -18,8 +18,8 @@ from tertium.metrics.lexical.sacre import (
     load_sacre_bleu,
     sacre_signature,
 )
-from tertium.registry import Range
 from tertium.segment import Segment
+from tertium.specs import Range
 from tertium.text.ngrams import Located, NgramIndex, clipped_matches
 
 MAX_ORDER = 10

@@ -43,8 +43,8 @@ from tertium.metrics.pairwise.training import (
 )
 from tertium.models.checkpoint import Checkpoint
 from tertium.models.trained import Lesson, Recipe, Trained
-from tertium.registry import Range
 from tertium.segment import Preference, Segment
+from tertium.specs import Range
 
 __all__ = ["Pairwise", "PairwiseOptions"]
 

@@ -27,8 +27,8 @@ from tertium.metrics.pairwise.network import (
     inputs_of,
 )
 from tertium.models.trained import Options
-from tertium.registry import Range
 from tertium.runtime import task
+from tertium.specs import Range
 
 Scaling = Literal["minmax", "standard"]
 BLOCK = 2048  # pairs whose inputs are gathered at a time

@@ -25,15 +25,16 @@ from tertium.arrays import FloatArray, IntArray, on_grid
 from tertium.data.judgements import JudgementSet
 from tertium.encoders import Encoder, embed, load_encoder
 from tertium.errors import DataError, UsageError
+from tertium.extras import explain_missing
 from tertium.metrics.base.metric import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
 from tertium.models.checkpoint import Checkpoint, Like, check_arrays, halve, read_declared
 from tertium.models.examples import check_targets
 from tertium.models.trained import NEEDS, Against, Lesson, Options, Rates, Recipe, check_against
-from tertium.registry import Range, explain_missing
 from tertium.runtime import cores, task
 from tertium.schema import NOT_NEGATIVE, POSITIVE
 from tertium.segment import Segment
+from tertium.specs import Range
 
 VALUES = (0.01, 0.1, 1.0, 10.0)
 ROWS = 512  # of a distance matrix that are predicted from at once

@@ -1,0 +1,144 @@
+"""Specs parse, print and round-trip; wrong fields get a suggestion, wrong values a reason."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tertium.errors import UnknownNameError, UsageError
+from tertium.metrics.base.metric import load_metric
+from tertium.specs import build, print_spec, split_spec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    text: str = "plain"
+    count: int = 3
+    ratio: float = 0.5
+    flag: bool = False
+    layer: int | None = None
+    mode: Literal["mean", "best"] = "best"
+    parts: tuple[str, ...] = ()
+
+
+samples = st.builds(
+    Sample,
+    text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+    count=st.integers(),
+    ratio=st.floats(allow_nan=False, allow_infinity=False),
+    flag=st.booleans(),
+    layer=st.none() | st.integers(),
+    mode=st.sampled_from(["mean", "best"]),
+    parts=st.lists(
+        st.sampled_from(["use", "minilm@2+4", "chrf++", "chrf:a=1,b=c+d", "", "[+]", "[", "]"])
+        | st.text(st.sampled_from('a+[]\\", ='), max_size=5)
+        | st.text(st.characters(exclude_categories=["Cs"]), max_size=5),
+        max_size=4,
+    ).map(tuple),
+)
+
+
+@given(samples)
+def test_a_spec_rebuilds_what_it_printed(sample: Sample) -> None:
+    name, fields = split_spec(print_spec("sample", sample))
+    assert (name, build(Sample, name, fields)) == ("sample", sample)
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_spec_or_a_usage_error(text: str) -> None:
+    try:
+        name, fields = split_spec(text)
+    except UsageError:
+        return
+    assert isinstance(name, str)
+    assert all(isinstance(value, str) for value in fields.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("use+minilm@4+glove", ("use", "minilm@4", "glove")),
+        ("[chrf++]+bleu", ("chrf++", "bleu")),
+        ("glove+[minilm@2+4]", ("glove", "minilm@2+4")),
+        ("[use]+file/a[1].txt", ("use", "file/a[1].txt")),
+    ],
+)
+def test_a_part_with_a_plus_of_its_own_stands_in_brackets(
+    text: str, parts: tuple[str, ...]
+) -> None:
+    assert build(Sample, "sample", {"parts": text}) == Sample(parts=parts)
+
+
+@pytest.mark.parametrize("text", ["chrf+++bleu", "bleu+chrf++", "+bleu", "[bleu", "[bleu]x"])
+def test_a_list_that_cannot_be_read_is_explained(text: str) -> None:
+    with pytest.raises(UsageError, match=r"in brackets, such as \[chrf\+\+\]\+bleu"):
+        build(Sample, "sample", {"parts": text})
+
+
+def test_defaults_are_not_printed() -> None:
+    assert print_spec("sample", Sample()) == "sample"
+    assert print_spec("sample", Sample(flag=True, layer=4)) == "sample:flag=true,layer=4"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("bleu:tokenise=13a", "did you mean 'tokenize'"),
+        ("bleu:smooth_method=expo", "did you mean 'exp'"),
+        ("bleu:lowercase=maybe", "neither true nor false"),
+        ("bleu:max_ngram_order=four", "not a number"),
+        ("bleu:lowercase", "expected field=value"),
+        ("bleu:lowercase=true,lowercase=false", "given twice"),
+        ("bleu:tokenize=13b", "did you mean '13a'"),
+        ("bleu:max_ngram_order=0", "at least 1"),
+        ("chrf:char_order=0", "needs n-grams"),
+    ],
+)
+def test_a_wrong_spec_is_explained(spec: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        load_metric(spec)
+
+
+def test_keywords_are_fields_too() -> None:
+    assert load_metric("chrf", word_order=2) == load_metric("chrf++")
+    with pytest.raises(UnknownNameError, match="field of chrf 'bta': did you mean 'beta'"):
+        load_metric("chrf", bta=2)
+    with pytest.raises(UsageError, match="beta='2': expected a whole number"):
+        load_metric("chrf", beta="2")
+    assert load_metric("chrf++:lowercase=true").spec == "chrf:word_order=2,lowercase=true"
+
+
+def test_dashes_and_underscores_are_one_in_field_names() -> None:
+    assert load_metric("bleu:smooth-method=floor") == load_metric("bleu:smooth_method=floor")
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        (
+            "bleu",
+            {"lowercase": "no"},
+            "lowercase='no': expected True or False",
+        ),  # was yes
+        ("chrf", {"word_order": 2.5}, "word_order=2.5: expected a whole number"),
+        ("chrf", {"word_order": True}, "word_order=True: expected a whole number"),
+        ("chrf", {"word_order": "2"}, "word_order='2': expected a whole number"),
+        ("bleu", {"tokenize": None}, "tokenize=None: expected a text"),
+        ("sss", {"lp": ("de", "en")}, "expected a text"),
+    ],
+)
+def test_fields_given_in_python_have_their_types(
+    name: str, fields: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        load_metric(name, **fields)
+
+
+def test_none_is_what_may_be_missing_and_a_whole_number_a_number() -> None:
+    assert load_metric("bleu", smooth_value=None) == load_metric("bleu")
+    assert load_metric("bleu", smooth_method="floor", smooth_value=1).spec.endswith("value=1")
