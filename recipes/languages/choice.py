@@ -33,7 +33,7 @@ from tertium.metrics.embedding.smd import mean_distances
 from tertium.metrics.embedding.sss import sentence_cosines
 from tertium.metrics.embedding.transport import solve_chunk
 from tertium.metrics.embedding.wmd import WMD
-from tertium.text.languages import are_in_other_language
+from tertium.text.language_identification import are_in_other_language
 
 SETS = (("da/wmt15", ""), ("da/wmt16", ""), ("qe/wmt20", "dev"))
 WAYS = ("as they are", "less means", "in directions")

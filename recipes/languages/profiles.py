@@ -16,7 +16,8 @@ import numpy as np
 
 from recipes.languages.lines import lines
 from tertium.atomic import write_text
-from tertium.text.languages import ALONE, SCALE, main_script, ngrams
+from tertium.text.language_identification import ALONE, SCALE, ngrams
+from tertium.text.scripts import main_script
 
 KEPT = 1500  # n-grams of a script
 CONSIDERED = 6 * KEPT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.text.languages import is_foreign, scripts_of
+from tertium.text.scripts import is_foreign, scripts_of
 
 TEXTS = {
     "en": "The cat sat.",

@@ -13,7 +13,7 @@ from tertium.data.testset import TestSet
 from tertium.errors import UsageError
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.registry import check_once
-from tertium.text.languages import check_code
+from tertium.text.language_codes import check_code
 
 BEST = "tertium-small for English references, tertium-multi for others or none"
 

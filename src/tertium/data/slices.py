@@ -11,7 +11,7 @@ from tertium.arrays import BoolArray
 from tertium.data.judgements import Evidence
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UnknownNameError
-from tertium.text.languages import identify
+from tertium.text.language_identification import identify
 
 LANGUAGE_NAMES = ("language", "lp", "langpair", "language_pair")
 NO_LABEL = "(none)"

@@ -37,7 +37,7 @@ from tertium.data.records import ANNOTATOR_NAMES, lower_names, read_score, text_
 from tertium.data.testset import TestSet, find_in
 from tertium.errors import DataError, UnknownNameError
 from tertium.scores import ScoreMatrix
-from tertium.text.languages import OTHER_CODES
+from tertium.text.language_codes import OTHER_CODES
 
 SEGMENT_FILE, SYSTEM_FILE = "DA-seglevel.csv", "DA-syslevel.csv"
 

@@ -30,7 +30,7 @@ from tertium.evaluation.resampling import (
 from tertium.evaluation.scoring import ByMetric, Evaluation, score, usual_metrics, with_intervals
 from tertium.meta.differences import INTO_ENGLISH, OTHERS, DifferenceScale
 from tertium.metrics.base.metric import Metric, load_metric
-from tertium.text.languages import are_english
+from tertium.text.language_identification import are_english
 
 FILE = "differences.json"
 FEW = 30  # segments below which resampling, and a difference, say little about others

@@ -23,7 +23,7 @@ from tertium.metrics.base.ranker import Ranker, find_ranker
 from tertium.models.checkpoint import are_installed
 from tertium.segment import Segment
 from tertium.spans import Span, check_places, score_spans
-from tertium.text.languages import seem_english
+from tertium.text.language_identification import seem_english
 
 
 def explain(

@@ -24,7 +24,7 @@ from tertium.metrics.base.metric import Metric, foresee, load_metric, load_metri
 from tertium.models.checkpoint import are_installed
 from tertium.scores import Scores
 from tertium.segment import Segment
-from tertium.text.languages import seem_english
+from tertium.text.language_identification import seem_english
 
 if TYPE_CHECKING:
     from pandas import DataFrame

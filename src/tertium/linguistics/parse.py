@@ -34,7 +34,7 @@ from tertium.linguistics.numbers import Quantity, find_quantities
 from tertium.linguistics.wordnet import load_wordnet
 from tertium.runtime import current_runtime, task
 from tertium.text.bounds import PARSED_CHARACTERS, PARSED_WORDS
-from tertium.text.languages import SMALL_WORDS
+from tertium.text.language_identification import SMALL_WORDS
 
 LAYOUT = 1  # raise it when analyses change without the parser changing
 MOST_ROWS = 400_000  # about 300 MB

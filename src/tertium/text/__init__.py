@@ -1,1 +1,1 @@
-"""Pure functions on strings and word lists: distances, edits, n-grams; they know of no metric."""
+"""Pure functions on strings: distances, edits, n-grams, languages; they know of no metric."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.text.languages import main_script
+from tertium.text.scripts import main_script
 
 Pairs = tuple[tuple[str, str], ...]
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

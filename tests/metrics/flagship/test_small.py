@@ -19,8 +19,8 @@ from tertium.metrics.flagship.small import MODEL, SmallSettings, TertiumSmall
 from tertium.models.checkpoint import shipped_models
 from tertium.runtime import runtime
 from tertium.segment import Segment
-from tertium.text import languages
-from tertium.text.languages import looks_english
+from tertium.text import language_identification
+from tertium.text.language_identification import looks_english
 
 REFERENCE = "On Tuesday, Mr Smith said that he could not take 1,250 euros for the house in Berlin."
 SOME = 6  # segments of the example
@@ -148,14 +148,14 @@ def test_words_of_references_are_counted_once(
 ) -> None:
     """To refuse them; a warning reads no further than where there are enough to refuse."""
     read: list[str] = []
-    pattern = languages.WORD
+    pattern = language_identification.WORD
 
     class Counting:
         def findall(self, text: str) -> list[str]:
             read.append(text)
             return pattern.findall(text)
 
-    monkeypatch.setattr(languages, "WORD", Counting())
+    monkeypatch.setattr(language_identification, "WORD", Counting())
     references = [f"the {n} cats are sitting on the mat in front of the house" for n in range(50)]
     segments = [Segment(text, None, (text,)) for text in references]
     metric.check(segments)

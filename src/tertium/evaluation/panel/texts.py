@@ -17,7 +17,7 @@ from tertium.evaluation.panel.case import (
 )
 from tertium.segment import Segment
 from tertium.text.damage import is_unspaced
-from tertium.text.languages import identify
+from tertium.text.language_identification import identify
 
 JOINED = (1, 2, 4, 8)  # segments put one behind the other
 GOOD = 0.25  # the share of translations, by people, that pass for free of errors

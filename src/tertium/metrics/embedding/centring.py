@@ -29,7 +29,7 @@ import numpy as np
 from tertium.arrays import Float32Array, FloatArray, on_grid, products
 from tertium.encoders import Chunk, Embeddings
 from tertium.encoders.encoder import offsets_of
-from tertium.text.languages import identify
+from tertium.text.language_identification import identify
 
 STORED: Mapping[str, str] = {"e5@8": "tertium.encoders.e5"}
 MEANS, DIRECTIONS = "means.json", "directions.json"

@@ -38,17 +38,16 @@ from tertium.metrics.embedding.centring import Centring, language_means, transla
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
 from tertium.specs import Range
-from tertium.text.languages import (
+from tertium.text.language_codes import parse_pair
+from tertium.text.language_identification import (
     STRAYS,
     are_in_other_language,
     count_strays,
     identify,
-    is_foreign,
     is_mixed,
     is_short,
-    parse_pair,
-    scripts_of,
 )
+from tertium.text.scripts import is_foreign, scripts_of
 
 Against = Literal["auto", "reference", "source", "both"]
 Formula = Callable[[Chunk], FloatArray]

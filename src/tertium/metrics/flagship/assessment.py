@@ -31,7 +31,7 @@ from tertium.metrics.flagship.packaged import (
 from tertium.models.trained import EqualByWeights
 from tertium.runtime import Precision
 from tertium.segment import Segment
-from tertium.text.languages import are_english, are_few_words, looks_english
+from tertium.text.language_identification import are_english, are_few_words, looks_english
 
 KEPT_AT_ONCE = 4096  # pairs judged between two writings to the cache
 CITATION = """\

@@ -27,7 +27,8 @@ from tertium.arrays import FloatArray
 from tertium.metrics.base.metric import load_metric
 from tertium.schema import NOT_NEGATIVE, POSITIVE
 from tertium.segment import Segment
-from tertium.text.languages import holds_words, share_in
+from tertium.text.language_identification import holds_words
+from tertium.text.scripts import share_in
 
 WITHOUT_BLANKS = frozenset({"Burmese", "Han", "Kana", "Khmer", "Lao", "Thai", "Tibetan"})
 FAMILIAR = 1.6  # pieces a word, about what languages have that the vocabulary knows well

@@ -36,15 +36,14 @@ from tertium.models.trained import NEEDS
 from tertium.runtime import current_runtime
 from tertium.segment import Segment
 from tertium.spans import Span
-from tertium.text.languages import (
+from tertium.text.language_codes import parse_pair
+from tertium.text.language_identification import (
     STRAYS,
     are_in_other_language,
     count_strays,
     identify,
-    is_foreign,
-    parse_pair,
-    scripts_of,
 )
+from tertium.text.scripts import is_foreign, scripts_of
 
 MODEL, READOUT = "tertium-multi", "readout.safetensors"
 View = Literal["source", "reference", "both"]

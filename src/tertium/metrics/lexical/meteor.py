@@ -21,7 +21,7 @@ from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
 from tertium.specs import Range
 from tertium.text import bounds
-from tertium.text.languages import CODES
+from tertium.text.language_codes import CODES
 from tertium.text.meteor_alignment import CROWDED, STAGES, MeteorAlignment, align
 from tertium.text.meteor_words import function_words, has_stemmer, meteor_tokens, stemmer
 

@@ -16,7 +16,7 @@ from tertium.arrays import FloatArray
 from tertium.errors import MissingResourceError
 from tertium.runtime import task
 from tertium.segment import Segment
-from tertium.text.languages import runs_on
+from tertium.text.scripts import runs_on
 
 TOKENISER_PACKAGES: Mapping[str, str] = {
     "ja-mecab": "sacrebleu[ja]",

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text.languages import (
-    CODES,
+from tertium.text.language_codes import CODES
+from tertium.text.language_identification import (
     FEWEST,
     count_strays,
     identify,
     is_in_other_language,
     is_mixed,
-    main_script,
 )
+from tertium.text.scripts import main_script
 
 SENTENCES: dict[str, list[str]] = json.loads(
     (Path(__file__).parents[1] / "golden" / "e5_sentences.json").read_text()

@@ -1,10 +1,11 @@
-"""Languages: their codes and pairs, the scripts of texts, and which language a text is written in.
+"""Which language a text is written in, told from the text alone.
 
 A text is told by its script, then by the character n-grams of its words. `profiles.json` holds, for
 each script that several languages share, the n-grams that tell them apart with a weight for each
 language: 16 times the logarithm of how much more often it occurs there than elsewhere. Made by
 `python -m recipes.languages.profiles`; sentences are told apart well, a few words less well, and
-close relatives (Bosnian and Croatian, Indonesian and Malay) hardly.
+close relatives (Bosnian and Croatian, Indonesian and Malay) hardly. Of English, small words
+are a sign of their own.
 """
 
 from __future__ import annotations
@@ -22,65 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.arrays import BoolArray
-from tertium.errors import UsageError
-
-CODES = frozenset(
-    """
-    aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy
-    da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy
-    hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li
-    ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa
-    pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th
-    ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
-    """.split()
-)
-
-OTHER_CODES = dict(  # of three letters, as FLORES has them, older ones, and those of countries
-    pair.split(":")
-    for pair in """
-    afr:af amh:am ara:ar arb:ar aze:az bel:be ben:bn bos:bs bul:bg cat:ca ces:cs chi:zh cmn:zh
-    cn:zh cym:cy cz:cs cze:cs dan:da deu:de dk:da dut:nl ell:el eng:en est:et eus:eu fas:fa
-    fin:fi fra:fr fre:fr ger:de gle:ga glg:gl gr:el gre:el guj:gu hau:ha heb:he hin:hi hrv:hr
-    hun:hu hye:hy ibo:ig in:id ind:id isl:is ita:it iw:he ji:yi jp:ja jpn:ja kan:kn kat:ka
-    kaz:kk khm:km kor:ko lav:lv lit:lt lvs:lv mal:ml mar:mr mkd:mk mlt:mt mon:mn msa:ms mya:my
-    nep:ne nld:nl nob:nb nor:no pan:pa pes:fa pol:pl por:pt pus:ps ron:ro rum:ro rus:ru sin:si
-    slk:sk slo:sk slv:sl som:so spa:es sqi:sq srp:sr swa:sw swe:sv swh:sw tam:ta tel:te tgl:tl
-    tha:th tur:tr ua:uk ukr:uk urd:ur uzb:uz vie:vi xho:xh yor:yo zho:zh zul:zu
-    """.split()
-)
-
-
-def parse_pair(lp: str) -> tuple[str, ...]:
-    """The source and the target language of a pair such as de-en; none of an empty one.
-
-    >>> parse_pair("de-en"), parse_pair("")
-    (('de', 'en'), ())
-    """
-    codes = tuple(part for part in lp.split("-") if part)
-    if lp and len(codes) != 2:
-        raise UsageError(
-            f"lp={lp}: expected a language pair such as de-en, two codes without region or script"
-        )
-    for code in codes:
-        check_code(code, f"lp={lp}: ")
-    return codes
-
-
-def check_code(code: str, where: str = "") -> None:
-    """Refuse what is no code of two letters, with the one that it seems to mean.
-
-    >>> check_code("zh_CN")
-    Traceback (most recent call last):
-        ...
-    tertium.errors.UsageError: 'zh_CN' is no language code of ISO 639-1 such as de; write zh
-    """
-    if code in CODES:
-        return
-    root = re.split(r"[-_]", code.strip().lower())[0]
-    meant = root if root in CODES else OTHER_CODES.get(root, "")
-    hint = f"; write {meant}" if meant else ""
-    raise UsageError(f"{where}{code!r} is no language code of ISO 639-1 such as de{hint}")
-
+from tertium.text.scripts import BLOCKS, main_script, scripts_of, share_in
 
 WORD = re.compile(r"[^\W\d_]+")
 SMALL_WORDS = frozenset(
@@ -93,93 +36,8 @@ SMALL_WORDS = frozenset(
     "here between both life being under never day same another know while last might us great "
     "old year off come since against go came right used take three".split()
 )
-ENGLISH_SHARE = 0.15
-ENOUGH_WORDS = 40
-
-
-def small_word_share(texts: Iterable[str]) -> tuple[float, int]:
-    """The share of English small words among the words of distinct texts, and their number.
-
-    >>> small_word_share(["the cat sat on the mat"])
-    (0.5, 6)
-    """
-    words = [word.lower() for text in dict.fromkeys(texts) for word in WORD.findall(text)]
-    return (sum(word in SMALL_WORDS for word in words) / max(len(words), 1), len(words))
-
-
-def are_few_words(texts: Iterable[str]) -> bool:
-    """Whether distinct texts have too few words to look English or not; reads no more of them.
-
-    >>> are_few_words(["one two three"] * 20), are_few_words("one two three".split() * 20)
-    (True, True)
-    >>> are_few_words(f"word {n}" for n in "abcdefghijklmnopqrstuvwxyz")
-    False
-    """
-    seen, count = set(), 0
-    for text in texts:
-        if text not in seen:
-            seen.add(text)
-            count += len(WORD.findall(text))
-        if count >= ENOUGH_WORDS:
-            return False
-    return True
-
-
-def looks_english(texts: Iterable[str]) -> bool:
-    """Whether texts may be English; too few words to tell are given the benefit of the doubt.
-
-    >>> looks_english([f"Die Katze sitzt auf der Matte, der Hund daneben: {n}" for n in "abcdef"])
-    False
-    """
-    share, count = small_word_share(texts)
-    return count < ENOUGH_WORDS or share >= ENGLISH_SHARE
-
-
-# Blocks of letters; marks, digits and punctuation belong to no script.
-_BLOCKS: Mapping[str, str] = {
-    "Latin": "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff",
-    "Greek": "\u0370-\u03ff\u1f00-\u1fff",
-    "Cyrillic": "\u0400-\u052f",
-    "Armenian": "\u0531-\u0587",
-    "Hebrew": "\u05d0-\u05ea",
-    "Arabic": "\u0620-\u064a\u066e-\u06d3\u0750-\u077f",
-    "Devanagari": "\u0900-\u097f",
-    "Bengali": "\u0980-\u09ff",
-    "Gurmukhi": "\u0a00-\u0a7f",
-    "Gujarati": "\u0a80-\u0aff",
-    "Odia": "\u0b00-\u0b7f",
-    "Tamil": "\u0b80-\u0bff",
-    "Telugu": "\u0c00-\u0c7f",
-    "Kannada": "\u0c80-\u0cff",
-    "Malayalam": "\u0d00-\u0d7f",
-    "Sinhala": "\u0d80-\u0dff",
-    "Thai": "\u0e00-\u0e7f",
-    "Lao": "\u0e80-\u0eff",
-    "Tibetan": "\u0f00-\u0fff",
-    "Burmese": "\u1000-\u109f",
-    "Georgian": "\u10a0-\u10ff",
-    "Hangul": "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af",
-    "Ethiopic": "\u1200-\u137f",
-    "Khmer": "\u1780-\u17ff",
-    "Kana": "\u3040-\u30ff",
-    "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
-}
-_OTHER_THAN_LATIN: Mapping[str, tuple[str, ...]] = {
-    "am": ("Ethiopic",), "ar": ("Arabic",), "as": ("Bengali",),
-    "az": ("Latin", "Cyrillic", "Arabic"), "be": ("Cyrillic",), "bg": ("Cyrillic",),
-    "bn": ("Bengali",), "bo": ("Tibetan",), "bs": ("Latin", "Cyrillic"), "el": ("Greek",),
-    "fa": ("Arabic",), "gu": ("Gujarati",), "he": ("Hebrew",), "hi": ("Devanagari",),
-    "hy": ("Armenian",), "ja": ("Kana", "Han"), "ka": ("Georgian",), "kk": ("Cyrillic",),
-    "km": ("Khmer",), "kn": ("Kannada",), "ko": ("Hangul", "Han"), "ku": ("Latin", "Arabic"),
-    "ky": ("Cyrillic",), "lo": ("Lao",), "mk": ("Cyrillic",), "ml": ("Malayalam",),
-    "mn": ("Cyrillic",), "mr": ("Devanagari",), "my": ("Burmese",), "ne": ("Devanagari",),
-    "or": ("Odia",), "pa": ("Gurmukhi",), "ps": ("Arabic",), "ru": ("Cyrillic",),
-    "sa": ("Devanagari",), "sd": ("Arabic", "Devanagari"), "si": ("Sinhala",),
-    "sr": ("Cyrillic", "Latin"), "ta": ("Tamil",), "te": ("Telugu",), "tg": ("Cyrillic",),
-    "th": ("Thai",), "ug": ("Arabic",), "uk": ("Cyrillic",), "ur": ("Arabic",),
-    "uz": ("Latin", "Cyrillic"), "yi": ("Hebrew",), "zh": ("Han",),
-}  # fmt: skip
-
+ENGLISH_SHARE = 0.15  # of small words, from which texts may be English
+ENOUGH_WORDS = 40  # below which that share says too little
 
 # Scripts that tell the language; Japanese is told by its Kana, what has none beside Han is Chinese.
 ALONE: Mapping[str, str] = {
@@ -188,81 +46,6 @@ ALONE: Mapping[str, str] = {
     "Sinhala": "si", "Thai": "th", "Lao": "lo", "Tibetan": "bo", "Burmese": "my",
     "Georgian": "ka", "Hangul": "ko", "Ethiopic": "am", "Khmer": "km", "Kana": "ja", "Han": "zh",
 }  # fmt: skip
-
-
-def main_script(text: str) -> str:
-    """The script of most letters of a text, empty where it has none that is known.
-
-    >>> main_script("Привет, Bob!"), main_script("東京は大きい都市"), main_script("...")
-    ('Cyrillic', 'Kana', '')
-    """
-    if text.isascii():
-        return "Latin" if any(map(str.isalpha, text)) else ""
-    counts = {script: len(_pattern(frozenset({script})).findall(text)) for script in _BLOCKS}
-    # Japanese writes Han among its Kana, Korean among its Hangul; a stray Kana makes no Japanese.
-    if counts["Kana"] and counts["Kana"] * 10 >= counts["Han"]:
-        counts["Kana"] += counts["Han"]
-    if counts["Hangul"] > counts["Han"] // 4:
-        counts["Hangul"] += counts["Han"]
-    best = max(counts, key=lambda script: counts[script])
-    return best if counts[best] else ""
-
-
-def scripts_of(languages: Iterable[str]) -> frozenset[str]:
-    """The scripts that some languages (ISO 639-1 codes) are written in.
-
-    >>> sorted(scripts_of(["de", "ja"]))
-    ['Han', 'Kana', 'Latin']
-    """
-    return frozenset(
-        script for language in languages for script in _OTHER_THAN_LATIN.get(language, ("Latin",))
-    )
-
-
-def share_in(text: str, scripts: frozenset[str]) -> float:
-    """The share of a text's letters that belong to these scripts, 0 where there are none.
-
-    >>> share_in("Bob привет", frozenset({"Latin"}))
-    0.3333333333333333
-    """
-    letters = len(_pattern(frozenset(_BLOCKS)).findall(text))
-    return len(_pattern(scripts).findall(text)) / letters if letters and scripts else 0.0
-
-
-def runs_on(text: str) -> bool:
-    """Whether a text is written in words with no blanks between them, such as Japanese or Thai.
-
-    >>> runs_on("これは保存したファイルです。"), runs_on("The sign says 東京 and nothing else.")
-    (True, False)
-    """
-    return not text.isascii() and _run().search(text) is not None
-
-
-def is_foreign(text: str, scripts: frozenset[str]) -> bool:
-    """Whether most letters of a text belong to other scripts than these.
-
-    >>> latin = frozenset({"Latin"})
-    >>> is_foreign("Привет, Bob!", latin), is_foreign("Hello Мир!", latin)
-    (True, False)
-    """
-    if "Latin" in scripts and text.isascii():
-        return False
-    letters = sum(map(str.isalpha, text))
-    return 2 * len(_pattern(scripts).findall(text)) < letters
-
-
-@cache
-def _run() -> re.Pattern[str]:
-    letters = "".join(
-        _BLOCKS[script] for script in ("Han", "Kana", "Thai", "Lao", "Burmese", "Khmer")
-    )
-    return re.compile(f"[{letters}]{{8}}")  # fewer may be a name
-
-
-@cache
-def _pattern(scripts: frozenset[str]) -> re.Pattern[str]:
-    return re.compile(f"[{''.join(_BLOCKS[script] for script in sorted(scripts))}]")
-
 
 # Tags, addresses and placeholders are in no language, whatever stands around them.
 CODE = re.compile(
@@ -371,7 +154,7 @@ def _is_own_but_for_names(text: str, scripts: frozenset[str]) -> bool:
 
 @cache
 def _latin_word() -> re.Pattern[str]:
-    letters = f"{_BLOCKS['Latin']}0-9"
+    letters = f"{BLOCKS['Latin']}0-9"
     return re.compile(f"[@#]?[{letters}][{letters}'’]*")
 
 
@@ -423,6 +206,66 @@ def count_strays(texts: Sequence[str]) -> int:
     return sum(is_in_other_language(text, most) for text in others)
 
 
+def is_mixed(text: str) -> bool:
+    """Whether the first and the last third of a text are clearly in two languages.
+
+    Of lines of FLORES in 59 languages 1 in 400 is called so, most for titles of films in English;
+    of two lines in two languages one behind the other 81 %.
+
+    >>> is_mixed(
+    ...     "The train to Hamburg does not leave before seven o'clock in the evening, and nobody "
+    ...     "knows why that is so, denn die Strecke ist seit heute Morgen wegen eines Sturms "
+    ...     "gesperrt, und niemand weiß, wann sie wieder frei sein wird."
+    ... )
+    True
+    """
+    text = text[:MOST]
+    ends = text[: len(text) // 3], text[-(len(text) // 3) :]
+    told = [identify(end) for end in ends]
+    return all(told) and all(
+        is_in_other_language(end, language, CLEAR_OF_A_PART)
+        for end, language in zip(ends, reversed(told), strict=True)
+    )
+
+
+def small_word_share(texts: Iterable[str]) -> tuple[float, int]:
+    """The share of English small words among the words of distinct texts, and their number.
+
+    >>> small_word_share(["the cat sat on the mat"])
+    (0.5, 6)
+    """
+    words = [word.lower() for text in dict.fromkeys(texts) for word in WORD.findall(text)]
+    return (sum(word in SMALL_WORDS for word in words) / max(len(words), 1), len(words))
+
+
+def are_few_words(texts: Iterable[str]) -> bool:
+    """Whether distinct texts have too few words to look English or not; reads no more of them.
+
+    >>> are_few_words(["one two three"] * 20), are_few_words("one two three".split() * 20)
+    (True, True)
+    >>> are_few_words(f"word {n}" for n in "abcdefghijklmnopqrstuvwxyz")
+    False
+    """
+    seen, count = set(), 0
+    for text in texts:
+        if text not in seen:
+            seen.add(text)
+            count += len(WORD.findall(text))
+        if count >= ENOUGH_WORDS:
+            return False
+    return True
+
+
+def looks_english(texts: Iterable[str]) -> bool:
+    """Whether texts may be English; too few words to tell are given the benefit of the doubt.
+
+    >>> looks_english([f"Die Katze sitzt auf der Matte, der Hund daneben: {n}" for n in "abcdef"])
+    False
+    """
+    share, count = small_word_share(texts)
+    return count < ENOUGH_WORDS or share >= ENGLISH_SHARE
+
+
 def are_english(texts: Sequence[str]) -> bool:
     """Whether texts are to be taken for English: few words that are clearly another's are not.
 
@@ -449,28 +292,6 @@ def seem_english(texts: Sequence[str]) -> bool:
     if count >= ENOUGH_WORDS or share >= SURELY_ENGLISH:
         return are_english(texts)
     return are_english(texts) and identify(" ".join(texts)) in ("en", "")
-
-
-def is_mixed(text: str) -> bool:
-    """Whether the first and the last third of a text are clearly in two languages.
-
-    Of lines of FLORES in 59 languages 1 in 400 is called so, most for titles of films in English;
-    of two lines in two languages one behind the other 81 %.
-
-    >>> is_mixed(
-    ...     "The train to Hamburg does not leave before seven o'clock in the evening, and nobody "
-    ...     "knows why that is so, denn die Strecke ist seit heute Morgen wegen eines Sturms "
-    ...     "gesperrt, und niemand weiß, wann sie wieder frei sein wird."
-    ... )
-    True
-    """
-    text = text[:MOST]
-    ends = text[: len(text) // 3], text[-(len(text) // 3) :]
-    told = [identify(end) for end in ends]
-    return all(told) and all(
-        is_in_other_language(end, language, CLEAR_OF_A_PART)
-        for end, language in zip(ends, reversed(told), strict=True)
-    )
 
 
 def _weigh(text: str, script: str) -> dict[str, float]:

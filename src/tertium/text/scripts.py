@@ -1,0 +1,126 @@
+"""Scripts of texts: which letters belong to one, and which languages are written in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+# Blocks of letters; marks, digits and punctuation belong to no script.
+BLOCKS: Mapping[str, str] = {
+    "Latin": "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff",
+    "Greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "Cyrillic": "\u0400-\u052f",
+    "Armenian": "\u0531-\u0587",
+    "Hebrew": "\u05d0-\u05ea",
+    "Arabic": "\u0620-\u064a\u066e-\u06d3\u0750-\u077f",
+    "Devanagari": "\u0900-\u097f",
+    "Bengali": "\u0980-\u09ff",
+    "Gurmukhi": "\u0a00-\u0a7f",
+    "Gujarati": "\u0a80-\u0aff",
+    "Odia": "\u0b00-\u0b7f",
+    "Tamil": "\u0b80-\u0bff",
+    "Telugu": "\u0c00-\u0c7f",
+    "Kannada": "\u0c80-\u0cff",
+    "Malayalam": "\u0d00-\u0d7f",
+    "Sinhala": "\u0d80-\u0dff",
+    "Thai": "\u0e00-\u0e7f",
+    "Lao": "\u0e80-\u0eff",
+    "Tibetan": "\u0f00-\u0fff",
+    "Burmese": "\u1000-\u109f",
+    "Georgian": "\u10a0-\u10ff",
+    "Hangul": "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af",
+    "Ethiopic": "\u1200-\u137f",
+    "Khmer": "\u1780-\u17ff",
+    "Kana": "\u3040-\u30ff",
+    "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
+}
+_OTHER_THAN_LATIN: Mapping[str, tuple[str, ...]] = {
+    "am": ("Ethiopic",), "ar": ("Arabic",), "as": ("Bengali",),
+    "az": ("Latin", "Cyrillic", "Arabic"), "be": ("Cyrillic",), "bg": ("Cyrillic",),
+    "bn": ("Bengali",), "bo": ("Tibetan",), "bs": ("Latin", "Cyrillic"), "el": ("Greek",),
+    "fa": ("Arabic",), "gu": ("Gujarati",), "he": ("Hebrew",), "hi": ("Devanagari",),
+    "hy": ("Armenian",), "ja": ("Kana", "Han"), "ka": ("Georgian",), "kk": ("Cyrillic",),
+    "km": ("Khmer",), "kn": ("Kannada",), "ko": ("Hangul", "Han"), "ku": ("Latin", "Arabic"),
+    "ky": ("Cyrillic",), "lo": ("Lao",), "mk": ("Cyrillic",), "ml": ("Malayalam",),
+    "mn": ("Cyrillic",), "mr": ("Devanagari",), "my": ("Burmese",), "ne": ("Devanagari",),
+    "or": ("Odia",), "pa": ("Gurmukhi",), "ps": ("Arabic",), "ru": ("Cyrillic",),
+    "sa": ("Devanagari",), "sd": ("Arabic", "Devanagari"), "si": ("Sinhala",),
+    "sr": ("Cyrillic", "Latin"), "ta": ("Tamil",), "te": ("Telugu",), "tg": ("Cyrillic",),
+    "th": ("Thai",), "ug": ("Arabic",), "uk": ("Cyrillic",), "ur": ("Arabic",),
+    "uz": ("Latin", "Cyrillic"), "yi": ("Hebrew",), "zh": ("Han",),
+}  # fmt: skip
+
+
+def main_script(text: str) -> str:
+    """The script of most letters of a text, empty where it has none that is known.
+
+    >>> main_script("Привет, Bob!"), main_script("東京は大きい都市"), main_script("...")
+    ('Cyrillic', 'Kana', '')
+    """
+    if text.isascii():
+        return "Latin" if any(map(str.isalpha, text)) else ""
+    counts = {script: len(_pattern(frozenset({script})).findall(text)) for script in BLOCKS}
+    # Japanese writes Han among its Kana, Korean among its Hangul; a stray Kana makes no Japanese.
+    if counts["Kana"] and counts["Kana"] * 10 >= counts["Han"]:
+        counts["Kana"] += counts["Han"]
+    if counts["Hangul"] > counts["Han"] // 4:
+        counts["Hangul"] += counts["Han"]
+    best = max(counts, key=lambda script: counts[script])
+    return best if counts[best] else ""
+
+
+def scripts_of(languages: Iterable[str]) -> frozenset[str]:
+    """The scripts that some languages (ISO 639-1 codes) are written in.
+
+    >>> sorted(scripts_of(["de", "ja"]))
+    ['Han', 'Kana', 'Latin']
+    """
+    return frozenset(
+        script for language in languages for script in _OTHER_THAN_LATIN.get(language, ("Latin",))
+    )
+
+
+def share_in(text: str, scripts: frozenset[str]) -> float:
+    """The share of a text's letters that belong to these scripts, 0 where there are none.
+
+    >>> share_in("Bob привет", frozenset({"Latin"}))
+    0.3333333333333333
+    """
+    letters = len(_pattern(frozenset(BLOCKS)).findall(text))
+    return len(_pattern(scripts).findall(text)) / letters if letters and scripts else 0.0
+
+
+def runs_on(text: str) -> bool:
+    """Whether a text is written in words with no blanks between them, such as Japanese or Thai.
+
+    >>> runs_on("これは保存したファイルです。"), runs_on("The sign says 東京 and nothing else.")
+    (True, False)
+    """
+    return not text.isascii() and _run().search(text) is not None
+
+
+def is_foreign(text: str, scripts: frozenset[str]) -> bool:
+    """Whether most letters of a text belong to other scripts than these.
+
+    >>> latin = frozenset({"Latin"})
+    >>> is_foreign("Привет, Bob!", latin), is_foreign("Hello Мир!", latin)
+    (True, False)
+    """
+    if "Latin" in scripts and text.isascii():
+        return False
+    letters = sum(map(str.isalpha, text))
+    return 2 * len(_pattern(scripts).findall(text)) < letters
+
+
+@cache
+def _run() -> re.Pattern[str]:
+    letters = "".join(
+        BLOCKS[script] for script in ("Han", "Kana", "Thai", "Lao", "Burmese", "Khmer")
+    )
+    return re.compile(f"[{letters}]{{8}}")  # fewer may be a name
+
+
+@cache
+def _pattern(scripts: frozenset[str]) -> re.Pattern[str]:
+    return re.compile(f"[{''.join(BLOCKS[script] for script in sorted(scripts))}]")
