@@ -3,12 +3,13 @@
     python -m recipes.multi.ship weights STUDENT.0.safetensors ... --encoder parts/encoder
     python -m recipes.multi.ship tags tagger.safetensors
     python -m recipes.multi.ship calibrate --data DIR
+    python -m recipes.multi.ship experts --data DIR
 
 The embedding table stays as published (4 bits), matrices become int8 rows; of the head what the
 metric says stays: a mixture of its scales, no error at all, and the tags of pieces. The maps to
-0..1 come from da/wmt15, qe/wmt20 dev and the direct assessments of modern/dev, one for each view;
-percentiles from outputs of WMT18's systems. Sets that test are not looked at. `recipes.multi.spans`
-then chooses what is marked.
+0..1 come from da/wmt15, qe/wmt20 dev and the direct assessments of modern/dev, one for each view,
+those of experts from MQM of modern/dev; percentiles from outputs of WMT18's systems. Sets that test
+are not looked at. `recipes.multi.spans` then chooses what is marked.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from recipes.flagship.package import quantise
-from recipes.flagship.ship import UNCALIBRATED, calibration, percentiles, write
+from recipes.flagship.ship import (
+    UNCALIBRATED,
+    calibration,
+    monotone,
+    percentiles,
+    rounded,
+    spread,
+    write,
+)
 from recipes.multi.combine import PLAIN, put_corrections
 from recipes.multi.e5 import BLOCK, BLOCK_BYTES
 from recipes.multi.network import COMPARED, SCALES, keep_there
@@ -36,7 +45,7 @@ from tertium.data.collection import Collection
 from tertium.encoders.cards import CARDS
 from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.joint import Readout
-from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
+from tertium.metrics.flagship.multi import MOST_POINTS, VIEWS, TertiumMulti, View
 from tertium.metrics.flagship.packaged import ENCODER
 from tertium.metrics.flagship.rows import NETWORK, WORDS
 from tertium.models.checkpoint import shipped_models
@@ -47,6 +56,7 @@ READING = INNER * SEEDS  # units of a readout's hidden layer
 TAGS = "tags.safetensors"
 KNOTS = 8  # of a map: more follow chance, and cost agreement
 MARKED = 80  # translations of each set with marked errors
+ERRORS = {"best": 1.2, "power": 0.7, "unit": 0.16}  # how they add up: chosen on MQM of modern/dev
 TOKENIZER = {
     "tokenizer_class": "PreTrainedTokenizerFast",
     "model_max_length": 512,
@@ -131,6 +141,7 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
             "languages": sorted(CARDS["e5"].languages),
             "clean": {"slope": 1.0, "shift": 0.0},
             "scales": dict.fromkeys(VIEWS, UNCALIBRATED),
+            "experts": {"errors": ERRORS, "scales": dict.fromkeys(VIEWS, UNCALIBRATED)},
             "spans": None,
         },
     )
@@ -198,6 +209,31 @@ def fit_view(metric: TertiumMulti, judged: Judged, view: View) -> dict[str, Any]
     return calibration(raw, np.array([score for _, score in there]), KNOTS)
 
 
+def expert_scores(data: Path, each: int) -> Judged:
+    """Rows of MQM that choose, so many of each file, and 1 less the points subtracted over 25."""
+    judged: Judged = []
+    for file in sorted((data / "modern/dev/mqm").glob("*/*.gz")):
+        rows = list(read_rows(file))
+        for n in np.random.default_rng(4).permutation(len(rows))[:each]:
+            points = min(-float(rows[n]["score"]), MOST_POINTS)
+            judged.append((rows[n], 1 - points / MOST_POINTS))
+    return judged
+
+
+def fit_experts(metric: TertiumMulti, judged: Judged, view: View) -> dict[str, Any]:
+    """The map of a view's sums of errors to what experts leave, and their spread around it."""
+    there = [(row, score) for record, score in judged if (row := in_view(record, view))]
+    rows, human = [row for row, _ in there], np.array([score for _, score in there])
+    errors = metric.settings.experts.errors
+    raw = errors(metric.raw_scores(rows)[:, 0], metric.reader.count_pieces(rows))
+    places, scores = monotone(raw, human, KNOTS)
+    print(view, len(rows), f"r {np.corrcoef(raw, human)[0, 1]:.3f}", flush=True)
+    return {
+        "calibration": {"raw": rounded(places), "score": rounded(scores)},
+        "uncertainty": spread(np.interp(raw, places, scores), human),
+    }
+
+
 def wmt18_rows(data: Collection, each: int) -> list[Row]:
     """Outputs of WMT18's systems with their sources and references, so many of each system."""
     task, rng, sample = data.metrics_task("wmt18-metrics-task"), np.random.default_rng(1), []
@@ -244,22 +280,45 @@ def _is_clean(row: dict[str, Any]) -> bool:
 
 
 def calibrate(data: str | None, each: int, outputs: int) -> None:
-    """Fits what config.json says beside the weights."""
-    folder, metric, collection = (
-        shipped_models() / TertiumMulti.name,
-        TertiumMulti(),
-        Collection.at(data),
-    )
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    judged, sample = direct_assessments(collection.root, each), wmt18_rows(collection, outputs)
+    """Fits what config.json says beside the weights, but for experts."""
+    collection = Collection.at(data)
+    judged = direct_assessments(collection.root, each)
+    config, folder = _config(), shipped_models() / TertiumMulti.name
     for view in VIEWS:
-        config["scales"][view] = {**UNCALIBRATED, **fit_view(metric, judged, view)}
-        write(folder, config)
-        rows = [_hide(row, view) for row in sample]
-        scores = TertiumMulti().scores(rows, view)
-        config["scales"][view]["percentiles"] = percentiles(scores)
-        print(view, json.dumps(config["scales"][view]), flush=True)
-    config["clean"] = fit_clean(metric, collection.root, MARKED)
+        config["scales"][view] = {**UNCALIBRATED, **fit_view(TertiumMulti(), judged, view)}
+    _put_percentiles(config, config["scales"], TertiumMulti(), wmt18_rows(collection, outputs))
+    config["clean"] = fit_clean(TertiumMulti(), collection.root, MARKED)
+    write(folder, config)
+
+
+def calibrate_experts(data: str | None, each: int, outputs: int) -> None:
+    """Fits what raw scores mean to experts."""
+    collection, metric = Collection.at(data), TertiumMulti(scale="mqm")
+    config, judged = _config(), expert_scores(collection.root, each)
+    config["experts"] = {"errors": ERRORS, "scales": dict.fromkeys(VIEWS, UNCALIBRATED)}
+    write(shipped_models() / TertiumMulti.name, config)
+    scales = {view: {**UNCALIBRATED, **fit_experts(metric, judged, view)} for view in VIEWS}
+    config["experts"]["scales"] = scales
+    _put_percentiles(config, scales, metric, wmt18_rows(collection, outputs))
+
+
+def _config() -> dict[str, Any]:
+    """What the model that ships says of itself, as it stands in the file."""
+    text = (shipped_models() / TertiumMulti.name / "config.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _put_percentiles(
+    config: dict[str, Any], scales: dict[str, Any], metric: TertiumMulti, sample: list[Row]
+) -> None:
+    """Measures where outputs stand on scales of the config, by the metric as it is so far."""
+    folder = shipped_models() / TertiumMulti.name
+    write(folder, config)
+    for view in VIEWS:
+        scores = metric.scores([_hide(row, view) for row in sample], view)
+        scales[view]["percentiles"] = percentiles(scores)
+        print(view, json.dumps(scales[view]), flush=True)
     write(folder, config)
 
 
@@ -274,7 +333,7 @@ def _hide(row: Row, view: View) -> Row:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("stage", choices=("weights", "tags", "calibrate"))
+    parser.add_argument("stage", choices=("weights", "tags", "calibrate", "experts"))
     parser.add_argument(
         "--mixture",
         type=float,
@@ -293,7 +352,8 @@ def main() -> None:
     elif given.stage == "tags":
         put_tags(given.files[0])
     else:
-        calibrate(given.data, given.each, given.outputs)
+        fit = calibrate_experts if given.stage == "experts" else calibrate
+        fit(given.data, given.each, given.outputs)
 
 
 if __name__ == "__main__":

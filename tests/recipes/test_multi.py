@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from pathlib import Path
@@ -15,6 +16,10 @@ from recipes.multi import losses, ship  # noqa: E402
 from recipes.multi.e5 import BLOCK_BYTES, Published, prune  # noqa: E402
 from recipes.multi.network import TAGS, Judgement  # noqa: E402
 from recipes.multi.pack import HeldOut, Packed, normalise  # noqa: E402
+
+from tertium.metrics.flagship.combination import ErrorSum  # noqa: E402
+from tertium.metrics.flagship.multi import TertiumMulti  # noqa: E402
+from tertium.metrics.flagship.rows import RowJudge  # noqa: E402
 
 
 def record(**changes: object) -> dict[str, object]:
@@ -125,3 +130,34 @@ def test_shrinking_keeps_a_mixture_of_scales_the_chance_of_no_error_and_the_tags
     rows = table.reshape(2, 12, BLOCK_BYTES)
     assert (compact["words.nibbles"].numpy() == rows[..., 2:]).all()
     assert (compact["words.scales"].numpy().view(np.uint8).reshape(2, 12, 2) == rows[..., :2]).all()
+
+
+def test_what_experts_leave_of_a_segment_is_counted_down_from_one(tmp_path: Path) -> None:
+    folder = tmp_path / "modern/dev/mqm/talks"
+    folder.mkdir(parents=True)
+    lines = [json.dumps(record(score=score, reference=None)) for score in (0.0, -5.0, -75.0)]
+    with gzip.open(folder / "de-en.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    judged = ship.expert_scores(tmp_path, 10)
+    assert sorted(score for _, score in judged) == [0.0, 0.8, 1.0]
+    assert len(ship.expert_scores(tmp_path, 2)) == 2
+
+
+def test_maps_of_experts_rise_with_what_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raw scores that foretell what experts say, and lengths that count, give a map that rises."""
+    rng = np.random.default_rng(6)
+    quality = rng.normal(0, 0.5, 800)
+    judged = [(record(hypothesis=str(n)), float(n)) for n in range(len(quality))]
+    metric = TertiumMulti(scale="mqm")
+    pieces = rng.integers(5, 200, len(quality)).astype(float)
+    left = 1 + ErrorSum(**ship.ERRORS)(quality, pieces)
+    monkeypatch.setattr(
+        TertiumMulti, "raw_scores", lambda _, rows: np.column_stack([quality, quality])
+    )
+    monkeypatch.setattr(RowJudge, "count_pieces", lambda _, rows: pieces)
+    fitted = ship.fit_experts(metric, [(row, left[int(n)]) for (row, n) in judged], "source")
+    knots = fitted["calibration"]
+    assert len(knots["raw"]) == ship.KNOTS
+    assert knots["score"] == pytest.approx([1 + raw for raw in knots["raw"]], abs=1e-4)
+    # what is left is the bend between knots, little where sums lie close
+    assert min(fitted["uncertainty"]["deviation"]) < 0.01

@@ -345,7 +345,7 @@ def test_it_explains_with_what_it_read(metric: TertiumMulti) -> None:
     found = metric.explain(Segment(GOOD, SOURCE, (REFERENCE, "A train.")))
     assert [c.side for c in found.comparisons] == ["source", "reference", "reference"]
     values = found.comparisons[1].values
-    assert set(values) == {"score", "uncertainty", "percentile", "no error"}
+    assert set(values) == {"score", "uncertainty", "percentile", "no error", "MQM points"}
     source = found.comparisons[0]
     partner = {
         source.hypothesis_pieces[k.hypothesis]: source.other_pieces[k.other]

@@ -51,6 +51,7 @@ VIEWS: tuple[View, ...] = ("source", "reference", "both")
 # What a translation into another language loses, in standard deviations of people's scores: a
 # source does not say which language was asked for, so the network cannot know.
 WRONG_LANGUAGE = 2.5
+MOST_POINTS = 25  # that experts subtract from a segment under MQM, however bad it is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,9 @@ class TertiumMulti(Assessment):
 
     `against` says what it is judged by: the source, references, both, or (auto) all that is there.
     Each view has a monotone map of its own from the network's output to the scale of standardised
-    human scores; a hypothesis equal to its reference scores 1, and nothing else does. `references`
+    human scores; a hypothesis equal to its reference scores 1, and nothing else does. `scale` is
+    whose scores are expected: what crowds say of a text (da), or what experts leave of it who add
+    up its errors (mqm), 1 less the points they subtract over 25. `references`
     takes the best or the mean over several. `lp` names the languages (de-en): a translation into
     another one than asked for is counted, and loses as much as one that says something else.
     `marks` is whose way to mark errors `spans` follows: experts under MQM, annotators under ESA, or
@@ -84,6 +87,7 @@ class TertiumMulti(Assessment):
     title: ClassVar[str] = "tertium-multi"
 
     against: Literal["auto", "source", "reference", "both"] = "auto"
+    scale: Literal["da", "mqm"] = "da"
     lp: str = ""
     marks: Way = "mqm"
 
@@ -101,8 +105,10 @@ class TertiumMulti(Assessment):
     @property
     def beside(self) -> str:
         readout, config = self.settings.parts[READOUT], self.model.config
-        maps = [config["scales"][view]["calibration"] for view in VIEWS]
-        said = config["corrections"], readout, maps
+        experts = config["experts"] if self.scale == "mqm" else {}
+        scales = experts.get("scales", config["scales"])
+        maps = [scales[view]["calibration"] for view in VIEWS]
+        said = config["corrections"], readout, maps, *filter(None, [experts.get("errors")])
         return f"+{sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:8]}"
 
     @property
@@ -136,22 +142,23 @@ class TertiumMulti(Assessment):
             return "reference" if segments and segments[0].source is None else "both"
         return "source"
 
-    def scale(self, view: View) -> HumanScale:
+    def human_scale(self, view: View) -> HumanScale:
         """How people score what the network says in a view."""
-        scale: HumanScale = getattr(self.settings.scales, view)
+        holder = self.settings.experts if self.scale == "mqm" else self.settings
+        scale: HumanScale = getattr(holder.scales, view)
         return scale
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         return self.assess(segments).score
 
     def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
-        return self.scale(self.view(segments)).deviation(scores)
+        return self.human_scale(self.view(segments)).deviation(scores)
 
     def assess(self, segments: Sequence[Segment]) -> Assessed:
         """All that the model says of each segment; of several references the best or the mean."""
         view = self.view(segments)
         owners, rows = rows_of(segments, view)
-        scale, chance = self.scale(view), self.settings.clean
+        scale, chance = self.human_scale(view), self.settings.clean
         raw, strays = self.raw_scores(rows), self._strays(rows)
         scores = self._calibrate(rows, view, raw[:, 0] - WRONG_LANGUAGE * strays)
         score = over_references(scores, owners, self.references)
@@ -164,6 +171,10 @@ class TertiumMulti(Assessment):
             clean=1 / (1 + np.exp(-(chance.slope * logit + chance.shift))),
         )
 
+    def points(self, segments: Sequence[Segment]) -> FloatArray:
+        """What experts are expected to subtract from each segment under MQM, 0 to 25."""
+        return MOST_POINTS * (1 - dataclasses.replace(self, scale="mqm").assess(segments).score)
+
     def scores(self, rows: Sequence[Row], view: View) -> FloatArray:
         """The calibrated score of each row of texts, (rows,)."""
         raw = self.raw_scores(rows)[:, 0] - WRONG_LANGUAGE * self._strays(rows)
@@ -171,7 +182,9 @@ class TertiumMulti(Assessment):
 
     def _calibrate(self, rows: Sequence[Row], view: View, raw: FloatArray) -> FloatArray:
         """Raw scores of rows on the scale of human scores, copies of a reference at its end."""
-        scores = self.scale(view).calibrate(raw)
+        if self.scale == "mqm":
+            raw = self.settings.experts.errors(raw, self.reader.count_pieces(rows))
+        scores = self.human_scale(view).calibrate(raw)
         same = np.array([hypothesis == reference for hypothesis, _, reference in rows], dtype=bool)
         return np.where(same, 1.0, scores)
 
@@ -253,12 +266,14 @@ class TertiumMulti(Assessment):
         found: list[TextComparison] = []
         for number, row in enumerate(rows_of([segment], view)[1]):
             one = Segment(row[0], row[1], () if row[2] is None else (row[2],))
-            assessed = dataclasses.replace(self, against=view).assess([one])
+            alone = dataclasses.replace(self, against=view)
+            assessed = alone.assess([one])
             values = {
                 "score": float(assessed.score[0]),
                 "uncertainty": float(assessed.uncertainty[0]),
                 "percentile": float(assessed.percentile[0]),
                 "no error": float(assessed.clean[0]),
+                "MQM points": float(alone.points([one])[0]),
             }
             compared = self.reader.comparisons(row, values)
             found += [part for part in compared if number == 0 or part.side == "reference"]
@@ -304,6 +319,8 @@ class TertiumMulti(Assessment):
         view = self.view(segments)
         fields = {"against": {"both": "source+reference"}.get(view, view)}
         fields |= super().signature_fields(segments)
+        if self.scale != "da":
+            fields["scale"] = self.scale
         if self.lp:
             fields["lp"] = self.lp
         if view == "source":

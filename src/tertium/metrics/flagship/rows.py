@@ -29,7 +29,7 @@ from tertium.encoders.pieces import Places, Tokenizer, count_opaque, surely_fits
 from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
-from tertium.metrics.flagship.combination import Corrections, Row, strange_words
+from tertium.metrics.flagship.combination import Corrections, ErrorSum, Row, strange_words
 from tertium.metrics.flagship.packaged import HumanScale, Packaged, PackagedSettings
 from tertium.metrics.flagship.tagging import FINDINGS, TAGS, WayThresholds, find_errors
 from tertium.runtime import Precision, choose_device, current_runtime, task
@@ -90,6 +90,14 @@ class ViewScales:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Experts:
+    """What raw scores mean to experts, who add up errors; 1 is none, 0 as many as they count."""
+
+    errors: ErrorSum
+    scales: ViewScales
+
+
+@dataclass(frozen=True, kw_only=True)
 class Logistic:
     """From the network's logit of no error to a chance that was seen to hold."""
 
@@ -106,6 +114,7 @@ class MultiSettings(PackagedSettings):
     languages: tuple[str, ...]
     corrections: Corrections
     scales: ViewScales
+    experts: Experts
     clean: Logistic
     spans: WayThresholds | None = None
 
@@ -168,6 +177,17 @@ class RowJudge:
     def strange_words(self, rows: Sequence[Row]) -> FloatArray:
         """How strange the words of each row are to the vocabulary, (rows,)."""
         return strange_words(rows, self._tokenizer.number)
+
+    def count_pieces(self, rows: Sequence[Row]) -> FloatArray:
+        """How long what each row was made from or should be is: its reference, else its source.
+
+        Special pieces count, and as many as are read at most, (rows,).
+        """
+        asked = [row[1] or "" if row[2] is None else row[2] for row in rows]
+        texts = list(dict.fromkeys(asked))
+        counts = (min(len(ids), JUDGED_PIECES) + SPECIALS for ids in self._tokenizer.number(texts))
+        each = dict(zip(texts, counts, strict=True))
+        return np.array([each[text] for text in asked], dtype=np.float64)
 
     def __call__(self, rows: Sequence[Row]) -> list[Float32Array]:
         """What is said of each row, all in one array: the score, the logit of no error, what

@@ -1,0 +1,146 @@
+"""tertium-multi on the scale of experts, who add up errors: how they add up, and what it means."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.data.formats import read_records
+from tertium.data.records import segment_from_record
+from tertium.metrics.base.metric import load_metric
+from tertium.metrics.flagship.combination import BEND, USUAL, ErrorSum
+from tertium.metrics.flagship.multi import MOST_POINTS, VIEWS, TertiumMulti
+from tertium.segment import Segment
+
+pytest.importorskip("torch")
+SOURCE = "Der Zug nach Hamburg fährt heute nicht um 14 Uhr ab."
+REFERENCE = "The train to Hamburg is not leaving at 2 pm today."
+GOOD = "The train to Hamburg does not leave at 14:00 today."
+BAD = "The train of Hamburg leaves today."
+ROWS = 150
+
+
+@pytest.fixture(scope="module")
+def crowds() -> TertiumMulti:
+    return TertiumMulti()
+
+
+@pytest.fixture(scope="module")
+def experts(crowds: TertiumMulti) -> TertiumMulti:
+    return dataclasses.replace(crowds, scale="mqm")
+
+
+def test_errors_grow_with_length_and_fall_with_the_raw_score_for_ever() -> None:
+    add_up = ErrorSum(best=1.2, power=0.7, unit=0.16)
+    raw = np.linspace(-6, 6, 400)
+    found = add_up(raw, np.full(len(raw), float(USUAL)))
+    assert (np.diff(found) > 0).all()
+    assert (found < 0).all()
+    # below the best a line, as far as the bend lets it
+    assert found[0] == pytest.approx(-0.16 * 7.2, abs=0.16 * BEND**2)
+    pieces = np.array([2.0, 40.0, 80.0, 2050.0])
+    longer = add_up(np.zeros(4), pieces)
+    assert (np.diff(longer) < 0).all()
+    assert longer[2] / longer[1] == pytest.approx(2**0.7)
+
+
+def test_points_are_what_is_missing_to_one_and_a_copy_of_the_reference_has_none(
+    experts: TertiumMulti,
+) -> None:
+    segments = [Segment(text, SOURCE, (REFERENCE,)) for text in (GOOD, BAD, REFERENCE)]
+    scores = experts.score(segments).segments
+    assert experts.points(segments) == pytest.approx(MOST_POINTS * (1 - scores))
+    assert 0 < scores[1] < scores[0] < scores[2] == 1
+
+
+@pytest.mark.parametrize("against", VIEWS)
+def test_of_one_segment_experts_and_crowds_order_translations_alike(
+    crowds: TertiumMulti, against: str
+) -> None:
+    texts = (GOOD, BAD, "Hamburg.", "The train to Hamburg isn't leaving at 2 p.m. today.", SOURCE)
+    segments = [Segment(text, SOURCE, (REFERENCE,)) for text in texts]
+    said = [
+        load_metric(f"tertium-multi:against={against},scale={scale}").score(segments).segments
+        for scale in ("da", "mqm")
+    ]
+    assert np.argsort(said[0]).tolist() == np.argsort(said[1]).tolist()
+    assert (said[0] != said[1]).all()
+
+
+def test_a_longer_text_of_the_same_quality_loses_more_points(experts: TertiumMulti) -> None:
+    """The same sentence three times is no worse to crowds, and three times as much can be wrong."""
+    once = Segment(BAD, SOURCE, (REFERENCE,))
+    thrice = Segment(*(" ".join([t] * 3) for t in (BAD, SOURCE)), (" ".join([REFERENCE] * 3),))
+    few, many = experts.points([once, thrice])
+    assert many > 1.3 * few
+
+
+def test_length_is_that_of_the_reference_or_else_of_the_source(experts: TertiumMulti) -> None:
+    rows = [
+        ("a", "b b b b", "c c"),
+        ("a a a a a a", None, "c c"),
+        ("a", "b b b b", None),
+        ("", "", None),
+    ]
+    assert experts.reader.count_pieces(rows).tolist() == [4, 4, 6, 2]
+
+
+def test_nobody_gains_points_by_leaving_words_out(experts: TertiumMulti) -> None:
+    words = GOOD.split()
+    cut = [Segment(" ".join(words[:n]), SOURCE, (REFERENCE,)) for n in (9, 6, 3, 0)]
+    points = experts.points(cut)
+    assert points[0] < points[1:].min()
+
+
+def test_the_signature_names_the_scale_and_what_it_is_made_of(
+    crowds: TertiumMulti, experts: TertiumMulti
+) -> None:
+    segments = [Segment(GOOD, SOURCE, (REFERENCE,))]
+    assert "scale:mqm" in experts.score(segments).signature
+    assert "scale" not in crowds.score(segments).signature
+    assert experts.learned != crowds.learned
+    assert experts.spec == "tertium-multi:scale=mqm"
+
+
+def test_another_language_than_asked_for_costs_points() -> None:
+    named = load_metric("tertium-multi:scale=mqm,lp=de-en")
+    plain = load_metric("tertium-multi:scale=mqm")
+    stray = [Segment("Le train pour Hambourg ne part pas à 14 heures aujourd'hui.", SOURCE)]
+    assert named.score(stray).segments[0] < plain.score(stray).segments[0]
+
+
+def test_an_explanation_says_how_many_points_are_expected(
+    crowds: TertiumMulti, experts: TertiumMulti
+) -> None:
+    segment = Segment(BAD, SOURCE, (REFERENCE,))
+    for metric in (crowds, experts):
+        explained = metric.explain(segment)
+        said = {part.values["MQM points"] for part in explained.comparisons}
+        assert said == {experts.points([segment])[0]}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_maps_of_experts_are_increasing_and_inside_zero_and_one(
+    experts: TertiumMulti, view: str
+) -> None:
+    scale = getattr(experts.settings.experts.scales, view)
+    mapped = scale.calibrate(np.linspace(-8, 0, 300))
+    assert (np.diff(mapped) > 0).all()
+    assert 0 < mapped[0] < mapped[-1] < 1
+
+
+def test_experts_scores_of_talks_agree_far_better_with_it(human_data: Path) -> None:
+    """r by the reference; on 2,743 rows .234 and .411."""
+    file = human_data / "modern/dev/mqm/ted21/en-de.jsonl.gz"
+    records = [(where, r) for where, r in read_records(file) if r.get("reference")][::45][:ROWS]
+    segments = [segment_from_record(record, where) for where, record in records]
+    human = np.array([record["score"] for _, record in records], float)
+    by_crowds, by_experts = (
+        load_metric(f"tertium-multi:against=reference,scale={scale}").score(segments).segments
+        for scale in ("da", "mqm")
+    )
+    gained = np.corrcoef(human, by_experts)[0, 1] - np.corrcoef(human, by_crowds)[0, 1]
+    assert gained > 0.05
