@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -310,7 +311,10 @@ def _config() -> dict[str, Any]:
 
 
 def _put_percentiles(
-    config: dict[str, Any], scales: dict[str, Any], metric: TertiumMulti, sample: list[Row]
+    config: dict[str, Any],
+    scales: Mapping[View, dict[str, Any]],
+    metric: TertiumMulti,
+    sample: Sequence[Row],
 ) -> None:
     """Measures where outputs stand on scales of the config, by the metric as it is so far."""
     folder = shipped_models() / TertiumMulti.name

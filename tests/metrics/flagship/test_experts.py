@@ -73,7 +73,8 @@ def test_of_one_segment_experts_and_crowds_order_translations_alike(
 def test_a_longer_text_of_the_same_quality_loses_more_points(experts: TertiumMulti) -> None:
     """The same sentence three times is no worse to crowds, and three times as much can be wrong."""
     once = Segment(BAD, SOURCE, (REFERENCE,))
-    thrice = Segment(*(" ".join([t] * 3) for t in (BAD, SOURCE)), (" ".join([REFERENCE] * 3),))
+    bad, source, reference = (" ".join([text] * 3) for text in (BAD, SOURCE, REFERENCE))
+    thrice = Segment(bad, source, (reference,))
     few, many = experts.points([once, thrice])
     assert many > 1.3 * few
 
