@@ -15,7 +15,7 @@ from tests.partial_metric import Partial
 import tertium
 from tertium.cli import main
 from tertium.data.challenge import OWN, ChallengeSet, own_challenge, read_challenge
-from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError
 from tertium.evaluation.challenge import wilson
 from tertium.text.damage import KINDS, MEANING, Original, damage, units
 
@@ -251,3 +251,16 @@ def test_a_score_that_is_no_number_is_told_and_no_tie(
     assert study.right.tolist() == [[0], [2]]
     said = f"{partial.spec}: 2 pairs, of which a score is no number, count as wrong"
     assert caplog.messages == [said]
+
+
+def test_pairs_without_what_a_metric_reads_are_left_out_and_counted(tmp_path: Path) -> None:
+    bare = {**ACES, "reference": ""}
+    lines = [json.dumps(record) + "\n" for record in (ACES, bare, ACES)]
+    file = write(tmp_path / "aces.jsonl", "".join(lines))
+    study = tertium.challenge(file, ["chrf", "bleu"])
+    assert study.sizes.tolist() == [2]
+    assert study.records()["left_out"] == {"no reference or source that a metric reads": 1}
+    assert tertium.challenge(file, "sss:encoder=toy,against=source").sizes.tolist() == [3]
+    none = write(tmp_path / "none.jsonl", json.dumps(bare) + "\n")
+    with pytest.raises(NeedsError, match="chrf needs references, and segment 1 has none"):
+        tertium.challenge(none, "chrf")

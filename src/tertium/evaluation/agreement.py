@@ -23,8 +23,8 @@ from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_s
 from tertium.data.preferences import RankingSet
 from tertium.data.ratings import RATER, even_out, hold_out_rater, second_campaign
 from tertium.display import Displayed
-from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError, one_line
-from tertium.evaluation.scoring import score_systems
+from tertium.errors import DataError, UnknownNameError, UsageError, one_line
+from tertium.evaluation.scoring import score_systems, served_by_all, serves
 from tertium.evaluation.slices import slice_agreement
 from tertium.frames import is_frame
 from tertium.meta.evaluation import MetaEvaluation, Results
@@ -33,7 +33,6 @@ from tertium.metrics.base.metric import Metric, foresee, load_metrics
 from tertium.registry import check_once
 from tertium.runtime import track
 from tertium.scores import ScoreMatrix, Scores
-from tertium.segment import Segment
 
 Files = PathLike | Sequence[PathLike]
 Sources = PathLike | Evidence | Sequence[PathLike | Evidence]
@@ -375,32 +374,6 @@ def _score_set(
     values[rows] = scores.upward
     matrix = people.arrange(values, metric.spec, level)
     return matrix, _totals(scores, [translations[n][0] for n in rows])
-
-
-def serves(segments: Sequence[Segment], metric: Metric) -> list[bool]:
-    """Which judged translations have what a metric reads; one without has no score and counts.
-
-    Of a metric that reads whatever there is and refuses a mix, those that have all that any has:
-    human translations among the systems are often the reference themselves, and have no other.
-    """
-    parts = [(bool(s.references), s.source is not None) for s in segments]
-    needs = ("references" in metric.needs, "source" in metric.needs)
-    mask = [all(h or not n for h, n in zip(has, needs, strict=True)) for has in parts]
-    try:
-        metric.check([s for s, will_do in zip(segments, mask, strict=True) if will_do])
-    except NeedsError:
-        whole = tuple(map(any, zip(*parts, strict=True)))
-        narrow = [has == whole for has in parts]
-        return narrow if any(narrow) else mask
-    except DataError:  # there are none
-        return mask
-    return mask
-
-
-def served_by_all(segments: Sequence[Segment], metrics: Sequence[Metric]) -> list[bool]:
-    """Which judged translations have what every metric reads."""
-    masks = [serves(segments, metric) for metric in metrics]
-    return [all(mask) for mask in zip(*masks, strict=True)] if masks else [True] * len(segments)
 
 
 def _totals(scores: Scores, systems: Sequence[str]) -> dict[str, float]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,13 +20,14 @@ from tertium.data.challenge import ChallengeSet, read_challenge
 from tertium.data.formats import PathLike
 from tertium.display import Displayed
 from tertium.errors import UnknownNameError
-from tertium.evaluation.scoring import distinct_labels
+from tertium.evaluation.scoring import distinct_labels, served_by_all
 from tertium.metrics.base.metric import Metric, foresee, load_metrics
 from tertium.runtime import track
 
 logger = logging.getLogger(__name__)
 
 By = Literal["phenomenon", "language"]
+LACKING = "no reference or source that a metric reads"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,12 +114,12 @@ def challenge(
     if by not in get_args(By):
         raise UnknownNameError("way to group pairs", by, get_args(By))
     read = source if isinstance(source, ChallengeSet) else read_challenge(source)
-    chosen = read.choose(phenomena, lps)
+    loaded = load_metrics(metrics)
+    chosen = _keep_served(read.choose(phenomena, lps), loaded)
     contrasts = chosen.contrasts
     named = [c.phenomenon if by == "phenomenon" else c.lp or "(none)" for c in contrasts]
     groups = tuple(dict.fromkeys(named))
     place = np.array([groups.index(name) for name in named])
-    loaded = load_metrics(metrics)
     segments = [s for contrast in contrasts for s in (contrast.better, contrast.worse)]
     counts = []
     with foresee(loaded, segments):
@@ -140,6 +142,20 @@ def challenge(
         tied=np.array(counts[1::2]),
         sizes=np.bincount(place, minlength=len(groups)),
     )
+
+
+def _keep_served(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeSet:
+    """The pairs with the references or sources that all metrics read, and a count of the others.
+
+    All metrics are tried on the same pairs. Where none will do, the metric says why.
+    """
+    mask = served_by_all([contrast.better for contrast in pairs.contrasts], metrics)
+    kept = tuple(compress(pairs.contrasts, mask))
+    lacking = len(pairs) - len(kept)
+    if not kept or not lacking:
+        return pairs
+    left_out = {**pairs.left_out, LACKING: pairs.left_out.get(LACKING, 0) + lacking}
+    return replace(pairs, contrasts=kept, left_out=left_out)
 
 
 def wilson(right: ArrayLike, of: ArrayLike) -> FloatArray:

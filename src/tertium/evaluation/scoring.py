@@ -16,7 +16,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet, check_testset
 from tertium.display import Displayed
-from tertium.errors import TertiumError, UnknownNameError
+from tertium.errors import DataError, NeedsError, TertiumError, UnknownNameError
 from tertium.evaluation.resampling import Interval, bootstrap, interval
 from tertium.extras import explain_missing, is_installed
 from tertium.frames import make_frame
@@ -217,6 +217,32 @@ def score_systems(testset: TestSet, metric: Metric) -> list[Scores]:
     with explain_missing(metric.name):
         rows = metric.distinct_statistics(together)  # (systems * segments, k)
         return [metric.wrap(part, rows[n * size : (n + 1) * size]) for n, part in enumerate(parts)]
+
+
+def serves(segments: Sequence[Segment], metric: Metric) -> list[bool]:
+    """Which translations have what a metric reads: the others have no score, and are counted.
+
+    Of a metric that reads whatever there is and refuses a mix, those that have all that any has:
+    human translations among the systems are often the reference themselves, and have no other.
+    """
+    parts = [(bool(s.references), s.source is not None) for s in segments]
+    needs = ("references" in metric.needs, "source" in metric.needs)
+    mask = [all(h or not n for h, n in zip(has, needs, strict=True)) for has in parts]
+    try:
+        metric.check([s for s, will_do in zip(segments, mask, strict=True) if will_do])
+    except NeedsError:
+        whole = tuple(map(any, zip(*parts, strict=True)))
+        narrow = [has == whole for has in parts]
+        return narrow if any(narrow) else mask
+    except DataError:  # there are none
+        return mask
+    return mask
+
+
+def served_by_all(segments: Sequence[Segment], metrics: Sequence[Metric]) -> list[bool]:
+    """Which translations have what every metric reads."""
+    masks = [serves(segments, metric) for metric in metrics]
+    return [all(mask) for mask in zip(*masks, strict=True)] if masks else [True] * len(segments)
 
 
 def locate_warnings(metric: Metric, segments: Sequence[Segment]) -> list[tuple[str, ...]]:

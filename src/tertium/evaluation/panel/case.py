@@ -14,7 +14,7 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray, divide, generator, mean_known
 from tertium.data.judgements import Evidence, Texts
 from tertium.errors import DataError
-from tertium.evaluation.agreement import served_by_all
+from tertium.evaluation.scoring import served_by_all
 from tertium.meta.evaluation import MetaEvaluation, TaskResult, interval
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.metrics.base.metric import Metric

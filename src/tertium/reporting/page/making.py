@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from tertium.evaluation.scoring import (
     distinct_labels,
     locate_warnings,
     score,
+    serves,
     usual_metrics,
 )
 from tertium.evaluation.slices import Slices, slice_results
@@ -136,7 +138,7 @@ def _try_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeS
     able: list[Metric] = []
     for metric in metrics:
         try:
-            metric.check(segments)
+            metric.check([*compress(segments, serves(segments, metric))] or segments)
         except NeedsError as error:
             logger.warning("%s is not tried on %s: %s", metric.spec, pairs.name, error)
             continue
