@@ -251,3 +251,15 @@ def test_what_is_no_judgement_is_told() -> None:
         tertium.train("bleu-r", None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"expected a frame of pandas, got Table: .*to_pandas"):
         Scores.from_frame(pa.table({"score": [1.0]}))
+
+
+def test_items_go_by_the_names_that_files_give_them() -> None:
+    columns = {"system": [1.0, 2.0], "item": [0.0, 0.0], "score": [0.5, 0.7]}
+    matrix = ScoreMatrix.from_frame(pd.DataFrame(columns))
+    assert (matrix.systems, matrix.items) == (("1", "2"), ("0",))
+    spaced = pd.DataFrame({"system": ["A ", "B"], "item": [3, 3], "score": [1, 2]})
+    assert ScoreMatrix.from_frame(spaced).systems == ("A", "B")
+    for missing in (None, float("nan")):
+        lost = pd.DataFrame({**columns, "item": ["x", missing]})
+        with pytest.raises(DataError, match="row 2: item is None; expected a name or a number"):
+            ScoreMatrix.from_frame(lost)

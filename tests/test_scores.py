@@ -108,6 +108,13 @@ def test_weights_and_rows_are_checked(segments: list[Segment]) -> None:
     assert len(scores.subset([True, False, True])) == 2
 
 
+def test_a_part_has_no_warnings_of_the_whole() -> None:
+    good, empty = (Segment(text, None, ("a cat sat",)) for text in ("a cat sat", ""))
+    scores = BLEU().score([good, empty])
+    assert scores.warnings == {"empty hypothesis": 1}
+    assert scores.subset([0]).warnings == {}
+
+
 def test_an_unknown_system_of_a_matrix_is_named() -> None:
     matrix = ScoreMatrix("chrf", ("ours",), np.ones((1, 2)))
     with pytest.raises(UnknownNameError, match="unknown system 'our': did you mean 'ours'"):

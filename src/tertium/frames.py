@@ -13,6 +13,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +82,28 @@ def numbers(frame: DataFrame, column: str, where: str, *, missing: bool = False)
         if math.isinf(value) or (math.isnan(value) and not missing):
             raise DataError(f"{where}, row {row}: {column} is {value}; expected a number")
     return array
+
+
+def printed(value: str | int | float) -> str:
+    """A name or number as text; blanks around a name are none of it.
+
+    7.0 is 7, as tables with gaps hold whole numbers as fractions.
+
+    >>> printed(7.0), printed(" 7.0"), printed(7.5)
+    ('7', '7.0', '7.5')
+    """
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value).strip()
+
+
+def names(frame: DataFrame, column: str, where: str) -> list[str]:
+    """A column of systems or items as texts, as files name them (`printed`); each row has one."""
+    found = []
+    for row, value in enumerate(_plain(frame[column].astype(object)), start=1):
+        if isinstance(value, bool) or not isinstance(value, str | Integral | float):
+            raise DataError(f"{where}, row {row}: {column} is {value}; expected a name or a number")
+        found.append(printed(int(value) if isinstance(value, Integral) else value))
+    return found
 
 
 def write_frame(

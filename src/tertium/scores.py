@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from tertium.arrays import FloatArray, chosen_rows, mean_known
 from tertium.display import Displayed
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, one_line
-from tertium.frames import check_columns, make_frame, numbers
+from tertium.frames import check_columns, make_frame, names, numbers
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -111,15 +111,19 @@ class Scores(Displayed):
             if name is None or (isinstance(name, float) and np.isnan(name)):
                 raise DataError(f"segment {number} has no document; give each one")
         given = [str(name) for name in given]
-        names, codes = np.unique(np.asarray(given, dtype=object).astype(str), return_inverse=True)
-        totals = np.zeros((len(names), self.statistics.shape[1]))
+        found, codes = np.unique(np.asarray(given, dtype=object).astype(str), return_inverse=True)
+        totals = np.zeros((len(found), self.statistics.shape[1]))
         np.add.at(totals, codes, self.statistics)
-        scores = dict(zip(names.tolist(), self.reduce(totals).tolist(), strict=True))
+        scores = dict(zip(found.tolist(), self.reduce(totals).tolist(), strict=True))
         return {name: scores[name] for name in dict.fromkeys(given)}
 
     def subset(self, rows: Any) -> Scores:
-        """The same metric on some of the segments (a slice, mask or index array)."""
-        return replace(self, statistics=self.statistics[chosen_rows(rows, len(self))], verbose="")
+        """The same metric on some of the segments (a slice, mask or index array).
+
+        It has no warnings: they are counted for all segments, and do not tell for which.
+        """
+        kept = self.statistics[chosen_rows(rows, len(self))]
+        return replace(self, statistics=kept, warnings={}, verbose="")
 
     def to_frame(self, *, statistics: bool = False) -> DataFrame:
         """A pandas frame with a row for each segment: `segment` (from 1), `score`.
@@ -148,13 +152,13 @@ class Scores(Displayed):
         known = [str(name) for name in frame.columns] if reduce else ["segment", "score"]
         check_columns(frame, ["score"], known, "frame of scores")
         about = {"metric": "", **{key: frame.attrs[key] for key in ABOUT if key in frame.attrs}}
-        names = tuple(name for name in known if name not in ("segment", "score"))
-        rows = [numbers(frame, name, "frame of scores") for name in names]
+        columns = tuple(name for name in known if name not in ("segment", "score"))
+        rows = [numbers(frame, name, "frame of scores") for name in columns]
         if reduce is None:
             scores = numbers(frame, "score", "frame of scores")
-            rows, names = [scores, np.ones(len(scores))], ("score", "segments")
+            rows, columns = [scores, np.ones(len(scores))], ("score", "segments")
         statistics = np.column_stack(rows)[_order(frame)]
-        return cls(statistics=statistics, reduce=reduce or _mean, columns=names, **about)
+        return cls(statistics=statistics, reduce=reduce or _mean, columns=columns, **about)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,9 +246,9 @@ class ScoreMatrix:
         elif len(found) > 1:
             raise DataError(f"{where}: several metrics ({', '.join(found)}); choose one with name=")
         scores = numbers(frame, "score", where, missing=True)
-        names = zip(map(str, frame["system"]), map(str, frame[place]), strict=True)
+        places = zip(*(names(frame, column, where) for column in ("system", place)), strict=True)
         cells: dict[tuple[str, str], float] = {}
-        for n, (cell, score) in enumerate(zip(names, scores.tolist(), strict=True), start=1):
+        for n, (cell, score) in enumerate(zip(places, scores.tolist(), strict=True), start=1):
             if not np.isnan(cells.get(cell, np.nan)):
                 raise DataError(f"{where}, row {n}: a second score of {cell[0]}, {cell[1]}")
             cells[cell] = score

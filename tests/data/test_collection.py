@@ -83,6 +83,9 @@ def test_the_folder_comes_from_the_environment(
     monkeypatch.delenv("TERTIUM_DATA")
     with pytest.raises(UsageError, match="--data DIR or set TERTIUM_DATA"):
         Collection.at()
+    monkeypatch.setenv("TERTIUM_DATA", str(tmp_path / "gone"))
+    with pytest.raises(DataError, match="gone, which TERTIUM_DATA names: no such folder of data"):
+        Collection.at()
     with pytest.raises(DataError, match="no such folder"):
         Collection.at(tmp_path / "nowhere")
 

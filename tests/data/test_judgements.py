@@ -12,7 +12,7 @@ import pytest
 from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.testset import TestSet
 from tertium.data.wmt import SystemScores
-from tertium.errors import DataError, LengthError
+from tertium.errors import DataError, LengthError, UsageError
 from tertium.segment import Judgement, Segment
 
 
@@ -114,6 +114,15 @@ def test_nothing_usable_is_an_error_that_says_why(tmp_path: Path) -> None:
     file.write_text("system\titem\tscore\nB\t1\t3\n")
     with pytest.raises(DataError, match=r"no usable judgement \(1 left out; unknown system: 1\)"):
         read_judgements(file, testset=texts)
+
+
+def test_a_set_in_memory_holds_judgements_alone() -> None:
+    for strange in ("a", None, {"score": 1}):
+        with pytest.raises(UsageError, match="mine: expected judgements, got"):
+            JudgementSet(name="mine", judgements=[strange])  # type: ignore[arg-type]
+    fine = Judgement(Segment("fine"), 80.0, item="1", system="A")
+    listed = JudgementSet(name="mine", judgements=[fine])  # type: ignore[arg-type]
+    assert listed == JudgementSet(name="mine", judgements=(fine,))
 
 
 def test_without_texts_a_row_must_say_whose_it_is(tmp_path: Path) -> None:

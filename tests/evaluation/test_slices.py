@@ -119,6 +119,25 @@ def test_bad_columns_are_one_line(testset: TestSet) -> None:
         TestSet(systems={"a": ["x", "y"]}, columns={"domain": ["news"]})
 
 
+def test_a_column_goes_by_its_name_in_any_case(testset: TestSet) -> None:
+    """Files of judgements are read in lower case: one command knew `Domain`, one `domain`."""
+    labels = testset.columns["domain"]
+    for name in ("Domain", "DOMAIN"):
+        capital = dataclasses.replace(testset, columns={name: labels})
+        assert slice_testset(capital, "domain").labels == labels
+        assert slice_testset(testset, name).labels == labels
+    two = dataclasses.replace(testset, columns={"Domain": labels, "DOMAIN": labels[::-1]})
+    assert slice_testset(two, "Domain").labels == labels
+    with pytest.raises(UnknownNameError, match="did you mean 'D"):
+        slice_testset(two, "domain")
+
+
+def test_slices_do_not_count_the_warnings_of_the_whole(testset: TestSet) -> None:
+    assert any("warnings" in record for record in tertium.score(testset, "chrf").records())
+    sliced = slice_results(tertium.score(testset, "chrf"), "domain")
+    assert not any("warnings" in record for record in sliced.records())
+
+
 def test_documents_that_are_missing_are_asked_for(testset: TestSet) -> None:
     with pytest.raises(DataError, match="give --documents FILE"):
         slice_testset(dataclasses.replace(testset, documents=()), "document")

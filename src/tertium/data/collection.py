@@ -36,7 +36,6 @@ from tertium.data.records import (
     ITEM_NAMES,
     fold_names,
     lower_names,
-    printed,
     read_score,
     references_from,
     source_from,
@@ -45,6 +44,7 @@ from tertium.data.records import (
 from tertium.data.win_rates import judge_agreement
 from tertium.data.wmt import MetricsTask, SystemScores, is_metrics_task
 from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.frames import printed
 from tertium.segment import check_texts
 
 VARIABLE = "TERTIUM_DATA"
@@ -135,7 +135,8 @@ class Collection:
         if not where:
             raise UsageError(f"no data: say where with --data DIR or set {VARIABLE}")
         if not Path(where).is_dir():
-            raise DataError(f"{where}: no such folder of data")
+            named = "" if path else f", which {VARIABLE} names"
+            raise DataError(f"{where}{named}: no such folder of data")
         return cls(Path(where))
 
     @cached_property

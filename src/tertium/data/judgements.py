@@ -38,7 +38,7 @@ from tertium.data.records import (
     text_of,
 )
 from tertium.data.testset import FindSegment, TestSet, find_in
-from tertium.errors import DataError, LengthError
+from tertium.errors import DataError, LengthError, UsageError, one_line
 from tertium.scores import ScoreMatrix
 from tertium.segment import Judgement, Segment, place_segments
 from tertium.spans import ESA_WEIGHTS, MQM_WEIGHTS, Markings, count_overlaps
@@ -130,6 +130,14 @@ class JudgementSet(Evidence):
     def __post_init__(self) -> None:
         if not self.judgements:
             raise DataError(f"{self.name}: no usable judgement{reasons(self.left_out)}")
+        strangers = [j for j in self.judgements if not isinstance(j, Judgement)]
+        if strangers:
+            raise UsageError(
+                f"{self.name}: expected judgements, got {one_line(strangers[0], 60)}: "
+                'Judgement(Segment("a translation"), 80.0, item="1", system="A") is one, and '
+                "read_judgements reads them from files and frames"
+            )
+        object.__setattr__(self, "judgements", tuple(self.judgements))
 
     def __len__(self) -> int:
         return len(self.judgements)

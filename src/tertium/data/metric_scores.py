@@ -23,12 +23,12 @@ from tertium.data.records import (
     SYSTEM_NAMES,
     WARNINGS,
     lower_names,
-    printed,
     read_score,
     text_of,
 )
 from tertium.data.wmt import read_submission
 from tertium.errors import DataError
+from tertium.frames import printed
 from tertium.scores import ScoreMatrix
 
 METRIC_NAMES = ("metric", "spec", "name")

@@ -27,12 +27,12 @@ from tertium.data.records import (
     ITEM_NAMES,
     LP_NAMES,
     lower_names,
-    printed,
     references_from,
     source_from,
 )
 from tertium.data.testset import NO_SEGMENT, UNKNOWN_SYSTEM, TestSet
 from tertium.errors import DataError, LengthError, UsageError
+from tertium.frames import printed
 from tertium.scores import ScoreMatrix
 from tertium.segment import Preference, Segment
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from tertium.errors import DataError
+from tertium.frames import printed
 from tertium.segment import Segment
 
 SOURCE_NAMES = ("src", "source", "original")
@@ -87,18 +88,6 @@ def name_from(record: Mapping[str, Any], names: Sequence[str], where: str) -> st
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise DataError(f"{where}: {names[0]} is {value!r}; expected a name or a number")
     return printed(value)
-
-
-def printed(value: str | int | float) -> str:
-    """A name or number as text; blanks around a name are none of it.
-
-    7.0 is 7, as tables with gaps hold whole numbers as fractions.
-
-    >>> printed(7.0), printed(" 7.0"), printed(7.5)
-    ('7', '7.0', '7.5')
-    """
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value).strip()
 
 
 def read_score(value: Any, where: str) -> float:

@@ -63,6 +63,9 @@ def _slicing(
 ) -> Slicing:
     names = LANGUAGE_NAMES if by == "language" else (by,)
     column = next((columns[name] for name in names if name in columns), None)
+    alike = [name for name in columns if name.lower() == by.lower()]
+    if column is None and len(alike) == 1:  # those of judgements are read in lower case
+        column = columns[alike[0]]
     if column is None and by in ("length", "language"):
         if not any(texts):
             raise DataError(f"{where}: --by {by} reads sources or references, and there are none")
