@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,22 @@ def test_the_worst_translations_come_first() -> None:
     assert "major errors only" in html
     assert "&lt;<mark" in html
     assert "3 major in 4 translations; the 3 worst of them:" in html
+
+
+def test_of_errors_that_weigh_alike_the_lowest_score_comes_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the list of a large set holds translations of its first system alone."""
+    values = np.array([0.9, 0.0, 0.5, np.nan])  # A 1, A 2 (no error), B 1, B 2
+    monkeypatch.setattr(Suspicious, "segment_scores", lambda self, some: values[: len(some)])
+    (marked,) = mark_systems(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
+    assert [(e.system, e.item) for e in marked.worst(9)] == [("B", 1), ("A", 1), ("B", 2)]
+    falling = replace(marked, sign=-1.0)
+    assert [(e.system, e.item) for e in falling.worst(2)] == [("A", 1), ("B", 1)]
+    html = marked_section([marked])  # as tables show them; people's as they are
+    shown = [part.partition("<")[0] for part in html.split("score <b>")[1:]]
+    assert shown == ["0.5000", "0.9000", "–"]
+    assert "score <b>0.5</b>" in marked_section([replace(marked, decimals=None)])
 
 
 def test_one_and_none_are_said_as_such() -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from tertium.data.judgements import Evidence
@@ -21,8 +21,10 @@ from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.metrics.base.metric import NO_SCORE, Metric, load_metric
 from tertium.metrics.base.ranker import Ranker, find_ranker
 from tertium.models.checkpoint import are_installed
+from tertium.registry import RANKERS
 from tertium.segment import Segment
 from tertium.spans import Span, check_places, score_spans
+from tertium.specs import split_spec
 from tertium.text.language_identification import seem_english
 
 
@@ -50,8 +52,9 @@ def explain(
         ranker = find_ranker(metric or best_ranker([translation]))
         every = [translation, *rivals]
         return replace(ranker.explain(every), warnings=tuple(ranker.warnings(every)))
-    if isinstance(metric, Ranker):
-        raise UsageError(f"{metric.name} compares translations: give it two or more to explain")
+    ranker = metric.name if isinstance(metric, Ranker) else metric
+    if isinstance(ranker, str) and split_spec(ranker)[0] in RANKERS:
+        raise UsageError(f"{ranker} compares translations: give it two or more (-t again)")
     chosen = metric or _usual_metric(translation)
     judge = load_metric(chosen) if isinstance(chosen, str) else chosen
     with explain_missing(judge.name):
@@ -104,11 +107,17 @@ class MarkedTranslation:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MarkedTranslations(Displayed):
-    """What one metric marked of every translation, system by system."""
+    """What one metric marked of every translation, system by system.
+
+    `decimals` of its scores are shown, those that people gave as they are; `sign` is -1 where a
+    lower score is better.
+    """
 
     metric: str
     label: str
     translations: tuple[MarkedTranslation, ...]
+    decimals: int | None = None
+    sign: float = 1.0
 
     def counts(self) -> dict[str, int]:
         """How many errors of each severity there are, the gravest first."""
@@ -118,9 +127,17 @@ class MarkedTranslations(Displayed):
         return {severity: found[severity] for severity in WEIGHTS if found[severity]}
 
     def worst(self, count: int) -> list[MarkedTranslation]:
-        """The translations whose errors weigh most; of equal weight, the first."""
+        """The translations whose errors weigh most; of equal weight, those that score worst.
+
+        Errors weigh a few whole numbers, so that ties are many: in the order of systems, the list
+        would hold those of the first one alone.
+        """
         marked = [entry for entry in self.translations if entry.spans]
-        return sorted(marked, key=lambda entry: -entry.weight)[:count]
+
+        def badness(entry: MarkedTranslation) -> tuple[float, float]:
+            return (-entry.weight, self.sign * entry.score if isfinite(entry.score) else inf)
+
+        return sorted(marked, key=badness)[:count]
 
     def records(self) -> list[dict[str, Any]]:
         """A record for each translation, which every reader of judgements takes."""
@@ -168,7 +185,13 @@ def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
             places, segments, metric.mark(segments), strict=True
         )
     )
-    return MarkedTranslations(metric=metric.spec, label=metric.label, translations=translations)
+    return MarkedTranslations(
+        metric=metric.spec,
+        label=metric.label,
+        translations=translations,
+        decimals=metric.decimals,
+        sign=1.0 if metric.higher_is_better else -1.0,
+    )
 
 
 def people_marks(testset: TestSet, people: Evidence) -> list[MarkedTranslations]:

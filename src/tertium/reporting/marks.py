@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html.parser import HTMLParser
+from math import isfinite
 from typing import Any
 
 from tertium.evaluation.explaining import MarkedTranslation, MarkedTranslations
@@ -121,18 +122,19 @@ def _metric_list(marked: MarkedTranslations, place: int) -> Markup:
         element("p", f"{said}; the {worst_ones} of them:"),
         element("input", type="checkbox", id=label, class_="major-only"),
         element("label", " major errors only", for_=label),
-        element("ol", *(_entry(entry) for entry in worst), class_="marked"),
+        element("ol", *(_entry(entry, marked.decimals) for entry in worst), class_="marked"),
         class_="markings",
     )
 
 
-def _entry(entry: MarkedTranslation) -> Markup:
+def _entry(entry: MarkedTranslation, decimals: int | None) -> Markup:
     grave = any(span.severity in ("major", "critical") for span in entry.spans)
+    said = f"{entry.score:.4g}" if decimals is None else f"{entry.score:.{decimals}f}"
     where = element(
         "p",
         element("bdi", entry.system),
         f", segment {entry.item}, score ",
-        element("b", "–" if entry.score != entry.score else f"{entry.score:.4g}"),
+        element("b", said if isfinite(entry.score) else "–"),
         class_="note",
     )
     texts = [marked_paragraph(entry.segment.hypothesis, entry.spans)]
