@@ -86,6 +86,16 @@ def test_a_metric_without_scores_stays_undefined():
         assert_allclose(form(human, metrics)(np.ones((2, 3))), [[np.nan, 1], [np.nan, 1]])
 
 
+def test_no_correlation_of_a_sample_is_beyond_one():
+    """Rounding put bounds of intervals at 1.0000000000000004."""
+    rng = np.random.default_rng(5)
+    human = rng.normal(size=(1, 40))
+    metrics = np.stack([3 * human + 7, -human / 7, human**3])
+    drawn = rng.multinomial(40, [1 / 40] * 40, size=500).astype(float)
+    for form in (of_pearson, of_spearman, of_kendall_b):
+        assert np.abs(form(human, metrics)(drawn)).max() == 1.0
+
+
 def test_sums_values_and_averages():
     counts = np.array([[[1.0, 2], [3, 4]]])  # one metric, two units
     share = of_sums(counts, lambda sums: sums[..., 0] / sums[..., 1])

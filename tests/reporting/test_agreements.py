@@ -106,6 +106,13 @@ def test_undefined_groups_and_missing_scores_are_in_the_table():
     assert rows["without score (at most)"][1].value == 7
     assert rows["fair_1"][1].text == "–"
     assert "x: of 50 groups undefined: fair_1 50" in table.notes
+    pooled = MetaEvaluation([judged]).run([Task(sets=("x",), samples=20)])
+    said = "x: undefined for fair_1: it takes two or more different scores"
+    assert said in agreement_table(pooled).notes  # "of 1 groups undefined: fair_1 1" says less
+    judged.scores[:] = 1.0  # people's are not: the metrics give no value
+    nothing = MetaEvaluation([judged]).run([Task(sets=("x",), samples=20)])
+    [*_, said] = agreement_table(nothing).notes
+    assert said.endswith("segments to which people, and a metric, gave different scores")
 
 
 def test_lines_for_what_did_not_match():

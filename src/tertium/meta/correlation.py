@@ -271,7 +271,8 @@ def _moments_to_r(sums: FloatArray) -> FloatArray:
     spread_x, spread_y = n * xx - x * x, n * yy - y * y
     # A sample of equal values leaves rounding, not variance.
     flat = (spread_x <= 1e-12 * n * xx) | (spread_y <= 1e-12 * n * yy)
-    return divide(n * xy - x * y, np.where(flat, 0.0, np.sqrt(np.abs(spread_x * spread_y))))
+    r = divide(n * xy - x * y, np.where(flat, 0.0, np.sqrt(np.abs(spread_x * spread_y))))
+    return np.clip(r, -1.0, 1.0)  # which rounding may miss
 
 
 def of_values(values: FloatArray) -> Replicate:

@@ -33,7 +33,7 @@ def of_spearman(human: FloatArray, metrics: FloatArray) -> Replicate:
                     ranked = WeightedRanks(scores)
                     top = np.einsum("dc,dc->d", left, ranked.centred_ranks(drawn))
                     below = np.sqrt(spread * ranked.spread(drawn))
-                    result[rows, metric] = divide(top, below)
+                    result[rows, metric] = np.clip(divide(top, below), -1.0, 1.0)
         return result
 
     return replicate
@@ -88,7 +88,8 @@ def of_kendall_b(human: FloatArray, metrics: FloatArray) -> Replicate:
         untied = WeightedRanks(points.human).untied_weight(drawn)
         for scores in points.scores:
             top = quadratic(_same_order(points.human, scores), drawn)
-            yield divide(top, np.sqrt(untied * WeightedRanks(scores).untied_weight(drawn)))
+            below = np.sqrt(untied * WeightedRanks(scores).untied_weight(drawn))
+            yield np.clip(divide(top, below), -1.0, 1.0)
 
     return of_points(human, metrics, taus)
 

@@ -186,7 +186,8 @@ def _notes(results: Results, intervals: bool) -> list[str]:
         if result.best is None:
             notes.append(
                 f"{result.task.label}: undefined for all metrics, and not in the rank: it takes "
-                f"two or more judged {first.level}s to which people gave different scores"
+                f"two or more judged {first.level}s to which people, and a metric, gave different "
+                "scores"
             )
         elif result.agreement.undefined.any():
             notes.append(_undefined_note(result))
@@ -230,9 +231,16 @@ def _sure(figures: Figures) -> str:
 
 def _undefined_note(result: TaskResult) -> str:
     counts = result.agreement.undefined
-    listed = [f"{m} {int(c)}" for m, c in zip(result.metrics, counts, strict=True) if c]
+    groups = result.agreement.groups
+    listed = [
+        metric if groups == 1 else f"{metric} {int(count)}"
+        for metric, count in zip(result.metrics, counts, strict=True)
+        if count
+    ]
     shown = ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")
-    return f"{result.task.label}: of {result.agreement.groups} groups undefined: {shown}"
+    if groups == 1:
+        return f"{result.task.label}: undefined for {shown}: it takes two or more different scores"
+    return f"{result.task.label}: of {groups} groups undefined: {shown}"
 
 
 def left_out_lines(results: Results, judgements: Mapping[str, Mapping[str, int]]) -> list[str]:
