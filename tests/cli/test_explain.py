@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,19 @@ def test_several_translations_are_compared(capsys: pytest.CaptureFixture[str]) -
     shown = capsys.readouterr().out
     assert "1: a cat sits" in shown
     assert shown.startswith("chrf: the chance that the row's translation is better")
+
+
+def test_a_ranker_of_one_translation_asks_for_another(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "-m", "pairwise", *BLUE]) == 2
+    assert "pairwise compares translations: give it two or more" in capsys.readouterr().err
+
+
+def test_figures_have_as_many_decimals_as_the_score(capsys: pytest.CaptureFixture[str]) -> None:
+    part = replace(made([0.9]), values={"f1": 0.25, "recall": float("nan")})
+    show(Explanation(metric="x", score=0.25, comparisons=(part,)), 1)
+    shown = capsys.readouterr().out
+    assert shown.startswith("x: 0.2500\n")
+    assert "f1 0.2500, recall –\n" in shown
 
 
 def test_an_empty_text_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,6 +123,7 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
     [
         (["chrf", "--train", "{train}"], "chrf has nothing to learn"),
         (["esim"], "nothing to learn from"),
+        (["--train", "{train}", "bleu-r"], "which METRIC? it goes first"),
         (["esmi", "--train", "{train}"], "did you mean 'esim'"),
         (["models/mine", "--train", "{train}"], "models/mine is a folder: name what to train"),
         (["esim:hiden=3", "--train", "{train}"], "unknown field of esim 'hiden'"),

@@ -156,8 +156,9 @@ def show_reasons(reasons: Reasons, top: int) -> None:
 def show_comparison(comparison: TextComparison, top: int) -> None:
     """Print which pieces found no partner, and the weakest links."""
     from tertium.reporting.tables.explanations import link_table, shorten
+    from tertium.reporting.tables.table import number
 
-    values = ", ".join(f"{name} {value:.4g}" for name, value in comparison.values.items())
+    values = ", ".join(f"{name} {number(v, 4).text}" for name, v in comparison.values.items())
     print(f"\nagainst the {comparison.side} {shorten(comparison.text)!r}: {values}")
     for side, pieces in comparison.partnerless().items():
         if pieces:

@@ -79,7 +79,7 @@ EPILOG = examples() + REMARKS
 
 
 def add_arguments(parser: LateParser) -> None:
-    parser.add_argument("metric", metavar="METRIC", help="what to train, as a spec")
+    parser.add_argument("metric", nargs="?", metavar="METRIC", help="what to train, as a spec")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the trained metric")
     parser.add_argument(
         "--overwrite", action="store_true", help="replace the metric that was trained in DIR"
@@ -198,6 +198,11 @@ def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.training import RECIPE, Plan, check_folder, has_one_recipe, train
     from tertium.runtime import runtime
 
+    if not args.metric:
+        raise UsageError(
+            "which METRIC? it goes first, for --train and other options of files take all words "
+            "that follow them"
+        )
     options = _given_options(args)
     plan = Plan.make(args.metric, args.recipe, **options)  # faults show before files are read
     if not args.train and not args.preferences:

@@ -52,9 +52,9 @@ def explain(
         ranker = find_ranker(metric or best_ranker([translation]))
         every = [translation, *rivals]
         return replace(ranker.explain(every), warnings=tuple(ranker.warnings(every)))
-    ranker = metric.name if isinstance(metric, Ranker) else metric
-    if isinstance(ranker, str) and split_spec(ranker)[0] in RANKERS:
-        raise UsageError(f"{ranker} compares translations: give it two or more (-t again)")
+    if isinstance(metric, Ranker) or (isinstance(metric, str) and split_spec(metric)[0] in RANKERS):
+        name = metric if isinstance(metric, str) else metric.name
+        raise UsageError(f"{name} compares translations: give it two or more (-t again)")
     chosen = metric or _usual_metric(translation)
     judge = load_metric(chosen) if isinstance(chosen, str) else chosen
     with explain_missing(judge.name):
