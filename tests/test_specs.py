@@ -11,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertium.errors import UnknownNameError, UsageError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.metric import load_metric, load_metrics
+from tertium.metrics.lexical.bleu import BLEU
+from tertium.metrics.lexical.chrf import ChrF
+from tertium.segment import Segment
 from tertium.specs import build, print_spec, split_spec
 
 
@@ -141,4 +144,18 @@ def test_fields_given_in_python_have_their_types(
 
 def test_none_is_what_may_be_missing_and_a_whole_number_a_number() -> None:
     assert load_metric("bleu", smooth_value=None) == load_metric("bleu")
-    assert load_metric("bleu", smooth_method="floor", smooth_value=1).spec.endswith("value=1")
+    assert load_metric("bleu", smooth_method="floor", smooth_value=1).spec.endswith("value=1.0")
+
+
+def test_equal_metrics_have_equal_specs_and_signatures() -> None:
+    segments = [Segment("a cat", references=("a cat sat",))]
+    for first, second, spec in (
+        (load_metric("chrf"), load_metric("chrf:beta=2.0"), "chrf"),
+        (ChrF(beta=3), ChrF(beta=3.0), "chrf:beta=3"),
+        (BLEU(smooth_value=2), BLEU(smooth_value=2.0), "bleu:smooth_value=2.0"),
+    ):
+        assert first == second
+        assert first.spec == second.spec == spec
+        assert first.signature(segments) == second.signature(segments)
+    with pytest.raises(UsageError, match="metric 'chrf' is given twice"):
+        load_metrics(["chrf", "chrf:beta=2.0"])

@@ -74,11 +74,25 @@ def read_fields(cls: type[Any], name: str, fields: Mapping[str, str]) -> dict[st
 def print_spec(name: str, value: Any) -> str:
     """The shortest spec that rebuilds a dataclass: its name and the fields that are not default."""
     types_of = _field_types(type(value))
-    parts = [
-        f"{key}={_quote(_escape(current, types_of[key]) + print_value(current))}"
-        for key, current in non_default_fields(value)
-    ]
+    parts = []
+    for key, current in non_default_fields(value):
+        kind = types_of[key]
+        parts.append(f"{key}={_quote(_escape(current, kind) + print_value(plain(current, kind)))}")
     return f"{name}:{','.join(parts)}" if parts else name
+
+
+def plain(value: Any, kind: Any) -> Any:
+    """A number as its field holds it: 2 and 2.0 are one setting, and print as one.
+
+    >>> plain(2.0, int | float), plain(0.5, int | float), plain(2, float)
+    (2, 0.5, 2.0)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    kinds = typing.get_args(kind) or (kind,)
+    if int in kinds:
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+    return float(value) if float in kinds else value
 
 
 def _escape(value: Any, kind: Any) -> str:
@@ -99,7 +113,8 @@ def non_default_fields(value: Any) -> Iterator[tuple[str, Any]]:
             default = field.default_factory()
         else:
             default = dataclasses.MISSING
-        if current != default or type(current) is not type(default):
+        numbers = {type(current), type(default)} == {int, float}  # not bool: True is no 1
+        if current != default or (type(current) is not type(default) and not numbers):
             yield field.name, current
 
 

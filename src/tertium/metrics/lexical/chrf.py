@@ -20,7 +20,7 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import sacre_signature
 from tertium.runtime import task
 from tertium.segment import Segment
-from tertium.specs import Range
+from tertium.specs import Range, plain
 from tertium.text.ngrams import ABSENT, count_shared
 
 EPSILON = 1e-16  # sacrebleu's, for the n-grams that a text is too short to have
@@ -117,7 +117,7 @@ class ChrF(Metric):
         return 100 * summed / (self.char_order + self.word_order)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        other = {} if self.beta == 2 else {"beta": str(self.beta)}
+        other = {} if self.beta == 2 else {"beta": str(plain(self.beta, int | float))}
         return {**sacre_signature(self.sacre()), **other}
 
 
