@@ -321,6 +321,10 @@ def test_a_system_or_document_may_be_numbered_from_nought(tmp_path: Path) -> Non
     ("rows", "message"),
     [
         ('{"mt":"a","system":"x","ref":"r"}\n{"mt":"a","system":"y","ref":"q"}\n', "other ref"),
+        (  # as sets that hold human translations are published
+            '{"mt":"a","system":"x","src":"s","ref":"r"}\n{"mt":"r","system":"y","src":"s"}\n',
+            "segment 1 of system 'y' has no reference, unlike that of 'x'; give a segment the same",
+        ),
         (
             '{"mt":"a","system":"x"}\n{"mt":"a","system":"y"}\n{"mt":"b","system":"y"}\n',
             "2 .*; every",

@@ -353,11 +353,16 @@ def _check_same_items(
             "every system must have the same segments in the same order"
         )
     for number, (a, b) in enumerate(zip(expected, found, strict=True), start=1):
-        if (a.source, a.references) != (b.source, b.references):
-            raise DataError(
-                f"{path}: segment {number} of system {system!r} has another source or other "
-                f"references than that of {first!r}; sort the rows of all systems alike"
-            )
+        if (a.source, a.references) == (b.source, b.references):
+            continue
+        has = "another source or other references than"
+        remedy = "sort the rows of all systems alike"
+        if a.source is not None and a.source == b.source:  # then they are rows of one segment
+            has = "other references than" if b.references else "no reference, unlike"
+            remedy = "give a segment the same references for all systems"
+        raise DataError(
+            f"{path}: segment {number} of system {system!r} has {has} that of {first!r}; {remedy}"
+        )
 
 
 def _check_same_documents(
