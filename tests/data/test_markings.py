@@ -113,6 +113,8 @@ def test_overlaps_are_kept_and_counted_in_one_warning(
         "mine: 2 spans overlap another of their rater"
     ]
     assert [len(j.markings.spans) for j in judged.judgements if j.markings] == [2, 2]
+    read_judgements(write_jsonl(tmp_path / "one.jsonl", rows[0]))
+    assert caplog.messages[-1] == "one: 1 span overlaps another of their rater"
 
 
 def test_spans_are_the_score_where_there_is_no_other(tmp_path: Path) -> None:

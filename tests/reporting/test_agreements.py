@@ -107,6 +107,9 @@ def test_undefined_groups_and_missing_scores_are_in_the_table():
     assert rows["fair_1"][1].text == "–"
     assert "x: of 50 groups undefined: fair_1 50" in table.notes
     pooled = MetaEvaluation([judged]).run([Task(sets=("x",), samples=20)])
+    assert agreement_table(result).notes[0].startswith("** best, * not significantly worse (")
+    untested = MetaEvaluation([judged]).run([Task(sets=("x",), samples=0)])
+    assert agreement_table(untested).notes[0] == "** best; no tests: ranks are places"
     said = "x: undefined for fair_1: it takes two or more different scores"
     assert said in agreement_table(pooled).notes  # "of 1 groups undefined: fair_1 1" says less
     judged.scores[:] = 1.0  # people's are not: the metrics give no value

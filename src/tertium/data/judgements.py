@@ -415,7 +415,8 @@ class Collector:
         lp = lp or (pairs.pop() if len(pairs) == 1 else "")
         if self.overlaps:
             where = f"{name} {lp}".rstrip()
-            logger.warning("%s: %d spans overlap another of their rater", where, self.overlaps)
+            said = "1 span overlaps" if self.overlaps == 1 else f"{self.overlaps:,} spans overlap"
+            logger.warning("%s: %s another of their rater", where, said)
         renamed = name_items(self.kept)
         return JudgementSet(
             name=name,

@@ -174,7 +174,7 @@ def _counts(tasks: Sequence[TaskResult], columns: int) -> list[list[Cell | str]]
 
 def _notes(results: Results, intervals: bool) -> list[str]:
     first = results.tasks[0].task
-    notes = ["** best"]
+    notes = ["** best; no tests: ranks are places"]
     if first.samples and first.test != "none":
         how = f"{first.test}, p < {first.alpha:g} one-sided, {first.samples} samples"
         notes = [f"** best, * not significantly worse ({how}, seed {results.seed})"]
