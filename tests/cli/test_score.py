@@ -271,6 +271,9 @@ def test_bad_calls_are_one_line_and_exit_2(
         (["score", "-t", "x", "--widht", "3"], "nothing is known of --widht 3, did you mean --wi"),
         (["train", "bleu-r", "mine.tsv", "-o", "m"], "the option that it is for (--train, "),
         (["score", "-t", "x", "--xyzzy"], "nothing is known of --xyzzy; `tertium score"),
+        (["score", "-t", "x", "-m", "chrf", "-b", "bleu"], "of bleu: name the option that it is f"),
+        (["score", "-t", "x", "-m", "chrf", "-b", "bleu"], "(--metrics, "),
+        (["analyse", "x", "-q", "y", "-m", "chrf", "ter"], "of y: words for FILE stand together"),
         (["train", "esim", "-o", "x", "--epohcs", "3"], "--epohcs 3, did you mean --epochs"),
     ],
 )

@@ -69,10 +69,21 @@ class LateParser(OneLineParser):
             close = get_close_matches(rest[0], self._option_string_actions, n=2)
             hint = f", did you mean {' or '.join(close)}?" if close else ""
             if not hint and not rest[0].startswith("-"):
-                takers = [a.option_strings[-1] for a in self._actions if a.metavar == "FILE"]
-                hint = f": name the option that it is for ({', '.join(takers)})" if takers else ""
+                hint = self._hint_of_word()
             self.error(f"nothing is known of {' '.join(rest)}{hint}")
         return known, rest
+
+    def _hint_of_word(self) -> str:
+        """Where a word could go that nothing took."""
+        for action in self._actions:
+            if not action.option_strings and action.nargs in ("*", "+"):
+                return f": words for {action.metavar} stand together, before any option"
+        takers = [
+            action.option_strings[-1]
+            for action in self._actions
+            if action.option_strings and action.metavar in ("FILE", "METRIC")
+        ]
+        return f": name the option that it is for ({', '.join(takers)})" if takers else ""
 
     def format_help(self) -> str:
         self.complete()
