@@ -118,6 +118,19 @@ def test_undefined_groups_and_missing_scores_are_in_the_table():
     assert said.endswith("segments to which people, and a metric, gave different scores")
 
 
+def test_draws_too_few_for_any_rank_are_told():
+    said = "warning: 10 draws: no p can fall below 0.05; take 20 or more"
+    for test, draws, told in (
+        ("perm-both", 10, True),
+        ("bootstrap", 10, True),
+        ("perm-both", 20, False),
+        ("williams", 10, False),  # which draws nothing
+    ):
+        task = Task(sets=("x",), samples=draws, test=test)
+        results = MetaEvaluation([make_set("x", 3)]).run([task])
+        assert (said in agreement_table(results).notes) == told
+
+
 def test_lines_for_what_did_not_match():
     people = ScoreMatrix("da", ("A", "B"), np.eye(2))
     metrics = [ScoreMatrix(n, ("A", "Z"), np.eye(2)) for n in ("m", "n")]

@@ -95,6 +95,11 @@ def test_few_segments_are_told_on_the_page(example: TestSet) -> None:
         shown = plain(overview(few, grid_of_evaluation(few)))
         assert f"warning: {said}" in shown
         assert "nan" not in shown
+    for draws, told in ((19, True), (20, False)):  # 1 / 20 is not below .05
+        coarse = compare(example, ["chrf"], resamples=draws)
+        said = "warning: 19 draws: no p can fall below 0.05; take 20 or more"
+        assert (said in plain(overview(coarse, grid_of_evaluation(coarse)))) == told
+        assert (said in warning_lines(coarse)) == told
     alone = score(example.subset(range(5)), "chrf")
     assert "mislead" not in plain(overview(alone, grid_of_evaluation(alone)))
 

@@ -28,10 +28,10 @@ from tertium.reporting.page.grid import TranslationGrid
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 from tertium.reporting.tables.evaluations import (
     document_table,
-    few_segments,
     is_best,
     meaning_table,
     pair_table,
+    too_few,
 )
 from tertium.reporting.tables.panels import doubt_table, not_asked_lines
 from tertium.reporting.tables.slices import agreement_slice_tables, slice_table
@@ -83,7 +83,7 @@ def system_scores(evaluation: Evaluation) -> Markup:
         class_="sortable scores",
     )
     legend = element("p", *_legend(evaluation), class_="note")
-    few = [element("p", line, class_="note") for line in few_segments(evaluation)]
+    few = [element("p", line, class_="note") for line in too_few(evaluation)]
     return join([scrollable(table, "Scores of systems"), legend, *few])
 
 

@@ -16,7 +16,7 @@ from tertium.meta.differences import DifferenceScale
 from tertium.meta.evaluation import Figures, Results, TaskResult
 from tertium.meta.protocol import ProtocolResults
 from tertium.meta.tasks import Task
-from tertium.reporting.tables.table import Cell, Table, number
+from tertium.reporting.tables.table import Cell, Table, number, too_few_draws
 
 BEST, NOT_WORSE = "** ", "* "
 TESTS = {
@@ -26,6 +26,7 @@ TESTS = {
     "pairs": "each pair that one metric gets right and the other wrong is given to either by lot",
     "bootstrap": "p is the share of bootstrap samples in which the metric is not better",
 }
+RESAMPLED = ("perm-both", "bootstrap")  # tests whose p has the steps of its draws
 
 
 def agreement_table(part: Results, decimals: int = 3, *, intervals: bool = False) -> Table:
@@ -180,6 +181,8 @@ def _notes(results: Results, intervals: bool) -> list[str]:
         notes = [f"** best, * not significantly worse ({how}, seed {results.seed})"]
         mean = "; the mean over columns" if len(results.tasks) > 1 else ""
         notes.append(f"rank: metrics of one rank cannot be told apart{mean}")
+        if first.test in RESAMPLED and len(results.metrics) > 1:
+            notes += too_few_draws(1, first.samples, first.alpha)
     if first.samples and intervals:
         notes.append(f"intervals: {first.confidence * 100:g} % bootstrap over {first.over}")
     for result in results.tasks:

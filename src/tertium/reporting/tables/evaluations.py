@@ -9,7 +9,14 @@ from dataclasses import replace
 from tertium.evaluation.comparison import FEW, Comparison
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation, as_numbers
-from tertium.reporting.tables.table import CHANCE_DECIMALS, Cell, Table, counted_lines, number
+from tertium.reporting.tables.table import (
+    CHANCE_DECIMALS,
+    Cell,
+    Table,
+    counted_lines,
+    number,
+    too_few_draws,
+)
 from tertium.scores import Scores
 
 
@@ -222,11 +229,14 @@ def _signatures(evaluation: Evaluation) -> list[str]:
     return [first[metric].signature for metric in evaluation.metrics]
 
 
-def few_segments(evaluation: Evaluation) -> list[str]:
-    """Lines where there are too few segments for tests, intervals and meanings to be trusted."""
+def too_few(evaluation: Evaluation) -> list[str]:
+    """Lines where segments or draws are too few for tests, intervals and meanings to be trusted."""
     count, compared = len(evaluation.testset), isinstance(evaluation, Comparison)
+    draws: list[str] = []
+    if isinstance(evaluation, Comparison):
+        draws = too_few_draws(1, evaluation.resamples, evaluation.alpha)
     if not (compared or evaluation.intervals) or count >= FEW:
-        return []
+        return draws
     what, none = (
         ("tests and ", "so p is undefined") if compared else ("", "so intervals are points")
     )
@@ -234,7 +244,7 @@ def few_segments(evaluation: Evaluation) -> list[str]:
     lines = [f"one segment: there is nothing to resample, {none}" if count == 1 else line]
     if isinstance(evaluation, Comparison) and evaluation.scales:
         lines.append(f"fewer than {FEW} segments: what a difference means to people is not said")
-    return [f"warning: {line}" for line in lines]
+    return [*(f"warning: {line}" for line in lines), *draws]
 
 
 def warning_lines(results: Evaluation) -> list[str]:
@@ -245,7 +255,7 @@ def warning_lines(results: Evaluation) -> list[str]:
             for kind, count in results.scores[system][metric].warnings.items():
                 by_system = counts.setdefault(kind, {})
                 by_system[system] = max(count, by_system.get(system, 0))  # of the metrics that say
-    return counted_lines(counts) + few_segments(results)
+    return counted_lines(counts) + too_few(results)
 
 
 def ranking_table(

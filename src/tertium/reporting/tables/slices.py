@@ -7,7 +7,7 @@ from tertium.evaluation.slices import Slices
 from tertium.meta.evaluation import Results, TaskResult
 from tertium.reporting.tables.agreements import agreement_title, figure_cell
 from tertium.reporting.tables.evaluations import column_name, how_tested, is_best, marked_p
-from tertium.reporting.tables.table import Cell, Table, number
+from tertium.reporting.tables.table import Cell, Table, number, too_few_draws
 
 
 def slice_table(slices: Slices, decimals: int | None = None) -> Table:
@@ -101,18 +101,3 @@ def _agreement_notes(results: Results) -> list[str]:
         "tests: all pairs of metrics in all slices)"
     ]
     return said + too_few_draws(tests, first.samples, first.alpha)
-
-
-def too_few_draws(tests: int, draws: int, alpha: float) -> list[str]:
-    """A warning where resampling is too coarse for any of so many tests to be significant.
-
-    >>> too_few_draws(24, 1000, 0.05), too_few_draws(60, 1000, 0.05)
-    ([], ['warning: 60 tests of 1000 draws: no p can fall below 0.05; take 1200 or more'])
-    """
-    if tests / (draws + 1) < alpha:
-        return []
-    needed = int(tests / alpha)
-    return [
-        f"warning: {tests} tests of {draws} draws: no p can fall below {alpha:g}; "
-        f"take {needed} or more"
-    ]

@@ -63,6 +63,21 @@ def number(value: float, decimals: int, mark: Mark = "") -> Cell:
     return Cell("–" if value != value else f"{value:.{decimals}f}", value, mark)
 
 
+def too_few_draws(tests: int, draws: int, alpha: float) -> list[str]:
+    """A warning where resampling is too coarse for any of so many tests to be significant.
+
+    >>> too_few_draws(24, 1000, 0.05), too_few_draws(60, 1000, 0.05)
+    ([], ['warning: 60 tests of 1000 draws: no p can fall below 0.05; take 1200 or more'])
+    >>> too_few_draws(1, 9, 0.05)
+    ['warning: 9 draws: no p can fall below 0.05; take 20 or more']
+    """
+    if tests / (draws + 1) < alpha:
+        return []
+    needed = int(tests / alpha)
+    said = f"{tests} tests of {draws} draws" if tests > 1 else f"{draws} draws"
+    return [f"warning: {said}: no p can fall below {alpha:g}; take {needed} or more"]
+
+
 def counted_lines(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     """One line for each kind of warning, with its count for each system.
 
