@@ -161,6 +161,7 @@ def test_the_library_says_what_the_command_prints(
     assert isinstance(explained, tertium.Explanation)
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(explained.as_dict()))
     assert explained == tertium.load_metric(metric).explain(segment)
+    assert tertium.load_metric(explained.metric) == tertium.load_metric(metric)
 
 
 def test_several_translations_are_compared(capsys: pytest.CaptureFixture[str]) -> None:

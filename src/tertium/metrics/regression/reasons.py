@@ -87,7 +87,7 @@ def explain(metric: Regression, segment: Segment) -> Explanation:
         faults=tuple(remark.sentence for remark in found.remarks if not remark.good),
         merits=tuple(remark.sentence for remark in found.remarks if remark.good),
     )
-    return Explanation(metric=metric.label, score=float(scores[best]), reasons=reasons)
+    return Explanation(metric=metric.spec, score=float(scores[best]), reasons=reasons)
 
 
 def _contributions(
