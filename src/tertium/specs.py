@@ -17,6 +17,7 @@ import dataclasses
 import math
 import os
 import re
+import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -249,9 +250,9 @@ class Range:
     above: bool = False
 
     def __contains__(self, value: Any) -> bool:
-        if not isinstance(value, int | float):
-            return False
-        if not math.isfinite(value) or value < self.low or (self.above and value == self.low):
+        if not isinstance(value, int | float) or abs(value) > sys.float_info.max:
+            return False  # infinity, and whole numbers that no float holds
+        if math.isnan(value) or value < self.low or (self.above and value == self.low):
             return False
         return self.high is None or value <= self.high
 

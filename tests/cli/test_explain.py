@@ -11,6 +11,7 @@ import pytest
 import tertium
 from tertium.cli import main
 from tertium.cli.explain import show
+from tertium.errors import UsageError
 from tertium.evaluation import explaining
 from tertium.metrics.base.explanation import Explanation, Link, Reasons, TextComparison
 
@@ -179,6 +180,14 @@ def test_several_translations_are_compared(capsys: pytest.CaptureFixture[str]) -
 def test_a_ranker_of_one_translation_asks_for_another(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "-m", "pairwise", *BLUE]) == 2
     assert "pairwise compares translations: give it two or more" in capsys.readouterr().err
+
+
+def test_what_is_no_metric_is_told() -> None:
+    with pytest.raises(UsageError, match="a metric is named by a text such as 'chrf', not by 3"):
+        tertium.explain(tertium.Segment("a", references=("b",)), metric=3)  # type: ignore[arg-type]
+    small = tertium.TestSet(systems={"a": ["x"]}, references=[["x"]])
+    with pytest.raises(UsageError, match="--explain all: expected zero or more segments"):
+        tertium.report(small, "chrf", explain="all")  # type: ignore[arg-type]
 
 
 def test_figures_have_as_many_decimals_as_the_score(capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,7 +56,7 @@ def explain(
         name = metric if isinstance(metric, str) else metric.name
         raise UsageError(f"{name} compares translations: give it two or more (-t again)")
     chosen = metric or _usual_metric(translation)
-    judge = load_metric(chosen) if isinstance(chosen, str) else chosen
+    judge = chosen if isinstance(chosen, Metric) else load_metric(chosen)
     with explain_missing(judge.name):
         explained = add_marks(_explain(judge, translation), judge, translation)
         lost = () if isfinite(explained.score) else (NO_SCORE,)

@@ -198,6 +198,8 @@ def _count_chunk(symbols: IntArray, lengths: IntArray, order: int) -> IntArray:
     codes, tops = _renumber_pairs(symbols, held)
     fits = tops <= most
     shared = np.full((pairs, order), ABSENT, dtype=np.int64)
+    if not fits.any():  # no key holds a bit for each of so many symbols
+        return shared
     bits = int(tops[fits].max(initial=1)).bit_length()
     chosen = codes[np.repeat(fits, held)]
     shared[fits] = _count_runs(chosen, lengths[np.repeat(fits, 2)], order, bits)

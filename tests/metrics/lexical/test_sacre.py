@@ -103,6 +103,17 @@ def test_chrf_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: ChrF
     ]
 
 
+@pytest.mark.parametrize(("char_order", "word_order"), [(62, 0), (64, 0), (6, 64), (100, 100)])
+def test_orders_that_no_number_holds_are_sacrebleus(char_order: int, word_order: int) -> None:
+    """A position is a number of 64 bits where its n-grams fit."""
+    left, right = "the cat sat on the mat " * 6, "the cat lay on the mat " * 6
+    metric = ChrF(char_order=char_order, word_order=word_order)
+    peer = SacreChrF(char_order=char_order, word_order=word_order)
+    scores = metric.score([Segment(left, references=(right,)), Segment("", references=(right,))])
+    assert scores.segments[0] == peer.sentence_score(left, [right]).score > 0
+    assert scores.segments[1] == 0
+
+
 def test_a_varying_number_of_references_is_sacrebleu_with_none() -> None:
     segments = [
         Segment("a b c d e", None, ("a b c d",)),

@@ -95,7 +95,7 @@ def report(
     trials); `challenges` are sets of `tertium.challenge` that the metrics are tried on.
     """
     check_testset(testset)
-    if explain < 0:
+    if not isinstance(explain, int) or explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
     marked: list[MarkedTranslations] = []
     if not (human is None or isinstance(human, ScoreMatrix)):
