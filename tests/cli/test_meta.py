@@ -373,6 +373,7 @@ def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
         (["--scores", "{good}", "--statistic", "tau-strict"], "needs human comparisons"),
         (["--scores", "{good}", "--by", "item", "--test", "williams"], "does not go with test"),
         (["--scores", "{good}", "--lower-better", "other"], "--lower-better other: no such metric"),
+        (["-m", "chrf", "--lower-better", "chrf"], "--lower-better chrf is about --scores, and"),
         (["--scores", "{strange}"], "none of the systems that strange scored (X)"),
         (["-m", "chrf"], "the judgements come without texts"),
         (["--scores", "nowhere.tsv"], "nowhere.tsv: no such file"),

@@ -118,6 +118,12 @@ def test_undefined_groups_and_missing_scores_are_in_the_table():
     assert said.endswith("segments to which people, and a metric, gave different scores")
 
 
+def test_darr_says_how_far_apart_it_wants_people_scores():
+    task = Task(sets=("x",), statistic="darr", threshold=500, samples=0)
+    table = agreement_table(MetaEvaluation([make_set("x", 3)]).run([task]))
+    assert table.notes[-1].endswith("translations of a segment that people put 500 or more apart")
+
+
 def test_draws_too_few_for_any_rank_are_told():
     said = "warning: 10 draws: no p can fall below 0.05; take 20 or more"
     for test, draws, told in (

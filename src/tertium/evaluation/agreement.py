@@ -194,6 +194,11 @@ def gather(
     files = several(scores) or ([] if now else beside)
     if not files and not now:
         raise UsageError("nothing to compare with people: give --scores FILES or -m METRICS")
+    if lower_better and not files:
+        raise UsageError(
+            f"--lower-better {' '.join(lower_better)} is about --scores, and there are none: "
+            "metrics that score now know which way they go"
+        )
     tables, turned = _read_scores(files, people, lps, lower_better) if files else ({}, ())
     if now:
         _score_now(now, people, level, tables, exclude)

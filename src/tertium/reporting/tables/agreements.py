@@ -187,10 +187,9 @@ def _notes(results: Results, intervals: bool) -> list[str]:
         notes.append(f"intervals: {first.confidence * 100:g} % bootstrap over {first.over}")
     for result in results.tasks:
         if result.best is None:
+            label = result.task.label
             notes.append(
-                f"{result.task.label}: undefined for all metrics, and not in the rank: it takes "
-                f"two or more judged {first.level}s to which people, and a metric, gave different "
-                "scores"
+                f"{label}: undefined for all metrics, and not in the rank: it takes {_asks(first)}"
             )
         elif result.agreement.undefined.any():
             notes.append(_undefined_note(result))
@@ -230,6 +229,13 @@ def _sure(figures: Figures) -> str:
     if not beside:
         return ", significantly better than all others"
     return f", not significantly better than {', '.join(beside)}"
+
+
+def _asks(task: Task) -> str:
+    """What people must have judged for a statistic to have a value."""
+    if task.statistic in ("darr", "darr17"):
+        return f"translations of a segment that people put {task.threshold:g} or more apart"
+    return f"two or more judged {task.level}s to which people, and a metric, gave different scores"
 
 
 def _undefined_note(result: TaskResult) -> str:
