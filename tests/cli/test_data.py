@@ -33,6 +33,17 @@ def test_one_set_is_described_as_json(folder: Path, capsys: pytest.CaptureFixtur
     assert [record[key] for key in ("lp", "rows", "mean", "left out")] == ["cs-en", 1, 0.25, 1]
 
 
+def test_a_set_goes_by_its_path_and_a_strange_file_is_told(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["data", str(folder / "da" / "mine"), "--data", str(folder)]) == 0
+    assert capsys.readouterr().out.startswith("da/mine (scores)")
+    own = tmp_path_factory.mktemp("own") / "mine.jsonl"
+    own.write_text((folder / "da" / "mine" / "cs-en.jsonl").read_text())
+    assert main(["data", str(own), "--data", str(folder)]) == 2
+    assert f"{own} is no part of {folder}, of which sets are" in capsys.readouterr().err
+
+
 def test_the_environment_names_the_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

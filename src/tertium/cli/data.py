@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any
 
 from tertium.cli.output import FORMATS, print_table, to_json
 from tertium.cli.runtime import bars
 from tertium.data.collection import VARIABLE, Collection
-from tertium.errors import DataError
+from tertium.errors import DataError, UsageError
 from tertium.reporting.tables.table import Cell, Table, number
 from tertium.runtime import track
 
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         )
     with bars(args.quiet):
         if args.set:
-            entry = collection.find(args.set.rstrip("/"))  # which a shell adds to a folder
+            entry = collection.find(_name_in(collection, args.set))
             records = describe(collection, entry)
             title = f"{entry.name} ({entry.kind})"
             notes = [entry.purpose] if entry.purpose else []
@@ -56,6 +57,19 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_table(as_table(records, title, notes), args.format)
     return 0
+
+
+def _name_in(collection: Collection, given: str) -> str:
+    """The name of a set; of a path that lies in the collection, what follows its folder."""
+    name, path, root = given.rstrip("/"), Path(given).resolve(), collection.root.resolve()
+    if name in [entry.name for entry in collection.sets] or not path.exists():
+        return name
+    if path.is_relative_to(root):
+        return path.relative_to(root).as_posix()
+    raise UsageError(
+        f"{given} is no part of {collection.root}, of which sets are described: `tertium meta "
+        "--human` and `tertium train --train` read it as it is, --data names another folder"
+    )
 
 
 def as_table(records: list[dict[str, Any]], title: str, notes: list[str]) -> Table:
