@@ -182,6 +182,17 @@ def test_a_ranker_of_one_translation_asks_for_another(capsys: pytest.CaptureFixt
     assert "pairwise compares translations: give it two or more" in capsys.readouterr().err
 
 
+def test_of_several_references_the_one_that_counts_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["explain", "-m", "bleu-r", "-t", "the cat sat", "-r", "the cat sat down"]
+    assert main([*command, "-r", "a dog"]) == 0
+    named = "against the reference 'the cat sat down', the best of them"
+    assert capsys.readouterr().out.splitlines()[1] == named
+    assert main(command) == 0
+    assert "against" not in capsys.readouterr().out
+
+
 def test_what_is_no_metric_is_told() -> None:
     with pytest.raises(UsageError, match="a metric is named by a text such as 'chrf', not by 3"):
         tertium.explain(tertium.Segment("a", references=("b",)), metric=3)  # type: ignore[arg-type]

@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json or args.format == "json":
         print_records([explained.as_dict()])
     else:
-        show(explained, args.top)
+        show(explained, args.top, several=len(args.reference) > 1)
     print_warnings([f"warning: {kind}" for kind in explained.warnings], quiet=False)
     return 0
 
@@ -104,9 +104,12 @@ def _refuse_file(text: str, option: str) -> None:
         )
 
 
-def show(explained: Explanation, top: int) -> None:
-    """Print an explanation for a person to read, part by part."""
-    from tertium.reporting.tables.explanations import span_table, vote_table
+def show(explained: Explanation, top: int, *, several: bool = False) -> None:
+    """Print an explanation for a person to read, part by part.
+
+    Reasons are those of one reference, the best, which is named where there are `several`.
+    """
+    from tertium.reporting.tables.explanations import shorten, span_table, vote_table
     from tertium.reporting.tables.table import number
 
     if explained.reasons is not None:
@@ -115,6 +118,10 @@ def show(explained: Explanation, top: int) -> None:
             f"{explained.metric}: {explained.score:+.3f}, of {perfect:+.3f} for the reference "
             "itself"
         )
+        if several:
+            print(
+                f"against the reference {shorten(explained.reasons.reference)!r}, the best of them"
+            )
         show_reasons(explained.reasons, top)
     elif explained.votes is not None:
         print(
