@@ -44,6 +44,7 @@ UNCALIBRATED = {  # until it is measured
     "uncertainty": {"score": [0, 1], "deviation": [1, 1]},
     "percentiles": {"score": [0, 1], "percent": [0, 100], "segments": 0},
 }
+UNCALIBRATED_EXPERTS = {"errors": {"best": 1.0, "power": 1.0, "whole": 1.0}, **UNCALIBRATED}
 
 
 def main() -> None:
@@ -85,6 +86,7 @@ def base_settings(encoder: str, scale: float, shift: float) -> dict[str, Any]:
         "positions": read_settings(weights.folder).max_length,
         "scale": scale,
         "shift": shift,
+        "experts": UNCALIBRATED_EXPERTS,
     }
 
 
@@ -117,6 +119,7 @@ def student_settings(encoder: Path, folder: Path) -> dict[str, Any]:
         "encoder_files": files,
         "length": FREE,
         "free": UNCALIBRATED,
+        "experts": UNCALIBRATED_EXPERTS,
     }
 
 

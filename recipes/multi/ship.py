@@ -26,14 +26,13 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from recipes.flagship.experts import fit_experts, left_of
 from recipes.flagship.package import quantise
 from recipes.flagship.ship import (
     UNCALIBRATED,
+    UNCALIBRATED_EXPERTS,
     calibration,
-    monotone,
     percentiles,
-    rounded,
-    spread,
     write,
 )
 from recipes.multi.combine import PLAIN, put_corrections
@@ -46,8 +45,8 @@ from tertium.data.collection import Collection
 from tertium.encoders.cards import CARDS
 from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.joint import Readout
-from tertium.metrics.flagship.multi import MOST_POINTS, VIEWS, TertiumMulti, View
-from tertium.metrics.flagship.packaged import ENCODER
+from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
+from tertium.metrics.flagship.packaged import ENCODER, ErrorSum
 from tertium.metrics.flagship.rows import NETWORK, WORDS
 from tertium.models.checkpoint import shipped_models
 
@@ -57,7 +56,7 @@ READING = INNER * SEEDS  # units of a readout's hidden layer
 TAGS = "tags.safetensors"
 KNOTS = 8  # of a map: more follow chance, and cost agreement
 MARKED = 80  # translations of each set with marked errors
-ERRORS = {"best": 1.2, "power": 0.7, "unit": 0.16}  # how they add up: chosen on MQM of modern/dev
+ERRORS = {"best": 1.2, "power": 0.7, "whole": 548}  # of a raw score, and pieces
 TOKENIZER = {
     "tokenizer_class": "PreTrainedTokenizerFast",
     "model_max_length": 512,
@@ -142,7 +141,7 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
             "languages": sorted(CARDS["e5"].languages),
             "clean": {"slope": 1.0, "shift": 0.0},
             "scales": dict.fromkeys(VIEWS, UNCALIBRATED),
-            "experts": {"errors": ERRORS, "scales": dict.fromkeys(VIEWS, UNCALIBRATED)},
+            "experts": dict.fromkeys(VIEWS, UNCALIBRATED_EXPERTS),
             "spans": None,
         },
     )
@@ -215,24 +214,17 @@ def expert_scores(data: Path, each: int) -> Judged:
     judged: Judged = []
     for file in sorted((data / "modern/dev/mqm").glob("*/*.gz")):
         rows = list(read_rows(file))
-        for n in np.random.default_rng(4).permutation(len(rows))[:each]:
-            points = min(-float(rows[n]["score"]), MOST_POINTS)
-            judged.append((rows[n], 1 - points / MOST_POINTS))
+        chosen = np.random.default_rng(4).permutation(len(rows))[:each]
+        judged += [(rows[n], left_of(rows[n])) for n in chosen]
     return judged
 
 
-def fit_experts(metric: TertiumMulti, judged: Judged, view: View) -> dict[str, Any]:
+def fit_view_of_experts(metric: TertiumMulti, judged: Judged, view: View) -> dict[str, Any]:
     """The map of a view's sums of errors to what experts leave, and their spread around it."""
     there = [(row, score) for record, score in judged if (row := in_view(record, view))]
-    rows, human = [row for row, _ in there], np.array([score for _, score in there])
-    errors = metric.settings.experts.errors
-    raw = errors(metric.raw_scores(rows)[:, 0], metric.reader.count_pieces(rows))
-    places, scores = monotone(raw, human, KNOTS)
-    print(view, len(rows), f"r {np.corrcoef(raw, human)[0, 1]:.3f}", flush=True)
-    return {
-        "calibration": {"raw": rounded(places), "score": rounded(scores)},
-        "uncertainty": spread(np.interp(raw, places, scores), human),
-    }
+    rows, left = [row for row, _ in there], np.array([score for _, score in there])
+    sums = ErrorSum(**ERRORS)(metric.raw_scores(rows)[:, 0], metric.reader.count_pieces(rows))
+    return fit_experts(sums, left)
 
 
 def wmt18_rows(data: Collection, each: int) -> list[Row]:
@@ -296,11 +288,11 @@ def calibrate_experts(data: str | None, each: int, outputs: int) -> None:
     """Fits what raw scores mean to experts."""
     collection, metric = Collection.at(data), TertiumMulti(scale="mqm")
     config, judged = _config(), expert_scores(collection.root, each)
-    config["experts"] = {"errors": ERRORS, "scales": dict.fromkeys(VIEWS, UNCALIBRATED)}
-    write(shipped_models() / TertiumMulti.name, config)
-    scales = {view: {**UNCALIBRATED, **fit_experts(metric, judged, view)} for view in VIEWS}
-    config["experts"]["scales"] = scales
-    _put_percentiles(config, scales, metric, wmt18_rows(collection, outputs))
+    config["experts"] = {
+        view: {"errors": ERRORS, **UNCALIBRATED, **fit_view_of_experts(metric, judged, view)}
+        for view in VIEWS
+    }
+    _put_percentiles(config, config["experts"], metric, wmt18_rows(collection, outputs))
 
 
 def _config() -> dict[str, Any]:

@@ -17,8 +17,8 @@ from recipes.multi.e5 import BLOCK_BYTES, Published, prune  # noqa: E402
 from recipes.multi.network import TAGS, Judgement  # noqa: E402
 from recipes.multi.pack import HeldOut, Packed, normalise  # noqa: E402
 
-from tertium.metrics.flagship.combination import ErrorSum  # noqa: E402
 from tertium.metrics.flagship.multi import TertiumMulti  # noqa: E402
+from tertium.metrics.flagship.packaged import ErrorSum  # noqa: E402
 from tertium.metrics.flagship.rows import RowJudge  # noqa: E402
 
 
@@ -155,7 +155,9 @@ def test_maps_of_experts_rise_with_what_they_leave(monkeypatch: pytest.MonkeyPat
         TertiumMulti, "raw_scores", lambda _, rows: np.column_stack([quality, quality])
     )
     monkeypatch.setattr(RowJudge, "count_pieces", lambda _, rows: pieces)
-    fitted = ship.fit_experts(metric, [(row, left[int(n)]) for (row, n) in judged], "source")
+    fitted = ship.fit_view_of_experts(
+        metric, [(row, left[int(n)]) for (row, n) in judged], "source"
+    )
     knots = fitted["calibration"]
     assert len(knots["raw"]) == ship.KNOTS
     assert knots["score"] == pytest.approx([1 + raw for raw in knots["raw"]], abs=1e-4)

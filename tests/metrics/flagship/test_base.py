@@ -142,7 +142,7 @@ def test_scores_are_calibrated_and_a_copy_scores_one(tuned: Path) -> None:
     assert scores[-1] == 1.0
     assert ((scores[:-1] > 0) & (scores[:-1] < 1)).all()
     raw = metric.raw_scores(["big house"], ["the big house , unseen"])
-    assert scores[3] == pytest.approx(float(metric.scale.calibrate(raw)[0]))
+    assert scores[3] == pytest.approx(float(metric.human_scale.calibrate(raw)[0]))
 
 
 def test_long_texts_are_cut_and_counted(tuned: Path) -> None:

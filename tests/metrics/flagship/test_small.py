@@ -67,7 +67,7 @@ def test_paraphrase_beats_word_salad_and_negation_beats_neither(metric: TertiumS
 
 def test_calibration_is_strictly_increasing_and_inside_zero_and_one(metric: TertiumSmall) -> None:
     raw = np.linspace(-12, 12, 2001)
-    mapped = metric.scale.calibrate(raw)
+    mapped = metric.human_scale.calibrate(raw)
     assert (np.diff(mapped) > 0).all()
     assert 0 < mapped[0] < mapped[-1] < 1
 
@@ -169,7 +169,8 @@ def test_it_explains_which_words_found_no_partner(metric: TertiumSmall) -> None:
     links = [link for link in found.comparisons[0].links if link.direction == "recall"]
     weakest = min(links, key=lambda link: link.similarity)
     assert found.comparisons[0].other_pieces[weakest.other] == "blue"
-    assert set(found.comparisons[0].values) == {"score", "uncertainty", "percentile"}
+    values = set(found.comparisons[0].values)
+    assert values == {"score", "uncertainty", "percentile", "MQM points"}
 
 
 def test_the_example_is_ordered(metric: TertiumSmall, example: TestSet) -> None:

@@ -2,15 +2,17 @@
 
 A model's config.json holds a monotone map from its raw scores to 0..1 (the range that people use in
 direct assessment), how far people's scores lay from it, and where the outputs of WMT's systems
-stand on it.
+stand on it. Crowds say how good a text is; experts under MQM add up its errors, so that of two
+texts of the same quality the longer one loses more. For them there is a second scale of the same
+kind, from sums that follow from raw scores and lengths.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -34,6 +36,8 @@ from tertium.segment import Segment
 from tertium.text.language_identification import are_english, are_few_words, looks_english
 
 KEPT_AT_ONCE = 4096  # pairs judged between two writings to the cache
+MOST_POINTS = 25  # that experts take from a segment under MQM, however bad it is
+Scale = Literal["da", "mqm"]
 CITATION = """\
 @software{tertium,
     title = "tertium: a toolkit that judges machine translation",
@@ -46,12 +50,14 @@ class Assessment(EqualByWeights, SegmentMetric):
     """Expected direct assessment of a translation, 0 to 1, by a model that ships.
 
     A hypothesis equal to its reference scores 1, and nothing else does. `references` takes the best
-    or the mean over several.
+    or the mean over several. `scale` is whose scores are expected: what crowds say of a text (da),
+    or what experts leave of it who add up its errors (mqm), 1 less the points they take over 25.
     """
 
     citation: ClassVar[str] = CITATION
 
     references: Over = "best"
+    scale: Scale = "da"
     precision: Precision = "fp32"
 
     @property
@@ -92,8 +98,13 @@ class Assessment(EqualByWeights, SegmentMetric):
             "maxlen": str(self.reader.max_length),
             "trunc": str(self.reader.count_truncated(self.texts(segments))),
         }
-        several = any(len(s.references) > 1 for s in segments)
-        return {**fields, "refs": self.references} if several else fields
+        if any(len(s.references) > 1 for s in segments):
+            fields["refs"] = self.references
+        return fields if self.scale == "da" else {**fields, "scale": self.scale}
+
+    def points(self, segments: Sequence[Segment]) -> FloatArray:
+        """What experts are expected to take from each segment under MQM, 0 to 25."""
+        return MOST_POINTS * (1 - replace(self, scale="mqm").segment_scores(segments))
 
     def recall_or_judge(
         self,
@@ -131,9 +142,9 @@ class EnglishAssessment(Assessment):
         """What the model's `config.json` says, as its metric declares it."""
 
     @property
-    def scale(self) -> HumanScale:
-        """What raw scores mean."""
-        return self.settings
+    def human_scale(self) -> HumanScale:
+        """What raw scores mean, or sums of errors."""
+        return self.settings.experts if self.scale == "mqm" else self.settings
 
     @property
     def cost(self) -> LengthCost | None:
@@ -179,17 +190,21 @@ class EnglishAssessment(Assessment):
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         owners, left, right = comparisons(segments, "reference")
-        scores = self.scale.calibrate(self.raw_scores(left, right))
+        raw = self.raw_scores(left, right)
+        if self.scale == "mqm":
+            words = np.array([max(len(text.split()), 1) for text in right], dtype=np.float64)
+            raw = self.settings.experts.errors(raw, words)
+        scores = self.human_scale.calibrate(raw)
         same = np.array([a == b for a, b in zip(left, right, strict=True)])
         scores = np.where(same, 1.0, scores)
         return over_references(scores, owners, self.references)
 
     def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
-        return self.scale.deviation(scores)
+        return self.human_scale.deviation(scores)
 
     def percentile(self, scores: FloatArray) -> FloatArray:
         """The share, in percent, of system outputs that score lower; its card says of which."""
-        return self.scale.percent(scores)
+        return self.human_scale.percent(scores)
 
     @abstractmethod
     def compare(self, hypothesis: str, reference: str) -> TextComparison:
@@ -203,10 +218,12 @@ class EnglishAssessment(Assessment):
         return Explanation(metric=self.spec, score=score, comparisons=found)
 
     def values(self, hypothesis: str, reference: str) -> dict[str, float]:
-        """A pair's score, its uncertainty and its percentile, for explanations."""
-        score = self.segment_scores([Segment(hypothesis, None, (reference,))])
+        """A pair's score, its uncertainty, its percentile and points, for explanations."""
+        pair = [Segment(hypothesis, None, (reference,))]
+        score = self.segment_scores(pair)
         return {
             "score": float(score[0]),
             "uncertainty": float(self.uncertainty(score)[0]),
             "percentile": float(self.percentile(score)[0]),
+            "MQM points": float(self.points(pair)[0]),
         }

@@ -13,9 +13,6 @@ vocabulary, f; the numbers are each view's own. Where words fall into many piece
 little of the language and letters say more. The reading does not know copies of the source, which
 nobody judged: the more of it was copied, the more counts what the network holds against it. Of a
 source without words (an address, a handle, a formula) a copy is the translation.
-
-Crowds judge a text, experts add up its errors. What these would subtract follows from the same raw
-score and from how long the text is (`ErrorSum`).
 """
 
 from __future__ import annotations
@@ -36,8 +33,6 @@ from tertium.text.scripts import share_in
 WITHOUT_BLANKS = frozenset({"Burmese", "Han", "Kana", "Khmer", "Lao", "Thai", "Tibetan"})
 FAMILIAR = 1.6  # pieces a word, about what languages have that the vocabulary knows well
 FAIR = 0.55  # chrF of a fair translation, where strange words move no score
-USUAL = 40  # pieces of a usual segment
-BEND = 0.2  # of raw score, around the best, where the rate of errors turns towards none
 Row = tuple[str, str | None, str | None]  # hypothesis, source, reference, as far as they are read
 
 
@@ -84,33 +79,6 @@ class Corrections:
     source: Correction
     reference: Correction
     both: Correction
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorSum:
-    """How errors add up: the worse a text is, the more there are on its way, and the longer, too.
-
-        sum = unit rate (pieces / 40)^power     rate = (d + sqrt(d^2 + .04)) / 2     d = best - raw
-
-    The rate falls along a line, and near the `best` raw score it turns towards none. The `unit`
-    makes the sum about the share of what experts count at most.
-    """
-
-    best: float
-    power: Annotated[float, POSITIVE]
-    unit: Annotated[float, POSITIVE]
-
-    def __call__(self, raw: FloatArray, pieces: FloatArray) -> FloatArray:
-        """Less the sum, so that higher is better, of raw scores and of pieces of texts, (n,) each.
-
-        >>> add_up = ErrorSum(best=1.0, power=0.5, unit=1.0)
-        >>> add_up(np.array([0.0, 0.0, -1.0]), np.array([40, 160, 40])).round(2).tolist()
-        [-1.01, -2.02, -2.0]
-        """
-        short = self.best - raw
-        rate = (short + np.hypot(short, BEND)) / 2
-        total: FloatArray = -self.unit * rate * (pieces / USUAL) ** self.power
-        return total
 
 
 def strangeness(text: str, pieces: int) -> float:

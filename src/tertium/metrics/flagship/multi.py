@@ -22,7 +22,7 @@ from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import NOTHING, WAYS, over_references
 from tertium.metrics.flagship.assessment import Assessment
 from tertium.metrics.flagship.combination import Row
-from tertium.metrics.flagship.packaged import HumanScale
+from tertium.metrics.flagship.packaged import ExpertScale, HumanScale
 from tertium.metrics.flagship.rows import (
     READ,
     SCORES,
@@ -51,7 +51,6 @@ VIEWS: tuple[View, ...] = ("source", "reference", "both")
 # What a translation into another language loses, in standard deviations of people's scores: a
 # source does not say which language was asked for, so the network cannot know.
 WRONG_LANGUAGE = 2.5
-MOST_POINTS = 25  # that experts subtract from a segment under MQM, however bad it is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +73,9 @@ class TertiumMulti(Assessment):
     Each view has a monotone map of its own from the network's output to the scale of standardised
     human scores; a hypothesis equal to its reference scores 1, and nothing else does. `scale` is
     whose scores are expected: what crowds say of a text (da), or what experts leave of it who add
-    up its errors (mqm), 1 less the points they subtract over 25. `references`
-    takes the best or the mean over several. `lp` names the languages (de-en): a translation into
-    another one than asked for is counted, and loses as much as one that says something else.
-    `marks` is whose way to mark errors `spans` follows: experts under MQM, annotators under ESA, or
+    up its errors (mqm), 1 less the points they take over 25. `references` takes the best or the
+    mean over several. `lp` names the languages (de-en): a translation into another one than asked
+    for is counted, and loses as much as one that says something else. `marks` is whose way to mark errors `spans` follows: experts under MQM, annotators under ESA, or
     those who mark the words that an editor would change.
 
     Relatives: `tertium-small` is closer to people where references are English, and faster.
@@ -87,7 +85,6 @@ class TertiumMulti(Assessment):
     title: ClassVar[str] = "tertium-multi"
 
     against: Literal["auto", "source", "reference", "both"] = "auto"
-    scale: Literal["da", "mqm"] = "da"
     lp: str = ""
     marks: Way = "mqm"
 
@@ -105,10 +102,10 @@ class TertiumMulti(Assessment):
     @property
     def beside(self) -> str:
         readout, config = self.settings.parts[READOUT], self.model.config
-        experts = config["experts"] if self.scale == "mqm" else {}
-        scales = experts.get("scales", config["scales"])
-        maps = [scales[view]["calibration"] for view in VIEWS]
-        said = config["corrections"], readout, maps, *filter(None, [experts.get("errors")])
+        scales = config["experts" if self.scale == "mqm" else "scales"]
+        parts = ("calibration", "errors") if self.scale == "mqm" else ("calibration",)
+        maps = [scales[view][part] for part in parts for view in VIEWS]
+        said = config["corrections"], readout, maps
         return f"+{sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:8]}"
 
     @property
@@ -144,8 +141,8 @@ class TertiumMulti(Assessment):
 
     def human_scale(self, view: View) -> HumanScale:
         """How people score what the network says in a view."""
-        holder = self.settings.experts if self.scale == "mqm" else self.settings
-        scale: HumanScale = getattr(holder.scales, view)
+        views = self.settings.experts if self.scale == "mqm" else self.settings.scales
+        scale: HumanScale = getattr(views, view)
         return scale
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
@@ -171,10 +168,6 @@ class TertiumMulti(Assessment):
             clean=1 / (1 + np.exp(-(chance.slope * logit + chance.shift))),
         )
 
-    def points(self, segments: Sequence[Segment]) -> FloatArray:
-        """What experts are expected to subtract from each segment under MQM, 0 to 25."""
-        return MOST_POINTS * (1 - dataclasses.replace(self, scale="mqm").assess(segments).score)
-
     def scores(self, rows: Sequence[Row], view: View) -> FloatArray:
         """The calibrated score of each row of texts, (rows,)."""
         raw = self.raw_scores(rows)[:, 0] - WRONG_LANGUAGE * self._strays(rows)
@@ -182,9 +175,10 @@ class TertiumMulti(Assessment):
 
     def _calibrate(self, rows: Sequence[Row], view: View, raw: FloatArray) -> FloatArray:
         """Raw scores of rows on the scale of human scores, copies of a reference at its end."""
-        if self.scale == "mqm":
-            raw = self.settings.experts.errors(raw, self.reader.count_pieces(rows))
-        scores = self.human_scale(view).calibrate(raw)
+        scale = self.human_scale(view)
+        if isinstance(scale, ExpertScale):
+            raw = scale.errors(raw, self.reader.count_pieces(rows))
+        scores = scale.calibrate(raw)
         same = np.array([hypothesis == reference for hypothesis, _, reference in rows], dtype=bool)
         return np.where(same, 1.0, scores)
 
@@ -319,8 +313,6 @@ class TertiumMulti(Assessment):
         view = self.view(segments)
         fields = {"against": {"both": "source+reference"}.get(view, view)}
         fields |= super().signature_fields(segments)
-        if self.scale != "da":
-            fields["scale"] = self.scale
         if self.lp:
             fields["lp"] = self.lp
         if view == "source":

@@ -50,6 +50,7 @@ Increasing = Annotated[
 ]
 FileName = Annotated[str, Rule(lambda name: Path(name).name == name, "the name of a file")]
 INSIDE = Rule(lambda v: all(0 < x < 1 for x in v), "numbers between 0 and 1")
+BEND = 0.2  # of raw score, around the best, where the rate of errors turns towards none
 S = TypeVar("S", bound="PackagedSettings")
 
 
@@ -113,6 +114,34 @@ class LengthCost:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ErrorSum:
+    """How errors add up: the worse a text is, the more there are on its way, and the longer, too.
+
+        sum = rate (length / whole)^power      rate = (d + sqrt(d^2 + .04)) / 2      d = best - raw
+
+    The rate falls along a line, and near the `best` raw score it turns towards none. The sum is
+    about the share of what experts count at most; where the rate is one, a text of the length
+    `whole` has no more to lose.
+    """
+
+    best: float
+    power: Annotated[float, POSITIVE]
+    whole: Annotated[float, POSITIVE]
+
+    def __call__(self, raw: FloatArray, lengths: FloatArray) -> FloatArray:
+        """Less the sum, so that higher is better, of raw scores and of lengths, (n,) each.
+
+        >>> add_up = ErrorSum(best=1.0, power=0.5, whole=40)
+        >>> add_up(np.array([0.0, 0.0, -1.0]), np.array([40, 160, 40])).round(2).tolist()
+        [-1.01, -2.02, -2.0]
+        """
+        short = self.best - raw
+        rate = (short + np.hypot(short, BEND)) / 2
+        total: FloatArray = -rate * (lengths / self.whole) ** self.power
+        return total
+
+
+@dataclass(frozen=True, kw_only=True)
 class HumanScale:
     """What raw scores mean: their place on people's scale, people's spread, what others score."""
 
@@ -142,6 +171,13 @@ class HumanScale:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExpertScale(HumanScale):
+    """What sums of errors mean to experts: 1 is none of them, 0 as many as they count."""
+
+    errors: ErrorSum
+
+
+@dataclass(frozen=True, kw_only=True)
 class PackagedSettings:
     """What the `config.json` of every packaged model declares.
 
@@ -156,7 +192,9 @@ class PackagedSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AssessmentSettings(PackagedSettings, HumanScale):
-    """The same of a model whose scores have one scale."""
+    """The same of a model whose scores have one scale for crowds and one for experts."""
+
+    experts: ExpertScale
 
 
 @dataclass(frozen=True)

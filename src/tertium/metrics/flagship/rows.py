@@ -29,8 +29,8 @@ from tertium.encoders.pieces import Places, Tokenizer, count_opaque, surely_fits
 from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
-from tertium.metrics.flagship.combination import Corrections, ErrorSum, Row, strange_words
-from tertium.metrics.flagship.packaged import HumanScale, Packaged, PackagedSettings
+from tertium.metrics.flagship.combination import Corrections, Row, strange_words
+from tertium.metrics.flagship.packaged import ExpertScale, HumanScale, Packaged, PackagedSettings
 from tertium.metrics.flagship.tagging import FINDINGS, TAGS, WayThresholds, find_errors
 from tertium.runtime import Precision, choose_device, current_runtime, task
 from tertium.schema import POSITIVE, Rule, Sha256
@@ -90,11 +90,12 @@ class ViewScales:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experts:
-    """What raw scores mean to experts, who add up errors; 1 is none, 0 as many as they count."""
+class ViewExperts:
+    """The same of experts, who add up errors."""
 
-    errors: ErrorSum
-    scales: ViewScales
+    source: ExpertScale
+    reference: ExpertScale
+    both: ExpertScale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +115,7 @@ class MultiSettings(PackagedSettings):
     languages: tuple[str, ...]
     corrections: Corrections
     scales: ViewScales
-    experts: Experts
+    experts: ViewExperts
     clean: Logistic
     spans: WayThresholds | None = None
 

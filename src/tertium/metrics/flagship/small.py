@@ -78,7 +78,8 @@ class TertiumSmall(EnglishAssessment):
     among outputs of WMT systems.
 
     Longer references cost a little, as they do where experts add up the errors of a segment; the
-    order of the translations of a segment is the same without (`length=free`).
+    order of the translations of a segment is the same without (`length=free`). With `scale=mqm` the
+    score is what such experts leave of a segment, and length counts in full.
 
     Needs English references: other languages are refused with advice. Relatives: `tertium-base` is
     larger, closer to people and slower; BERTScore reads the same kind of vectors without
@@ -99,12 +100,13 @@ class TertiumSmall(EnglishAssessment):
         return self.model.settings(SmallSettings)
 
     @property
-    def scale(self) -> HumanScale:
-        return self.settings if self.length == "costs" else self.settings.free
+    def human_scale(self) -> HumanScale:
+        free = self.scale == "da" and self.length == "free"
+        return self.settings.free if free else super().human_scale
 
     @property
     def cost(self) -> LengthCost | None:
-        return self.settings.length if self.length == "costs" else None
+        return self.settings.length if self.scale == "da" and self.length == "costs" else None
 
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
         settings, device = current_runtime(), choose_device(current_runtime().device)

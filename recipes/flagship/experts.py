@@ -1,0 +1,99 @@
+"""Stage 9: what raw scores mean to experts, who add up errors, and the map that goes with it.
+
+    python -m recipes.flagship.experts small --data DIR [--rows 2000]
+
+What a translation lacks, times a power of the reference's words, is about what experts take from
+it (`ErrorSum`); how its numbers were chosen is told in `recipes/README.md`. The map comes from
+experts' scores of talks, which choose and never train; percentiles from outputs of WMT18's systems.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from recipes.flagship.ship import (
+    UNCALIBRATED,
+    monotone,
+    percentiles,
+    rounded,
+    spread,
+    wmt18_scores,
+    write,
+)
+from tertium.arrays import FloatArray
+from tertium.data.collection import Collection
+from tertium.metrics.flagship.assessment import MOST_POINTS, EnglishAssessment
+from tertium.metrics.flagship.base import TertiumBase
+from tertium.metrics.flagship.packaged import ErrorSum
+from tertium.metrics.flagship.small import TertiumSmall
+from tertium.models.checkpoint import shipped_models
+
+EXPERTS, PAIR = "modern/dev/mqm/ted21", "zh-en"
+ERRORS = {"best": 3.2, "power": 0.7, "whole": 1100}  # of a raw score, and words
+KNOTS = 8
+
+
+def left_of(record: Mapping[str, Any]) -> float:
+    """What experts leave of a judged translation, 0 to 1.
+
+    >>> left_of({"score": -5.0}), left_of({"score": -75.0})
+    (0.8, 0.0)
+    """
+    return 1 - min(-float(record["score"]), MOST_POINTS) / MOST_POINTS
+
+
+def fit_experts(sums: FloatArray, left: FloatArray) -> dict[str, Any]:
+    """The map from (less the) sums of errors to what experts leave, and experts' spread around."""
+    places, scores = monotone(sums, left, KNOTS)
+    print(len(sums), f"r {np.corrcoef(sums, left)[0, 1]:.3f}", flush=True)
+    return {
+        "calibration": {"raw": rounded(places), "score": rounded(scores)},
+        "uncertainty": spread(np.interp(sums, places, scores), left),
+    }
+
+
+def read(data: Collection, rows: int) -> tuple[list[str], list[str], FloatArray]:
+    """Hypotheses, references and what experts leave, so many rows under one seed; no copies."""
+    with gzip.open(data.find(EXPERTS).file(PAIR), "rt", encoding="utf-8") as lines:
+        judged = [row for row in map(json.loads, lines) if row.get("reference")]
+    judged = [row for row in judged if row["reference"] != row["hypothesis"]]
+    chosen = [judged[n] for n in np.random.default_rng(4).permutation(len(judged))[:rows]]
+    left = np.array([left_of(row) for row in chosen])
+    return [r["hypothesis"] for r in chosen], [r["reference"] for r in chosen], left
+
+
+def ship(metric: EnglishAssessment, data: Collection, rows: int, each: int) -> None:
+    """Writes the map for experts, and where outputs stand on it."""
+    folder, config = shipped_models() / metric.name, dict(metric.model.config)
+    config["experts"] = {"errors": ERRORS, **UNCALIBRATED}
+    write(folder, config)
+    hypotheses, references, left = read(data, rows)
+    words = np.array([len(text.split()) for text in references], dtype=np.float64)
+    sums = ErrorSum(**ERRORS)(metric.raw_scores(hypotheses, references), words)
+    print("mean of sums", -sums.mean(), "of what is lost", 1 - left.mean(), flush=True)
+    config["experts"] |= fit_experts(sums, left)
+    write(folder, config)
+    config["experts"]["percentiles"] = percentiles(wmt18_scores(data, metric, each))
+    write(folder, config)
+    print(json.dumps(config["experts"], indent=1))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=("small", "base"))
+    parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--rows", type=int, default=2000, help="judged rows")
+    parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
+    args = parser.parse_args()
+    metric = TertiumSmall(scale="mqm") if args.what == "small" else TertiumBase(scale="mqm")
+    ship(metric, Collection.at(args.data), args.rows, args.each)
+
+
+if __name__ == "__main__":
+    main()

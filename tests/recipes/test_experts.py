@@ -1,0 +1,53 @@
+"""Stage 9 of the flagship models: which rows it reads, and that its map follows experts."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from recipes.flagship import experts
+
+from tertium.data.collection import Collection
+
+
+def test_it_reads_judged_rows_with_references_and_no_copies_of_them(tmp_path: Path) -> None:
+    folder = tmp_path / experts.EXPERTS
+    folder.mkdir(parents=True)
+    plain = {
+        "lp": "zh-en",
+        "segment": "1",
+        "doc": "d",
+        "system": "a",
+        "source": "一",
+        "score": -5.0,
+    }
+    rows = [
+        plain | {"hypothesis": "one", "reference": "two"},
+        plain | {"hypothesis": "three", "reference": "three"},
+        plain | {"hypothesis": "four"},
+        plain | {"hypothesis": "five", "reference": "six", "score": -100.0},
+    ]
+    with gzip.open(folder / "zh-en.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    hypotheses, references, left = experts.read(Collection(tmp_path), 10)
+    assert sorted(zip(hypotheses, references, left.tolist(), strict=True)) == [
+        ("five", "six", 0.0),
+        ("one", "two", 0.8),
+    ]
+
+
+def test_the_map_rises_and_tells_the_spread_of_experts_around_it() -> None:
+    rng = np.random.default_rng(8)
+    sums = -rng.uniform(0, 0.4, 2000)
+    fitted = experts.fit_experts(sums, 1 + sums + rng.normal(0, 0.02, len(sums)))
+    knots = fitted["calibration"]
+    assert len(knots["raw"]) == experts.KNOTS
+    assert np.diff(knots["score"]).min() > 0
+    assert knots["score"] == pytest.approx([1 + raw for raw in knots["raw"]], abs=0.005)
+    assert fitted["uncertainty"]["deviation"] == pytest.approx([0.02] * 8, abs=0.01)
