@@ -75,8 +75,9 @@ class TertiumMulti(Assessment):
     whose scores are expected: what crowds say of a text (da), or what experts leave of it who add
     up its errors (mqm), 1 less the points they take over 25. `references` takes the best or the
     mean over several. `lp` names the languages (de-en): a translation into another one than asked
-    for is counted, and loses as much as one that says something else. `marks` is whose way to mark errors `spans` follows: experts under MQM, annotators under ESA, or
-    those who mark the words that an editor would change.
+    for is counted, and loses as much as one that says something else. `marks` is whose way to mark
+    errors `spans` follows: experts under MQM, annotators under ESA, or those who mark the words
+    that an editor would change.
 
     Relatives: `tertium-small` is closer to people where references are English, and faster.
     """
