@@ -55,7 +55,7 @@ HIDDEN, HEADS, APART = 384, 12, 4
 READING = INNER * SEEDS  # units of a readout's hidden layer
 TAGS = "tags.safetensors"
 KNOTS = 8  # of a map: more follow chance, and cost agreement
-MARKED = 80  # translations of each set with marked errors
+MARKED = 160  # translations of each set with marked errors
 ERRORS = {"best": 1.2, "power": 0.7, "whole": 548}  # of a raw score, and pieces
 TOKENIZER = {
     "tokenizer_class": "PreTrainedTokenizerFast",
@@ -139,7 +139,7 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
                 "tags": len(trained.get("tagger.2.bias", ())),
             },
             "languages": sorted(CARDS["e5"].languages),
-            "clean": {"slope": 1.0, "shift": 0.0},
+            "clean": {"half": 1.0, "slope": 1.0},
             "scales": dict.fromkeys(VIEWS, UNCALIBRATED),
             "experts": dict.fromkeys(VIEWS, UNCALIBRATED_EXPERTS),
             "spans": None,
@@ -205,7 +205,7 @@ def in_view(row: dict[str, Any], view: View) -> Row | None:
 def fit_view(metric: TertiumMulti, judged: Judged, view: View) -> dict[str, Any]:
     """The map of a view's raw scores to what people say, and people's spread around it."""
     there = [(row, score) for record, score in judged if (row := in_view(record, view))]
-    raw = metric.raw_scores([row for row, _ in there])[:, 0]
+    raw = metric.raw_scores([row for row, _ in there])
     return calibration(raw, np.array([score for _, score in there]), KNOTS)
 
 
@@ -223,8 +223,12 @@ def fit_view_of_experts(metric: TertiumMulti, judged: Judged, view: View) -> dic
     """The map of a view's sums of errors to what experts leave, and their spread around it."""
     there = [(row, score) for record, score in judged if (row := in_view(record, view))]
     rows, left = [row for row, _ in there], np.array([score for _, score in there])
-    sums = ErrorSum(**ERRORS)(metric.raw_scores(rows)[:, 0], metric.reader.count_pieces(rows))
-    return fit_experts(sums, left)
+    return fit_experts(add_up(metric, rows), left)
+
+
+def add_up(metric: TertiumMulti, rows: list[Row]) -> FloatArray:
+    """Less the sum of errors of each row."""
+    return ErrorSum(**ERRORS)(metric.raw_scores(rows), metric.reader.count_pieces(rows))
 
 
 def wmt18_rows(data: Collection, each: int) -> list[Row]:
@@ -242,7 +246,7 @@ def wmt18_rows(data: Collection, each: int) -> list[Row]:
 
 def fit_clean(metric: TertiumMulti, data: Path, each: int) -> dict[str, float]:
     """What makes the chance of no error one that was seen on modern/dev, all views together."""
-    logits, truths = [], []
+    sums, truths = [], []
     for file in sorted((data / "modern/dev").glob("*/*/*.gz")):
         kind = file.parts[-3]
         rows = [r for r in read_rows(file) if kind in ("mqm", "esa") and r.get("spans") is not None]
@@ -250,21 +254,23 @@ def fit_clean(metric: TertiumMulti, data: Path, each: int) -> dict[str, float]:
             chosen = np.random.default_rng(3).permutation(len(rows))[:each]
             there = [(rows[n], texts) for n in chosen if (texts := in_view(rows[n], view))]
             if there:
-                logits.append(metric.raw_scores([texts for _, texts in there])[:, 1])
+                sums.append(add_up(metric, [texts for _, texts in there]))
                 truths += [_is_clean(row) for row, _ in there]
-    return fit_logistic(np.concatenate(logits), np.array(truths, float))
+    return fit_chance(np.concatenate(sums), np.array(truths, float))
 
 
-def fit_logistic(logits: FloatArray, truths: FloatArray) -> dict[str, float]:
-    """Slope and shift of the most likely logistic map, by Newton's method in half steps."""
-    spread = logits.std()
-    design = np.column_stack([logits / spread, np.ones_like(logits)])
+def fit_chance(sums: FloatArray, truths: FloatArray) -> dict[str, float]:
+    """The most likely chance of no error by sums, by Newton's method in half steps."""
+    small = -np.log(-sums)
+    spread = small.std()
+    design = np.column_stack([small / spread, np.ones_like(small)])
     found = np.zeros(2)
     for _ in range(100):
         chance = 1 / (1 + np.exp(-design @ found))
         curvature = design.T @ (design * (chance * (1 - chance))[:, None])
         found = found + 0.5 * np.linalg.solve(curvature, design.T @ (truths - chance))
-    return {"slope": round(float(found[0] / spread), 5), "shift": round(float(found[1]), 5)}
+    slope = float(found[0] / spread)
+    return {"half": round(float(np.exp(found[1] / slope)), 5), "slope": round(slope, 5)}
 
 
 def _is_clean(row: dict[str, Any]) -> bool:
@@ -273,25 +279,24 @@ def _is_clean(row: dict[str, Any]) -> bool:
 
 
 def calibrate(data: str | None, each: int, outputs: int) -> None:
-    """Fits what config.json says beside the weights, but for experts."""
+    """Fits what raw scores mean to crowds."""
     collection = Collection.at(data)
     judged = direct_assessments(collection.root, each)
-    config, folder = _config(), shipped_models() / TertiumMulti.name
+    config = _config()
     for view in VIEWS:
         config["scales"][view] = {**UNCALIBRATED, **fit_view(TertiumMulti(), judged, view)}
     _put_percentiles(config, config["scales"], TertiumMulti(), wmt18_rows(collection, outputs))
-    config["clean"] = fit_clean(TertiumMulti(), collection.root, MARKED)
-    write(folder, config)
 
 
 def calibrate_experts(data: str | None, each: int, outputs: int) -> None:
-    """Fits what raw scores mean to experts."""
+    """Fits what raw scores mean to experts, and the chance that nobody marks an error."""
     collection, metric = Collection.at(data), TertiumMulti(scale="mqm")
     config, judged = _config(), expert_scores(collection.root, each)
     config["experts"] = {
         view: {"errors": ERRORS, **UNCALIBRATED, **fit_view_of_experts(metric, judged, view)}
         for view in VIEWS
     }
+    config["clean"] = fit_clean(metric, collection.root, MARKED)
     _put_percentiles(config, config["experts"], metric, wmt18_rows(collection, outputs))
 
 

@@ -19,7 +19,7 @@ from recipes.multi.pack import HeldOut, Packed, normalise  # noqa: E402
 
 from tertium.metrics.flagship.multi import TertiumMulti  # noqa: E402
 from tertium.metrics.flagship.packaged import ErrorSum  # noqa: E402
-from tertium.metrics.flagship.rows import RowJudge  # noqa: E402
+from tertium.metrics.flagship.rows import NoErrors, RowJudge  # noqa: E402
 
 
 def record(**changes: object) -> dict[str, object]:
@@ -102,13 +102,13 @@ def test_damage_must_cost_its_price() -> None:
     assert float(short) == pytest.approx(0.3, rel=1e-4)
 
 
-def test_a_logistic_map_is_found_again() -> None:
+def test_the_chance_of_no_error_is_found_again() -> None:
     rng = np.random.default_rng(1)
-    logits = rng.normal(0, 4, 20_000)
-    truths = (rng.random(20_000) < 1 / (1 + np.exp(-(0.5 * logits - 1)))).astype(float)
-    found = ship.fit_logistic(logits, truths)
-    assert found["slope"] == pytest.approx(0.5, abs=0.03)
-    assert found["shift"] == pytest.approx(-1, abs=0.07)
+    sums, told = -rng.lognormal(-2, 1, 20_000), NoErrors(half=0.1, slope=1.5)
+    truths = (rng.random(len(sums)) < told(sums)).astype(float)
+    found = ship.fit_chance(sums, truths)
+    assert found["slope"] == pytest.approx(1.5, abs=0.05)
+    assert found["half"] == pytest.approx(0.1, abs=0.005)
 
 
 def test_shrinking_keeps_a_mixture_of_scales_the_chance_of_no_error_and_the_tags() -> None:
@@ -151,9 +151,7 @@ def test_maps_of_experts_rise_with_what_they_leave(monkeypatch: pytest.MonkeyPat
     metric = TertiumMulti(scale="mqm")
     pieces = rng.integers(5, 200, len(quality)).astype(float)
     left = 1 + ErrorSum(**ship.ERRORS)(quality, pieces)
-    monkeypatch.setattr(
-        TertiumMulti, "raw_scores", lambda _, rows: np.column_stack([quality, quality])
-    )
+    monkeypatch.setattr(TertiumMulti, "raw_scores", lambda _, rows: quality)
     monkeypatch.setattr(RowJudge, "count_pieces", lambda _, rows: pieces)
     fitted = ship.fit_view_of_experts(
         metric, [(row, left[int(n)]) for (row, n) in judged], "source"

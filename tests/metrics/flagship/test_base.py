@@ -158,7 +158,7 @@ def test_it_explains_by_pieces_read_together(tuned: Path) -> None:
     assert comparison.hypothesis_pieces == ("the", "cat")
     assert comparison.other_pieces == ("a", "big", "cat")
     assert len(comparison.links) == 5
-    assert set(comparison.values) == {"score", "uncertainty", "percentile"}
+    assert set(comparison.values) == {"score", "uncertainty", "percentile", "MQM points"}
 
 
 def test_another_encoder_is_refused(tuned: Path, tmp_path: Path) -> None:

@@ -135,6 +135,16 @@ def test_another_language_than_asked_for_costs_points() -> None:
     assert named.score(stray).segments[0] < plain.score(stray).segments[0]
 
 
+def test_errors_are_likelier_in_a_worse_and_in_a_longer_text(crowds: TertiumMulti) -> None:
+    longer = [Segment(" ".join([t] * 3), " ".join([SOURCE] * 3)) for t in (GOOD, BAD)]
+    said = crowds.assess([Segment(GOOD, SOURCE), Segment(BAD, SOURCE), *longer])
+    good, bad, many_good, many_bad = said.clean.tolist()
+    assert 1 > good > bad > many_bad > 0
+    assert good > many_good > many_bad
+    told = dataclasses.replace(crowds, scale="mqm").assess([Segment(GOOD, SOURCE)])
+    assert told.clean[0] == good
+
+
 @pytest.mark.parametrize("spec", ["tertium-small", "tertium-multi"])
 def test_an_explanation_says_how_many_points_are_expected(spec: str) -> None:
     segment = Segment(BAD, SOURCE, (REFERENCE,))

@@ -25,7 +25,6 @@ from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.packaged import ExpertScale, HumanScale
 from tertium.metrics.flagship.rows import (
     READ,
-    SCORES,
     MultiSettings,
     RowJudge,
     findings_of,
@@ -147,7 +146,9 @@ class TertiumMulti(Assessment):
         return scale
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        return self.assess(segments).score
+        view = self.view(segments)
+        owners, rows = rows_of(segments, view)
+        return over_references(self.scores(rows, view), owners, self.references)
 
     def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
         return self.human_scale(self.view(segments)).deviation(scores)
@@ -156,52 +157,53 @@ class TertiumMulti(Assessment):
         """All that the model says of each segment; of several references the best or the mean."""
         view = self.view(segments)
         owners, rows = rows_of(segments, view)
-        scale, chance = self.human_scale(view), self.settings.clean
-        raw, strays = self.raw_scores(rows), self._strays(rows)
-        scores = self._calibrate(rows, view, raw[:, 0] - WRONG_LANGUAGE * strays)
-        score = over_references(scores, owners, self.references)
-        logits = raw[:, 1] - WRONG_LANGUAGE / chance.slope * strays
-        logit = over_references(logits, owners, self.references)
+        scale, raw = self.human_scale(view), self._charged_scores(rows)
+        score = over_references(self._calibrate(rows, view, raw), owners, self.references)
+        chances = self.settings.clean(self._add_up(rows, view, raw))
+        chances[self._strays(rows)] = 0.0  # another language is an error by itself
         return Assessed(
             score=score,
             uncertainty=scale.deviation(score),
             percentile=scale.percent(score),
-            clean=1 / (1 + np.exp(-(chance.slope * logit + chance.shift))),
+            clean=over_references(chances, owners, self.references),
         )
 
     def scores(self, rows: Sequence[Row], view: View) -> FloatArray:
         """The calibrated score of each row of texts, (rows,)."""
-        raw = self.raw_scores(rows)[:, 0] - WRONG_LANGUAGE * self._strays(rows)
-        return self._calibrate(rows, view, raw)
+        return self._calibrate(rows, view, self._charged_scores(rows))
+
+    def _charged_scores(self, rows: Sequence[Row]) -> FloatArray:
+        """Raw scores of rows, less what a text in another language than asked for loses."""
+        return self.raw_scores(rows) - WRONG_LANGUAGE * self._strays(rows)
 
     def _calibrate(self, rows: Sequence[Row], view: View, raw: FloatArray) -> FloatArray:
         """Raw scores of rows on the scale of human scores, copies of a reference at its end."""
-        scale = self.human_scale(view)
-        if isinstance(scale, ExpertScale):
-            raw = scale.errors(raw, self.reader.count_pieces(rows))
-        scores = scale.calibrate(raw)
+        placed = self._add_up(rows, view, raw) if self.scale == "mqm" else raw
+        scores = self.human_scale(view).calibrate(placed)
         same = np.array([hypothesis == reference for hypothesis, _, reference in rows], dtype=bool)
         return np.where(same, 1.0, scores)
+
+    def _add_up(self, rows: Sequence[Row], view: View, raw: FloatArray) -> FloatArray:
+        """Less the sum of errors of each row, (rows,)."""
+        experts: ExpertScale = getattr(self.settings.experts, view)
+        return experts.errors(raw, self.reader.count_pieces(rows))
 
     def _strays(self, rows: Sequence[Row]) -> BoolArray:
         """Which translations are clearly in another language than `lp` asks for, (rows,)."""
         return are_in_other_language([row[0] for row in rows], *parse_pair(self.lp)[1:])
 
     def raw_scores(self, rows: Sequence[Row]) -> FloatArray:
-        """The score before calibration, by network and correction, and the logit of no error.
-
-        (rows, 2)
-        """
+        """The score before calibration, by network and correction, (rows,)."""
         heads = [all_said[: READ.stop] for all_said in self.all_said(rows)]
         said = np.array(heads, dtype=np.float64).reshape(len(rows), READ.stop)
-        raw, views = said[:, SCORES].copy(), [view_of(row) for row in rows]
+        raw, views = said[:, 0].copy(), [view_of(row) for row in rows]
         for view in VIEWS:
             where = [n for n, its in enumerate(views) if its == view]
             correct = getattr(self.settings.corrections, view)
             if where:
                 some = [rows[n] for n in where]
                 strange = self.reader.strange_words(some)
-                raw[where, 0] = correct(some, raw[where, 0], said[where, READ.start], strange)
+                raw[where] = correct(some, raw[where], said[where, READ.start], strange)
         return raw
 
     def all_said(self, rows: Sequence[Row]) -> list[Float32Array]:

@@ -99,11 +99,21 @@ class ViewExperts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Logistic:
-    """From the network's logit of no error to a chance that was seen to hold."""
+class NoErrors:
+    """The chance that there is no error, 1 / (1 + (sum / half)^slope), one half at the sum `half`.
 
+    >>> even = NoErrors(half=0.1, slope=2.0)
+    >>> even(np.array([-0.05, -0.1, -0.2])).round(2).tolist()
+    [0.8, 0.5, 0.2]
+    """
+
+    half: Annotated[float, POSITIVE]
     slope: Annotated[float, POSITIVE]
-    shift: float
+
+    def __call__(self, sums: FloatArray) -> FloatArray:
+        """Of what experts add up, less than zero as `ErrorSum` gives it, (n,)."""
+        chances: FloatArray = 1 / (1 + (-sums / self.half) ** self.slope)
+        return chances
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +126,7 @@ class MultiSettings(PackagedSettings):
     corrections: Corrections
     scales: ViewScales
     experts: ViewExperts
-    clean: Logistic
+    clean: NoErrors
     spans: WayThresholds | None = None
 
 
