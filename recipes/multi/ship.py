@@ -228,7 +228,8 @@ def fit_view_of_experts(metric: TertiumMulti, judged: Judged, view: View) -> dic
 
 def add_up(metric: TertiumMulti, rows: list[Row]) -> FloatArray:
     """Less the sum of errors of each row."""
-    return ErrorSum(**ERRORS)(metric.raw_scores(rows), metric.reader.count_pieces(rows))
+    pieces = metric.reader.count_pieces(rows)
+    return ErrorSum(**ERRORS)(metric.raw_scores(rows), pieces, np.zeros(len(rows), dtype=bool))
 
 
 def wmt18_rows(data: Collection, each: int) -> list[Row]:

@@ -150,7 +150,7 @@ def test_maps_of_experts_rise_with_what_they_leave(monkeypatch: pytest.MonkeyPat
     judged = [(record(hypothesis=str(n)), float(n)) for n in range(len(quality))]
     metric = TertiumMulti(scale="mqm")
     pieces = rng.integers(5, 200, len(quality)).astype(float)
-    left = 1 + ErrorSum(**ship.ERRORS)(quality, pieces)
+    left = 1 + ErrorSum(**ship.ERRORS)(quality, pieces, np.zeros(len(pieces), dtype=bool))
     monkeypatch.setattr(TertiumMulti, "raw_scores", lambda _, rows: quality)
     monkeypatch.setattr(RowJudge, "count_pieces", lambda _, rows: pieces)
     fitted = ship.fit_view_of_experts(

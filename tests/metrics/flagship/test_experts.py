@@ -36,13 +36,14 @@ def experts(crowds: TertiumMulti) -> TertiumMulti:
 def test_errors_grow_with_length_and_fall_with_the_raw_score_for_ever() -> None:
     add_up = ErrorSum(best=1.2, power=0.7, whole=500)
     raw = np.linspace(-6, 6, 400)
-    found = add_up(raw, np.full(len(raw), 500.0))
+    some = np.zeros(len(raw), dtype=bool)
+    found = add_up(raw, np.full(len(raw), 500.0), some)
     assert (np.diff(found) > 0).all()
     assert (found < 0).all()
     # below the best a line, as far as the bend lets it
     assert found[0] == pytest.approx(-7.2, abs=BEND**2)
     pieces = np.array([2.0, 40.0, 80.0, 2050.0])
-    longer = add_up(np.zeros(4), pieces)
+    longer = add_up(np.zeros(4), pieces, some[:4])
     assert (np.diff(longer) < 0).all()
     assert longer[2] / longer[1] == pytest.approx(2**0.7)
 
@@ -95,7 +96,9 @@ def test_a_small_model_counts_words_of_the_reference_and_their_cost_is_in_the_su
     said = costs.score(segments).segments
     assert said.tolist() == free.score(segments).segments.tolist()
     raw = costs.raw_scores([BAD], [REFERENCE])
-    sums = costs.settings.experts.errors(raw, np.array([float(len(REFERENCE.split()))]))
+    sums = costs.settings.experts.errors(
+        raw, np.array([float(len(REFERENCE.split()))]), np.array([False])
+    )
     assert said[0] == costs.settings.experts.calibrate(sums)[0]
     assert costs.human_scale is costs.settings.experts
     assert (costs.uncertainty(said) > 0).all()
@@ -132,7 +135,17 @@ def test_another_language_than_asked_for_costs_points() -> None:
     named = load_metric("tertium-multi:scale=mqm,lp=de-en")
     plain = load_metric("tertium-multi:scale=mqm")
     stray = [Segment("Le train pour Hambourg ne part pas à 14 heures aujourd'hui.", SOURCE)]
-    assert named.score(stray).segments[0] < plain.score(stray).segments[0]
+    assert named.score(stray).segments[0] < 0.03 < 0.8 < plain.score(stray).segments[0]
+
+
+@pytest.mark.parametrize("spec", ["tertium-small", "tertium-multi", "tertium-multi:against=source"])
+def test_no_text_at_all_loses_all_points_unless_none_was_asked_for(spec: str) -> None:
+    metric = load_metric(spec)
+    short = [Segment(text, "Ja.", ("Yes.",)) for text in ("", " \t", "No.")]
+    points = metric.points([*short, Segment("", "", ("",))])  # type: ignore[attr-defined]
+    assert (points[:2] > 0.97 * MOST_POINTS).all()
+    assert points[2] < 0.5 * MOST_POINTS
+    assert points[3] < 0.5 * MOST_POINTS
 
 
 def test_errors_are_likelier_in_a_worse_and_in_a_longer_text(crowds: TertiumMulti) -> None:

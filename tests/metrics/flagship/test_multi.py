@@ -326,7 +326,7 @@ def test_a_translation_into_another_language_than_asked_for_is_noticed() -> None
     assert said.score[3] == unasked.score[3]
     assert (said.score[1:3] < unasked.score[1:3]).all()
     assert (said.score[1:3] < 0.5 * said.score[0]).all()
-    assert said.clean[1:3].tolist() == [0, 0]
+    assert (said.clean[1:3] < 0.03).all()
     scores = asked.score(segments)
     assert scores.warnings["translation not in en"] == 2
     assert "|lp:de-en|" in scores.signature

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray
+from tertium.arrays import BoolArray, Float32Array, FloatArray
 from tertium.cache.database import Part
 from tertium.cache.store import recall, remember
 from tertium.encoders.encoder import Reader, count_unread
@@ -132,6 +132,16 @@ class Assessment(EqualByWeights, SegmentMetric):
         return [known[key].matrix for key in keys]
 
 
+def are_missing(hypotheses: Sequence[str], others: Sequence[str]) -> BoolArray:
+    """Which hypotheses are blank beside a text that is not: experts take all points for that.
+
+    >>> are_missing(["a", " ", ""], ["A", "B", ""])
+    array([False,  True, False])
+    """
+    pairs = zip(hypotheses, others, strict=True)
+    return np.array([not a.strip() and bool(b.strip()) for a, b in pairs], dtype=bool)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EnglishAssessment(Assessment):
     """Expected direct assessment of a translation into English, beside its references alone."""
@@ -193,7 +203,7 @@ class EnglishAssessment(Assessment):
         raw = self.raw_scores(left, right)
         if self.scale == "mqm":
             words = np.array([max(len(text.split()), 1) for text in right], dtype=np.float64)
-            raw = self.settings.experts.errors(raw, words)
+            raw = self.settings.experts.errors(raw, words, are_missing(left, right))
         scores = self.human_scale.calibrate(raw)
         same = np.array([a == b for a, b in zip(left, right, strict=True)])
         scores = np.where(same, 1.0, scores)

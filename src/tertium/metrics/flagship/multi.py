@@ -20,7 +20,7 @@ from tertium.encoders.pieces import Places
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import NOTHING, WAYS, over_references
-from tertium.metrics.flagship.assessment import Assessment
+from tertium.metrics.flagship.assessment import Assessment, are_missing
 from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.packaged import ExpertScale, HumanScale
 from tertium.metrics.flagship.rows import (
@@ -160,7 +160,6 @@ class TertiumMulti(Assessment):
         scale, raw = self.human_scale(view), self._charged_scores(rows)
         score = over_references(self._calibrate(rows, view, raw), owners, self.references)
         chances = self.settings.clean(self._add_up(rows, view, raw))
-        chances[self._strays(rows)] = 0.0  # another language is an error by itself
         return Assessed(
             score=score,
             uncertainty=scale.deviation(score),
@@ -184,9 +183,14 @@ class TertiumMulti(Assessment):
         return np.where(same, 1.0, scores)
 
     def _add_up(self, rows: Sequence[Row], view: View, raw: FloatArray) -> FloatArray:
-        """Less the sum of errors of each row, (rows,)."""
+        """Less the sum of errors of each row, (rows,).
+
+        Experts take all points for what is no translation: no text, or another language.
+        """
         experts: ExpertScale = getattr(self.settings.experts, view)
-        return experts.errors(raw, self.reader.count_pieces(rows))
+        beside = [row[1] or "" if row[2] is None else row[2] for row in rows]
+        lost = are_missing([row[0] for row in rows], beside) | self._strays(rows)
+        return experts.errors(raw, self.reader.count_pieces(rows), lost)
 
     def _strays(self, rows: Sequence[Row]) -> BoolArray:
         """Which translations are clearly in another language than `lp` asks for, (rows,)."""

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import BoolArray, FloatArray
 from tertium.cache.files import hash_of
 from tertium.encoders.weights import WeightFolder
 from tertium.errors import ModelError
@@ -50,6 +50,7 @@ Increasing = Annotated[
 ]
 FileName = Annotated[str, Rule(lambda name: Path(name).name == name, "the name of a file")]
 INSIDE = Rule(lambda v: all(0 < x < 1 for x in v), "numbers between 0 and 1")
+ALL = 8.0  # a sum of errors of which hardly anything is left
 BEND = 0.2  # of raw score, around the best, where the rate of errors turns towards none
 S = TypeVar("S", bound="PackagedSettings")
 
@@ -128,17 +129,20 @@ class ErrorSum:
     power: Annotated[float, POSITIVE]
     whole: Annotated[float, POSITIVE]
 
-    def __call__(self, raw: FloatArray, lengths: FloatArray) -> FloatArray:
+    def __call__(self, raw: FloatArray, lengths: FloatArray, lost: BoolArray) -> FloatArray:
         """Less the sum, so that higher is better, of raw scores and of lengths, (n,) each.
 
+        What is `lost`, because it is no translation at all, has all errors it can have.
+
         >>> add_up = ErrorSum(best=1.0, power=0.5, whole=40)
-        >>> add_up(np.array([0.0, 0.0, -1.0]), np.array([40, 160, 40])).round(2).tolist()
-        [-1.01, -2.02, -2.0]
+        >>> lost = np.array([False, False, False, True])
+        >>> add_up(np.array([0.0, 0.0, -1.0, 0.0]), np.array([40, 160, 40, 40]), lost).round(2)
+        array([-1.01, -2.02, -2.  , -8.  ])
         """
         short = self.best - raw
         rate = (short + np.hypot(short, BEND)) / 2
         total: FloatArray = -rate * (lengths / self.whole) ** self.power
-        return total
+        return np.where(lost, np.minimum(total, -ALL), total)
 
 
 @dataclass(frozen=True, kw_only=True)
