@@ -460,10 +460,11 @@ def test_languages_are_given_as_a_pair_of_codes(
 def test_languages_reach_the_metrics_that_take_them() -> None:
     args = argparse.Namespace(
         metrics=["sss:encoder=toy", "sss:encoder=toy,lp=fi-en", "chrf"],
-        model=[],
+        model=["meteor:synonyms=false", "meteor:synonyms=false,language=cs"],
         precision=None,
-        source_language="de",
-        target_language="en",
+        source_language="en",
+        target_language="de",
     )
     metrics = named_metrics(args)
-    assert [getattr(metric, "lp", None) for metric in metrics] == ["de-en", "fi-en", None]
+    assert [getattr(m, "lp", None) for m in metrics[:3]] == ["en-de", "fi-en", None]
+    assert [getattr(m, "language", None) for m in metrics[3:]] == ["de", "cs"]

@@ -88,12 +88,15 @@ def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
 
 def add_languages(parser: argparse.ArgumentParser) -> None:
     """Add the languages of both sides, for metrics that ask."""
-    for side, what in (("source", "sources"), ("target", "translations")):
+    for side, what, too, but in (
+        ("source", "sources", "", ""),
+        ("target", "translations", ", and meteor", "; meteor: en"),
+    ):
         parser.add_argument(
             f"--{side}-language",
             metavar="CODE",
-            help=f"of the {what}, such as de, for metrics that read the source (default: told "
-            "by the texts); with the other side's",
+            help=f"of the {what}, such as de, for metrics that read the source{too} (default: "
+            f"told by the texts{but}); with the other side's",
         )
 
 
@@ -101,8 +104,16 @@ def named_metrics(
     args: argparse.Namespace, otherwise: Callable[[], Iterable[str]] = tuple
 ) -> list[Metric]:
     """The metrics that were asked for, or others, in the precision and languages asked for."""
-    specs = [*args.metrics, *args.model] or otherwise()
-    return _in_languages(load_in_precision(specs, args.precision), args)
+    specs = [*args.metrics, *args.model] or [*otherwise()]
+    metrics = load_in_precision(specs, args.precision)
+    pair = (args.source_language, args.target_language)
+    if not any(pair):
+        return metrics
+    if not all(pair):
+        raise UsageError("give both --source-language and --target-language, or neither")
+    for code in pair:
+        check_code(code)
+    return [_in_languages(m, spec, pair) for m, spec in zip(metrics, specs, strict=True)]
 
 
 def load_in_precision(specs: Iterable[str], precision: str | None) -> list[Metric]:
@@ -113,21 +124,13 @@ def load_in_precision(specs: Iterable[str], precision: str | None) -> list[Metri
     return [_replace(m, precision=precision) if _has(m, "precision") else m for m in metrics]
 
 
-def _in_languages(metrics: list[Metric], args: argparse.Namespace) -> list[Metric]:
-    """The metrics told the languages of the command line, unless their spec names a pair."""
-    pair = (args.source_language, args.target_language)
-    if not any(pair):
-        return metrics
-    if not all(pair):
-        raise UsageError("give both --source-language and --target-language, or neither")
-    for code in pair:
-        check_code(code)
-    return [
-        _replace(metric, lp="-".join(pair))
-        if _has(metric, "lp") and not getattr(metric, "lp", "")
-        else metric
-        for metric in metrics
-    ]
+def _in_languages(metric: Metric, spec: str, pair: tuple[str, str]) -> Metric:
+    """A metric told the languages of the command line, unless its spec names its own."""
+    if _has(metric, "lp") and not getattr(metric, "lp", ""):
+        return _replace(metric, lp="-".join(pair))
+    if _has(metric, "language") and "language=" not in spec:
+        return _replace(metric, language=pair[1])
+    return metric
 
 
 def _has(metric: Metric, field: str) -> bool:

@@ -135,6 +135,20 @@ def test_warnings_count_what_a_reader_should_know() -> None:
     }
 
 
+@pytest.mark.parametrize("spec", ["bertscore:encoder=minilm@1", "esim", "meteor:synonyms=false"])
+def test_metrics_for_english_count_references_in_other_languages(spec: str) -> None:
+    """By script alone German passed, and METEOR said nothing of any language."""
+    metric = load_metric(spec)
+    kind = "reference not English" if spec.startswith("meteor") else "language unknown to minilm"
+    german = ("Die Katze sitzt auf der Matte.", "Wir gehen heute Abend ins Kino.")
+    english = ("The cat sits on the mat.", "We are going to the cinema tonight.")
+    foreign = [Segment(text, references=(text,)) for text in german]
+    assert metric.warnings(foreign) == {kind: 2}
+    assert metric.warnings([Segment(text, references=(text,)) for text in english]) == {}
+    if spec.startswith("meteor"):
+        assert load_metric(spec, language="de").warnings(foreign) == {}
+
+
 def test_the_signature_counts_truncated_texts() -> None:
     long = Segment("word " * 600, None, ("short",))
     assert "|trunc:1|" in BERTScore(encoder="minilm@1").score([long]).signature

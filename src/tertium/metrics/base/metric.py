@@ -35,6 +35,7 @@ from tertium.scores import Scores
 from tertium.segment import Context, Segment
 from tertium.spans import Span, check_places
 from tertium.specs import build, check_ranges, check_types, print_spec, read_fields, split_spec
+from tertium.text.language_identification import are_english
 from tertium.version import __version__
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 REFERENCES = frozenset({"references"})
 SOURCE = frozenset({"source"})
 NOTHING: frozenset[str] = frozenset()
+ENGLISH = frozenset({"en"})  # the languages of an encoder that knows no other
 NO_SCORE = "score that is no number"  # a warning
 Side = Literal["reference", "source"]
 Made = TypeVar("Made", bound="Scorer")
@@ -307,6 +309,16 @@ def count_references(segments: Sequence[Segment]) -> str:
     """The number of references as signatures print it: a number, or `var` where it differs."""
     counts = {len(segment.references) for segment in segments}
     return str(counts.pop()) if len(counts) == 1 else "var"
+
+
+def count_not_english(segments: Sequence[Segment]) -> int:
+    """How many segments have references that are not English, told by all of them together.
+
+    For metrics that know no other language: of 15,000 samples of English references, from one to
+    300 lines, none was taken for another language, of others all of ten lines or more.
+    """
+    first = [segment.references[0] for segment in segments if segment.references]
+    return 0 if are_english(first) else len(first)
 
 
 def count_odd_texts(segments: Sequence[Segment]) -> dict[str, int]:

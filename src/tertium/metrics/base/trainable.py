@@ -12,7 +12,13 @@ from typing import Any
 
 from tertium.encoders import Encoder
 from tertium.encoders.encoder import count_unread
-from tertium.metrics.base.metric import Over, SegmentMetric, distinct_texts
+from tertium.metrics.base.metric import (
+    ENGLISH,
+    Over,
+    SegmentMetric,
+    count_not_english,
+    distinct_texts,
+)
 from tertium.models.trained import Trained
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
@@ -68,7 +74,11 @@ class ComparingMetric(Trainable):
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         texts = distinct_texts(segments, self.config.against)
-        return {**super().warnings(segments), **count_unread(self.encoders, texts)}
+        counts = {**super().warnings(segments), **count_unread(self.encoders, texts)}
+        for encoder in self.encoders:
+            if encoder.languages == ENGLISH and (foreign := count_not_english(segments)):
+                counts[f"language unknown to {encoder.name.partition('@')[0]}"] = foreign
+        return counts
 
     @property
     def learned(self) -> tuple[str, ...]:

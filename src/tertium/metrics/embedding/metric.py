@@ -23,6 +23,7 @@ from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, Link, TextComparison
 from tertium.metrics.base.matching import piece_vectors, round_cosines
 from tertium.metrics.base.metric import (
+    ENGLISH,
     NOTHING,
     REFERENCES,
     SOURCE,
@@ -31,6 +32,7 @@ from tertium.metrics.base.metric import (
     Over,
     Side,
     comparisons,
+    count_not_english,
     distinct_texts,
     over_references,
 )
@@ -322,6 +324,8 @@ class EmbeddingMetric(Metric):
             return len(segments)
         scripts, told = scripts_of(known), known | {""}
         if side == "reference":
+            if known == ENGLISH and not self.lp and (foreign := count_not_english(segments)):
+                return foreign
             return sum(is_foreign(s.hypothesis, scripts) for s in segments)
 
         def is_strange(text: str) -> bool:
