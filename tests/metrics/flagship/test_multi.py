@@ -23,7 +23,6 @@ from tertium.metrics.flagship.multi import MODEL, VIEWS, TertiumMulti, rows_of, 
 from tertium.metrics.flagship.packaged import Packaged
 from tertium.metrics.flagship.rows import (
     READ,
-    SCORES,
     MultiSettings,
     RowJudge,
     findings_of,
@@ -60,7 +59,7 @@ def looking(metric: TertiumMulti) -> Looking:
 
 def network_scores(metric: TertiumMulti, rows: Sequence[Row]) -> FloatArray:
     """What the network says before it is corrected, (rows, 2)."""
-    return np.array([said[SCORES] for said in metric.all_said(rows)], dtype=np.float64)
+    return np.array([said[: READ.start] for said in metric.all_said(rows)], dtype=np.float64)
 
 
 def test_the_network_says_what_it_said_when_it_was_trained(metric: TertiumMulti) -> None:

@@ -81,6 +81,15 @@ class Corrections:
     both: Correction
 
 
+def asked_for(row: Row) -> str:
+    """The text that a hypothesis should say: its reference, else its source.
+
+    >>> asked_for(("a", "A", "b")), asked_for(("a", "A", None))
+    ('b', 'A')
+    """
+    return row[1] or "" if row[2] is None else row[2]
+
+
 def strangeness(text: str, pieces: int) -> float:
     """How far the words of a text that has so many pieces fall into them, 0 to 1.
 

@@ -21,7 +21,7 @@ from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import NOTHING, WAYS, over_references
 from tertium.metrics.flagship.assessment import Assessment, are_missing
-from tertium.metrics.flagship.combination import Row
+from tertium.metrics.flagship.combination import Row, asked_for
 from tertium.metrics.flagship.packaged import ExpertScale, HumanScale
 from tertium.metrics.flagship.rows import (
     READ,
@@ -188,8 +188,8 @@ class TertiumMulti(Assessment):
         Experts take all points for what is no translation: no text, or another language.
         """
         experts: ExpertScale = getattr(self.settings.experts, view)
-        beside = [row[1] or "" if row[2] is None else row[2] for row in rows]
-        lost = are_missing([row[0] for row in rows], beside) | self._strays(rows)
+        missing = are_missing([row[0] for row in rows], [asked_for(row) for row in rows])
+        lost = missing | self._strays(rows)
         return experts.errors(raw, self.reader.count_pieces(rows), lost)
 
     def _strays(self, rows: Sequence[Row]) -> BoolArray:

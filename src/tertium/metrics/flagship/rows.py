@@ -29,7 +29,7 @@ from tertium.encoders.pieces import Places, Tokenizer, count_opaque, surely_fits
 from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
-from tertium.metrics.flagship.combination import Corrections, Row, strange_words
+from tertium.metrics.flagship.combination import Corrections, Row, asked_for, strange_words
 from tertium.metrics.flagship.packaged import ExpertScale, HumanScale, Packaged, PackagedSettings
 from tertium.metrics.flagship.tagging import FINDINGS, TAGS, WayThresholds, find_errors
 from tertium.runtime import Precision, choose_device, current_runtime, task
@@ -43,8 +43,8 @@ NETWORK, WORDS = "network.", "words."  # what the names of weights begin with
 RoleIds = tuple[int, tuple[int, ...]]  # a text's role and its pieces
 Window = tuple[RoleIds, ...]  # of each text of a row, the hypothesis first
 SPECIALS = 2  # <s> and </s> around every text
-SCORES, READ = slice(0, 2), slice(2, 3)  # of what is said of a row: the score and the logit of
-# no error, what is read a second time; then its findings
+READ = slice(2, 3)  # of what is said of a row what is read a second time: behind the score and the
+# logit of no error, which nothing asks for any longer, and before its findings
 PIECES_AT_ONCE = 24_000  # of lower states that are held, 3 kB each
 PIECES_A_PASS = 2_048  # that a thread is given at a time
 LINKED = 6  # the layer whose vectors an explanation compares
@@ -190,15 +190,14 @@ class RowJudge:
         return strange_words(rows, self._tokenizer.number)
 
     def count_pieces(self, rows: Sequence[Row]) -> FloatArray:
-        """How long what each row was made from or should be is: its reference, else its source.
+        """How many pieces what is asked for has, special ones too, as many as are read at most.
 
-        Special pieces count, and as many as are read at most, (rows,).
+        (rows,)
         """
-        asked = [row[1] or "" if row[2] is None else row[2] for row in rows]
-        texts = list(dict.fromkeys(asked))
+        texts = list(dict.fromkeys(map(asked_for, rows)))
         counts = (min(len(ids), JUDGED_PIECES) + SPECIALS for ids in self._tokenizer.number(texts))
         each = dict(zip(texts, counts, strict=True))
-        return np.array([each[text] for text in asked], dtype=np.float64)
+        return np.array([each[asked_for(row)] for row in rows], dtype=np.float64)
 
     def __call__(self, rows: Sequence[Row]) -> list[Float32Array]:
         """What is said of each row, all in one array: the score, the logit of no error, what
