@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,6 +117,9 @@ def test_keywords_are_fields_too() -> None:
     with pytest.raises(UsageError, match="beta must be at least 0, not 1000"):
         load_metric("chrf", beta=10**400)  # which no float holds
     assert load_metric("chrf++:lowercase=true").spec == "chrf:word_order=2,lowercase=true"
+    swept = [load_metric("chrf", word_order=order).spec for order in np.arange(1, 3)]
+    assert swept == ["chrf:word_order=1", "chrf:word_order=2"]
+    assert load_metric("bleu", lowercase=np.bool_(True)).spec == "bleu:lowercase=true"
 
 
 def test_dashes_and_underscores_are_one_in_field_names() -> None:

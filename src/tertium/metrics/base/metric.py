@@ -427,7 +427,9 @@ def change_fields(scorer: Made, fields: Mapping[str, Any]) -> Made:
     unknown = next((name for name in fields if name not in known), None)
     if unknown is not None:
         raise UnknownNameError(f"field of {scorer.name}", unknown, known)
-    return dataclasses.replace(scorer, **fields) if fields else scorer  # type: ignore[type-var]
+    # numbers of numpy, which loops over its arrays give, would print as such in a spec
+    own = {n: v.item() if isinstance(v, np.generic) else v for n, v in fields.items()}
+    return dataclasses.replace(scorer, **own) if own else scorer  # type: ignore[type-var]
 
 
 def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:
