@@ -91,8 +91,9 @@ def plain(value: Any, kind: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     kinds = typing.get_args(kind) or (kind,)
-    if int in kinds:
-        return int(value) if isinstance(value, float) and value.is_integer() else value
+    if int in kinds:  # beyond 2^53 a float stands for many whole numbers
+        whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+        return int(value) if whole else value
     return float(value) if float in kinds else value
 
 

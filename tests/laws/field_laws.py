@@ -107,8 +107,9 @@ def _hold_round_trip(load: Any, changed: Any, name: str, value: Any) -> None:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equal values of one type; no number is equal to itself where it is NaN."""
-    return type(a) is type(b) and (a == b or (a != a and b != b))
+    """Equal values of one type, 2 and 2.0 among them; no number equals itself where it is NaN."""
+    alike = type(a) is type(b) or {type(a), type(b)} == {int, float}
+    return alike and (a == b or (a != a and b != b))
 
 
 def settings_of(subject: Subject) -> list[Subject]:
