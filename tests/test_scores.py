@@ -119,3 +119,19 @@ def test_an_unknown_system_of_a_matrix_is_named() -> None:
     matrix = ScoreMatrix("chrf", ("ours",), np.ones((1, 2)))
     with pytest.raises(UnknownNameError, match="unknown system 'our': did you mean 'ours'"):
         matrix["our"]
+
+
+def test_words_that_differ_in_their_unicode_form_are_counted() -> None:
+    composed, apart = "un café noir", "un cafe\u0301 noir"
+    assert composed != apart
+    for hypothesis, reference, count in (
+        (apart, composed, 1),
+        (composed, apart, 1),
+        (apart, apart, 0),  # the same, in whichever form
+        (apart, "une nuit noire", 0),  # another word
+        ("a cat", "a cat", 0),
+    ):
+        segment = Segment(hypothesis, references=("x", reference))
+        found = BLEU().warnings([segment, segment])
+        kind = "words of the reference in another Unicode form"
+        assert found == ({kind: 2 * count} if count else {})

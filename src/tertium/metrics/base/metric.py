@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from unicodedata import is_normalized, normalize
 
 import numpy as np
 
@@ -330,8 +331,24 @@ def count_odd_texts(segments: Sequence[Segment]) -> dict[str, int]:
             s.source is not None and bool(s.source.strip()) and s.hypothesis == s.source
             for s in segments
         ),
+        "words of the reference in another Unicode form": sum(map(_differ_in_form, segments)),
     }
     return {kind: count for kind, count in counts.items() if count}
+
+
+def _differ_in_form(segment: Segment) -> bool:
+    """Whether words would match if letters with accents were composed alike (NFC, NFD).
+
+    >>> _differ_in_form(Segment("Cafe\\u0301", references=("Caf\\u00e9",)))
+    True
+    """
+    texts = (segment.hypothesis, *segment.references)
+    if all(text.isascii() or is_normalized("NFC", text) for text in texts):
+        return False
+    words = [{*text.split()} for text in texts]
+    composed = [{normalize("NFC", word) for word in own} for own in words]
+    pairs = zip(words[1:], composed[1:], strict=True)
+    return any(len(words[0] & own) < len(composed[0] & alike) for own, alike in pairs)
 
 
 def comparisons(segments: Sequence[Segment], side: Side) -> tuple[IntArray, list[str], list[str]]:
