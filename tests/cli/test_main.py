@@ -91,7 +91,7 @@ def test_a_file_that_may_not_be_written_is_refused_before_the_work(
     ("command", "message"),
     [
         ([*SCORE[:3], "-m", "pairwise"], "pairwise is a ranker"),
-        (["explain", "-t", "a", "-r", "b", "-m", "pairwise"], "tertium rank -m pairwise"),
+        (["explain", "-t", "a", "-r", "b", "-m", "pairwise"], "give it two or more (-t again)"),
         ([*SCORE[:3], "-m", "bleu,chrf"], "separate metrics by spaces, bleu chrf"),
         ([*SCORE[:3], "-m", "chr++"], "'chrf++'"),
         (["score", "-t", "-", "-r", "ref.txt", "-m", "chrf"], "give /dev/stdin"),
