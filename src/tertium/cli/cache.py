@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="*",
         metavar="KIND|SIZE",
-        help=f"kinds to clear ({', '.join(KINDS)}; all by default), or the size to limit to",
+        help=f"kinds to clear ({', '.join(KINDS)}; all unless named), or the size to limit to",
     )
     parser.add_argument("-f", "--format", choices=FORMATS, default="text")
 

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.text.scripts import main_script
+from tertium.text.scripts import WITHOUT_BLANKS, main_script
 
 Pairs = tuple[tuple[str, str], ...]
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _POINTS = re.compile(r"[^\w\s]", re.UNICODE)
-UNSPACED = ("Han", "Kana", "Thai", "Lao", "Khmer", "Burmese", "Tibetan")
 
 
 def _pairs(*lines: str) -> Pairs:
@@ -97,7 +96,7 @@ Damage = Callable[[Original, np.random.Generator], str | None]
 
 def is_unspaced(text: str) -> bool:
     """Whether a text is of a script without blanks between words."""
-    return main_script(text) in UNSPACED
+    return main_script(text) in WITHOUT_BLANKS
 
 
 def units(text: str) -> list[str]:

@@ -35,6 +35,8 @@ BLOCKS: Mapping[str, str] = {
     "Kana": "\u3040-\u30ff",
     "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
 }
+# scripts whose words have no blanks between them
+WITHOUT_BLANKS = frozenset({"Burmese", "Han", "Kana", "Khmer", "Lao", "Thai", "Tibetan"})
 _OTHER_THAN_LATIN: Mapping[str, tuple[str, ...]] = {
     "am": ("Ethiopic",), "ar": ("Arabic",), "as": ("Bengali",),
     "az": ("Latin", "Cyrillic", "Arabic"), "be": ("Cyrillic",), "bg": ("Cyrillic",),
@@ -115,9 +117,8 @@ def is_foreign(text: str, scripts: frozenset[str]) -> bool:
 
 @cache
 def _run() -> re.Pattern[str]:
-    letters = "".join(
-        BLOCKS[script] for script in ("Han", "Kana", "Thai", "Lao", "Burmese", "Khmer")
-    )
+    scripts = sorted(WITHOUT_BLANKS - {"Tibetan"})  # which has marks between syllables
+    letters = "".join(BLOCKS[script] for script in scripts)
     return re.compile(f"[{letters}]{{8}}")  # fewer may be a name
 
 

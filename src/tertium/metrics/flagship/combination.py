@@ -28,9 +28,8 @@ from tertium.metrics.base.metric import load_metric
 from tertium.schema import NOT_NEGATIVE, POSITIVE
 from tertium.segment import Segment
 from tertium.text.language_identification import holds_words
-from tertium.text.scripts import share_in
+from tertium.text.scripts import WITHOUT_BLANKS, share_in
 
-WITHOUT_BLANKS = frozenset({"Burmese", "Han", "Kana", "Khmer", "Lao", "Thai", "Tibetan"})
 FAMILIAR = 1.6  # pieces a word, about what languages have that the vocabulary knows well
 FAIR = 0.55  # chrF of a fair translation, where strange words move no score
 Row = tuple[str, str | None, str | None]  # hypothesis, source, reference, as far as they are read

@@ -17,10 +17,9 @@ import numpy as np
 
 from tertium.arrays import BoolArray, Float32Array
 from tertium.encoders.pieces import Places
-from tertium.metrics.flagship.combination import WITHOUT_BLANKS
 from tertium.schema import Rule
 from tertium.spans import Severity, Span
-from tertium.text.scripts import share_in
+from tertium.text.scripts import WITHOUT_BLANKS, share_in
 
 Way = Literal["mqm", "esa", "words"]
 LOGITS: Mapping[Way, slice] = {"mqm": slice(0, 3), "esa": slice(3, 6), "words": slice(6, 8)}
