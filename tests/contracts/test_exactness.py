@@ -27,6 +27,8 @@ VARIANTS = [
     "bertscore:precision=bf16",
     "wmd:solver=sinkhorn",
     "sentsim:sentence=smd,token=wmd",
+    "tertium-multi:scale=mqm",
+    "tertium-small:scale=mqm",
 ]
 RANKER_VARIANTS = [
     str(shipped_models() / name) for name in ("pairwise-minilm", "pairwise-published")

@@ -12,13 +12,8 @@ from typing import Any
 
 from tertium.encoders import Encoder
 from tertium.encoders.encoder import count_unread
-from tertium.metrics.base.metric import (
-    ENGLISH,
-    Over,
-    SegmentMetric,
-    count_not_english,
-    distinct_texts,
-)
+from tertium.metrics.base.metric import Over, SegmentMetric, distinct_texts
+from tertium.metrics.base.odd_texts import ENGLISH, count_not_english
 from tertium.models.trained import Trained
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment

@@ -23,7 +23,6 @@ from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, Link, TextComparison
 from tertium.metrics.base.matching import piece_vectors, round_cosines
 from tertium.metrics.base.metric import (
-    ENGLISH,
     NOTHING,
     REFERENCES,
     SOURCE,
@@ -32,10 +31,10 @@ from tertium.metrics.base.metric import (
     Over,
     Side,
     comparisons,
-    count_not_english,
     distinct_texts,
     over_references,
 )
+from tertium.metrics.base.odd_texts import ENGLISH, count_not_english
 from tertium.metrics.embedding.centring import Centring, language_means, translation_directions
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment

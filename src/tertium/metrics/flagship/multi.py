@@ -157,9 +157,10 @@ class TertiumMulti(Assessment):
         """All that the model says of each segment; of several references the best or the mean."""
         view = self.view(segments)
         owners, rows = rows_of(segments, view)
-        scale, raw = self.human_scale(view), self._charged_scores(rows)
-        score = over_references(self._calibrate(rows, view, raw), owners, self.references)
-        chances = self.settings.clean(self._add_up(rows, view, raw))
+        scale, strays = self.human_scale(view), self._strays(rows)
+        raw = self.raw_scores(rows) - WRONG_LANGUAGE * strays
+        score = over_references(self._calibrate(rows, view, raw, strays), owners, self.references)
+        chances = self.settings.clean(self._add_up(rows, view, raw, strays))
         return Assessed(
             score=score,
             uncertainty=scale.deviation(score),
@@ -169,28 +170,29 @@ class TertiumMulti(Assessment):
 
     def scores(self, rows: Sequence[Row], view: View) -> FloatArray:
         """The calibrated score of each row of texts, (rows,)."""
-        return self._calibrate(rows, view, self._charged_scores(rows))
+        strays = self._strays(rows)
+        raw = self.raw_scores(rows) - WRONG_LANGUAGE * strays
+        return self._calibrate(rows, view, raw, strays)
 
-    def _charged_scores(self, rows: Sequence[Row]) -> FloatArray:
-        """Raw scores of rows, less what a text in another language than asked for loses."""
-        return self.raw_scores(rows) - WRONG_LANGUAGE * self._strays(rows)
-
-    def _calibrate(self, rows: Sequence[Row], view: View, raw: FloatArray) -> FloatArray:
+    def _calibrate(
+        self, rows: Sequence[Row], view: View, raw: FloatArray, strays: BoolArray
+    ) -> FloatArray:
         """Raw scores of rows on the scale of human scores, copies of a reference at its end."""
-        placed = self._add_up(rows, view, raw) if self.scale == "mqm" else raw
+        placed = self._add_up(rows, view, raw, strays) if self.scale == "mqm" else raw
         scores = self.human_scale(view).calibrate(placed)
         same = np.array([hypothesis == reference for hypothesis, _, reference in rows], dtype=bool)
         return np.where(same, 1.0, scores)
 
-    def _add_up(self, rows: Sequence[Row], view: View, raw: FloatArray) -> FloatArray:
+    def _add_up(
+        self, rows: Sequence[Row], view: View, raw: FloatArray, strays: BoolArray
+    ) -> FloatArray:
         """Less the sum of errors of each row, (rows,).
 
         Experts take all points for what is no translation: no text, or another language.
         """
         experts: ExpertScale = getattr(self.settings.experts, view)
         missing = are_missing([row[0] for row in rows], [asked_for(row) for row in rows])
-        lost = missing | self._strays(rows)
-        return experts.errors(raw, self.reader.count_pieces(rows), lost)
+        return experts.errors(raw, self.reader.count_pieces(rows), missing | strays)
 
     def _strays(self, rows: Sequence[Row]) -> BoolArray:
         """Which translations are clearly in another language than `lp` asks for, (rows,)."""

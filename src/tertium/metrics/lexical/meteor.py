@@ -17,7 +17,8 @@ from tertium.arrays import FloatArray
 from tertium.errors import MissingResourceError, UsageError
 from tertium.linguistics.paraphrase import ParaphraseTable, load_paraphrases
 from tertium.linguistics.wordnet import DETACHMENTS, POS, WordNet, load_wordnet
-from tertium.metrics.base.metric import Metric, count_not_english
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.odd_texts import count_not_english
 from tertium.segment import Segment
 from tertium.specs import Range
 from tertium.text import bounds
