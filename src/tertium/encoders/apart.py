@@ -36,7 +36,7 @@ import logging
 import platform
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -258,15 +258,11 @@ def on_one_thread() -> Iterator[None]:
 
 
 def in_sizes(layer: Layer) -> Layer:
-    """A layer that is given the rows of a batch, (texts, ..., d), in products of `SIZES` rows.
-
-    What is left over goes with rows of zeros, which are dropped again.
-    """
+    """A layer that is given the rows of a batch, (texts, ..., d), in products of `SIZES` rows."""
 
     def forward(x: Tensor) -> Tensor:
         rows = x.reshape(-1, x.shape[-1])
-        products = in_blocks(layer, fill_blocks(rows, SIZES), sizes=SIZES)
-        return products[: len(rows)].view(*x.shape[:-1], -1)
+        return in_filled_blocks(layer, rows, sizes=SIZES).view(*x.shape[:-1], -1)
 
     return forward
 
@@ -288,13 +284,31 @@ def fill_blocks(pieces: Tensor, sizes: Sizes = (BLOCK_ROWS,)) -> Tensor:
     return F.pad(pieces, (0, 0, 0, -len(pieces) % sizes[0]))
 
 
-def in_blocks(work: Callable[..., Tensor], *inputs: Tensor, sizes: Sizes = (BLOCK_ROWS,)) -> Tensor:
-    """What `work` makes of each row, (whole blocks, d); on a CPU block after block."""
-    if inputs[0].device.type != "cpu":
+def in_blocks(
+    work: Callable[..., Tensor],
+    *inputs: Tensor,
+    sizes: Sizes = (BLOCK_ROWS,),
+    into: Tensor | None = None,
+) -> Tensor:
+    """What `work` makes of each row, (whole blocks, d); on a CPU block after block.
+
+    Several blocks are laid `into` memory that is there already, where it is given.
+    """
+    cuts = cut_rows(len(inputs[0]), sizes) if inputs[0].device.type == "cpu" else [1]
+    if len(cuts) == 1:
         return work(*inputs)
-    cuts = cut_rows(len(inputs[0]), sizes)
     parts = zip(*(torch.split(one, cuts) for one in inputs), strict=True)
-    return torch.cat([work(*part) for part in parts])
+    if into is None:
+        return torch.cat([work(*part) for part in parts])
+    for place, part in zip(torch.split(into, cuts), parts, strict=True):
+        place.copy_(work(*part))
+    return into
+
+
+def in_filled_blocks(work: Callable[..., Tensor], *inputs: Tensor, sizes: Sizes) -> Tensor:
+    """The same of any number of rows; zeros that fill the last block are dropped again."""
+    filled = (fill_blocks(one, sizes) for one in inputs)
+    return in_blocks(work, *filled, sizes=sizes)[: len(inputs[0])]
 
 
 def cut_rows(rows: int, sizes: Sizes) -> list[int]:
@@ -320,22 +334,33 @@ def each_on_one_thread(work: Callable[[T], R], jobs: Sequence[T]) -> Iterator[R]
         yield from pool.map(work, jobs)
 
 
-class PassLayout(NamedTuple):
+class PassLayout:
     """How texts lie in a pass: groups of so many texts of one length, one behind the other.
 
     `biases` are added to the attention of each group, or say which of its pieces are seen; `sizes`
     are those of the blocks that products read.
     """
 
-    shapes: Sequence[tuple[int, int]]
-    biases: Sequence[Tensor | None]
-    sizes: Sizes
+    def __init__(
+        self, shapes: Sequence[tuple[int, int]], biases: Sequence[Tensor | None], sizes: Sizes
+    ) -> None:
+        self.shapes, self.biases, self.sizes = shapes, biases, sizes
+        self._rooms: dict[int, Tensor] = {}
 
     def part(self, states: Tensor) -> list[Tensor]:
         """States of pieces, (pieces, d), by group, (texts, pieces, d)."""
         counts = [texts * length for texts, length in self.shapes]
         groups = torch.split(states[: sum(counts)], counts)
         return [group.view(*at, -1) for group, at in zip(groups, self.shapes, strict=True)]
+
+    def room(self, like: Tensor, width: int) -> Tensor:
+        """Memory for (pieces, width) numbers of a layer, which the next one writes over.
+
+        Zeros at first. A large piece of memory costs more to be had anew than to be filled.
+        """
+        if width not in self._rooms:
+            self._rooms[width] = like.new_zeros(len(like), width)
+        return self._rooms[width]
 
 
 class Uninitialised(TorchFunctionMode):
@@ -367,13 +392,17 @@ class TransformerLayer(nn.Module):
         self.norm1, self.norm2 = (nn.LayerNorm(hidden, epsilon, device=device) for _ in range(2))
 
     def forward(self, states: Tensor, layout: PassLayout) -> Tensor:
-        projected = in_blocks(self.qkv, states, sizes=layout.sizes)  # (pieces, 3 hidden)
-        groups = zip(layout.part(projected), layout.biases, strict=True)
-        mixed = fill_blocks(torch.cat([self._attend(*group) for group in groups]), layout.sizes)
+        width = states.shape[1]
+        there = layout.room(states, 3 * width) if states.device.type == "cpu" else None
+        projected = in_blocks(self.qkv, states, sizes=layout.sizes, into=there)
+        mixed = layout.room(projected, width)
+        groups = zip(layout.part(projected), layout.biases, layout.part(mixed), strict=True)
+        for group, bias, seen in groups:
+            seen.copy_(self._attend(group, bias))
         return in_blocks(self._transform, states, mixed, sizes=layout.sizes)
 
     def _attend(self, projected: Tensor, bias: Tensor | None) -> Tensor:
-        """What pieces see in their text, (texts, pieces, 3 hidden) -> (texts * pieces, hidden).
+        """What pieces see in their text, (texts, pieces, 3 hidden) -> (texts, pieces, hidden).
 
         On a CPU in single precision: in bf16 it takes twice as long.
         """
@@ -384,12 +413,12 @@ class TransformerLayer(nn.Module):
         if bias is not None and bias.is_floating_point():
             bias = bias.to(query.dtype)
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
-        return mixed.transpose(1, 2).flatten(2).flatten(0, 1)
+        return mixed.transpose(1, 2).flatten(2)
 
     def _transform(self, states: Tensor, mixed: Tensor) -> Tensor:
         """All that is done to a piece by itself."""
-        states = self.norm1(states + self.out(mixed))
-        result: Tensor = self.norm2(states + self.down(gelu_of(self.up, states)))
+        states = self.norm1(self.out(mixed).float().add_(states))
+        result: Tensor = self.norm2(self.down(gelu_of(self.up, states)).float().add_(states))
         return result
 
     def keeps_rows_apart(self) -> bool:

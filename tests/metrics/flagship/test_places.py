@@ -18,6 +18,7 @@ from tertium.runtime import runtime
 torch = pytest.importorskip("torch")
 
 from tertium.encoders.apart import TransformerLayer  # noqa: E402
+from tertium.metrics.flagship.joint import JointHead, SoftComparison  # noqa: E402
 
 TEXTS = [
     ("the cat sat", "the cat sat on the mat"),
@@ -60,24 +61,45 @@ def base_anew() -> Anew:
     return say, lambda alone: setattr(network, "alone", alone)
 
 
+def by_place(made: Any) -> Any:
+    """Numbers, (rows, d), that depend on their row's place."""
+    return made * (1 + 1e-4 * (torch.arange(len(made)) % 7))[:, None]
+
+
+def changes(say: Callable[[Pairs], list[Any]]) -> bool:
+    """Whether anything is said of pairs together that is not said of each alone."""
+    alone = [say([pair])[0] for pair in TEXTS]
+    return not all(map(np.array_equal, alone, say(TEXTS)))
+
+
 @pytest.mark.parametrize("anew", [multi_anew, base_anew])
 def test_where_a_place_matters_texts_are_read_alone(
     anew: Callable[[], Anew], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transform = TransformerLayer._transform
-
-    def transform_by_place(layer: TransformerLayer, states: Any, mixed: Any) -> Any:
-        found = transform(layer, states, mixed)
-        return found * (1 + 1e-4 * (torch.arange(len(found)) % 7))[:, None]
-
     with runtime(cache=False, threads=1):
         say, trust = anew()
-        monkeypatch.setattr(TransformerLayer, "_transform", transform_by_place)
-
-        def changes() -> bool:
-            alone = [say([pair])[0] for pair in TEXTS]
-            return not all(map(np.array_equal, alone, say(TEXTS)))
-
-        assert not changes()
+        monkeypatch.setattr(
+            TransformerLayer, "_transform", lambda *given: by_place(transform(*given))
+        )
+        assert not changes(say)
         trust(False)  # as if the trial had found nothing
-        assert changes()
+        assert changes(say)
+
+
+@pytest.mark.parametrize("part", [JointHead, SoftComparison])
+def test_where_a_place_matters_behind_the_layers_rows_are_read_alone(
+    part: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forward = part.forward
+
+    def forward_by_place(*given: Any) -> Any:
+        made = forward(*given)
+        return (by_place(made[0]), *made[1:]) if isinstance(made, tuple) else by_place(made)
+
+    with runtime(cache=False, threads=1):
+        say, trust = multi_anew()
+        monkeypatch.setattr(part, "forward", forward_by_place)
+        assert not changes(say)
+        trust(False)
+        assert changes(say)

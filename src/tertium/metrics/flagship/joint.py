@@ -7,9 +7,9 @@ alignment of the hypothesis with each other text both ways (as in `late`), greed
 layers, and two heads, one for the row and one for each piece of the hypothesis. What was not given
 is zeros with a flag.
 
-Texts and rows lie one behind the other without padding. Layers take them by blocks of few shapes
-(`bert.TransformerLayer`), everything else text by text and row by row, so that a row's numbers
-depend on its own texts alone, to the last bit; `keeps_apart` tries it.
+Texts and rows lie one behind the other without padding. Layers and the products behind them take
+them by blocks of few shapes (`apart.in_blocks`), everything else goes text by text and row by row,
+so that a row's numbers depend on its own texts alone, to the last bit; `keeps_apart` tries it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tertium.encoders.apart import BLOCK_ROWS, PassLayout, Sizes, TransformerLayer, fill_blocks
+from tertium.encoders.apart import (
+    BLOCK_ROWS,
+    HalfLinear,
+    PassLayout,
+    Sizes,
+    TransformerLayer,
+    fill_blocks,
+    gelu_of,
+    in_blocks,
+    in_filled_blocks,
+    keeps_rows_apart,
+    kind_of,
+)
 
 HYPOTHESIS, SOURCE, REFERENCE = range(3)
 OTHERS = (SOURCE, REFERENCE)
@@ -47,6 +59,7 @@ class Lower(NamedTuple):
 
 
 Texts = Mapping[int, Lower]  # of a row, by role
+Pair = tuple[slice, slice]  # where a hypothesis and another text lie
 
 
 class Together(NamedTuple):
@@ -87,7 +100,7 @@ class PackedWords(nn.Module):
 
 
 class SoftComparison(nn.Module):
-    """The hypothesis against one other text: soft alignment both ways, each piece compared."""
+    """Hypotheses, each against one other text: soft alignment both ways, each piece compared."""
 
     def __init__(self, hidden: int, compared: int) -> None:
         super().__init__()
@@ -95,30 +108,43 @@ class SoftComparison(nn.Module):
         self.sharpness = nn.Parameter(torch.tensor(10.0))
         self.forth, self.back = (nn.Linear(4 * compared, compared) for _ in range(2))
 
-    def forward(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-        """What was found at pieces (m, hidden) and (n, hidden): pooled, and at the left ones.
+    def forward(
+        self, states: Tensor, pairs: Sequence[Pair], sizes: Sizes
+    ) -> tuple[Tensor, list[Tensor]]:
+        """What was found for texts that lie at these places of states, (whole blocks, hidden).
 
-        (4 compared,) and (m, compared)
+        Pooled, (pairs, 4 compared), and at the pieces of each hypothesis, (m, compared).
         """
-        left, right = self.project(left), self.project(right)
-        likeness = cosines(left, right) * self.sharpness  # (m, n)
-        forth = _compare(self.forth, left, likeness.softmax(1) @ right)
-        back = _compare(self.back, right, likeness.softmax(0).T @ left)
-        pooled = [(found.mean(0), found.amax(0).clamp(min=LEAST)) for found in (forth, back)]
-        return torch.cat([*pooled[0], *pooled[1]]), forth
+        projected = in_blocks(self.project, states, sizes=sizes)
+        directions = F.normalize(projected, dim=-1)
+        own, other = (
+            [projected[text].clone() for text in texts] for texts in zip(*pairs, strict=True)
+        )
+        likeness = [dots(directions, *pair) * self.sharpness for pair in pairs]  # (m, n) each
+        partners = [like.softmax(1) @ text for like, text in zip(likeness, other, strict=True)]
+        found = _compare(self.forth, own, partners, sizes)
+        partners = [like.softmax(0).T @ text for like, text in zip(likeness, own, strict=True)]
+        found_back = _compare(self.back, other, partners, sizes)
+        pooled = [
+            torch.cat([side for at in both for side in (at.mean(0), at.amax(0).clamp(min=LEAST))])
+            for both in zip(found, found_back, strict=True)
+        ]
+        return torch.stack(pooled), found
 
 
 class JointHead(nn.Module):
-    """From all that was found to a raw score and the logit of no error, (2,), by a hidden layer."""
+    """From all that was found to a hidden layer, (rows, features) -> (rows, inner).
+
+    `last` reads the raw score and the logit of no error of it, (2,).
+    """
 
     def __init__(self, features: int, inner: int) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(features)
         self.inner, self.last = nn.Linear(features, inner), nn.Linear(inner, 2)
 
-    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        hidden = F.gelu(self.inner(self.norm(features)))
-        return self.last(hidden), hidden
+    def forward(self, features: Tensor) -> Tensor:
+        return gelu_of(self.inner, self.norm(features))
 
 
 class Readout(nn.Module):
@@ -148,7 +174,7 @@ class Readout(nn.Module):
 class JointNetwork(nn.Module):
     """The whole: `read` the lower layers of texts once, then `judge` rows of texts that were read.
 
-    `tags` is how many logits are said of each piece; a network that learned none has no tagger.
+    `tags` is how many logits are said of each piece; the tagger of a network without is empty.
     `sizes` are those of the blocks that layers read.
     """
 
@@ -183,10 +209,9 @@ class JointNetwork(nn.Module):
         self.head = JointHead(own + len(OTHERS) * self.told, judging)
         seen = (judging + own + len(roles) * self.told for roles in READOUTS)
         self.readouts = nn.ModuleList(Readout(n, directions, reading) for n in seen)
-        if tags:
-            features = hidden + len(OTHERS) * compared
-            parts = nn.Linear(features, compared), nn.GELU(), nn.Linear(compared, tags)
-            self.tagger = nn.Sequential(*parts)
+        features = hidden + len(OTHERS) * compared
+        parts = nn.Linear(features, compared), nn.GELU(), nn.Linear(compared, tags)
+        self.tags, self.tagger = tags, nn.Sequential(*parts if tags else ())
 
     def read(self, texts: Sequence[tuple[int, Sequence[int]]]) -> list[Lower]:
         """Texts, each its role and its numbers with special ones, through the layers apart."""
@@ -204,13 +229,13 @@ class JointNetwork(nn.Module):
 
     def judge(self, rows: Sequence[Texts]) -> list[Found]:
         """What is said of rows of texts that were read."""
-        together = self.read_together(rows)
-        shares = self.mix.softmax(0)
-        mixed = sum(
-            (together.seen[layer] * share for layer, share in zip(MIXED, shares, strict=True)),
-            torch.zeros_like(together.seen[MIXED[0]]),
-        )
-        return [self._judge_row(mixed, together.seen, places) for places in together.places]
+        said: dict[int, Found] = {}
+        for roles in READOUTS:
+            where = [n for n, row in enumerate(rows) if sorted(row)[1:] == list(roles)]
+            if where:
+                together = self.read_together([rows[n] for n in where])
+                said.update(zip(where, self._judge(together, roles), strict=True))
+        return [said[n] for n in range(len(rows))]
 
     def read_together(self, rows: Sequence[Texts], last: int | None = None) -> Together:
         """Rows through the layers that see all of their texts, up to the last that is asked for."""
@@ -238,41 +263,84 @@ class JointNetwork(nn.Module):
                 seen[number] = states
         return seen
 
-    def _judge_row(
-        self, mixed: Tensor, seen: Mapping[int, Tensor], places: Mapping[int, slice]
-    ) -> Found:
-        own = mixed[inside(places[HYPOTHESIS])].clone()
-        mean = own.mean(0)
-        there, at_pieces = [mixed[places[HYPOTHESIS].start], mean], [own]
-        features = there.copy()
+    def _judge(self, together: Together, roles: Sequence[int]) -> list[Found]:
+        """What is said of rows that have texts of these roles beside a hypothesis.
+
+        Products are those of a pass, in blocks; what meets in a row is computed for it alone.
+        """
+        shares = self.mix.softmax(0)
+        mixed = sum(
+            (together.seen[layer] * share for layer, share in zip(MIXED, shares, strict=True)),
+            torch.zeros_like(together.seen[MIXED[0]]),
+        )
+        directions = torch.stack([F.normalize(together.seen[n], dim=-1) for n in MATCHED])
+        inner = [{role: inside(at) for role, at in row.items()} for row in together.places]
+        own = [mixed[row[HYPOTHESIS]].clone() for row in inner]
+        means = torch.stack([pieces.mean(0) for pieces in own])
+        firsts = mixed[[row[HYPOTHESIS].start for row in together.places]]
+        features, at_pieces = [firsts, means], [torch.cat(own)]
+        there = features.copy()
         for role, comparison in zip(OTHERS, self.comparisons, strict=True):
-            if role not in places:
-                features.append(mean.new_zeros(self.told))
-                at_pieces.append(own.new_zeros(len(own), self.compared))
+            if role not in roles:
+                features.append(means.new_zeros(len(means), self.told))
+                at_pieces.append(means.new_zeros(len(at_pieces[0]), self.compared))
                 continue
-            other = mixed[inside(places[role])].clone()
-            theirs = other.mean(0)
-            matches = [
-                greedy_shares(*(seen[layer][inside(places[r])].clone() for r in (HYPOTHESIS, role)))
-                for layer in MATCHED
-            ]
-            pooled, found = comparison(own, other)
-            difference = (mean - theirs).abs()
-            told = [theirs, difference, mean * theirs, pooled, *matches, mean.new_ones(1)]
+            pairs = [(row[HYPOTHESIS], row[role]) for row in inner]
+            pooled, found = comparison(mixed, pairs, self.sizes)
+            theirs = torch.stack([mixed[right].clone().mean(0) for _, right in pairs])
+            matches = torch.stack([greedy_shares(dots(directions, *pair)) for pair in pairs])
+            told = [theirs, (means - theirs).abs(), means * theirs, pooled, matches]
+            told.append(means.new_ones(len(means), 1))
             features += told
             there += told
-            at_pieces.append(found)
-        tags = own.new_zeros(len(own), 0)
-        if hasattr(self, "tagger"):
-            tags = self.tagger(torch.cat(at_pieces, dim=-1))
-        scores, hidden = self.head(torch.cat(features))
-        readout = self.readouts[READOUTS.index(tuple(role for role in OTHERS if role in places))]
-        return Found(torch.cat([scores, readout(torch.cat([hidden, *there]))]), tags)
+            at_pieces.append(torch.cat(found))
+        hidden = in_filled_blocks(self.head, torch.cat(features, dim=1), sizes=self.sizes)
+        readout = self.readouts[READOUTS.index(tuple(roles))]
+        scores = [
+            torch.cat([self.head.last(row[: hidden.shape[1]]), readout(row)])
+            for seen in torch.cat([hidden, *there], dim=1)
+            for row in [seen.clone()]
+        ]
+        tags = in_filled_blocks(self.tagger, torch.cat(at_pieces, dim=1), sizes=self.sizes)
+        tags = tags[:, : self.tags]
+        return list(map(Found, scores, torch.split(tags, [len(pieces) for pieces in own])))
+
+    def keeps_rows_apart(self) -> bool:
+        """Whether no large product of a row depends on its place among others, tried on a CPU."""
+        layer: TransformerLayer = self.layers[0]  # type: ignore[assignment]
+        products = [*self.comparisons[0].modules(), self.head.inner]
+        return layer.keeps_rows_apart() and all(
+            keeps_rows_apart(one, one.in_features, kind_of(one))
+            for one in products
+            if isinstance(one, nn.Linear | HalfLinear)
+        )
 
     def keeps_apart(self) -> bool:
-        """Whether a layer says the same of sequences beside others as alone, to the last bit."""
+        """Whether the same is said of sequences beside others as alone, to the last bit."""
         layer: TransformerLayer = self.layers[0]  # type: ignore[assignment]
-        return layer.keeps_texts_apart(TRIED_LENGTHS, self._lay)
+        return layer.keeps_texts_apart(TRIED_LENGTHS, self._lay) and self._judges_apart()
+
+    def _judges_apart(self) -> bool:
+        """The same of what follows upon layers, whose states are drawn here."""
+        roles = HYPOTHESIS, SOURCE, REFERENCE
+        generator = torch.Generator().manual_seed(1)
+        width = self.roles.embedding_dim
+        drawn = [
+            {role: torch.randn(n + role, width, generator=generator) for role in roles}
+            for n in TRIED_LENGTHS
+        ]
+
+        def run(rows: Sequence[Mapping[int, Tensor]]) -> list[Found]:
+            texts = [row[role] for row in rows for role in roles]
+            each = iter(lie([len(text) for text in texts]))
+            states = fill_blocks(torch.cat(texts), self.sizes)
+            places = [{role: next(each) for role in roles} for _ in rows]
+            seen = dict.fromkeys((*MIXED, *MATCHED), states)
+            return self._judge(Together(seen, places), OTHERS)
+
+        alone = [found for row in drawn for found in run([row])]
+        pairs = zip(run(drawn), alone, strict=True)
+        return all(all(map(torch.equal, beside, found)) for beside, found in pairs)
 
     def _lay(self, lengths: Sequence[int]) -> PassLayout:
         """Sequences of these lengths one behind the other, each of which sees itself alone."""
@@ -298,16 +366,24 @@ def inside(place: slice) -> slice:
     return slice(place.start + 1, max(place.stop - 1, place.start + 2))
 
 
-def cosines(left: Tensor, right: Tensor) -> Tensor:
-    """Of all pairs of rows, (m, d) and (n, d) -> (m, n)."""
-    return F.normalize(left, dim=-1) @ F.normalize(right, dim=-1).T
+def dots(vectors: Tensor, left: slice, right: slice) -> Tensor:
+    """Products of all pairs of vectors at two places, (..., pieces, d) -> (..., m, n)."""
+    return vectors[..., left, :].clone() @ vectors[..., right, :].clone().mT
 
 
-def greedy_shares(left: Tensor, right: Tensor) -> Tensor:
-    """Precision and recall of best cosines, (2,)."""
-    likeness = cosines(left, right)
-    return torch.stack([likeness.amax(1).mean(), likeness.amax(0).mean()])
+def greedy_shares(likeness: Tensor) -> Tensor:
+    """Precision and recall of best matches, layer after layer, (layers, m, n) -> (2 layers,)."""
+    return torch.stack([likeness.amax(2).mean(1), likeness.amax(1).mean(1)], dim=1).flatten()
 
 
-def _compare(layer: nn.Module, own: Tensor, aligned: Tensor) -> Tensor:
-    return F.gelu(layer(torch.cat([own, aligned, own * aligned, (own - aligned).abs()], dim=-1)))
+def _compare(
+    layer: nn.Module, own: Sequence[Tensor], partners: Sequence[Tensor], sizes: Sizes
+) -> list[Tensor]:
+    """What a layer finds in the pieces of texts and their partners, (pieces, d) each."""
+
+    def work(own: Tensor, partner: Tensor) -> Tensor:
+        parts = own, partner, own * partner, (own - partner).abs()
+        return gelu_of(layer, torch.cat(parts, dim=-1))
+
+    found = in_filled_blocks(work, torch.cat(list(own)), torch.cat(list(partners)), sizes=sizes)
+    return [part.clone() for part in torch.split(found, [len(text) for text in own])]

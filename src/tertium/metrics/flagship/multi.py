@@ -219,7 +219,7 @@ class TertiumMulti(Assessment):
             + "".join(text or "" for text in row)
             for row in rows
         ]
-        return self.recall_or_judge(4, keys, lambda some: self.reader([rows[n] for n in some]))
+        return self.recall_or_judge(5, keys, lambda some: self.reader([rows[n] for n in some]))
 
     @property
     def gives_spans(self) -> bool:

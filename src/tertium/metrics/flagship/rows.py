@@ -155,8 +155,9 @@ class RowJudge:
         shape = dataclasses.asdict(self._settings.shape)
         network = load_into(lambda: JointNetwork(**shape), tensors, self._model.folder)
         lower_precision(network.layers, self._precision, device)  # the head needs more than 8 bits
-        pack_products(network.layers, device)
-        if device == "cpu" and network.layers[0].keeps_rows_apart():  # type: ignore[operator]
+        for part in (network.layers, network.comparisons, network.head, network.tagger):
+            pack_products(part, device)
+        if device == "cpu" and network.keeps_rows_apart():
             network.sizes = SIZES
         return network.to(device)
 
