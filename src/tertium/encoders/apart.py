@@ -36,7 +36,7 @@ import logging
 import platform
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -292,14 +292,12 @@ def in_blocks(
 ) -> Tensor:
     """What `work` makes of each row, (whole blocks, d); on a CPU block after block.
 
-    Several blocks are laid `into` memory that is there already, where it is given.
+    It is laid `into` memory that is there already, where it is given.
     """
-    cuts = cut_rows(len(inputs[0]), sizes) if inputs[0].device.type == "cpu" else [1]
-    if len(cuts) == 1:
-        return work(*inputs)
+    cuts = cut_rows(len(inputs[0]), sizes) if inputs[0].device.type == "cpu" else [len(inputs[0])]
     parts = zip(*(torch.split(one, cuts) for one in inputs), strict=True)
     if into is None:
-        return torch.cat([work(*part) for part in parts])
+        return work(*inputs) if len(cuts) == 1 else torch.cat([work(*part) for part in parts])
     for place, part in zip(torch.split(into, cuts), parts, strict=True):
         place.copy_(work(*part))
     return into
@@ -334,6 +332,25 @@ def each_on_one_thread(work: Callable[[T], R], jobs: Sequence[T]) -> Iterator[R]
         yield from pool.map(work, jobs)
 
 
+class Group(NamedTuple):
+    """What attention reads of some texts, each (texts, heads, pieces, d), and where it writes."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    bias: Tensor | None
+    seen: Tensor
+
+
+class Attention(NamedTuple):
+    """Memory of a layer's attention: what is projected, (pieces, 3 hidden), what is seen of it,
+    (pieces, hidden), and both by groups of texts."""
+
+    projected: Tensor
+    mixed: Tensor
+    groups: Sequence[Group]
+
+
 class PassLayout:
     """How texts lie in a pass: groups of so many texts of one length, one behind the other.
 
@@ -345,7 +362,7 @@ class PassLayout:
         self, shapes: Sequence[tuple[int, int]], biases: Sequence[Tensor | None], sizes: Sizes
     ) -> None:
         self.shapes, self.biases, self.sizes = shapes, biases, sizes
-        self._rooms: dict[int, Tensor] = {}
+        self._kept: Attention | None = None
 
     def part(self, states: Tensor) -> list[Tensor]:
         """States of pieces, (pieces, d), by group, (texts, pieces, d)."""
@@ -353,14 +370,30 @@ class PassLayout:
         groups = torch.split(states[: sum(counts)], counts)
         return [group.view(*at, -1) for group, at in zip(groups, self.shapes, strict=True)]
 
-    def room(self, like: Tensor, width: int) -> Tensor:
-        """Memory for (pieces, width) numbers of a layer, which the next one writes over.
+    def attention(self, states: Tensor, heads: int) -> Attention:
+        """Memory of the attention to states, (pieces, hidden); each layer writes over the last.
 
-        Zeros at first. A large piece of memory costs more to be had anew than to be filled.
+        To have a large piece of memory anew costs more than to fill it, and to part it for every
+        layer costs more than attention to a short text.
         """
-        if width not in self._rooms:
-            self._rooms[width] = like.new_zeros(len(like), width)
-        return self._rooms[width]
+        if self._kept is None:
+            projected = states.new_zeros(len(states), 3 * states.shape[1])
+            self._kept = self.lay_out(projected, heads)
+        return self._kept
+
+    def lay_out(self, projected: Tensor, heads: int) -> Attention:
+        """Memory of the attention to what is projected, (pieces, 3 hidden)."""
+        mixed = projected.new_zeros(len(projected), projected.shape[1] // 3)
+        groups = []
+        for own, bias, seen in zip(
+            self.part(projected), self.biases, self.part(mixed), strict=True
+        ):
+            query, key, value = own.unflatten(2, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+            if bias is not None and bias.is_floating_point():
+                bias = bias.to(projected.dtype)
+            seen = seen.unflatten(2, (heads, -1)).transpose(1, 2)
+            groups.append(Group(query, key, value, bias, seen))
+        return Attention(projected, mixed, groups)
 
 
 class Uninitialised(TorchFunctionMode):
@@ -392,28 +425,14 @@ class TransformerLayer(nn.Module):
         self.norm1, self.norm2 = (nn.LayerNorm(hidden, epsilon, device=device) for _ in range(2))
 
     def forward(self, states: Tensor, layout: PassLayout) -> Tensor:
-        width = states.shape[1]
-        there = layout.room(states, 3 * width) if states.device.type == "cpu" else None
-        projected = in_blocks(self.qkv, states, sizes=layout.sizes, into=there)
-        mixed = layout.room(projected, width)
-        groups = zip(layout.part(projected), layout.biases, layout.part(mixed), strict=True)
-        for group, bias, seen in groups:
-            seen.copy_(self._attend(group, bias))
-        return in_blocks(self._transform, states, mixed, sizes=layout.sizes)
-
-    def _attend(self, projected: Tensor, bias: Tensor | None) -> Tensor:
-        """What pieces see in their text, (texts, pieces, 3 hidden) -> (texts, pieces, hidden).
-
-        On a CPU in single precision: in bf16 it takes twice as long.
-        """
-        if projected.device.type == "cpu":
-            projected = projected.float()
-        parts = projected.view(*projected.shape[:2], 3, self.heads, -1)
-        query, key, value = parts.permute(2, 0, 3, 1, 4)  # each (texts, heads, pieces, d / heads)
-        if bias is not None and bias.is_floating_point():
-            bias = bias.to(query.dtype)
-        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
-        return mixed.transpose(1, 2).flatten(2)
+        if states.device.type == "cpu":  # in single precision: in bf16 it takes twice as long
+            attention = layout.attention(states, self.heads)
+            in_blocks(self.qkv, states, sizes=layout.sizes, into=attention.projected)
+        else:
+            attention = layout.lay_out(self.qkv(states), self.heads)
+        for query, key, value, bias, seen in attention.groups:
+            seen.copy_(F.scaled_dot_product_attention(query, key, value, attn_mask=bias))
+        return in_blocks(self._transform, states, attention.mixed, sizes=layout.sizes)
 
     def _transform(self, states: Tensor, mixed: Tensor) -> Tensor:
         """All that is done to a piece by itself."""

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
-from tertium.encoders.encoder import deal
 from tertium.encoders.pieces import Places, Tokenizer, count_opaque, surely_fits
 from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
@@ -288,8 +287,9 @@ class RowJudge:
                 return work(some)
 
         threads = current_runtime().threads or torch.get_num_threads()
-        most = min(PIECES_A_PASS, max(BLOCK_ROWS, -(-sum(sizes) // threads)))
-        shares = deal(items, sizes, 1 if self._alone else most)
+        turns = -(-sum(sizes) // (threads * PIECES_A_PASS))  # in which every thread has a share
+        count = max(1, min(turns * threads, sum(sizes) // BLOCK_ROWS))
+        shares = [[one] for one in items] if self._alone else deal_evenly(items, sizes, count)
         on_cpu = self._network.mix.device.type == "cpu"
         parts: Iterable[list[R]] = (each_on_one_thread if on_cpu else map)(run, shares)
         return [result for part in parts for result in part]
@@ -321,6 +321,20 @@ def join_windows(said: Sequence[Float32Array], windows: Sequence[Window]) -> Flo
     head = sum(size * part for size, part in zip(sizes, heads, strict=True)) / sizes.sum()
     head[1] = min(part[1] for part in said)
     return np.concatenate([head.astype(np.float32), *(part[READ.stop :] for part in said)])
+
+
+def deal_evenly(items: Sequence[T], sizes: Sequence[int], count: int) -> list[Sequence[T]]:
+    """Items in their order in at most so many shares of about one size, none of them empty.
+
+    >>> deal_evenly("abcdef", [1, 2, 1, 1, 2, 1], 2)
+    ['abc', 'def']
+    >>> deal_evenly("abc", [1, 9, 1], 3)
+    ['a', 'b', 'c']
+    """
+    ends = np.cumsum(sizes)
+    shares = ((ends - np.asarray(sizes) / 2) * count / ends[-1:]).astype(np.int64)
+    cuts = [0, *(np.flatnonzero(np.diff(shares)) + 1).tolist(), len(items)]
+    return [items[start:stop] for start, stop in pairwise(cuts) if start < stop]
 
 
 def findings_of(said: Float32Array) -> Float32Array:
