@@ -388,10 +388,10 @@ class PassLayout:
         for own, bias, seen in zip(
             self.part(projected), self.biases, self.part(mixed), strict=True
         ):
-            query, key, value = own.unflatten(2, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+            query, key, value = own.view(*own.shape[:2], 3, heads, -1).permute(2, 0, 3, 1, 4)
             if bias is not None and bias.is_floating_point():
                 bias = bias.to(projected.dtype)
-            seen = seen.unflatten(2, (heads, -1)).transpose(1, 2)
+            seen = seen.view(*seen.shape[:2], heads, -1).transpose(1, 2)
             groups.append(Group(query, key, value, bias, seen))
         return Attention(projected, mixed, groups)
 
