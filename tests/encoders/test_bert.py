@@ -26,8 +26,8 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional  # noqa: E402
 
-from tertium.encoders.apart import TransformerLayer  # noqa: E402
 from tertium.encoders.hooked import Hooked  # noqa: E402
+from tertium.encoders.layers import TransformerLayer  # noqa: E402
 from tertium.encoders.network import Bert, Network, read_shape, read_tensors  # noqa: E402
 
 KINDS = ["bert", "roberta", "xlm-roberta", "mpnet"]

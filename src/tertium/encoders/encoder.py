@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -137,6 +138,20 @@ def deal(items: Iterable[T], sizes: Iterable[int], most: int) -> list[list[T]]:
         shares[-1].append(item)
         held += size
     return shares
+
+
+def deal_evenly(items: Sequence[T], sizes: Sequence[int], count: int) -> list[Sequence[T]]:
+    """Items in their order in at most so many shares of about one size, none of them empty.
+
+    >>> deal_evenly("abcdef", [1, 2, 1, 1, 2, 1], 2)
+    ['abc', 'def']
+    >>> deal_evenly("abc", [1, 9, 1], 3)
+    ['a', 'b', 'c']
+    """
+    ends = np.cumsum(sizes)
+    shares = ((ends - np.asarray(sizes) / 2) * count / ends[-1:]).astype(np.int64)
+    cuts = [0, *(np.flatnonzero(np.diff(shares)) + 1).tolist(), len(items)]
+    return [items[start:stop] for start, stop in pairwise(cuts) if start < stop]
 
 
 def from_parts(

@@ -30,9 +30,7 @@ from tertium.encoders.apart import (
     BLOCK_ROWS,
     DTYPES,
     SIZES,
-    PassLayout,
     Sizes,
-    TransformerLayer,
     Uninitialised,
     check_precision,
     fill_blocks,
@@ -40,6 +38,7 @@ from tertium.encoders.apart import (
     on_one_thread,
     pack_products,
 )
+from tertium.encoders.layers import PassLayout, TransformerLayer
 from tertium.encoders.pieces import plan_batches
 from tertium.encoders.settings import CONFIG, Pooling, read_optional
 from tertium.encoders.weights import MAPPED, Tensors, weight_files

@@ -17,7 +17,7 @@ from tertium.runtime import runtime
 
 torch = pytest.importorskip("torch")
 
-from tertium.encoders.apart import TransformerLayer  # noqa: E402
+from tertium.encoders.layers import TransformerLayer  # noqa: E402
 from tertium.metrics.flagship.joint import JointHead, SoftComparison  # noqa: E402
 
 TEXTS = [

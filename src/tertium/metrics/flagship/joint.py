@@ -25,9 +25,7 @@ from torch.nn import functional as F
 from tertium.encoders.apart import (
     BLOCK_ROWS,
     HalfLinear,
-    PassLayout,
     Sizes,
-    TransformerLayer,
     fill_blocks,
     gelu_of,
     in_blocks,
@@ -35,6 +33,7 @@ from tertium.encoders.apart import (
     keeps_rows_apart,
     kind_of,
 )
+from tertium.encoders.layers import PassLayout, TransformerLayer
 
 HYPOTHESIS, SOURCE, REFERENCE = range(3)
 OTHERS = (SOURCE, REFERENCE)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
+from tertium.encoders.encoder import deal_evenly
 from tertium.encoders.pieces import Places, Tokenizer, count_opaque, surely_fits
 from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
@@ -45,7 +46,7 @@ SPECIALS = 2  # <s> and </s> around every text
 READ = slice(2, 3)  # of what is said of a row what is read a second time: behind the score and the
 # logit of no error, which nothing asks for any longer, and before its findings
 PIECES_AT_ONCE = 24_000  # of lower states that are held, 3 kB each
-PIECES_A_PASS = 2_048  # that a thread is given at a time
+PIECES_A_PASS = 2_048  # about, that a thread is given at a time
 LINKED = 6  # the layer whose vectors an explanation compares
 TRUE_TEXT = Rule(lambda n: n > 2, "more than 2")
 IN_BLOCKS = Rule(lambda n: n > 0 and n % 32 == 0, "a multiple of 32")
@@ -321,20 +322,6 @@ def join_windows(said: Sequence[Float32Array], windows: Sequence[Window]) -> Flo
     head = sum(size * part for size, part in zip(sizes, heads, strict=True)) / sizes.sum()
     head[1] = min(part[1] for part in said)
     return np.concatenate([head.astype(np.float32), *(part[READ.stop :] for part in said)])
-
-
-def deal_evenly(items: Sequence[T], sizes: Sequence[int], count: int) -> list[Sequence[T]]:
-    """Items in their order in at most so many shares of about one size, none of them empty.
-
-    >>> deal_evenly("abcdef", [1, 2, 1, 1, 2, 1], 2)
-    ['abc', 'def']
-    >>> deal_evenly("abc", [1, 9, 1], 3)
-    ['a', 'b', 'c']
-    """
-    ends = np.cumsum(sizes)
-    shares = ((ends - np.asarray(sizes) / 2) * count / ends[-1:]).astype(np.int64)
-    cuts = [0, *(np.flatnonzero(np.diff(shares)) + 1).tolist(), len(items)]
-    return [items[start:stop] for start, stop in pairwise(cuts) if start < stop]
 
 
 def findings_of(said: Float32Array) -> Float32Array:
