@@ -12,9 +12,9 @@ from scipy import stats
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson
 from tertium.meta.accuracy import coin_p_values, count_wins, pair_test
-from tertium.meta.correlation import lay_out, perm_both
+from tertium.meta.correlation import lay_out
 from tertium.meta.evaluation import bootstrap_p_values, clusters, interval
-from tertium.meta.significance import perm_both_any, williams, williams_t
+from tertium.meta.significance import perm_both, perm_both_any, williams, williams_t
 from tertium.meta.systems import flip_p_values
 
 
@@ -37,11 +37,11 @@ def test_perm_both_equals_the_loop(scored):
     human, metrics = scored
     p = perm_both(human, metrics, samples=300, rng=np.random.default_rng(9))
     x, y = stats.zscore(metrics[0]), stats.zscore(metrics[1])
-    observed = stats.pearsonr(human, x)[0] - stats.pearsonr(human, y)[0]
+    observed = stats.pearsonr(human, x)[0] - stats.stats.pearsonr(human, y)[0]
     null = []
     for mask in swaps(9, 300, 60):
         first, second = np.where(mask, x, y), np.where(mask, y, x)
-        null.append(stats.pearsonr(human, first)[0] - stats.pearsonr(human, second)[0])
+        null.append(stats.pearsonr(human, first)[0] - stats.stats.pearsonr(human, second)[0])
     assert p[0, 1] == (1 + np.sum(np.array(null) >= observed)) / 301
     assert p[1, 0] == (1 + np.sum(np.array(null) <= observed)) / 301
 
@@ -91,6 +91,27 @@ def test_perm_both_of_a_constant_metric_is_undefined(scored):
     assert p[0, 0] == 1.0
     with pytest.raises(UsageError, match="at least one permutation"):
         perm_both(human, metrics, samples=0, rng=np.random.default_rng(0))
+
+
+def test_perm_both_of_few_points_looks_at_every_swap_once():
+    human = np.array([1.0, 2.0, 3.0, 4.0])
+    metrics = np.array([[1.1, 2.0, 2.9, 4.2], [1.0, 4.0, 2.0, 2.5]])
+    standard = [(m - m.mean()) / m.std() for m in metrics]
+    observed, null = stats.pearsonr(human, metrics[0])[0] - stats.pearsonr(human, metrics[1])[0], []
+    for swaps in product([False, True], repeat=4):
+        mixed = np.where(swaps, *standard), np.where(swaps, *standard[::-1])
+        null.append(stats.pearsonr(human, mixed[0])[0] - stats.pearsonr(human, mixed[1])[0])
+    expected = sum(d >= observed - 1e-12 for d in null) / 16
+    assert expected >= 1 / 16
+    for seed in (1, 2):
+        p = perm_both(human, metrics, samples=1000, rng=np.random.default_rng(seed))
+        slow = perm_both_any(
+            human[None], metrics[:, None], pearson, samples=16, rng=np.random.default_rng(seed)
+        )
+        assert p[0, 1] == slow[0, 1] == expected
+        assert slow[1, 0] == p[1, 0]
+    drawn = perm_both(human, metrics, samples=15, rng=np.random.default_rng(1))
+    assert drawn[0, 1] * 16 == round(drawn[0, 1] * 16)
 
 
 def test_perm_both_of_any_statistic_agrees_with_that_of_pearson(scored):

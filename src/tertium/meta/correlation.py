@@ -325,96 +325,10 @@ def _draw(units: Sequence[int], count: int, rng: np.random.Generator) -> FloatAr
     return np.concatenate(parts, axis=1).astype(np.float64)
 
 
-def perm_both(
-    human: ArrayLike, metrics: ArrayLike, *, samples: int = 1000, rng: np.random.Generator
-) -> FloatArray:
-    """PERM-BOTH for Pearson's r of pooled points (Deutsch et al. 2021).
-
-    Both metrics are standardised; under the null hypothesis it does not matter which of the two
-    gave which score, so each point swaps them with probability 1/2. The p-value is the share of
-    swaps whose difference of correlations is at least the observed one, the data as they are
-    counted as one more swap. With swaps U (samples, n) and standardised metrics X, the three
-    products U(hX), UX, UX^2 serve all pairs of metrics.
-    """
-    if samples < 1:
-        raise UsageError(f"at least one permutation is needed, got {samples}")
-    return all_pairs(human, metrics, lambda h, m: _perm_both_block(h, m, samples, rng))
-
-
-def _perm_both_block(
-    human: FloatArray, metrics: FloatArray, samples: int, rng: np.random.Generator
-) -> FloatArray:
-    h, x = standardise(human), standardise(metrics)  # (n,), (metrics, n)
-    count, n = x.shape
-    columns = np.concatenate([h * x, x, x * x]).T  # (n, 3 metrics)
-    products, plain, squares = np.split(_swapped_sums(columns, samples, rng), 3, axis=1)
-    r = x @ h / n
-    result = np.ones((count, count))
-    for i in range(count):
-        for j in range(i + 1, count):
-            mixed = [
-                _mixed_r(
-                    products[:, a] - products[:, b] + n * r[b],
-                    plain[:, a] - plain[:, b],
-                    squares[:, a] - squares[:, b] + n,
-                    n,
-                )
-                for a, b in ((i, j), (j, i))
-            ]
-            null, observed = mixed[0] - mixed[1], r[i] - r[j]
-            result[i, j] = (1 + np.sum(null >= observed - 1e-12)) / (1 + samples)
-            result[j, i] = (1 + np.sum(null <= observed + 1e-12)) / (1 + samples)
-    undefined = np.isnan(r)
-    result[undefined] = result[:, undefined] = np.nan
-    return result
-
-
-def _mixed_r(product: FloatArray, plain: FloatArray, squares: FloatArray, n: int) -> FloatArray:
-    """Pearson's r of a mixture with standardised h from its sums of hm, m, m^2."""
-    spread = np.maximum(squares - plain**2 / n, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r: FloatArray = product / np.sqrt(n * spread)
-    return r
-
-
-def _swapped_sums(columns: FloatArray, samples: int, rng: np.random.Generator) -> FloatArray:
-    """U @ columns for a random 0/1 matrix U (samples, n), drawn as bits, a block at a time."""
-    n = len(columns)
-    step = max(1, BLOCK // n)
-    width = -(-n // 8)
-    sums = []
-    for start in range(0, samples, step):
-        rows = min(step, samples - start)
-        bits = np.frombuffer(rng.bytes(rows * width), dtype=np.uint8).reshape(rows, width)
-        sums.append(np.unpackbits(bits, axis=1, count=n).astype(np.float64) @ columns)
-    return np.concatenate(sums)
-
-
 def standardise(values: FloatArray) -> FloatArray:
     """Mean 0 and variance 1 along the last axis; NaN for a constant."""
     centred = values - values.mean(axis=-1, keepdims=True)
     constant = values.max(axis=-1, keepdims=True) == values.min(axis=-1, keepdims=True)
     spread = np.where(constant, np.nan, np.sqrt((centred**2).mean(axis=-1, keepdims=True)))
     result: FloatArray = centred / spread
-    return result
-
-
-def all_pairs(
-    human: ArrayLike, metrics: ArrayLike, test: Callable[[FloatArray, FloatArray], FloatArray]
-) -> FloatArray:
-    """Run a test of complete vectors: once where metrics score the same points, else by pair."""
-    layout = lay_out(human, metrics)
-    people, scores, present = layout.human[0], layout.metrics[:, 0], layout.present[:, 0]
-    if len(scores) and (present == present[0]).all():
-        if present[0].sum() < 2:
-            return np.full((len(scores), len(scores)), np.nan)
-        return test(people[present[0]], scores[:, present[0]])
-    result = np.ones((len(scores), len(scores)))
-    for i in range(len(scores)):
-        for j in range(i + 1, len(scores)):
-            both = present[i] & present[j]
-            block = np.full((2, 2), np.nan)
-            if both.sum() >= 2:
-                block = test(people[both], scores[[i, j]][:, both])
-            result[i, j], result[j, i] = block[0, 1], block[1, 0]
     return result

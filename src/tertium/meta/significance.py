@@ -7,13 +7,14 @@ through its `Replicate`; the others are exact or cheaper for the statistics they
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, FloatArray
-from tertium.meta.correlation import BLOCK, Agreement, all_pairs, correlate, finite, standardise
+from tertium.errors import UsageError
+from tertium.meta.correlation import BLOCK, Agreement, correlate, finite, lay_out, standardise
 
 Statistic = Callable[[FloatArray, FloatArray], Agreement]
 
@@ -77,6 +78,57 @@ def _williams_block(human: FloatArray, metrics: FloatArray) -> FloatArray:
     return np.where(equal & ~np.isnan(r[:, None]), 1.0, p)
 
 
+def perm_both(
+    human: ArrayLike, metrics: ArrayLike, *, samples: int = 1000, rng: np.random.Generator
+) -> FloatArray:
+    """PERM-BOTH for Pearson's r of pooled points (Deutsch et al. 2021).
+
+    Both metrics are standardised; under the null hypothesis it does not matter which of the two
+    gave which score, so each point swaps them with probability 1/2. The p-value is the share of
+    swaps whose difference of correlations is at least the observed one. Of few points all swaps are
+    looked at; of many as many as `samples`, the data as they are counted as one more. With swaps U
+    (samples, n) and standardised metrics X, the three products U(hX), UX, UX^2 serve all pairs of
+    metrics.
+    """
+    _check_samples(samples)
+    return all_pairs(human, metrics, lambda h, m: _perm_both_block(h, m, samples, rng))
+
+
+def _perm_both_block(
+    human: FloatArray, metrics: FloatArray, samples: int, rng: np.random.Generator
+) -> FloatArray:
+    h, x = standardise(human), standardise(metrics)  # (n,), (metrics, n)
+    count, n = x.shape
+    columns = np.concatenate([h * x, x, x * x]).T  # (n, 3 metrics)
+    sums = np.concatenate([block @ columns for block in _swaps(n, samples, rng)])
+    products, plain, squares = np.split(sums, 3, axis=1)
+    r = x @ h / n
+    result = np.ones((count, count))
+    for i in range(count):
+        for j in range(i + 1, count):
+            mixed = [
+                _mixed_r(
+                    products[:, a] - products[:, b] + n * r[b],
+                    plain[:, a] - plain[:, b],
+                    squares[:, a] - squares[:, b] + n,
+                    n,
+                )
+                for a, b in ((i, j), (j, i))
+            ]
+            result[i, j], result[j, i] = _shares(mixed[0] - mixed[1], r[i] - r[j], n)
+    undefined = np.isnan(r)
+    result[undefined] = result[:, undefined] = np.nan
+    return result
+
+
+def _mixed_r(product: FloatArray, plain: FloatArray, squares: FloatArray, n: int) -> FloatArray:
+    """Pearson's r of a mixture with standardised h from its sums of hm, m, m^2."""
+    spread = np.maximum(squares - plain**2 / n, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r: FloatArray = product / np.sqrt(n * spread)
+    return r
+
+
 def perm_both_any(
     human: ArrayLike,
     metrics: ArrayLike,
@@ -86,6 +138,7 @@ def perm_both_any(
     rng: np.random.Generator,
 ) -> FloatArray:
     """PERM-BOTH for any statistic of (human, metrics), which is computed anew for each swap."""
+    _check_samples(samples)
     people, stack = finite(human, "human scores"), finite(metrics, "metric scores")
     count = len(stack)
     result = np.ones((count, count))
@@ -109,18 +162,66 @@ def _perm_pair(
     observed = float(values[0] - values[1])
     if np.isnan(observed):
         return np.nan, np.nan
-    above = below = 0
-    step = max(1, BLOCK // max(1, human.size))
-    for start in range(0, samples, step):
-        swap = rng.random((min(step, samples - start), *human.shape)) < 0.5
+    shared, null = ~np.isnan(human), []
+    for block in _swaps(int(shared.sum()), samples, rng):
+        swap = np.zeros((len(block), *human.shape), dtype=bool)
+        swap[:, shared] = block == 1
         first = statistic(human, np.where(swap, two[0], two[1])).value
-        null = first - statistic(human, np.where(swap, two[1], two[0])).value
-        above += int((null >= observed - 1e-12).sum())
-        below += int((null <= observed + 1e-12).sum())
-    return (1 + above) / (1 + samples), (1 + below) / (1 + samples)
+        null.append(first - statistic(human, np.where(swap, two[1], two[0])).value)
+    return _shares(np.concatenate(null), observed, int(shared.sum()))
+
+
+def _swaps(points: int, samples: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+    """Which points swap, 1 or 0, (some, points): every way once where there are no more than
+    `samples`, else as many of them, drawn as bits, a block at a time."""
+    if 2.0**points <= samples:
+        ways = np.arange(2**points)[:, None] >> np.arange(points)
+        yield (ways & 1).astype(np.float64)
+        return
+    step, width = max(1, BLOCK // points), -(-points // 8)
+    for start in range(0, samples, step):
+        rows = min(step, samples - start)
+        bits = np.frombuffer(rng.bytes(rows * width), dtype=np.uint8).reshape(rows, width)
+        yield np.unpackbits(bits, axis=1, count=points).astype(np.float64)
+
+
+def _shares(null: FloatArray, observed: float, points: int) -> tuple[float, float]:
+    """How often swaps of points differ as much as what was observed, upwards and downwards.
+
+    The data as they are are among all swaps, and one more beside those that were drawn.
+    """
+    more = 0 if len(null) == 2.0**points else 1
+    above, below = (null >= observed - 1e-12).sum(), (null <= observed + 1e-12).sum()
+    return float((more + above) / (more + len(null))), float((more + below) / (more + len(null)))
+
+
+def _check_samples(samples: int) -> None:
+    if samples < 1:
+        raise UsageError(f"at least one permutation is needed, got {samples}")
 
 
 def _standardise_at(values: FloatArray, shared: BoolArray) -> FloatArray:
     result = np.full(values.shape, np.nan)
     result[shared] = standardise(values[shared]) if shared.any() else np.nan
+    return result
+
+
+def all_pairs(
+    human: ArrayLike, metrics: ArrayLike, test: Callable[[FloatArray, FloatArray], FloatArray]
+) -> FloatArray:
+    """Run a test of complete vectors: once where metrics score the same points, else by pair."""
+    layout = lay_out(human, metrics)
+    people, scores, present = layout.human[0], layout.metrics[:, 0], layout.present[:, 0]
+    if len(scores) and (present == present[0]).all():
+        if present[0].sum() < 2:
+            return np.full((len(scores), len(scores)), np.nan)
+        return test(people[present[0]], scores[:, present[0]])
+    result = np.ones((len(scores), len(scores)))
+    for i in range(len(scores)):
+        for j in range(i + 1, len(scores)):
+            both = present[i] & present[j]
+            block = np.full((2, 2), np.nan)
+            if both.sum() >= 2:
+                block = test(people[both], scores[[i, j]][:, both])
+            result[i, j], result[j, i] = block[0, 1], block[1, 0]
     return result

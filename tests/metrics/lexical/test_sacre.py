@@ -15,7 +15,7 @@ from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 from sacrebleu.metrics.chrf import CHRF as SacreChrF
 from tests.gallery import ALL, BLANKS
 
-from tertium.errors import MissingResourceError
+from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import ChrF
@@ -263,3 +263,12 @@ def test_what_a_tokeniser_lacks_is_named_in_one_line(
         load_metric(f"{metric}:tokenize={tokenizer}").score([Segment("a", None, ("a",))])
     assert "\n" not in str(caught.value)
     assert tokenizer in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "spec", ["bleu:max_ngram_order", "chrf:char_order", "chrf:word_order"], ids=str
+)
+def test_orders_that_never_end_are_refused(spec: str) -> None:
+    with pytest.raises(UsageError, match="to 100"):
+        load_metric(f"{spec}=99999999999")
+    load_metric(f"{spec}=100")

@@ -14,6 +14,7 @@ from tertium.errors import UnknownNameError
 from tertium.metrics.base.featurizer import brevity_penalty, exact_exp
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import (
+    LONGEST,
     SPLIT_AT_BLANKS,
     count_unsplit,
     load_sacre_bleu,
@@ -63,7 +64,7 @@ class BLEU(Metric):
     lowercase: bool = False
     smooth_method: Smoothing = "exp"
     smooth_value: Annotated[float | None, Range(0)] = None
-    max_ngram_order: Annotated[int, Range(1)] = 4
+    max_ngram_order: Annotated[int, Range(1, LONGEST)] = 4
     effective_order: bool | None = None
 
     def __post_init__(self) -> None:

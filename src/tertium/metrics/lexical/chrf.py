@@ -17,7 +17,7 @@ import numpy as np
 from tertium.arrays import FloatArray, IntArray
 from tertium.errors import UsageError
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacre import sacre_signature
+from tertium.metrics.lexical.sacre import LONGEST, sacre_signature
 from tertium.runtime import task
 from tertium.segment import Segment
 from tertium.specs import Range, plain
@@ -56,8 +56,8 @@ class ChrF(Metric):
     booktitle = "Proceedings of WMT", year = "2017", pages = "612--618"
 }"""
 
-    char_order: Annotated[int, Range(0)] = 6
-    word_order: Annotated[int, Range(0)] = 0
+    char_order: Annotated[int, Range(0, LONGEST)] = 6
+    word_order: Annotated[int, Range(0, LONGEST)] = 0
     beta: Annotated[int | float, Range(0)] = 2
     lowercase: bool = False
     whitespace: bool = False

@@ -23,6 +23,7 @@ TOKENISER_PACKAGES: Mapping[str, str] = {
     "ko-mecab": "sacrebleu[ko]",
     **dict.fromkeys(("spm", "flores101", "flores200", "spBLEU-1K"), "sentencepiece"),
 }
+LONGEST = 100  # n-grams that can be asked for: hardly a longer one is ever shared
 SPLIT_AT_BLANKS = frozenset({"13a", "intl", "none"})  # tokenisers that know no other words
 
 
