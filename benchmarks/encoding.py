@@ -34,7 +34,7 @@ from tertium.arrays import IntArray
 from tertium.cache.store import forget, open_store
 from tertium.data.testset import TestSet
 from tertium.encoders import load_encoder
-from tertium.encoders.apart import cpu_has_bf16, lower_precision
+from tertium.encoders.products import cpu_has_bf16, lower_precision
 from tertium.encoders.transformer import Transformer
 from tertium.evaluation.scoring import score_systems
 from tertium.metrics.base.metric import load_metric

@@ -17,7 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tertium.encoders.apart import arithmetic, lower_precision, take_apart
+from tertium.encoders.apart import take_apart
+from tertium.encoders.products import arithmetic, lower_precision
 from tertium.encoders.weights import MAPPED, Tensors
 from tertium.errors import ModelError
 from tertium.extras import require

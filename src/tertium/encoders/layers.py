@@ -17,11 +17,11 @@ from torch.nn import functional as F
 from tertium.encoders.apart import (
     Sizes,
     fill_blocks,
-    gelu_of,
     in_blocks,
     keeps_rows_apart,
     kind_of,
 )
+from tertium.encoders.products import gelu_of
 
 
 class Group(NamedTuple):

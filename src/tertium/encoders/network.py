@@ -28,18 +28,20 @@ from torch.nn import functional as F
 from tertium.arrays import BoolArray, IntArray
 from tertium.encoders.apart import (
     BLOCK_ROWS,
-    DTYPES,
     SIZES,
     Sizes,
-    Uninitialised,
-    check_precision,
     fill_blocks,
-    lower_precision,
     on_one_thread,
-    pack_products,
 )
+from tertium.encoders.blank import Uninitialised
 from tertium.encoders.layers import PassLayout, TransformerLayer
 from tertium.encoders.pieces import plan_batches
+from tertium.encoders.products import (
+    DTYPES,
+    check_precision,
+    lower_precision,
+    pack_products,
+)
 from tertium.encoders.settings import CONFIG, Pooling, read_optional
 from tertium.encoders.weights import MAPPED, Tensors, weight_files
 from tertium.errors import ModelError

@@ -407,7 +407,7 @@ def load(
     also = missing_extras(name)
     require("torch", "tokenizers", purpose=f"encoder {name}", also=also)
     if precision == "fp16" or device not in ("auto", "cpu"):
-        from tertium.encoders.apart import check_precision
+        from tertium.encoders.products import check_precision
 
         check_precision(precision, choose_device(device))
     return of_weights(

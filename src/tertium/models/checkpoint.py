@@ -336,7 +336,7 @@ def load_into(make: Callable[[], Module], tensors: Mapping[str, Tensor], where: 
     """
     import torch
 
-    from tertium.encoders.apart import Uninitialised
+    from tertium.encoders.blank import Uninitialised
 
     try:
         with torch.device("meta"), Uninitialised():

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from tertium.encoders.apart import Uninitialised
+from tertium.encoders.blank import Uninitialised
 from tertium.encoders.layers import TransformerLayer
 from tertium.metrics.heads.metric import HeadConfig
 from tertium.metrics.heads.networks import (

@@ -24,16 +24,15 @@ from torch.nn import functional as F
 
 from tertium.encoders.apart import (
     BLOCK_ROWS,
-    HalfLinear,
     Sizes,
     fill_blocks,
-    gelu_of,
     in_blocks,
     in_filled_blocks,
     keeps_rows_apart,
     kind_of,
 )
 from tertium.encoders.layers import PassLayout, TransformerLayer
+from tertium.encoders.products import HalfLinear, gelu_of
 
 HYPOTHESIS, SOURCE, REFERENCE = range(3)
 OTHERS = (SOURCE, REFERENCE)

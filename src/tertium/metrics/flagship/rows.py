@@ -144,7 +144,8 @@ class RowJudge:
 
     @cached_property
     def _network(self) -> JointNetwork:
-        from tertium.encoders.apart import SIZES, check_precision, lower_precision, pack_products
+        from tertium.encoders.apart import SIZES
+        from tertium.encoders.products import check_precision, lower_precision, pack_products
         from tertium.metrics.flagship.joint import JointNetwork
         from tertium.models.checkpoint import load_into
 
