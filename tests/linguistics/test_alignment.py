@@ -19,8 +19,9 @@ from tertium.linguistics.alignment import (
     edge_score,
     solve,
 )
+from tertium.linguistics.graph import ROOT
 from tertium.linguistics.parse import load_parser
-from tertium.linguistics.sentence import ROOT, Sentence, build_sentence
+from tertium.linguistics.sentence import Sentence, build_sentence
 from tertium.linguistics.similarity import FLIPPED, profile, relate
 
 SMALL = [

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tertium.errors import DataError
+from tertium.linguistics.graph import build_graph
+from tertium.linguistics.interpretation import interpret
 from tertium.linguistics.parse import (
     Analysis,
     AnalysisStore,
@@ -19,7 +21,6 @@ from tertium.linguistics.parse import (
     pack,
     unpack,
 )
-from tertium.linguistics.sentence import build_graph, interpret
 from tertium.runtime import runtime
 from tertium.text.bounds import PARSED_CHARACTERS, PARSED_WORDS
 
@@ -103,56 +104,6 @@ def test_a_pronoun_is_no_number(parser: Parser) -> None:
     may, one = parser.analyse(["May I?", "Two came, one left in May."])
     assert may.quantities == ()
     assert [q.value for q in one.quantities] == ["2", "1", "?-5-?-?"]
-
-
-def test_passive_and_active_share_their_deep_relations(parser: Parser) -> None:
-    roles = []
-    texts = ["Pirates kidnapped workers.", "Workers were kidnapped by pirates."]
-    for analysis in parser.analyse(texts):
-        nodes = build_graph(analysis).nodes
-        roles.append({n.lemma: n.role for n in nodes if n.content})
-    assert roles[0] == roles[1] == {"pirate": "subject", "kidnap": "root", "worker": "object"}
-
-
-def test_prepositions_hang_below_their_objects(parser: Parser) -> None:
-    [analysis] = parser.analyse(["He came out of the house on 5 May 2016."])
-    graph = build_graph(analysis)
-    nodes = {node.text: node for node in graph.nodes}
-    assert graph.nodes[nodes["house"].parent].text == "came"
-    assert nodes["house"].marker == "out_of"
-    assert nodes["5 May 2016"].role == "adjunct"
-    assert graph.phrase(nodes["house"].index) == "out of the house"
-
-
-@pytest.mark.parametrize(
-    ("text", "word", "expected"),
-    [
-        ("The virus did not infect anybody.", "infect", {"negated": True, "tense": "past"}),
-        ("No one was infected by the virus.", "infected", {"negated": True, "passive": True}),
-        ("Nobody did not come.", "come", {"negated": False}),
-        ("He failed to come.", "come", {"negated": True, "attitude": "negative"}),
-        ("There are no tunnels.", "are", {"negated": True}),
-        ("He left without eating.", "eating", {"negated": True}),
-        ("He might leave.", "leave", {"modality": "possible"}),
-        ("He has to leave.", "leave", {"modality": "necessary"}),
-        ("Peter is certainly from Lincolnshire.", "is", {"modality": "certain"}),
-        ("If it rains, we leave.", "rains", {"modality": "hypothetical", "downward": True}),
-        ("We will have been sleeping.", "sleeping", {"tense": "future", "perfect": True}),
-        ("She is going to leave.", "going", {"tense": "future"}),
-        ("He knows that she left.", "left", {"attitude": "factive", "tense": "past"}),
-        ("All dogs sleep.", "dogs", {"quantifier": "all", "number": "plural", "downward": True}),
-        ("A dog sleeps.", "dog", {"definite": "indefinite", "number": "singular"}),
-        ("My dog is bigger.", "bigger", {"degree": "comparative"}),
-        ("My dog sleeps.", "dog", {"definite": "definite"}),
-    ],
-)
-def test_what_holds_of_a_word(
-    parser: Parser, text: str, word: str, expected: dict[str, object]
-) -> None:
-    [analysis] = parser.analyse([text])
-    graph = build_graph(analysis)
-    [marks] = [m for n, m in zip(graph.nodes, interpret(graph), strict=True) if n.text == word]
-    assert {name: getattr(marks, name) for name in expected} == expected
 
 
 def test_an_analysis_survives_storage(parser: Parser) -> None:

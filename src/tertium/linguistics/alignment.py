@@ -21,8 +21,9 @@ from operator import itemgetter
 import numpy as np
 
 from tertium.arrays import products
+from tertium.linguistics.graph import ROOT, Node
 from tertium.linguistics.numbers import same_quantity
-from tertium.linguistics.sentence import ROOT, Node, Sentence
+from tertium.linguistics.sentence import Sentence
 from tertium.linguistics.similarity import (
     FLIPPED,
     STRENGTHS,

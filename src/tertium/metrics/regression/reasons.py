@@ -16,7 +16,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.linguistics.alignment import NOTHING
-from tertium.linguistics.sentence import ROOT
+from tertium.linguistics.graph import ROOT
 from tertium.metrics.base.explanation import Contribution, Explanation, Reasons, WordMatch
 from tertium.metrics.regression.entailment.feature import AnyFeature, Feature, Match, Pair
 from tertium.metrics.regression.entailment.featurizer import DIRECTIONS, EntailmentFeatures

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from tertium.linguistics.alignment import NOTHING
+from tertium.linguistics.interpretation import Marks
 from tertium.linguistics.lexicons import NEGATIONS, QUANTIFIER_ORDER
-from tertium.linguistics.sentence import Marks
 from tertium.metrics.regression.entailment.feature import Feature, Match, Pair, merit
 
 _WEAK = frozenset({"possible", "probable", "hypothetical"})

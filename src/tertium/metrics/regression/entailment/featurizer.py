@@ -16,8 +16,9 @@ import numpy as np
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders.encoder import EncoderName, load_encoder
 from tertium.encoders.stream import embed
+from tertium.linguistics.graph import Graph, Node
 from tertium.linguistics.parse import load_parser
-from tertium.linguistics.sentence import Graph, Node, Sentence, Vectors, build_sentence
+from tertium.linguistics.sentence import Sentence, build_sentence
 from tertium.metrics.base.featurizer import reference_of
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.feature import (
@@ -116,12 +117,12 @@ class StaticVectors:
 
     def __init__(self, encoder: str) -> None:
         self._encoder = load_encoder(encoder)
-        self._known: dict[str, Vectors] = {"": np.zeros(self._encoder.dim, dtype=np.float32)}
+        self._known: dict[str, Float32Array] = {"": np.zeros(self._encoder.dim, dtype=np.float32)}
 
     def prepare(self, texts: Sequence[str]) -> None:
         """Words are looked up as they come."""
 
-    def __call__(self, graph: Graph) -> Vectors:
+    def __call__(self, graph: Graph) -> Float32Array:
         words = [_word(node) for node in graph.nodes]
         missing = [word for word in dict.fromkeys(words) if word not in self._known]
         if missing:
@@ -151,7 +152,7 @@ class ContextVectors:
         found = embed(self._encoder, distinct, sentences=False)
         self._texts = {text: (found.pieces[i], found.tokens(i)) for i, text in enumerate(distinct)}
 
-    def __call__(self, graph: Graph) -> Vectors:
+    def __call__(self, graph: Graph) -> Float32Array:
         text = graph.analysis.text
         if text not in self._texts:
             self.prepare([text])
@@ -188,11 +189,11 @@ def locate_pieces(text: str, pieces: Iterable[str]) -> Iterator[tuple[int, int]]
         yield at, cursor
 
 
-def unit_mean(vectors: Float32Array) -> Vectors:
+def unit_mean(vectors: Float32Array) -> Float32Array:
     """The mean of vectors scaled to length one, (k, dim) -> (dim,); zero stays zero."""
     mean = vectors.mean(axis=0)
     size = float(np.linalg.norm(mean))
-    result: Vectors = mean / size if size > 0 else np.zeros_like(mean)
+    result: Float32Array = mean / size if size > 0 else np.zeros_like(mean)
     return result
 
 

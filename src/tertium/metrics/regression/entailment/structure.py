@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tertium.linguistics.alignment import NOTHING
-from tertium.linguistics.sentence import ROOT, Graph
+from tertium.linguistics.graph import ROOT, Graph
 from tertium.metrics.regression.entailment.feature import Feature, Match, Pair, Quality, merit
 
 POOR = 0.6  # of a similarity: below it partners are relatives at best

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from tertium.linguistics.alignment import FUNCTION_WEIGHT, NOTHING, SAME_EDGE, THRESHOLD
+from tertium.linguistics.graph import ROOT, Node
 from tertium.linguistics.lexicons import NEGATIONS, PRONOUNS
-from tertium.linguistics.sentence import ROOT, Node
 from tertium.metrics.regression.entailment.feature import Feature, Match, Pair, Quality, merit
 
 _WEIGHTS = {"root": 2.0, "subject": 1.5, "object": 1.5, "predicate": 1.5}
