@@ -51,7 +51,7 @@ from tertium.models.examples import (
     scored_pairs,
     strict_tau,
 )
-from tertium.models.trained import Epoch, TrainingOptions
+from tertium.models.options import Epoch, TrainingOptions
 from tertium.runtime import Precision
 from tertium.segment import Judgement, Segment
 

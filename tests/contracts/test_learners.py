@@ -18,8 +18,9 @@ from tertium.evaluation.training import Plan, find_learner, learners, options_of
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.flagship.base import TertiumBase
+from tertium.models.card import CARD, WRITTEN
 from tertium.models.checkpoint import shipped_models
-from tertium.models.trained import CARD, UNSAVED, WRITTEN, Trained, load_checkpoint
+from tertium.models.trained import UNSAVED, Trained, load_checkpoint
 from tertium.segment import Judgement, Preference, Segment
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()

@@ -11,8 +11,7 @@ import torch
 from torch import nn
 
 from tertium.errors import DataError, ModelError, UsageError
-from tertium.metrics.pairwise.training import PairwiseOptions
-from tertium.models.trained import Epoch, TrainingOptions
+from tertium.models.options import Epoch, TrainingOptions
 from tertium.models.training import fit
 
 X = torch.linspace(-1, 1, 24)[:, None]
@@ -167,19 +166,6 @@ def test_no_batches_are_an_error() -> None:
     net = network()
     with pytest.raises(DataError, match="nothing to train on"):
         fit(net, lambda rng: [], loss_on(net), options=OPTIONS)
-
-
-@pytest.mark.parametrize("field", ["epochs", "batch_size", "rate", "clip"])
-def test_options_that_make_no_sense_are_refused(field: str) -> None:
-    with pytest.raises(UsageError, match=field):
-        TrainingOptions(**{field: 0})
-
-
-def test_negative_patience_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"patience=-1: expected at least 0"):
-        TrainingOptions(patience=-1)
-    with pytest.raises(UsageError, match=r"patience=-1: expected at least 0"):
-        PairwiseOptions(patience=-1)
 
 
 def test_a_linear_schedule_ends_near_zero() -> None:

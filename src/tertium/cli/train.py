@@ -18,7 +18,8 @@ from tertium.errors import TertiumError, UsageError
 from tertium.specs import print_value, read_value
 
 if TYPE_CHECKING:
-    from tertium.models.trained import Epoch, Option, Trained
+    from tertium.models.options import Epoch, Option
+    from tertium.models.trained import Trained
 
 HELP = "train a metric on human judgements"
 DESCRIPTION = "Train a metric on human judgements and write it to a folder."

@@ -22,7 +22,7 @@ from tertium.cache.files import file_hash, hub_folder
 from tertium.errors import MissingResourceError, ModelError
 from tertium.extras import explain_missing
 from tertium.metrics.base.metric import Over, SegmentMetric, compared_columns, over_references
-from tertium.models.trained import NEEDS
+from tertium.models.options import NEEDS
 from tertium.runtime import Precision, current_runtime
 from tertium.schema import read
 from tertium.segment import Segment

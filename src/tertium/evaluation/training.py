@@ -19,7 +19,8 @@ from tertium.errors import TertiumError, UnknownNameError, UsageError, one_line
 from tertium.frames import is_frame
 from tertium.models.checkpoint import CONFIG
 from tertium.models.examples import TrainingData, training_sets, without_leaks
-from tertium.models.trained import Epoch, Option, Trained, describe_options
+from tertium.models.options import Epoch, Option, describe_options
+from tertium.models.trained import Trained
 from tertium.registry import METRICS, RANKERS, resolve_scorer
 from tertium.specs import read_fields, split_spec
 

@@ -7,32 +7,22 @@
 `model` is where weights come from: empty for those that ship, the name of another that ships, a
 folder, or a mark for a model of this process that was not saved yet. What is learned is a
 `Checkpoint`; metrics and rankers mix `Trained` in, and implement how it is learned (`fit`) and how
-it judges. A saved folder has a card: what the model is, what it learned from, what that implies.
-Nothing here knows a metric.
-
-How to learn is said in plain values, for which no torch is needed. The options of a family are a
-dataclass whose fields say all that is known of them:
-
-    rate: Annotated[float, Range(0, above=True), "step of Adam"] = 4e-4
-
-From there come the checks, the options of `tertium train`, its help and its tables of defaults
-(`describe_options`); a `Recipe` is a named instance with the settings that go with it.
+it judges. A saved folder has a `card`. Nothing here knows a metric.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
-from tertium.atomic import write_text
 from tertium.encoders import Encoder, load_encoder
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
+from tertium.models.card import write_card
 from tertium.models.checkpoint import (
     CONFIG,
     Checkpoint,
@@ -45,142 +35,10 @@ from tertium.models.checkpoint import (
     write_checkpoint,
 )
 from tertium.models.examples import JudgedSets, TrainingData, judged_sets
+from tertium.models.options import Epoch, Recipe
 from tertium.registry import resolve
 from tertium.schema import SHOWN, construct, read_fields
-from tertium.specs import Range, print_value, ranges
 
-Schedule = Literal["constant", "linear"]
-Against = Literal["reference", "source", "both"]
-PairLoss = Literal["logistic", "hinge"]
-# what a segment must have to be compared so
-NEEDS: Mapping[str, frozenset[str]] = {
-    "reference": frozenset({"references"}),
-    "source": frozenset({"source"}),
-    "both": frozenset({"references", "source"}),
-}
-
-Count = Annotated[int, Range(1)]
-Rate = Annotated[float, Range(0, above=True)]
-Rates = Annotated[tuple[float, ...], Range(0, above=True)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How to train: fields with a range are checked, wherever their values come from.
-
-    Of several values, each must be in it, and there must be one.
-    """
-
-    def __post_init__(self) -> None:
-        for name, allowed in ranges(type(self)).items():
-            value = getattr(self, name)
-            several = value if isinstance(value, tuple | list) else (value,)
-            if value is not None and not (several and all(one in allowed for one in several)):
-                raise UsageError(f"{name}={print_value(value)}: expected {allowed}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """A preset of a learner: `settings` of what is learned, `options` of how; `says` whence."""
-
-    says: str
-    options: Any
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-
-def check_against(against: str) -> None:
-    """Refuse what a hypothesis cannot be compared with."""
-    if against not in NEEDS:
-        raise UsageError(f"against={against}: expected reference, source or both")
-
-
-class Option(NamedTuple):
-    """One field of an options dataclass: `kind` is its type, `says` what it means."""
-
-    name: str
-    kind: Any
-    says: str
-    default: str
-
-    @property
-    def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
-
-
-def describe_options(options: Any) -> list[Option]:
-    """The fields of options, or of their class, that say what they mean.
-
-    >>> [option.flag for option in describe_options(TrainingOptions)]
-    []
-    """
-    kinds, hints = _hints(options if isinstance(options, type) else type(options))
-    return [
-        Option(f.name, kinds[f.name], said[0], print_value(getattr(options, f.name)))
-        for f in dataclasses.fields(options)
-        if (said := [m for m in getattr(hints[f.name], "__metadata__", ()) if isinstance(m, str)])
-    ]
-
-
-@cache
-def _hints(cls: type) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The types of fields, without and with what is said of them, which are slow to evaluate."""
-    return typing.get_type_hints(cls), typing.get_type_hints(cls, include_extras=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingOptions(Options):
-    """How one stage is trained; the defaults are those of Mathur et al. (2019).
-
-    `epochs` at most, stopping after `patience` of them without a better `dev` statistic (0: never);
-    `batch_size` examples a step (items, for comparisons); `rate` of Adam, `constant` or falling
-    `linear`ly to 0; gradients clipped to a norm of `clip`; `weight_decay` apart from the gradient
-    (AdamW); `seed` of everything random; `mixed`: bf16 on a GPU.
-    """
-
-    epochs: Count = 30
-    patience: Annotated[int, Range(0)] = 5
-    batch_size: Count = 32
-    rate: Rate = 4e-4
-    schedule: Schedule = "constant"
-    clip: Rate = 10.0
-    weight_decay: Annotated[float, Range(0)] = 0.0
-    seed: Annotated[int, Range(0)] = 1
-    mixed: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Epoch:
-    """One row of the learning log: `dev` is NaN where nothing is held out."""
-
-    stage: str
-    number: int
-    loss: float
-    dev: float
-    seconds: float
-    best: bool
-
-
-CARD = "README.md"
-WRITTEN = "<!-- written when the model was saved; without this line it is yours, and stays -->"
-LONGEST = 200  # characters of a setting that a card repeats
-
-CARD_TEXT = """\
-{mark}
-# {title}
-
-A trained {kind} of tertium, `{name}`. Use it by the path of this folder:
-`tertium {command} -m FOLDER`, or `tertium.load_{kind}("FOLDER")` in Python.
-
-## What it is
-{settings}
-
-## What it learned from
-{data}
-
-## Licence
-The numbers in `weights.safetensors` were learned from the data above; whoever passes them on passes
-on what the licences of these data and of the encoders ask for.{encoders}
-"""
 UNSAVED = "unsaved-"
 PLACES = ("model", "folder")  # fields that say where weights lie, and nothing about them
 SETTINGS = "settings"  # where a configuration keeps the fields of what was trained
@@ -422,48 +280,3 @@ def load_folder(folder: Path, table: Mapping[str, str], kind: str) -> Any:
     if not issubclass(cls, Trained):
         raise ModelError(f"{file}: {kind} is {name!r}, which is not a {kind} that is trained")
     return cls.load(folder)
-
-
-def card_text(title: str, checkpoint: Checkpoint) -> str:
-    """The card of a checkpoint."""
-    encoders = [f"- `{name}`, sha256 {sha}" for name, sha in checkpoint.encoders.items()]
-    return CARD_TEXT.format(
-        mark=WRITTEN,
-        title=title,
-        kind=checkpoint.kind,
-        name=checkpoint.name,
-        command="rank" if checkpoint.kind == "ranker" else "score",
-        settings=_bullets(checkpoint.config),
-        data=_bullets(checkpoint.training),
-        encoders="\n\nIt reads vectors of encoders that are not part of it:\n" + "\n".join(encoders)
-        if encoders
-        else "",
-    )
-
-
-def write_card(folder: Path, title: str, checkpoint: Checkpoint) -> None:
-    """Write the card of a folder, unless somebody wrote one by hand."""
-    file = folder / CARD
-    if not file.is_file() or file.read_text(encoding="utf-8").startswith(WRITTEN):
-        write_text(file, card_text(title, checkpoint))
-
-
-def _bullets(values: Mapping[str, Any]) -> str:
-    """Settings as a list, what is too long to read left to `config.json`.
-
-    >>> print(_bullets({"hidden": 300, "data": {"mine": 12}}))
-    - hidden: 300
-    - data: mine 12
-    """
-    rows = [f"- {key}: {_plain(value)}" for key, value in values.items()]
-    long = "see config.json"
-    short = [row if len(row) <= LONGEST else f"{row.split(':')[0]}: {long}" for row in rows]
-    return "\n".join(short) or "- nothing beside its weights"
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_plain(one)}" for key, one in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_plain, value))
-    return str(value)

@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from tertium.atomic import write_text
 from tertium.errors import DataError, UsageError
 from tertium.models.checkpoint import read_arrays, write_arrays
-from tertium.models.trained import Epoch, PairLoss, TrainingOptions
+from tertium.models.options import Epoch, PairLoss, TrainingOptions
 from tertium.runtime import task
 
 log = logging.getLogger(__name__)

@@ -31,7 +31,7 @@ from tertium.metrics.flagship.rows import (
     load_judge,
 )
 from tertium.metrics.flagship.tagging import Way, mark_errors
-from tertium.models.trained import NEEDS
+from tertium.models.options import NEEDS
 from tertium.runtime import current_runtime
 from tertium.segment import Segment
 from tertium.spans import Span

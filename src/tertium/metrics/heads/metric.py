@@ -21,10 +21,9 @@ from tertium.errors import UsageError
 from tertium.metrics.base.metric import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
 from tertium.models.checkpoint import Checkpoint, read_declared
-from tertium.models.trained import (
+from tertium.models.options import (
     NEEDS,
     Against,
-    Lesson,
     Options,
     PairLoss,
     Recipe,
@@ -32,6 +31,7 @@ from tertium.models.trained import (
     TrainingOptions,
     check_against,
 )
+from tertium.models.trained import Lesson
 from tertium.runtime import choose_device, current_runtime
 from tertium.segment import Segment
 from tertium.specs import Range

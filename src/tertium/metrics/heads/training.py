@@ -50,7 +50,8 @@ from tertium.models.examples import (
     scored_pairs,
     strict_tau,
 )
-from tertium.models.trained import Epoch, Lesson, PairLoss, TrainingOptions
+from tertium.models.options import Epoch, PairLoss, TrainingOptions
+from tertium.models.trained import Lesson
 from tertium.models.training import (
     Run,
     fit,

@@ -42,7 +42,8 @@ from tertium.metrics.pairwise.training import (
     train_networks,
 )
 from tertium.models.checkpoint import Checkpoint
-from tertium.models.trained import Lesson, Recipe, Trained
+from tertium.models.options import Recipe
+from tertium.models.trained import Lesson, Trained
 from tertium.segment import Preference, Segment
 from tertium.specs import Range
 

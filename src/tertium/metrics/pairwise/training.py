@@ -26,7 +26,7 @@ from tertium.metrics.pairwise.network import (
     gradient_of,
     inputs_of,
 )
-from tertium.models.trained import Options
+from tertium.models.options import Options
 from tertium.runtime import task
 from tertium.specs import Range
 

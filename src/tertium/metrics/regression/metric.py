@@ -36,7 +36,8 @@ from tertium.metrics.regression.linear import (
 )
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, Like, check_arrays, read_declared
 from tertium.models.examples import JudgedSets, check_targets
-from tertium.models.trained import SETTINGS, Lesson, Options, Rates, Recipe
+from tertium.models.options import Options, Rates, Recipe
+from tertium.models.trained import SETTINGS, Lesson
 from tertium.runtime import cores, task
 from tertium.segment import Judgement, Segment
 

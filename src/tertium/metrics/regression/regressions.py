@@ -31,7 +31,7 @@ from tertium.metrics.base.metric import Metric, distinct_texts, load_metric
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.featurizer import DIRECTIONS, EntailmentFeatures
 from tertium.metrics.regression.metric import Regression, RegressionOptions
-from tertium.models.trained import Recipe
+from tertium.models.options import Recipe
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
