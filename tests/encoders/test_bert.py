@@ -26,9 +26,10 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional  # noqa: E402
 
+from tertium.encoders.bert import Bert, read_shape, read_tensors  # noqa: E402
 from tertium.encoders.hooked import Hooked  # noqa: E402
 from tertium.encoders.layers import TransformerLayer  # noqa: E402
-from tertium.encoders.network import Bert, Network, read_shape, read_tensors  # noqa: E402
+from tertium.encoders.network import Network  # noqa: E402
 
 KINDS = ["bert", "roberta", "xlm-roberta", "mpnet"]
 # Sums of up to 3,072 numbers of single precision in another order, through 12 layers.

@@ -151,7 +151,7 @@ class PairJudge:
 
     def _tuned_tensors(self) -> dict[str, Tensor]:
         """The public weights with the difference put onto them."""
-        from tertium.encoders.network import read_tensors
+        from tertium.encoders.bert import read_tensors
 
         changes = {
             name.removeprefix(ENCODER_PREFIX): value
