@@ -31,7 +31,8 @@ import torch
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measured, measure
 from tertium.arrays import IntArray
-from tertium.cache.store import forget, open_store
+from tertium.cache.memory import forget
+from tertium.cache.store import open_store
 from tertium.data.testset import TestSet
 from tertium.encoders import load_encoder
 from tertium.encoders.products import cpu_has_bf16, lower_precision

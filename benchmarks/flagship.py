@@ -19,7 +19,8 @@ import torch
 
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measured, measure
-from tertium.cache.store import forget, open_store
+from tertium.cache.memory import forget
+from tertium.cache.store import open_store
 from tertium.encoders import load_encoder
 from tertium.metrics.flagship.small import TertiumSmall
 from tertium.runtime import runtime

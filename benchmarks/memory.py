@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.corpus import into_english
 from benchmarks.measure import measure
-from tertium.cache.store import forget
+from tertium.cache.memory import forget
 from tertium.metrics.base.metric import load_metric
 from tertium.runtime import runtime
 from tertium.segment import Segment

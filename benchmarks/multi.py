@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from benchmarks.measure import Measured, measure, resident
-from tertium.cache.store import forget
+from tertium.cache.memory import forget
 from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.multi import TertiumMulti
 from tertium.runtime import runtime

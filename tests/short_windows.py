@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tertium.cache.store import forget
+from tertium.cache.memory import forget
 from tertium.metrics.flagship import rows
 from tertium.runtime import runtime
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.cache.store import WIDEST_STORED, forget
+from tertium.cache.memory import WIDEST_STORED, forget
 from tertium.encoders import Encoder, embed, load_encoder
 from tertium.errors import MissingResourceError
 from tertium.runtime import runtime

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tertium.cache import store
+from tertium.cache.memory import forget
 from tertium.data.testset import TestSet
 from tertium.errors import MissingResourceError
 from tertium.metrics.base.metric import load_metric
@@ -46,7 +46,7 @@ def texts(example: TestSet) -> list[Segment]:
 
 def cold(spec: str, segments: list[Segment], **choices: object) -> np.ndarray:
     """Scores computed anew, under these choices of a run."""
-    store.forget()
+    forget()
     with runtime(cache=False, memory=0, **choices):
         return load_metric(spec).score(segments).segments
 
@@ -55,7 +55,7 @@ def cold(spec: str, segments: list[Segment], **choices: object) -> np.ndarray:
 def test_nothing_but_the_text_decides_a_score(spec: str, texts: list[Segment]) -> None:
     metric, rng = load_metric(spec), np.random.default_rng(1)
     order = rng.permutation(len(texts))
-    store.forget()
+    forget()
     try:
         found = metric.score(texts).segments  # in batches as they come, which fills the cache
     except MissingResourceError as error:
@@ -75,7 +75,7 @@ def test_nothing_but_two_texts_decides_a_preference(spec: str, texts: list[Segme
     left, right = texts[:TAKEN], texts[TAKEN : 2 * TAKEN]
 
     def prefer(rows: Sequence[int], **choices: object) -> np.ndarray:
-        store.forget()
+        forget()
         with runtime(cache=False, memory=0, **choices):
             return load_ranker(spec).prefer([left[n] for n in rows], [right[n] for n in rows])
 

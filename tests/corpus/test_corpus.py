@@ -24,7 +24,8 @@ from tests.corpus.samples import (
 from tests.gallery import ALL
 
 import tertium
-from tertium.cache.store import forget, open_store
+from tertium.cache.memory import forget
+from tertium.cache.store import open_store
 from tertium.cli import main
 from tertium.corpus import work
 from tertium.corpus.blocks import BadRow, TableBlock

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.cache.store import forget, open_store
+from tertium.cache.memory import forget
+from tertium.cache.store import open_store
 from tertium.encoders import Chunk, Embeddings, chunks, embed, foresee, load_encoder, pairwise
 from tertium.encoders.stream import stream
 from tertium.encoders.toy import ToyEncoder

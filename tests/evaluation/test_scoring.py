@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import tertium
-from tertium.cache import store
+from tertium.cache.memory import forget
 from tertium.data.testset import TestSet
 from tertium.errors import UnknownNameError
 from tertium.runtime import runtime
@@ -77,7 +77,7 @@ def test_metrics_over_one_encoder_share_a_pass(
     monkeypatch.setattr(Transformer, "encode_together", count)
     with runtime(cache=False):
         apart = [tertium.score(small, spec) for spec in specs]
-        store.forget()
+        forget()
         asked.clear()
         evaluation = tertium.score(small, specs)
     assert sorted(asked) == sorted({*asked})

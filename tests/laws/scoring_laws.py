@@ -17,7 +17,7 @@ import numpy as np
 from tests.laws.trial import Trial, hold
 
 from tertium.arrays import FloatArray, IntArray
-from tertium.cache.store import forget
+from tertium.cache.memory import forget
 from tertium.metrics.base.metric import load_metric
 from tertium.runtime import runtime
 from tertium.segment import Segment

@@ -14,7 +14,7 @@ from papers.pictures import write_picture
 from papers.song2021 import TABLES, LayerCurve
 from papers.table import measure
 
-from tertium.cache.store import forget
+from tertium.cache.memory import forget
 from tertium.data.collection import Collection
 from tertium.encoders.transformer import Body
 from tertium.metrics import load_metric

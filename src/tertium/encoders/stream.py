@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.cache.database import Part
-from tertium.cache.store import find_texts, recall, remember
+from tertium.cache.memory import find_texts, recall, remember
 from tertium.encoders.encoder import Embeddings, Encoder, Sharing, from_parts
 from tertium.errors import LengthError
 from tertium.runtime import MEGABYTE, current_runtime, task

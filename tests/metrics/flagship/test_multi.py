@@ -15,7 +15,7 @@ import pytest
 from tests.short_windows import ROOM, short_windows
 
 from tertium.arrays import Float32Array, FloatArray
-from tertium.cache import store
+from tertium.cache.memory import forget
 from tertium.errors import ModelError, NeedsError, UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.flagship.combination import Row
@@ -132,12 +132,12 @@ def test_neighbours_threads_and_blocks_change_no_bit(
     ]
     alone = []
     for row in rows:
-        store.forget()
+        forget()
         with runtime(cache=False, memory=0, threads=1):
             alone.append(metric.raw_scores([row])[0])
     monkeypatch.setattr("tertium.metrics.flagship.rows.PIECES_AT_ONCE", 90)
     monkeypatch.setattr("tertium.metrics.flagship.rows.PIECES_A_PASS", 200)
-    store.forget()
+    forget()
     with runtime(cache=False, memory=0, threads=2):
         together = metric.raw_scores(rows[::-1])[::-1]
     assert (together == np.array(alone)).all()
@@ -235,7 +235,7 @@ def test_errors_are_marked_from_the_pass_that_scores(
         Segment("", SOURCE),
         Segment("Der 🚆 fährt nicht", SOURCE),
     ]
-    store.forget()
+    forget()
     with runtime(cache=False):
         scores = metric.score(segments)
         monkeypatch.setattr(RowJudge, "__call__", lambda *_: pytest.fail("a second pass"))
@@ -265,7 +265,7 @@ def test_each_row_is_read_once_also_where_nothing_is_kept(
         return judge(self, rows)
 
     monkeypatch.setattr(RowJudge, "__call__", note)
-    store.forget()
+    forget()
     with runtime(cache=False, memory=0):
         metric.score([Segment("Es regnet.", None, ("It rains.",)), Segment("", None, ("Rain.",))])
     assert len(read) == len(set(read)) == 2

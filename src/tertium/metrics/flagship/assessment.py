@@ -18,7 +18,7 @@ import numpy as np
 
 from tertium.arrays import BoolArray, Float32Array, FloatArray
 from tertium.cache.database import Part
-from tertium.cache.store import recall, remember
+from tertium.cache.memory import recall, remember
 from tertium.encoders.encoder import Reader, count_unread
 from tertium.errors import NeedsError
 from tertium.metrics.base.explanation import Explanation, TextComparison

@@ -1,0 +1,102 @@
+"""Vectors that a process used last, bounded in bytes, and behind them those of the store on disk.
+
+Who needs vectors asks here before computing them (`recall`), and leaves here what was computed
+(`remember`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+from tertium.cache.database import Part
+from tertium.cache.store import open_store
+from tertium.runtime import current_runtime
+
+# All layers of a model side by side would push everything else out of the store.
+WIDEST_STORED = 2048
+
+
+class Memory:
+    """The parts used last, oldest dropped first."""
+
+    def __init__(self) -> None:
+        self._parts: OrderedDict[tuple[str, str], Part] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, fingerprint: str, text: str) -> Part | None:
+        part = self._parts.get((fingerprint, text))
+        if part is not None:
+            self._parts.move_to_end((fingerprint, text))
+        return part
+
+    def put(self, fingerprint: str, text: str, part: Part, limit: int) -> None:
+        old = self._parts.pop((fingerprint, text), None)
+        self._bytes += part.nbytes - (old.nbytes if old else 0)
+        self._parts[fingerprint, text] = part
+        while self._bytes > limit and self._parts:
+            _, dropped = self._parts.popitem(last=False)
+            self._bytes -= dropped.nbytes
+
+    def clear(self) -> None:
+        self._parts.clear()
+        self._bytes = 0
+
+
+# Sentence vectors are small; apart, they are not pushed out by token vectors.
+_tokens, _sentences = Memory(), Memory()
+SENTENCES_SHARE = 0.25  # of what token vectors may take, and beside them
+
+
+def recall(fingerprint: str, texts: Sequence[str]) -> dict[str, Part]:
+    """The parts that memory or disk hold for these texts."""
+    if not fingerprint or not texts:
+        return {}
+    known = _find_held(fingerprint, texts)
+    store = open_store()
+    missing = [text for text in dict.fromkeys(texts) if text not in known]
+    if store is None or not missing:
+        return known
+    stored = store.read(fingerprint, missing)
+    _keep(fingerprint, stored)
+    return known | stored
+
+
+def find_texts(fingerprint: str, texts: Sequence[str]) -> set[str]:
+    """Which of these texts `recall` would find, without reading their vectors from disk."""
+    if not fingerprint:
+        return set()
+    held = set(_find_held(fingerprint, texts))
+    store = open_store()
+    return held if store is None else held | store.has(fingerprint, texts)
+
+
+def remember(fingerprint: str, parts: Mapping[str, Part]) -> None:
+    """Keep freshly computed parts in memory and on disk."""
+    if not fingerprint:
+        return
+    _keep(fingerprint, parts)
+    store = open_store()
+    narrow = {text: p for text, p in parts.items() if p.matrix.shape[-1] <= WIDEST_STORED}
+    if store is not None:
+        store.write(fingerprint, narrow)
+
+
+def forget() -> None:
+    """Drop what memory holds; the store on disk keeps its own."""
+    _tokens.clear()
+    _sentences.clear()
+
+
+def _find_held(fingerprint: str, texts: Sequence[str]) -> dict[str, Part]:
+    found = {t: _tokens.get(fingerprint, t) or _sentences.get(fingerprint, t) for t in texts}
+    return {text: part for text, part in found.items() if part is not None}
+
+
+def _keep(fingerprint: str, parts: Mapping[str, Part]) -> None:
+    limit = current_runtime().memory
+    for text, part in parts.items():
+        if part.matrix.ndim == 2:
+            _tokens.put(fingerprint, text, part, limit)
+        else:
+            _sentences.put(fingerprint, text, part, int(limit * SENTENCES_SHARE))
