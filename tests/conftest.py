@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 from tests.heavy import import_references, tell_imported
 from tests.partial_metric import partial  # noqa: F401 (a fixture)
-from tests.tiny_models import minilm, tiny_model  # noqa: F401 (fixtures)
+from tests.tiny_models import e5, minilm, tiny_model  # noqa: F401 (fixtures)
 
 from tertium.data.testset import TestSet
 from tertium.registry import METRICS

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tertium.encoders import Encoder
 
 VOCABULARY = "the a cat dog sat on mat barked loudly , . ! un ##seen ##s go went home house big"
 WORDS = tuple(VOCABULARY.split())
@@ -109,3 +113,15 @@ def minilm() -> str:
     if find("minilm") is None:
         pytest.skip("the weights of minilm are not installed")
     return "minilm"
+
+
+@pytest.fixture(scope="session")
+def e5() -> Encoder:
+    """multilingual-e5; the test is skipped where it is not installed."""
+    pytest.importorskip("torch")
+    from tertium.encoders import load_encoder
+    from tertium.encoders.weights import find
+
+    if find("e5") is None:
+        pytest.skip("e5 is not installed: tertium models install e5")
+    return load_encoder("e5")

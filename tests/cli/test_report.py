@@ -263,6 +263,16 @@ def test_candidates_have_no_page(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "--nbest" in capsys.readouterr().err
 
 
+WHOLE = ("--level", "system", "--samples", "0")  # systems, of which nothing is drawn
+
+
+def meta_page(page: Path, human: Path, *more: object) -> str:
+    """What `tertium meta` reports of human judgements."""
+    said = ["meta", "--human", human, *more, "--report", page, "-q"]
+    assert main([*map(str, said)]) == 0
+    return page.read_text()
+
+
 def test_meta_shows_agreement_and_the_judged_translations(tmp_path: Path) -> None:
     human = tmp_path / "judged.jsonl"
     rows = [
@@ -279,26 +289,9 @@ def test_meta_shows_agreement_and_the_judged_translations(tmp_path: Path) -> Non
     ]
     human.write_text("\n".join(json.dumps(row) for row in rows))
     page = tmp_path / "page.html"
-    code = main(
-        [
-            "meta",
-            "--human",
-            str(human),
-            "-m",
-            "chrf",
-            "bleu",
-            "--samples",
-            "20",
-            "--statistic",
-            "pearson",
-            "kendall",
-            "--report",
-            str(page),
-            "-q",
-        ]
+    text = meta_page(
+        page, human, "-m", "chrf", "bleu", "--samples", "20", "--statistic", "pearson", "kendall"
     )
-    assert code == 0
-    text = page.read_text()
     assert "Pearson r, segment level" in text
     assert "Kendall tau-b, segment level" in text
     assert "Metrics against people" in text
@@ -323,26 +316,10 @@ def test_meta_shows_a_metric_as_it_is_and_says_which_way_it_goes(tmp_path: Path)
     ]
     human.write_text("\n".join(json.dumps(row) for row in rows))
     page = tmp_path / "page.html"
-    code = main(
-        [
-            "meta",
-            "--human",
-            str(human),
-            "-m",
-            "chrf",
-            "ter",
-            "--samples",
-            "50",
-            "--report",
-            str(page),
-            "-q",
-        ]
-    )
-    assert code == 0
+    text = meta_page(page, human, "-m", "chrf", "ter", "--samples", "50")
     chrf, ter = data_of(page)["columns"]
     assert (chrf["name"], ter["name"], ter["up"], ter["decimals"]) == ("chrF", "TER", False, 2)
     assert ter["values"][0] == 8750  # seven of eight words are wrong
-    text = page.read_text()
     assert "lower is better under TER" in text
     assert "perm-both: both metrics are standardised" in text
     best = "<li><bdi>TER</bdi> agrees best with people: Pearson r 1.000, significantly better than"
@@ -356,26 +333,7 @@ def test_scores_of_which_lower_is_better_are_shown_as_they_were(tmp_path: Path) 
     human.write_text("system\tscore\nA\t1\nB\t2\nC\t3\n")
     scores.write_text("system\tscore\nA\t0.3\nB\t0.2\nC\t0.1\n")
     page = tmp_path / "page.html"
-    code = main(
-        [
-            "meta",
-            "--human",
-            str(human),
-            "--scores",
-            str(scores),
-            "--level",
-            "system",
-            "--lower-better",
-            "mine",
-            "--samples",
-            "0",
-            "--report",
-            str(page),
-            "-q",
-        ]
-    )
-    assert code == 0
-    text = page.read_text()
+    text = meta_page(page, human, *WHOLE, "--scores", scores, "--lower-better", "mine")
     assert "lower is better under mine" in text
     assert "mine: r = -1.000" in text
 
@@ -385,24 +343,8 @@ def test_meta_of_whole_systems_shows_dots_of_systems(tmp_path: Path) -> None:
     human.write_text("system\tscore\nA\t1\nB\t2\nC\t3\n")
     scores.write_text("system\tscore\nA\t0.1\nB\t0.3\nC\t0.2\n")
     page = tmp_path / "page.html"
-    code = main(
-        [
-            "meta",
-            "--human",
-            str(human),
-            "--scores",
-            str(scores),
-            "--level",
-            "system",
-            "--samples",
-            "0",
-            "--report",
-            str(page),
-            "-q",
-        ]
-    )
-    assert code == 0
-    assert "A dot is a system." in page.read_text()
+    text = meta_page(page, human, *WHOLE, "--scores", scores)
+    assert "A dot is a system." in text
 
 
 def test_the_help_names_metrics_that_explain() -> None:

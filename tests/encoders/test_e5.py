@@ -13,22 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.encoders import Encoder, load_encoder
-from tertium.encoders.weights import find
+from tertium.encoders import Encoder
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.segment import Segment
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SENTENCES: dict[str, list[str]] = json.loads((GOLDEN / "e5_sentences.json").read_text())
 TEXTS = [text for texts in SENTENCES.values() for text in texts]
-
-
-@pytest.fixture(scope="module")
-def e5() -> Encoder:
-    pytest.importorskip("torch")
-    if find("e5") is None:
-        pytest.skip("e5 is not installed: tertium models install e5")
-    return load_encoder("e5")
 
 
 @pytest.fixture(scope="module")

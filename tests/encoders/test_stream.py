@@ -182,47 +182,42 @@ def test_lists_of_different_length_are_refused() -> None:
         pairwise(ToyEncoder(), ["a", "b"], ["a"], overlap)
 
 
-def test_metrics_with_and_without_special_tokens_share_one_computation(
-    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many texts each pass of a network reads."""
     pytest.importorskip("torch")
     from tertium.encoders.network import Network
 
-    calls: list[int] = []
+    sizes: list[int] = []
     run = Network.__call__
 
     def count(self: Network, rows: Sequence[Sequence[int]], *rest: Any) -> Any:
-        calls.append(len(rows))
+        sizes.append(len(rows))
         return run(self, rows, *rest)
 
     monkeypatch.setattr(Network, "__call__", count)
+    return sizes
+
+
+def test_metrics_with_and_without_special_tokens_share_one_computation(
+    tiny_model: Callable[[str], Path], passes: list[int]
+) -> None:
     name = f"dir/{tiny_model('bert')}@2"
     texts = ["the cat sat", "", "a dog"]
     with runtime(cache=False):
         embed(load_encoder(name), ["the mat"], sentences=False)  # a network is tried as it loads
-        calls.clear()
+        passes.clear()
         special = embed(load_encoder(name, special=True), texts, sentences=False)
         plain = embed(load_encoder(name), texts, sentences=False)
-    assert sum(calls) == 2
+    assert sum(passes) == 2
     assert special.pieces == (("", "the", "cat", "sat", ""), (), ("", "a", "dog", ""))
     assert plain.pieces == (("the", "cat", "sat"), (), ("a", "dog"))
     assert np.array_equal(plain.tokens(0), special.tokens(0)[1:-1])
 
 
 def test_what_is_foreseen_is_computed_in_the_same_pass(
-    tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    tiny_model: Callable[[str], Path], passes: list[int]
 ) -> None:
-    pytest.importorskip("torch")
-    from tertium.encoders.network import Network
-
-    passes: list[int] = []
-    run = Network.__call__
-
-    def count(self: Network, rows: Sequence[Sequence[int]], *rest: Any) -> Any:
-        passes.append(len(rows))
-        return run(self, rows, *rest)
-
-    monkeypatch.setattr(Network, "__call__", count)
     folder = tiny_model("bert")
     texts = ["the cat sat", "", "a dog", "the dog"]
     needs = [(load_encoder(f"dir/{folder}@{layer}"), "tokens") for layer in ("1", "2", "1-3")]

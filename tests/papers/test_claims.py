@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,25 +20,14 @@ from papers.printed import Example, Printed, PrintedRanks, Standing
 from papers.render import as_table
 from papers.table import Figure, PaperTable, Row, measure
 from papers.winners import mark_winners, unbeaten
+from tests.papers.length_metric import Length
 
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
 from tertium.meta.pairwise import consistency
-from tertium.metrics import SegmentMetric
 from tertium.metrics.pairwise.training import PairwiseOptions
 from tertium.metrics.regression.regressions import BLEUR
 from tertium.segment import Segment
-
-
-@dataclass(frozen=True, kw_only=True)
-class Length(SegmentMetric):
-    """The length of the hypothesis."""
-
-    name: ClassVar[str] = "length"
-    title: ClassVar[str] = "Length"
-
-    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        return np.array([float(len(s.hypothesis)) for s in segments])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,23 +12,12 @@ import numpy as np
 import pytest
 from papers.experiments import Comparisons, Segments, Systems
 from papers.learners import SeededSegments, SeededSystems
+from tests.papers.length_metric import Length
 
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
 from tertium.errors import DataError
-from tertium.metrics import SegmentMetric
 from tertium.segment import Segment
-
-
-@dataclass(frozen=True, kw_only=True)
-class Length(SegmentMetric):
-    """The length of the hypothesis."""
-
-    name: ClassVar[str] = "length"
-    title: ClassVar[str] = "Length"
-
-    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        return np.array([float(len(s.hypothesis)) for s in segments])
 
 
 @dataclass(frozen=True, kw_only=True)

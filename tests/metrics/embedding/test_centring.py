@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tertium.encoders import Encoder, chunks, load_encoder
-from tertium.encoders.weights import find
 from tertium.errors import UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.embedding.bertscore import BERTScore
@@ -80,14 +79,6 @@ def test_directions_are_a_product_after_the_mean(toy_means: LanguageMeans) -> No
     assert np.allclose(found.texts.vectors, plain.vectors @ rows[:3].T, atol=1e-4)
     assert np.allclose(found.texts.sentences, plain.sentences @ rows.T, atol=1e-4)
     assert found.texts.pieces == plain.pieces
-
-
-@pytest.fixture(scope="module")
-def e5() -> Encoder:
-    pytest.importorskip("torch")
-    if find("e5") is None:
-        pytest.skip("e5 is not installed: tertium models install e5")
-    return load_encoder("e5")
 
 
 def test_centred_scores_do_not_depend_on_neighbours(e5: Encoder) -> None:

@@ -1,0 +1,24 @@
+"""A metric that one can check by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.metrics import SegmentMetric
+from tertium.segment import Segment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Length(SegmentMetric):
+    """The length of the hypothesis."""
+
+    name: ClassVar[str] = "length"
+    title: ClassVar[str] = "Length"
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([float(len(s.hypothesis)) for s in segments])
