@@ -88,16 +88,18 @@ def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
 
 def add_languages(parser: argparse.ArgumentParser) -> None:
     """Add the languages of both sides, for metrics that ask."""
-    for side, what, too, but in (
-        ("source", "sources", "", ""),
-        ("target", "translations", ", and meteor", "; meteor: en"),
-    ):
-        parser.add_argument(
-            f"--{side}-language",
-            metavar="CODE",
-            help=f"of the {what}, such as de, for metrics that read the source{too} (default: "
-            f"told by the texts{but}); with the other side's",
-        )
+    parser.add_argument(
+        "--source-language",
+        metavar="CODE",
+        help="of the sources, such as de, for metrics that read the source (default: told by the "
+        "texts); with the other side's",
+    )
+    parser.add_argument(
+        "--target-language",
+        metavar="CODE",
+        help="of the translations, such as de, for metrics that read the source, and meteor "
+        "(default: told by the texts; meteor: en); with the other side's",
+    )
 
 
 def named_metrics(
