@@ -42,8 +42,7 @@ def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.scoring import usual_metrics
     from tertium.reporting.tables import evaluations
 
-    sliced = bool(args.by) and not args.paired_bs  # by randomisation, whatever the whole takes
-    score.check_counts(args, bootstrap=not args.paired_ar, randomisation=args.paired_ar or sliced)
+    score.check_compared(args)
     output.check_outputs(args)
     testset = inputs.read_inputs(args)
     metrics = inputs.named_metrics(args, lambda: usual_metrics(testset))

@@ -125,6 +125,12 @@ def check_counts(args: argparse.Namespace, *, bootstrap: bool, randomisation: bo
         )
 
 
+def check_compared(args: argparse.Namespace) -> None:
+    """Refuse numbers of resamples that no test takes where systems are compared."""
+    sliced = bool(args.by) and not args.paired_bs  # by randomisation, whatever the whole takes
+    check_counts(args, bootstrap=not args.paired_ar, randomisation=args.paired_ar or sliced)
+
+
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation import scoring
     from tertium.evaluation.explaining import mark_systems
