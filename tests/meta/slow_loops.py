@@ -7,7 +7,7 @@ Callison-Burch et al. 2011/2012, Machacek & Bojar 2013/2014 (the taus), Thompson
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 from scipy import stats
@@ -139,8 +139,9 @@ def system_accuracy(human, metrics):
 
 
 def soft_pairwise_accuracy(human, metric, signs):
+    """Either system of a pair stands first once: mt-metrics-eval takes them in no order."""
     gaps = []
-    for i, j in combinations(range(len(human)), 2):
+    for i, j in permutations(range(len(human)), 2):
         people, scores = human[i] - human[j], metric[i] - metric[j]
         both = ~np.isnan(people) & ~np.isnan(scores)
         if both.any():

@@ -9,7 +9,7 @@ from scipy import stats
 from tests.meta import slow_loops
 
 from tertium.errors import DataError, UsageError
-from tertium.meta import acc_eq_calibrated
+from tertium.meta import acc_eq_calibrated, soft_pairwise_accuracy
 from tertium.meta.accuracy import pair_test
 from tertium.meta.contests import (
     accuracy_contest,
@@ -56,6 +56,20 @@ def test_soft_accuracy_tells_good_from_bad_and_spares_equals():
     assert p[0, 1] < 0.01 < 0.99 < p[1, 0]
     assert p[0, 2] == p[2, 0] == 1
     assert (np.diagonal(p) == 1).all()
+
+
+def test_metrics_that_tie_all_systems_are_where_soft_accuracy_puts_them():
+    human, metrics = scored(systems=6, segments=200)
+    blind = np.broadcast_to(np.random.default_rng(2).normal(size=200), human.shape)
+    stack = np.stack([metrics[0], blind, np.full(human.shape, 0.3)])
+    for order in (np.arange(6), np.arange(6)[::-1]):
+        contest = soft_accuracy_contest(
+            human[order], stack[:, order], samples=100, rng=np.random.default_rng(1)
+        )
+        rng = np.random.default_rng(1)
+        spa = soft_pairwise_accuracy(human[order], stack[:, order], rng=rng).value
+        assert_allclose(contest.observed[0], spa[0] - spa, atol=0.02)
+        assert contest.p_values[0, 1:].max() < 0.05 < contest.p_values[1:, 0].min()
 
 
 def test_missing_scores_and_metrics():

@@ -72,6 +72,26 @@ def test_spa_of_complete_scores_equals_the_loop():
     assert same.judged == int(same.used) == 10
 
 
+@pytest.mark.parametrize("holes", [False, True])
+def test_spa_does_not_know_the_order_of_systems(holes):
+    rng = np.random.default_rng(8)
+    human = np.round(rng.normal(size=(5, 30)) + np.arange(5)[:, None] * 0.4)  # worst first, tied
+    blind = np.broadcast_to(rng.normal(size=30), (5, 30))  # a score of the source alone
+    metrics = np.stack([human + np.round(rng.normal(size=(5, 30))), blind, np.ones((5, 30))])
+    if holes:
+        human[0, :3] = np.nan
+    values = [
+        soft_pairwise_accuracy(
+            human[order], metrics[:, order], rng=np.random.default_rng(2), permutations=400
+        ).value
+        for order in (np.arange(5), np.arange(5)[::-1], np.array([2, 0, 4, 1, 3]))
+    ]
+    assert_allclose(values, np.broadcast_to(values[0], (3, 3)), atol=1e-12)
+    # with p_human and 1 - p_human beside 1; where permutations tie, the two add up to more
+    assert_allclose(values[0][1:], 0.5, atol=0.05)
+    assert values[0][0] > 0.7
+
+
 def test_permutation_p_values_equal_the_exact_ones():
     # All 2^3 sign flips of (1, 2, 3): sums at least 6, 4 and 0 occur 1, 2 and 5 times of 8.
     signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T

@@ -123,8 +123,9 @@ class _System:
 class _SystemPair:
     """Two systems on the segments that both have: what mixtures of metrics are made of.
 
-    `p` is people's p-value; `sums` and `power` (metrics,) are a metric's summed and squared
-    differences, `variance` (metrics, metrics) what is left of the latter for the mean mixture.
+    `p` is people's p-value, NaN where they tie throughout; `sums` and `power` (metrics,) are a
+    metric's summed and squared differences, `variance` (metrics, metrics) what is left of the
+    latter for the mean mixture.
     """
 
     i: int
@@ -145,10 +146,26 @@ class _SystemPair:
         own = np.diagonal(cross)
         product = 0.25 * (own[:, None] + own + cross + cross.T)  # mean over mixtures
         variance = 0.5 * (squares[:, None] + squares) - 2.0 * product
-        return cls(i, j, both, p, x.sums - y.sums, squares - 2.0 * own, variance)
+        power = ((x.scores - y.scores) ** 2).sum(axis=1)  # 0 to the last bit for equal scores
+        return cls(i, j, both, p, x.sums - y.sums, power, variance)
 
-    def p_values(self, swapped: Float32Array, squares: Float32Array) -> Float32Array:
-        """P-values of "i is better than j" of all mixtures, (metrics, metrics, draws)."""
+    def gaps(self, swapped: Float32Array, squares: Float32Array) -> Float32Array:
+        """|p_human - p| of all mixtures, (metrics, metrics, draws), the mean of both directions.
+
+        These differ only where nothing is left to flip: p is then 1 either way, and the gap to a p
+        and to 1 - p is 1/2 in the mean.
+        """
+        p = self._p_values(swapped, squares)
+        gap = p - self.p
+        np.abs(gap, out=gap)
+        unknown = np.isnan(gap)
+        if unknown.any():
+            gap[unknown] = 0.5
+            gap[np.isnan(p) & np.isnan(self.p)] = 0.0
+        return gap
+
+    def _p_values(self, swapped: Float32Array, squares: Float32Array) -> Float32Array:
+        """P-values of "i is better than j" of all mixtures; NaN where they tie throughout."""
         difference = _spread(swapped)
         difference += (0.5 * (self.sums[:, None] + self.sums)).astype(np.float32)[..., None]
         variance = _spread(squares)
@@ -207,9 +224,7 @@ class _Mixtures:
                     lots = swaps[system] if pair.both.all() else swaps[system][:, pair.both]
                     kept[system, mask] = self._systems[system, mask].powers @ lots.T
             a, b = kept[pair.i, mask], kept[pair.j, mask]  # (2 x metrics, draws)
-            gap = pair.p_values(a[:metrics] - b[:metrics], a[metrics:] + b[metrics:])
-            gap -= pair.p
-            total += np.abs(gap, out=gap)
+            total += pair.gaps(a[:metrics] - b[:metrics], a[metrics:] + b[metrics:])
         total /= np.float32(len(self.pairs))
         return total
 
@@ -221,7 +236,7 @@ def _spread(swapped: Float32Array) -> Float32Array:
 
 
 def _tail(total: Float32Array, variance: Float32Array) -> Float32Array:
-    """P(flips sum to `total` or more) of a normal law; 1 where no difference is left to flip.
+    """P(flips sum to `total` or more) of a normal law; NaN where no difference is left to flip.
 
     Abramowitz and Stegun 7.1.26, right to 1e-7 and twenty times as fast as a call of scipy's, for
     it works in place: memory would cost more than the formula.
@@ -245,8 +260,6 @@ def _tail(total: Float32Array, variance: Float32Array) -> Float32Array:
     np.subtract(np.float32(0.5), p, out=p)
     np.copysign(p, z, out=p)
     np.subtract(np.float32(0.5), p, out=p)
-    if not variance.min() > 0:
-        p[np.isnan(z)] = 1.0
     return p
 
 

@@ -59,7 +59,8 @@ def soft_pairwise_accuracy(
 
     where p is the one-sided p-value of "the first system is better", from a paired permutation of
     the segments that people judged for both. `human` is (systems, segments), `metrics` (..., same).
-    People and metrics see the same permutations.
+    People and metrics see the same permutations. A pair counts with either system first, half each:
+    by definition no order of systems is given, and it would matter where a metric ties them.
     """
     layout = lay_out(human, metrics, "system")
     gaps = p_value_gaps(layout.human, layout.metrics, rng=rng, permutations=permutations)
@@ -78,7 +79,10 @@ def gap_agreement(gaps: FloatArray, human: FloatArray, shape: tuple[int, ...]) -
 def p_value_gaps(
     human: FloatArray, metrics: FloatArray, *, rng: np.random.Generator, permutations: int
 ) -> FloatArray:
-    """|p_human - p_metric| of each system pair i < j, (metrics, pairs); NaN without evidence."""
+    """|p_human - p_metric| of each system pair i < j, (metrics, pairs); NaN without evidence.
+
+    It is the mean of "i is better" and "j is better", which differ where permutations tie.
+    """
     used = (~np.isnan(human)).any(axis=0)
     people, stack = human[:, used], metrics[:, :, used]
     signs: FloatArray = rng.choice([-1.0, 1.0], size=(permutations, people.shape[1]))
@@ -88,27 +92,29 @@ def p_value_gaps(
         gaps[number] = _gaps_with_holes(people, stack[number], signs)
     if whole.any():
         asked, *given = pair_p_values(np.concatenate([people[None], stack[whole]]), signs)
-        gaps[whole] = np.abs(asked - np.array(given))
+        gaps[whole] = np.abs(asked - np.array(given)).mean(axis=-1)
     return gaps
 
 
 def pair_p_values(scores: FloatArray, signs: FloatArray) -> FloatArray:
-    """One-sided p-values of "i is better than j", i < j, of complete scores, (..., pairs).
+    """One-sided p-values of "i is better than j" and of the opposite, i < j, (..., pairs, 2).
 
     A flipped sum of differences is the difference of flipped sums, so systems (..., systems,
-    segments) are flipped once, all in one product.
+    segments), which are complete, are flipped once, all in one product.
     """
     left, right = np.triu_indices(scores.shape[-2], k=1)
     totals, sizes = scores.sum(axis=-1), np.abs(scores).sum(axis=-1)
     slack = 1e-10 * (sizes[..., left] + sizes[..., right])  # so that equal sums compare equal
     flat = scores.reshape(-1, scores.shape[-1])
     flipped = (flat @ signs.T).reshape(*scores.shape[:-1], -1)  # (..., systems, permutations)
-    bound = totals[..., left] - totals[..., right] - slack
-    found = [
-        np.mean(flipped[..., i, :] - flipped[..., j, :] >= bound[..., n, None], axis=-1)
-        for n, (i, j) in enumerate(zip(left, right, strict=True))
-    ]
-    return np.stack(found, axis=-1) if found else np.zeros((*scores.shape[:-2], 0))
+    observed = totals[..., left] - totals[..., right]
+    result = np.zeros((*scores.shape[:-2], len(left), 2))
+    for n, (i, j) in enumerate(zip(left, right, strict=True)):
+        difference = flipped[..., i, :] - flipped[..., j, :]
+        low, high = observed[..., n] - slack[..., n], observed[..., n] + slack[..., n]
+        result[..., n, 0] = np.mean(difference >= low[..., None], axis=-1)
+        result[..., n, 1] = np.mean(difference <= high[..., None], axis=-1)
+    return result
 
 
 def _gaps_with_holes(human: FloatArray, scores: FloatArray, signs: FloatArray) -> FloatArray:
@@ -116,9 +122,12 @@ def _gaps_with_holes(human: FloatArray, scores: FloatArray, signs: FloatArray) -
     left, right = np.triu_indices(len(human), k=1)
     people, difference = human[left] - human[right], scores[left] - scores[right]
     both = ~np.isnan(people) & ~np.isnan(difference)
-    asked = permutation_p_values(np.where(both, people, 0.0), signs)
-    given = permutation_p_values(np.where(both, difference, 0.0), signs)
-    return np.where(both.any(axis=-1), np.abs(asked - given), np.nan)
+    sides = [np.where(both, values, 0.0) for values in (people, difference)]
+    gaps = [
+        np.abs(np.subtract(*(permutation_p_values(way * side, signs) for side in sides)))
+        for way in (1.0, -1.0)  # i better, j better
+    ]
+    return np.where(both.any(axis=-1), np.mean(gaps, axis=0), np.nan)
 
 
 def permutation_p_values(differences: FloatArray, signs: FloatArray) -> FloatArray:
