@@ -183,6 +183,15 @@ def test_every_statistic_tells_a_misleading_metric_from_a_good_one(statistic, ch
     assert result.agreement.judged > 0
 
 
+def test_a_value_does_not_change_with_how_it_is_tested():
+    evaluation = MetaEvaluation([make_set("x", 3, items=40)])
+    ways = ({"samples": 1000}, {"alpha": 0.01}, {"test": "bootstrap"}, {"samples": 0})
+    for statistic in ("pearson", "spa"):
+        tasks = [Task(sets=("x",), statistic=statistic, **way) for way in ways]  # type: ignore[arg-type]
+        values = [evaluation.run_task(task).values.tolist() for task in tasks]
+        assert values == values[:1] * len(values)
+
+
 @pytest.mark.parametrize("statistic", ["tau-strict", "tau13", "tau14", "consistency"])
 def test_every_statistic_of_comparisons(statistic):
     result = MetaEvaluation([make_ranking()]).run([Task(sets=("r",), statistic=statistic)])

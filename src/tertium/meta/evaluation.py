@@ -49,7 +49,7 @@ def measure(task: Task, sets: Sequence[JudgedSet], rng: np.random.Generator) -> 
     if task.statistic == "accuracy":
         return measure_accuracies(sets)
     if task.statistic == "spa":
-        return measure_spa(first, task, rng)
+        return measure_spa(first, rng)
     if task.statistic == "tie-aware":
         return measure_tie_aware(first, task)
     if task.kind.reads == "comparisons":
@@ -347,8 +347,10 @@ class MetaEvaluation:
         for name in task.sets:
             if name not in self.sets:
                 raise UnknownNameError("judged set", name, self.sets)
+        # a value that is drawn must not change with the test, its level or its samples
+        own = generator(self.seed, zlib.crc32(task.name.encode()))
         rng = generator(self.seed, zlib.crc32(repr(task).encode()))
-        measured = measure(task, [self.sets[name] for name in task.sets], rng)
+        measured = measure(task, [self.sets[name] for name in task.sets], own)
         drawn = np.zeros((0, len(self.metrics)))
         if task.samples:
             drawn = bootstrap(measured.replicate, measured.strata, samples=task.samples, rng=rng)

@@ -22,6 +22,7 @@ from tertium.meta.replicates import of_matrix, of_spearman
 from tertium.meta.tasks import JudgedSet, Task
 
 BLOCK = 1 << 22  # numbers in memory at a time
+PERMUTATIONS = 1000  # of segments, in soft pairwise accuracy: those of the shared task
 
 
 def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) -> Agreement:
@@ -51,7 +52,11 @@ def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) ->
 
 
 def soft_pairwise_accuracy(
-    human: ArrayLike, metrics: ArrayLike, *, rng: np.random.Generator, permutations: int = 1000
+    human: ArrayLike,
+    metrics: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    permutations: int = PERMUTATIONS,
 ) -> Agreement:
     """SPA: system accuracy that also asks how sure the order is (Thompson et al. 2024).
 
@@ -249,13 +254,12 @@ def measure_accuracies(sets: Sequence[JudgedSet]) -> Measured:
     return Measured(agreement=agreement, replicate=replicate, strata=sizes, tests={"pairs": coins})
 
 
-def measure_spa(judged: JudgedSet, task: Task, rng: np.random.Generator) -> Measured:
+def measure_spa(judged: JudgedSet, rng: np.random.Generator) -> Measured:
     present = (~np.isnan(judged.human)).any(axis=1)
     human, scores = judged.human[present], judged.scores[:, present]
     if len(human) < 2:
         raise DataError(f"{judged.name}: SPA needs two systems with judged segments")
-    permutations = task.samples or 1000
-    gaps = p_value_gaps(human, scores, rng=rng, permutations=permutations)
+    gaps = p_value_gaps(human, scores, rng=rng, permutations=PERMUTATIONS)
     agreement = gap_agreement(gaps, human, (len(scores),))
     size = len(human)
     left, right = np.triu_indices(size, k=1)
