@@ -109,12 +109,18 @@ def test_systems_can_be_taken_out():
     assert_allclose(judged.human_systems, [np.nan, 5, 8])
     with pytest.raises(UnknownNameError, match="unknown system of x 'Q'"):
         judged.drop_systems(["A", "Q"])
-    rankings = gather(
-        [PairJudgement("1", "A", "B", 1.0), PairJudgement("1", "B", "C", 0.5)], name="r"
-    )
-    rest = JudgedSet.align("x", [], comparisons=rankings).drop_systems(["A"]).comparisons
-    assert rest is not None
-    assert len(rest) == 1
+
+
+def test_systems_taken_out_of_comparisons_leave_no_wins_behind():
+    said = [("A", "B", 1.0), ("A", "C", 0.0), ("B", "C", 1.0), ("B", "C", 0.5), ("B", "C", 0.0)]
+    rankings = gather([PairJudgement("1", *verdict) for verdict in said], name="r")
+    rest = JudgedSet.align("x", [], comparisons=rankings).drop_systems(["A"])
+    assert rest.comparisons is not None
+    assert len(rest.comparisons) == 3
+    assert_allclose(rest.human_systems, [np.nan, 0.5, 0.5])
+    given = {"A": 3.0, "B": 2.0, "C": 1.0}
+    official = JudgedSet.align("x", [], comparisons=rankings, human_systems=given)
+    assert_allclose(official.drop_systems(["A"]).human_systems, [np.nan, 2, 1])
 
 
 def test_faults():

@@ -69,13 +69,16 @@ class JudgedSet:
         if len(set(systems)) > dropped.sum():
             unknown = next(name for name in systems if name not in self.systems)
             raise UnknownNameError(f"system of {self.name}", unknown, self.systems)
-        compared = self.comparisons
+        people, compared = self.human_systems, self.comparisons
         if compared is not None:
+            wins = compared.expected_wins(len(self.systems))
             compared = compared.select(~(dropped[compared.left] | dropped[compared.right]))
+            if np.array_equal(people, wins, equal_nan=True):  # else people gave other scores
+                people = compared.expected_wins(len(self.systems))
         return replace(
             self,
             human=np.where(dropped[:, None], np.nan, self.human),
-            human_systems=np.where(dropped, np.nan, self.human_systems),
+            human_systems=np.where(dropped, np.nan, people),
             comparisons=compared,
         )
 
