@@ -82,6 +82,16 @@ def test_average_and_ranks(results):
     assert_allclose(results.average_rank, np.mean([t.ranks for t in results.tasks], axis=0))
 
 
+def test_an_average_is_tested_where_its_tasks_are():
+    sets = [make_set("de-en", 1), make_set("fi-en", 2)]
+    tasks = tasks_for(["de-en", "fi-en"], "kendall", test="none", samples=200)
+    average = MetaEvaluation(sets).run(tasks).average
+    assert (average.low < average.values).all()  # intervals were asked for
+    assert np.isnan(average.p_values).all()
+    assert average.not_worse.tolist() == [True, False, False]
+    assert average.ranks == (1, 2, 3)
+
+
 def test_records_are_plain_and_complete(results):
     records = results.records()
     assert json.loads(json.dumps(records)) == records

@@ -124,6 +124,13 @@ def test_darr_says_how_far_apart_it_wants_people_scores():
     assert table.notes[-1].endswith("translations of a segment that people put 500 or more apart")
 
 
+def test_the_test_of_the_average_is_named(results):
+    assert "100 samples; the average: bootstrap, seed" in agreement_table(results).notes[0]
+    drawn = [replace(task, task=replace(task.task, test="bootstrap")) for task in results.tasks]
+    for part in (replace(results, tasks=tuple(drawn)), replace(results, tasks=results.tasks[:1])):
+        assert "average" not in agreement_table(part).notes[0]
+
+
 def test_draws_too_few_for_any_rank_are_told():
     said = "warning: 10 draws: no p can fall below 0.05; take 20 or more"
     for test, draws, told in (

@@ -247,13 +247,15 @@ class Results:
 
         Of several statistics it is a mean of unlike numbers; `by_statistic` takes them apart.
 
-        The tasks' bootstrap samples are independent, so their mean is a sample of the average.
+        The tasks' bootstrap samples are independent, so their mean is a sample of the average, by
+        which it is tested whatever test the tasks took, unless they took none.
         """
         values = np.mean([task.values for task in self.tasks], axis=0)
         samples = min(len(task.replicates) for task in self.tasks)
         drawn = np.mean([task.replicates[:samples] for task in self.tasks], axis=0)
         first = self.tasks[0].task
-        p = bootstrap_p_values(drawn) if samples else _nan_matrix(len(values))
+        tested = samples > 0 and all(task.task.test != "none" for task in self.tasks)
+        p = bootstrap_p_values(drawn) if tested else _nan_matrix(len(values))
         return figures_of(self.metrics, values, drawn, p, first.confidence, first.alpha)
 
     @cached_property

@@ -178,6 +178,8 @@ def _notes(results: Results, intervals: bool) -> list[str]:
     notes = ["** best; no tests: ranks are places"]
     if first.samples and first.test != "none":
         how = f"{first.test}, p < {first.alpha:g} one-sided, {first.samples} samples"
+        if len(results.tasks) > 1 and first.test != "bootstrap":
+            how += "; the average: bootstrap"
         notes = [f"** best, * not significantly worse ({how}, seed {results.seed})"]
         mean = "; the mean over columns" if len(results.tasks) > 1 else ""
         notes.append(f"rank: metrics of one rank cannot be told apart{mean}")
