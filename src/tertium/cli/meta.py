@@ -231,6 +231,11 @@ def _measure(args: argparse.Namespace) -> AgreementStudy:
                 f"{option} says nothing to what is measured: give --statistic "
                 f"{' or '.join(sorted(statistics))}, or leave it out"
             )
+    if args.intervals and not args.samples:
+        raise UsageError("--intervals come from samples, and --samples 0 draws none")
+    if args.p_values and (args.test == "none" or not args.samples):
+        why = "--test none" if args.test == "none" else "--samples 0"
+        raise UsageError(f"--p-values are of tests, and {why} leaves them out")
     return meta_evaluate(
         args.human,
         **sources(args),
