@@ -93,6 +93,36 @@ def test_perm_both_of_a_constant_metric_is_undefined(scored):
         perm_both(human, metrics, samples=0, rng=np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("points", [1023, 1024, 5000])
+def test_perm_both_of_many_points_draws_swaps(points):
+    rng = np.random.default_rng(4)
+    human = rng.normal(size=points)
+    metrics = human + np.array([[1.0], [9.0]]) * rng.normal(size=(2, points))
+    p = perm_both(human, metrics, samples=40, rng=rng)
+    assert p[0, 1] == 1 / 41
+    p = perm_both_any(human[None], metrics[:, None], pearson, samples=4, rng=rng)
+    assert p[0, 1] == 1 / 5
+
+
+def test_perm_both_leaves_out_swaps_that_make_a_metric_constant():
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        human, metrics = rng.normal(size=5), rng.integers(0, 2, size=(2, 5)).astype(float)
+        metrics[:, :2] = [[0, 1], [1, 0]]
+        standard, null = [stats.zscore(m) for m in metrics], []
+        for swaps in product([False, True], repeat=5):
+            mixed = np.where(swaps, *standard), np.where(swaps, *standard[::-1])
+            if min(np.ptp(m) for m in mixed) > 0.1:
+                null.append(stats.pearsonr(human, mixed[0])[0] - stats.pearsonr(human, mixed[1])[0])
+        observed = stats.pearsonr(human, metrics[0])[0] - stats.pearsonr(human, metrics[1])[0]
+        drawn = np.array([null, np.negative(null)])  # upwards, downwards
+        bounds = np.array([observed, -observed]) - 1e-9
+        shares = (drawn >= bounds[:, None]).mean(axis=1)
+        p = perm_both(human, metrics, samples=32, rng=rng)
+        slow = perm_both_any(human, metrics, pearson, samples=32, rng=rng)
+        assert_allclose([[p[0, 1], p[1, 0]], [slow[0, 1], slow[1, 0]]], [shares, shares])
+
+
 def test_perm_both_of_few_points_looks_at_every_swap_once():
     human = np.array([1.0, 2.0, 3.0, 4.0])
     metrics = np.array([[1.1, 2.0, 2.9, 4.2], [1.0, 4.0, 2.0, 2.5]])

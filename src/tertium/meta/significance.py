@@ -115,17 +115,18 @@ def _perm_both_block(
                 )
                 for a, b in ((i, j), (j, i))
             ]
-            result[i, j], result[j, i] = _shares(mixed[0] - mixed[1], r[i] - r[j], n)
+            observed = float(r[i] - r[j])
+            result[i, j], result[j, i] = _shares(mixed[0] - mixed[1], observed, n, samples)
     undefined = np.isnan(r)
     result[undefined] = result[:, undefined] = np.nan
     return result
 
 
 def _mixed_r(product: FloatArray, plain: FloatArray, squares: FloatArray, n: int) -> FloatArray:
-    """Pearson's r of a mixture with standardised h from its sums of hm, m, m^2."""
-    spread = np.maximum(squares - plain**2 / n, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        r: FloatArray = product / np.sqrt(n * spread)
+    """Pearson's r of a mixture with standardised h from its sums of hm, m, m^2; NaN if constant."""
+    spread = squares - plain**2 / n
+    spread = np.where(spread > 1e-12 * n, spread, np.nan)  # of equal scores rounding is left
+    r: FloatArray = product / np.sqrt(n * spread)
     return r
 
 
@@ -168,13 +169,13 @@ def _perm_pair(
         swap[:, shared] = block == 1
         first = statistic(human, np.where(swap, two[0], two[1])).value
         null.append(first - statistic(human, np.where(swap, two[1], two[0])).value)
-    return _shares(np.concatenate(null), observed, int(shared.sum()))
+    return _shares(np.concatenate(null), observed, int(shared.sum()), samples)
 
 
 def _swaps(points: int, samples: int, rng: np.random.Generator) -> Iterator[FloatArray]:
     """Which points swap, 1 or 0, (some, points): every way once where there are no more than
     `samples`, else as many of them, drawn as bits, a block at a time."""
-    if 2.0**points <= samples:
+    if _are_few(points, samples):
         ways = np.arange(2**points)[:, None] >> np.arange(points)
         yield (ways & 1).astype(np.float64)
         return
@@ -185,12 +186,19 @@ def _swaps(points: int, samples: int, rng: np.random.Generator) -> Iterator[Floa
         yield np.unpackbits(bits, axis=1, count=points).astype(np.float64)
 
 
-def _shares(null: FloatArray, observed: float, points: int) -> tuple[float, float]:
+def _are_few(points: int, samples: int) -> bool:
+    """Whether all 2^points swaps are no more than `samples`; of many, 2^points is no float."""
+    return points < int(samples).bit_length()
+
+
+def _shares(null: FloatArray, observed: float, points: int, samples: int) -> tuple[float, float]:
     """How often swaps of points differ as much as what was observed, upwards and downwards.
 
-    The data as they are are among all swaps, and one more beside those that were drawn.
+    The data as they are are among all swaps, and one more beside those that were drawn. Swaps that
+    leave a metric without a value are left out.
     """
-    more = 0 if len(null) == 2.0**points else 1
+    more = 0 if _are_few(points, samples) else 1
+    null = null[~np.isnan(null)]
     above, below = (null >= observed - 1e-12).sum(), (null <= observed + 1e-12).sum()
     return float((more + above) / (more + len(null))), float((more + below) / (more + len(null)))
 
@@ -201,8 +209,9 @@ def _check_samples(samples: int) -> None:
 
 
 def _standardise_at(values: FloatArray, shared: BoolArray) -> FloatArray:
+    """Standardised where both are there, rounded so that equal scores of two metrics stay equal."""
     result = np.full(values.shape, np.nan)
-    result[shared] = standardise(values[shared]) if shared.any() else np.nan
+    result[shared] = standardise(values[shared]).round(12) if shared.any() else np.nan
     return result
 
 
