@@ -20,6 +20,7 @@ from tertium.reporting.tables.agreements import (
     p_value_table,
     rank_table,
 )
+from tertium.reporting.tables.slices import agreement_slice_tables
 from tertium.reporting.tables.table import render
 from tertium.scores import ScoreMatrix
 
@@ -142,6 +143,29 @@ def test_draws_too_few_for_any_rank_are_told():
         task = Task(sets=("x",), samples=draws, test=test)
         results = MetaEvaluation([make_set("x", 3)]).run([task])
         assert (said in agreement_table(results).notes) == told
+
+
+def test_points_too_few_for_any_swap_to_tell_are_told():
+    said = "warning: x: too few judged systems for perm-both: no p can fall below 0.05"
+    for systems, told in ((4, True), (5, False)):
+        rng = np.random.default_rng(1)
+        names = tuple("ABCDE"[:systems])
+        people, *metrics = (
+            ScoreMatrix(name, names, rng.normal(size=(systems, 9))) for name in ("da", "m", "n")
+        )
+        judged = JudgedSet.align("x", metrics, human=people)
+        results = MetaEvaluation([judged]).run([Task(sets=("x",), level="system")])
+        assert (said in agreement_table(results).notes) == told
+
+
+def test_exact_tests_of_slices_are_not_said_to_be_drawn():
+    first = Task(sets=("x",), statistic="acc-eq", samples=10, test="pairs")
+    results = MetaEvaluation([make_set("x", 3)]).run([first, replace(first, test="bootstrap")])
+    exact, drawn = (replace(results, tasks=(task,)) for task in results.tasks)
+    assert exact.tasks[0].p_values[1, 0] < 0.05 / 3
+    assert not [note for note in agreement_slice_tables(exact, "x")[0].notes if "draws" in note]
+    [*_, said] = agreement_slice_tables(drawn, "x")[0].notes
+    assert said == "warning: 3 tests of 10 draws: no p can fall below 0.05; take 60 or more"
 
 
 def test_lines_for_what_did_not_match():

@@ -28,7 +28,7 @@ from tertium.meta.correlation import (
 )
 from tertium.meta.pairwise import MISSING, UNKNOWN, count_groups, order, pair_blocks
 from tertium.meta.replicates import PairMatrix, Points, of_points, quadratic
-from tertium.meta.significance import perm_both_any
+from tertium.meta.significance import exactly, finest_swaps, perm_both_any
 
 
 def acc_eq(
@@ -226,6 +226,9 @@ def measure_accuracy(
     agreement = function(human, scores)
     epsilon = np.asarray(agreement.epsilon)
 
+    judged = (~np.isnan(lay_out(human, scores, by).human)).sum(axis=-1)
+    alike = len(np.unique(judged[judged > 1])) < 2  # groups, so that pairs need not be drawn
+
     def group_values(layout: Layout) -> FloatArray:
         return pairwise.accuracy(count_groups(layout, epsilon=epsilon))
 
@@ -240,4 +243,5 @@ def measure_accuracy(
             "pairs": partial(pair_test, lay_out(human, scores, by), epsilon),
             "perm-both": partial(perm_both_any, human, scores, function),
         },
+        finest={"perm-both": finest_swaps(human), **({"pairs": exactly} if alike else {})},
     )

@@ -32,6 +32,7 @@ Grouping = Literal["none", "item", "system"]
 Replicate = Callable[[FloatArray], FloatArray]  # weights (draws, units) to (draws, metrics)
 Pooled = Callable[[FloatArray, FloatArray], Replicate]
 TestFunction = Callable[..., FloatArray]  # of samples and rng
+Finest = Callable[[int], float]  # of samples
 BLOCK = 1 << 22  # numbers in memory at a time
 
 
@@ -87,13 +88,19 @@ class Measured:
     """One statistic of many metrics: values, how they vary with the sample, tests between them.
 
     `strata` are the numbers of units that the bootstrap draws from; `tests` map a name to a
-    function of the number of samples and a generator, giving p-values (metrics, metrics).
+    function of the number of samples and a generator, giving p-values (metrics, metrics). `finest`
+    says of tests that are more than draws which p-value is the smallest that they can give.
     """
 
     agreement: Agreement
     replicate: Replicate
     strata: tuple[int, ...]
     tests: Mapping[str, TestFunction] = field(default_factory=dict)
+    finest: Mapping[str, Finest] = field(default_factory=dict)
+
+    def least_p(self, test: str, samples: int) -> float:
+        """The smallest p-value that a test of so many samples can give."""
+        return self.finest[test](samples) if test in self.finest else 1 / (1 + samples)
 
 
 def lay_out(human: ArrayLike, metrics: ArrayLike, by: Grouping = "none") -> Layout:

@@ -37,7 +37,7 @@ from tertium.meta.correlation import (
 )
 from tertium.meta.pairwise import kendall_b, kendall_b_values, measure_comparisons, measure_darr
 from tertium.meta.replicates import of_kendall_b, of_spearman
-from tertium.meta.significance import perm_both, perm_both_any, williams
+from tertium.meta.significance import exactly, finest_swaps, perm_both, perm_both_any, williams
 from tertium.meta.systems import measure_accuracies, measure_spa, measure_tie_aware
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.runtime import track
@@ -96,6 +96,7 @@ def _correlation(human: FloatArray, scores: FloatArray, statistic: str, by: Grou
         replicate=by_group(human, scores, by, pool, group_values),
         strata=(human.shape[1],),
         tests=tests,
+        finest={"perm-both": finest_swaps(human), "williams": exactly},
     )
 
 
@@ -195,10 +196,14 @@ class Figures:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TaskResult(Figures):
-    """What came of one task; `agreement` counts what was judged, used and left out."""
+    """What came of one task; `agreement` counts what was judged, used and left out.
+
+    `least_p` is the smallest p-value that its test can give.
+    """
 
     task: Task
     agreement: Agreement
+    least_p: float = 0.0
 
     def records(self) -> list[dict[str, Any]]:
         """One plain dictionary for each metric."""
@@ -358,7 +363,8 @@ class MetaEvaluation:
             drawn = bootstrap(measured.replicate, measured.strata, samples=task.samples, rng=rng)
         values, p = measured.agreement.value, _p_values(task, measured, drawn, rng)
         figures = figures_of(self.metrics, values, drawn, p, task.confidence, task.alpha)
-        return TaskResult(**vars(figures), task=task, agreement=measured.agreement)
+        least = measured.least_p(task.test, task.samples)
+        return TaskResult(**vars(figures), task=task, agreement=measured.agreement, least_p=least)
 
 
 def _p_values(

@@ -30,7 +30,7 @@ from tertium.meta.correlation import (
     of_sums,
     pool_agreement,
 )
-from tertium.meta.significance import perm_both_any
+from tertium.meta.significance import finest_swaps, perm_both_any
 from tertium.scores import Reduce
 
 CodeArray = NDArray[np.uint8]
@@ -338,6 +338,7 @@ def measure_darr(
         replicate=of_sums(counts, tau_strict if year == 2018 else tau_wmt14),
         strata=(human.shape[1],),
         tests={"perm-both": partial(perm_both_any, human, scores, statistic)},
+        finest={"perm-both": finest_swaps(human)},
     )
 
 

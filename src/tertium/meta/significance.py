@@ -14,7 +14,15 @@ from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, FloatArray
 from tertium.errors import UsageError
-from tertium.meta.correlation import BLOCK, Agreement, correlate, finite, lay_out, standardise
+from tertium.meta.correlation import (
+    BLOCK,
+    Agreement,
+    Finest,
+    correlate,
+    finite,
+    lay_out,
+    standardise,
+)
 
 Statistic = Callable[[FloatArray, FloatArray], Agreement]
 
@@ -189,6 +197,17 @@ def _swaps(points: int, samples: int, rng: np.random.Generator) -> Iterator[Floa
 def _are_few(points: int, samples: int) -> bool:
     """Whether all 2^points swaps are no more than `samples`; of many, 2^points is no float."""
     return points < int(samples).bit_length()
+
+
+def finest_swaps(human: FloatArray) -> Finest:
+    """The smallest p of PERM-BOTH on such judgements: few points have few swaps."""
+    points = int((~np.isnan(human)).sum())
+    return lambda samples: 2.0**-points if _are_few(points, samples) else 1 / (1 + samples)
+
+
+def exactly(samples: int) -> float:
+    """The smallest p of a test that draws nothing."""
+    return 0.0
 
 
 def _shares(null: FloatArray, observed: float, points: int, samples: int) -> tuple[float, float]:

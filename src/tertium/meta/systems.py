@@ -19,6 +19,7 @@ from tertium.meta import pairwise
 from tertium.meta.accuracy import coin_p_values, count_wins
 from tertium.meta.correlation import Agreement, Measured, finite, lay_out, pool_agreement, spearman
 from tertium.meta.replicates import of_matrix, of_spearman
+from tertium.meta.significance import exactly
 from tertium.meta.tasks import JudgedSet, Task
 
 BLOCK = 1 << 22  # numbers in memory at a time
@@ -251,7 +252,13 @@ def measure_accuracies(sets: Sequence[JudgedSet]) -> Measured:
         return coin_p_values(total, np.ones(1), samples=samples, rng=rng)
 
     replicate = of_matrix(right, eligible)
-    return Measured(agreement=agreement, replicate=replicate, strata=sizes, tests={"pairs": coins})
+    return Measured(
+        agreement=agreement,
+        replicate=replicate,
+        strata=sizes,
+        tests={"pairs": coins},
+        finest={"pairs": exactly},
+    )
 
 
 def measure_spa(judged: JudgedSet, rng: np.random.Generator) -> Measured:
@@ -272,6 +279,7 @@ def measure_spa(judged: JudgedSet, rng: np.random.Generator) -> Measured:
         replicate=of_matrix(soft, eligible),
         strata=(size,),
         tests={"pairs": partial(flip_p_values, gaps)},
+        finest={"pairs": exactly},  # a plain share of flips, which may be none
     )
 
 

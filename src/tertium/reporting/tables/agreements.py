@@ -26,7 +26,6 @@ TESTS = {
     "pairs": "each pair that one metric gets right and the other wrong is given to either by lot",
     "bootstrap": "p is the share of bootstrap samples in which the metric is not better",
 }
-RESAMPLED = ("perm-both", "bootstrap")  # tests whose p has the steps of its draws
 
 
 def agreement_table(part: Results, decimals: int = 3, *, intervals: bool = False) -> Table:
@@ -183,8 +182,7 @@ def _notes(results: Results, intervals: bool) -> list[str]:
         notes = [f"** best, * not significantly worse ({how}, seed {results.seed})"]
         mean = "; the mean over columns" if len(results.tasks) > 1 else ""
         notes.append(f"rank: metrics of one rank cannot be told apart{mean}")
-        if first.test in RESAMPLED and len(results.metrics) > 1:
-            notes += too_few_draws(1, first.samples, first.alpha)
+        notes += coarse_notes(results)
     if first.samples and intervals:
         notes.append(f"intervals: {first.confidence * 100:g} % bootstrap over {first.over}")
     for result in results.tasks:
@@ -199,6 +197,20 @@ def _notes(results: Results, intervals: bool) -> list[str]:
             notes.append(
                 f"{result.task.label}: two judged {first.level}s: on two, agreement is all or none"
             )
+    return notes
+
+
+def coarse_notes(results: Results, tests: int = 1) -> list[str]:
+    """Warnings where none of so many tests of metrics can be significant."""
+    first = results.tasks[0].task
+    coarse = [task for task in results.tasks if tests * task.least_p >= first.alpha]
+    if len(results.metrics) < 2 or (tests > 1 and len(coarse) < len(results.tasks)):
+        return []
+    few = [t.task.label for t in coarse if t.least_p > 1 / (1 + first.samples)]
+    notes = [] if len(few) == len(coarse) else too_few_draws(tests, first.samples, first.alpha)
+    if few:
+        what = f"too few judged {first.level}s for {first.test}"
+        notes.append(f"warning: {', '.join(few)}: {what}: no p can fall below {first.alpha:g}")
     return notes
 
 

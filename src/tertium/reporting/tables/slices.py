@@ -5,7 +5,7 @@ from __future__ import annotations
 from tertium.evaluation.comparison import FEW, Comparison
 from tertium.evaluation.slices import Slices
 from tertium.meta.evaluation import Results, TaskResult
-from tertium.reporting.tables.agreements import agreement_title, figure_cell
+from tertium.reporting.tables.agreements import agreement_title, coarse_notes, figure_cell
 from tertium.reporting.tables.evaluations import column_name, how_tested, is_best, marked_p
 from tertium.reporting.tables.table import Cell, Table, number, too_few_draws
 
@@ -100,4 +100,4 @@ def _agreement_notes(results: Results) -> list[str]:
         f"{first.samples} samples, seed {results.seed}; p adjusted by Holm's method over {tests} "
         "tests: all pairs of metrics in all slices)"
     ]
-    return said + too_few_draws(tests, first.samples, first.alpha)
+    return said + coarse_notes(results, tests)
