@@ -319,6 +319,24 @@ def test_excluded_systems_are_not_judged(files, capsys):
     assert "unknown system of de-en 'Z'" in capsys.readouterr().err
 
 
+def test_an_excluded_system_need_not_be_in_every_set(capsys, tmp_path):
+    rows = [(n, s, 10.0 * n + m) for n in range(1, 5) for m, s in enumerate("ABCD")]
+    header = ("item", "system", "score")
+    files = {
+        lp: [
+            write(tmp_path / f"{name}.{lp}.tsv", table([r for r in rows if r[1] != absent], header))
+            for name in ("human", "good")
+        ]
+        for lp, absent in (("de-en", "D"), ("fi-en", "A"))
+    }
+    human, scores = zip(*files.values(), strict=True)
+    argv = ["--human", *human, "--scores", *scores, "--samples", "0"]
+    counts = run_json(capsys, *argv, "--exclude", "A")["tasks"]
+    assert [task["judged"] for task in counts] == [8, 12]
+    assert main(["meta", *argv, "--exclude", "Z"]) == 2
+    assert "unknown system of de-en, fi-en 'Z' (known: A, B, C, D)" in capsys.readouterr().err
+
+
 def test_ratings_can_be_standardised(capsys, tmp_path):
     # A strict and a lenient annotator of equal judgement: z-scores make them agree.
     rows = [

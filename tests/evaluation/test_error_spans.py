@@ -54,6 +54,8 @@ def test_each_rater_counts(tmp_path: Path) -> None:
 
 def test_what_does_not_fit_is_one_line(tmp_path: Path) -> None:
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
+    with pytest.raises(UsageError, match=r"unknown system of mqm 'B' \(known: A\)"):
+        compare_spans(human, Suspicious(), exclude=["B"])
     few = write(tmp_path / "few.jsonl", (4, 7, "major"), items=1)
     with pytest.raises(DataError, match=r"no spans of 1 of 2 translations .* first item 2 of"):
         compare_spans(human, spans=few)

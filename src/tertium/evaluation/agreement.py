@@ -7,7 +7,7 @@ matrices only. People may stand beside them (`data.ratings`).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
@@ -204,11 +204,19 @@ def gather(
         _score_now(now, people, level, tables, exclude)
     for name, row in rows.items():
         tables.setdefault(name, _SetScores()).matrices.append(row)
-    sets = tuple(
-        _align(name, entry, tables.get(name, _SetScores()), level).drop_systems(exclude)
-        for name, entry in people.items()
-    )
+    aligned = [
+        _align(name, entry, tables.get(name, _SetScores()), level) for name, entry in people.items()
+    ]
+    check_excluded(exclude, {judged.name: judged.systems for judged in aligned})
+    sets = tuple(j.drop_systems([s for s in exclude if s in j.systems]) for j in aligned)
     return Gathered(sets=sets, people=people, metrics=tuple(now), lower_better=turned)
+
+
+def check_excluded(exclude: Sequence[str], systems: Mapping[str, Collection[str]]) -> None:
+    """Refuse to leave out what no set has; a system need not take part in all of them."""
+    every = {system for own in systems.values() for system in own}
+    if unknown := next((system for system in exclude if system not in every), None):
+        raise UnknownNameError(f"system of {', '.join(systems)}", unknown, every)
 
 
 def _with_ceiling(

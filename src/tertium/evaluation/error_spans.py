@@ -18,7 +18,7 @@ from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.judgements import Evidence
 from tertium.display import Displayed
 from tertium.errors import DataError, UsageError
-from tertium.evaluation.agreement import Files, Sources, read_sets, several
+from tertium.evaluation.agreement import Files, Sources, check_excluded, read_sets, several
 from tertium.evaluation.explaining import COLUMNS as ROW_OF_ERROR
 from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomisation
 from tertium.evaluation.scoring import served_by_all
@@ -129,6 +129,7 @@ def compare_spans(
     characters) come from `samples`, or are left out with 0.
     """
     people = read_sets(several(human), "segment", lps=lps, gold=gold, data=data)
+    check_excluded(exclude, {n: {key[0] for key in e.markings()} for n, e in people.items()})
     now = load_metrics(metrics) if metrics else []
     files = _by_metric(several(spans), [metric.spec for metric in now])
     if not now and not files:
