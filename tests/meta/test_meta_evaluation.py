@@ -193,6 +193,14 @@ def test_every_statistic_tells_a_misleading_metric_from_a_good_one(statistic, ch
     assert result.agreement.judged > 0
 
 
+@pytest.mark.parametrize("test", ["perm-both", "williams", "bootstrap"])
+def test_a_metric_on_another_scale_is_no_better(test):
+    judged = make_set("x", 3, items=40)
+    judged.scores[1] = 100 * judged.scores[0] + 7
+    task = Task(sets=("x",), samples=200, test=test)
+    assert MetaEvaluation([judged]).run_task(task).p_values[:2, :2].tolist() == [[1, 1], [1, 1]]
+
+
 def test_a_value_does_not_change_with_how_it_is_tested():
     evaluation = MetaEvaluation([make_set("x", 3, items=40)])
     ways = ({"samples": 1000}, {"alpha": 0.01}, {"test": "bootstrap"}, {"samples": 0})

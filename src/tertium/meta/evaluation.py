@@ -129,7 +129,8 @@ def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
             difference = replicates[:, i] - replicates[:, j]
             defined = ~np.isnan(difference)
             if i != j:
-                known, losses = int(defined.sum()), int((difference[defined] <= 0).sum())
+                # the values of equal metrics on different scales differ by rounding
+                known, losses = int(defined.sum()), int((difference[defined] <= 1e-12).sum())
                 result[i, j] = (1 + losses) / (1 + known) if known else np.nan
     return result
 
