@@ -158,6 +158,20 @@ def test_points_too_few_for_any_swap_to_tell_are_told():
         assert (said in agreement_table(results).notes) == told
 
 
+def test_what_a_test_could_not_tell_apart_is_not_marked_as_worse():
+    rng = np.random.default_rng(1)
+    people, *metrics = (
+        ScoreMatrix(name, ("A", "B", "C"), rng.normal(size=(3, 9))) for name in ("da", "m", "n")
+    )
+    judged = JudgedSet.align("x", metrics, human=people)
+    task = Task(sets=("x",), level="system", test="williams")  # which asks for four points
+    results = MetaEvaluation([judged]).run([task])
+    assert results.tasks[0].not_worse.all()
+    assert results.tasks[0].ranks == (1, 1)
+    said = "warning: x: too few judged systems for williams: no p can fall below 0.05"
+    assert said in agreement_table(results).notes
+
+
 def test_exact_tests_of_slices_are_not_said_to_be_drawn():
     first = Task(sets=("x",), statistic="acc-eq", samples=10, test="pairs")
     results = MetaEvaluation([make_set("x", 3)]).run([first, replace(first, test="bootstrap")])

@@ -37,7 +37,7 @@ from tertium.meta.correlation import (
 )
 from tertium.meta.pairwise import kendall_b, kendall_b_values, measure_comparisons, measure_darr
 from tertium.meta.replicates import of_kendall_b, of_spearman
-from tertium.meta.significance import exactly, finest_swaps, perm_both, perm_both_any, williams
+from tertium.meta.significance import finest_swaps, finest_t, perm_both, perm_both_any, williams
 from tertium.meta.systems import measure_accuracies, measure_spa, measure_tie_aware
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.runtime import track
@@ -96,7 +96,7 @@ def _correlation(human: FloatArray, scores: FloatArray, statistic: str, by: Grou
         replicate=by_group(human, scores, by, pool, group_values),
         strata=(human.shape[1],),
         tests=tests,
-        finest={"perm-both": finest_swaps(human), "williams": exactly},
+        finest={"perm-both": finest_swaps(human), "williams": partial(finest_t, human)},
     )
 
 
@@ -187,10 +187,14 @@ class Figures:
 
     @property
     def not_worse(self) -> BoolArray:
-        """Which metrics the best one does not beat significantly, itself among them, (metrics,)."""
+        """Which metrics the best one does not beat significantly, itself among them, (metrics,).
+
+        Where nothing was tested, the best alone; where a test had no p-value, it found nothing.
+        """
         if self.best is None:
             return np.zeros(len(self.values), dtype=bool)
-        marks: BoolArray = self.p_values[self.best] >= self.alpha  # untested is not marked
+        worse = np.isnan(self.values) | (self.p_values[self.best] < self.alpha)
+        marks: BoolArray = ~worse & (not np.isnan(self.p_values).all())
         marks[self.best] = True
         return marks
 

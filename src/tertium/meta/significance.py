@@ -205,6 +205,11 @@ def finest_swaps(human: FloatArray) -> Finest:
     return lambda samples: 2.0**-points if _are_few(points, samples) else 1 / (1 + samples)
 
 
+def finest_t(human: FloatArray, samples: int) -> float:
+    """The smallest p of Williams' test on such judgements: it asks for four points."""
+    return 0.0 if (~np.isnan(human)).sum() > 3 else 1.0
+
+
 def exactly(samples: int) -> float:
     """The smallest p of a test that draws nothing."""
     return 0.0
