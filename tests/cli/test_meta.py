@@ -526,3 +526,18 @@ def test_one_mode_at_a_time(files, capsys):
     argv = ["meta", "--human", files["human"], "-m", "chrf", "--decisions", "50", "--thresholds"]
     assert main(argv) == 2
     assert "--thresholds and --decisions: give one of them at a time" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("mode", "unread"),
+    [
+        (["--protocol", "wmt24"], [["--confidence", "0.9"]]),
+        (["--spans"], [["--confidence", "0.9"], ["--alpha", "0.01"]]),
+        (["--thresholds"], [["--samples", "9"], ["--confidence", "0.9"], ["--alpha", "0.01"]]),
+        (["--decisions", "50"], [["--samples", "0"], ["--confidence", "0.9"], ["--alpha", "0.01"]]),
+    ],
+)
+def test_a_number_that_a_mode_does_not_read_is_refused(mode, unread, files, capsys):
+    for given in unread:
+        assert main(["meta", "--human", files["human"], "-m", "chrf", *given, *mode]) == 2
+        assert f"{given[0]} does not go with {mode[0]}" in capsys.readouterr().err

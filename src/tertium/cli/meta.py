@@ -32,6 +32,9 @@ OF_STATISTICS = {"threshold": {"darr", "darr17"}, "tie_rate": {"tie-aware"}}
 AGREEMENT = "statistic level by test over threshold tie_rate intervals p_values plot".split()
 AGREEMENT += ["panel", "report"]
 OF_SCORES = "scores ceiling standardise lower_better".split()
+# numbers of tests with what they are unless they are given, and the modes that read each
+NUMBERS = {"samples": 1000, "confidence": 0.95, "alpha": 0.05}
+READ_BY = {"samples": ("protocol", "spans"), "confidence": (), "alpha": ("protocol",)}
 HELP = "measure how well metrics agree with people"
 DESCRIPTION = "Measure how well metrics agree with human judgements, and whether they differ."
 EPILOG = """\
@@ -163,9 +166,10 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
         help="of differences (default: by statistic)",
     )
     group.add_argument("--over", choices=("segments", "systems"), help="what the bootstrap draws")
-    group.add_argument("--samples", type=int, default=1000, metavar="N", help="0: no tests")
-    group.add_argument("--confidence", type=float, default=0.95, help="of intervals")
-    group.add_argument("--alpha", type=float, default=0.05, help="level of significance")
+    samples, confidence, alpha = NUMBERS.values()
+    group.add_argument("--samples", type=int, default=samples, metavar="N", help="0: no tests")
+    group.add_argument("--confidence", type=float, default=confidence, help="of intervals")
+    group.add_argument("--alpha", type=float, default=alpha, help="level of significance")
     group.add_argument("--threshold", type=float, metavar="N", help="of DARR (default: 25)")
     group.add_argument("--tie-rate", type=float, metavar="SHARE", help="of tie-aware prediction")
     group.add_argument("--seed", type=int, default=12345, help="of all resampling")
@@ -307,6 +311,9 @@ def chosen_mode(args: argparse.Namespace) -> Mode | None:
         for name in (*AGREEMENT, *(OF_SCORES if mode == "spans" else ())):
             if _is_given(value := getattr(args, name)) and value not in ([], "auto"):
                 raise UsageError(f"--{name.replace('_', '-')} does not go with --{mode}")
+        for name, usual in NUMBERS.items():
+            if mode not in READ_BY[name] and getattr(args, name) != usual:
+                raise UsageError(f"--{name} does not go with --{mode}")
     return MODES[asked[0]] if asked else None
 
 
