@@ -12,6 +12,7 @@ from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 from sacrebleu.metrics.chrf import CHRF as SacreChrF
 from sacrebleu.significance import PairedTest
 
+from tertium.arrays import divide
 from tertium.data.testset import TestSet
 from tertium.errors import LengthError, UsageError
 from tertium.evaluation.comparison import compare
@@ -116,6 +117,23 @@ def test_clusters_follow_the_p_values() -> None:
     lost = mean_scores(np.array([np.nan, 9.0, 9.0]))
     more = np.pad(p, (1, 0), constant_values=np.nan)  # beside one without a score
     assert clusters([lost, *scores], more) == [0, 2, 1, 3]
+
+
+def test_samples_without_a_score_do_not_hide_a_difference() -> None:
+    rng = np.random.default_rng(0)
+    known = np.arange(60) < 6  # so that one sample in 550 draws none of these
+    systems = [
+        Scores(
+            metric="demo",
+            statistics=np.column_stack([np.where(known, rng.normal(mean, 0.1, 60), 0), known]),
+            reduce=lambda t: divide(t[..., 0], t[..., 1]),
+        )
+        for mean in (5.0, 0.0)
+    ]
+    drawn = bootstrap(systems, resamples=1000, seed=1)
+    undefined = int(np.isnan(drawn[0]).sum())
+    assert undefined > 0
+    assert paired_bootstrap(systems, drawn)[0, 1] == (1 + undefined) / 1001
 
 
 def test_lower_can_be_better() -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.arrays import FloatArray, generator, is_whole
+from tertium.arrays import FloatArray, generator, is_whole, mean_known
 from tertium.errors import LengthError, UsageError
 from tertium.runtime import task
 from tertium.scores import Scores
@@ -74,7 +74,7 @@ def paired_bootstrap(scores: Sequence[Scores], drawn: FloatArray) -> FloatArray:
 
     def extreme(a: int, b: int) -> int:
         differences = np.abs(drawn[a] - drawn[b])
-        below = differences - differences.mean() < abs(observed[a] - observed[b])
+        below = differences - mean_known(differences) < abs(observed[a] - observed[b])
         return int(np.sum(~below))  # what is no number counts as extreme
 
     return _pairwise(scores, extreme, drawn.shape[1])
