@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 from tests.meta import slow_loops
 
-from tertium.errors import LengthError, UsageError
+from tertium.errors import DataError, LengthError, UsageError
 from tertium.meta import (
     acc_eq,
     acc_eq_calibrated,
@@ -65,7 +65,14 @@ def test_consistency_within_epsilon():
     assert float(consistency([0.5], [1.0], [1.2], epsilon=0.25)) == 1.0
 
 
-def test_verdicts_of_another_length_are_refused():
+def test_what_comparisons_are_not_is_refused():
+    with pytest.raises(DataError, match=r"or 0\.5 \(a tie\), not -1"):  # ties would be 0 there
+        kendall_strict([1, 0, -1], [3, 2, 1], [1, 2, 3])
+    for epsilon in (-0.1, np.nan):
+        with pytest.raises(UsageError, match="epsilon"):
+            consistency([1, 0], [3, 2], [1, 2], epsilon=epsilon)
+        with pytest.raises(UsageError, match="epsilon"):
+            acc_eq([[1, 2], [2, 1]], [[1, 2], [2, 1]], epsilon=epsilon)
     with pytest.raises(LengthError, match="verdicts"):
         kendall_strict([1, 0], [1, 2, 3], [1, 2, 3])
 
@@ -90,8 +97,9 @@ def test_darr_by_hand():
 def test_darr_refuses_what_it_is_not_defined_for():
     with pytest.raises(UsageError, match="2019"):
         darr([[1.0]], [[1.0]], year=2019)
-    with pytest.raises(UsageError, match="above zero"):
-        darr([[1.0]], [[1.0]], threshold=0)
+    for threshold in (0, np.nan):
+        with pytest.raises(UsageError, match="above zero"):
+            darr([[1.0]], [[1.0]], threshold=threshold)
 
 
 @pytest.mark.parametrize("by", ["none", "item", "system"])

@@ -92,6 +92,11 @@ def test_spa_does_not_know_the_order_of_systems(holes):
     assert values[0][0] > 0.7
 
 
+def test_spa_needs_a_permutation():
+    with pytest.raises(UsageError, match="at least one permutation"):
+        soft_pairwise_accuracy(np.eye(2), np.eye(2), rng=np.random.default_rng(1), permutations=0)
+
+
 def test_permutation_p_values_equal_the_exact_ones():
     # All 2^3 sign flips of (1, 2, 3): sums at least 6, 4 and 0 occur 1, 2 and 5 times of 8.
     signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T

@@ -26,7 +26,14 @@ from tertium.meta.correlation import (
     by_group,
     lay_out,
 )
-from tertium.meta.pairwise import MISSING, UNKNOWN, count_groups, order, pair_blocks
+from tertium.meta.pairwise import (
+    MISSING,
+    UNKNOWN,
+    check_epsilon,
+    count_groups,
+    order,
+    pair_blocks,
+)
 from tertium.meta.replicates import PairMatrix, Points, of_points, quadratic
 from tertium.meta.significance import exactly, finest_swaps, perm_both_any
 
@@ -40,7 +47,7 @@ def acc_eq(
     0.833333
     """
     layout = lay_out(human, metrics, by)
-    return average_accuracy(layout, np.full(len(layout.metrics), epsilon))
+    return average_accuracy(layout, np.full(len(layout.metrics), check_epsilon(epsilon)))
 
 
 def acc_eq_calibrated(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "item") -> Agreement:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.win_rates import ComparisonIndex
-from tertium.errors import LengthError, UsageError
+from tertium.errors import DataError, LengthError, UsageError
 from tertium.meta.correlation import (
     Agreement,
     Grouping,
@@ -103,7 +103,7 @@ def count_verdicts(
     `verdicts` (n,) is 1 where people preferred `left`, 0 where `right`, 0.5 for a tie; `left` and
     `right` are the metric's scores, (metrics, n). `units` (n,) numbers the item of each comparison.
     """
-    people = finite(verdicts, "verdicts") - 0.5
+    people = _check_verdicts(verdicts) - 0.5
     difference = finite(left, "left scores") - finite(right, "right scores")
     if difference.shape[-1:] != people.shape:
         raise LengthError(f"{people.shape} verdicts for score differences {difference.shape}")
@@ -111,6 +111,23 @@ def count_verdicts(
     size = int(where.max(initial=0)) + 1
     stack = difference.reshape(int(np.prod(difference.shape[:-1])), len(people))
     return np.stack([tally(outcomes(people, row, epsilon), where, size) for row in stack])
+
+
+def _check_verdicts(verdicts: ArrayLike) -> FloatArray:
+    people = finite(verdicts, "verdicts")
+    strange = people[~np.isin(people, (0.0, 0.5, 1.0)) & ~np.isnan(people)]
+    if strange.size:
+        raise DataError(
+            f"a verdict is 1 (the left is better), 0 (the right) or 0.5 (a tie), not {strange[0]:g}"
+        )
+    return people
+
+
+def check_epsilon(epsilon: float) -> float:
+    """The size of a difference that is a tie, checked."""
+    if not 0 <= epsilon < np.inf:
+        raise UsageError(f"epsilon, up to which a difference is a tie, is 0 or more, not {epsilon}")
+    return epsilon
 
 
 def count_groups(
@@ -230,7 +247,8 @@ def consistency(
     >>> float(consistency([1, 1, 0, 0.5], [3, 1, 1, 9], [2, 1, 2, 1]))
     0.5
     """
-    return _compare(verdicts, left, right, accuracy, human_ties=True, epsilon=epsilon)
+    tie = check_epsilon(epsilon)
+    return _compare(verdicts, left, right, accuracy, human_ties=True, epsilon=tie)
 
 
 def darr(
@@ -254,7 +272,7 @@ def darr(
     """
     if year not in (2017, 2018):
         raise UsageError(f"DARR is defined for 2017 and for 2018 (and after), not {year}")
-    if threshold <= 0:
+    if not 0 < threshold < np.inf:
         raise UsageError(f"the DARR threshold must be above zero, got {threshold}")
     layout = lay_out(human, metrics, "item")
     counts = count_groups(layout, threshold=threshold).sum(axis=1)  # (metrics, 6)

@@ -68,6 +68,8 @@ def soft_pairwise_accuracy(
     People and metrics see the same permutations. A pair counts with either system first, half each:
     by definition no order of systems is given, and it would matter where a metric ties them.
     """
+    if permutations < 1:
+        raise UsageError(f"at least one permutation is needed, got {permutations}")
     layout = lay_out(human, metrics, "system")
     gaps = p_value_gaps(layout.human, layout.metrics, rng=rng, permutations=permutations)
     return gap_agreement(gaps, layout.human, layout.shape)
