@@ -407,6 +407,7 @@ def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
         (["--scores", "{good}", "--intervals", "--samples", "0"], "--samples 0 draws none"),
         (["--scores", "{good}", "--p-values", "--samples", "0"], "and --samples 0 leaves them out"),
         (["--scores", "{good}", "--p-values", "--test", "none"], "and --test none leaves them out"),
+        (["--scores", "{good}", "--panel", "--p-values", "-f", "tsv"], "--panel or of --p-values"),
     ],
 )
 def test_what_is_refused(extra, message, files, capsys, tmp_path):

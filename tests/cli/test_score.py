@@ -208,6 +208,8 @@ def test_a_table_that_follows_begins_behind_a_blank_line(
     for title in ("p-values of all pairs, chrF", "by length"):
         assert lines[lines.index(title) - 1] == ""
         assert lines[lines.index(title) - 2] != ""
+    assert main([*compared, "--by", "length", "-f", "tsv"]) == 2  # in which one would be lost
+    assert "--pairs or the slices of --by" in capsys.readouterr().err
 
 
 def faulty(folder: Path, data: bytes) -> str:

@@ -6,6 +6,7 @@ import argparse
 
 from tertium.cli import inputs, output, score
 from tertium.cli.runtime import add_runtime, bars, runtime_of
+from tertium.errors import UsageError
 
 HELP = "compare systems with significance tests"
 DESCRIPTION = "Compare systems: the first is the baseline; every pair is tested."
@@ -44,6 +45,9 @@ def run(args: argparse.Namespace) -> int:
 
     score.check_compared(args)
     output.check_outputs(args)
+    pairs = getattr(args, "pairs", False)
+    if args.format == "tsv" and pairs and args.by:
+        raise UsageError("-f tsv prints one kind of rows: --pairs or the slices of --by")
     testset = inputs.read_inputs(args)
     metrics = inputs.named_metrics(args, lambda: usual_metrics(testset))
     with bars(args.quiet), runtime_of(args):
@@ -58,7 +62,6 @@ def run(args: argparse.Namespace) -> int:
             output.write_report(args.report, page, args.quiet)
     if args.to_json:
         output.write_json(args.to_json, result.records(segments=True) + score.records_of(slices))
-    pairs = getattr(args, "pairs", False)
     if args.format not in output.NOTED:
         output.print_warnings(evaluations.warning_lines(result), args.quiet)
     if args.format == "json":

@@ -235,6 +235,11 @@ def _measure(args: argparse.Namespace) -> AgreementStudy:
                 f"{option} says nothing to what is measured: give --statistic "
                 f"{' or '.join(sorted(statistics))}, or leave it out"
             )
+    slices = [by for by in args.by if by not in GROUPINGS]
+    shown = {"--intervals": args.intervals, "--p-values": args.p_values, "--by": slices}
+    if args.panel and args.format == "tsv" and any(shown.values()):
+        other = next(option for option, given in shown.items() if given)
+        raise UsageError(f"-f tsv prints one kind of rows: those of --panel or of {other}")
     if args.intervals and not args.samples:
         raise UsageError("--intervals come from samples, and --samples 0 draws none")
     if args.p_values and (args.test == "none" or not args.samples):
@@ -247,7 +252,7 @@ def _measure(args: argparse.Namespace) -> AgreementStudy:
         level=args.level or "",
         seed=args.seed,
         by=_grouping(args.by),
-        slices=[by for by in args.by if by not in GROUPINGS],
+        slices=slices,
         test=args.test,
         over=args.over or "",
         samples=args.samples,
