@@ -192,6 +192,8 @@ def test_agreement_by_slice_is_that_of_the_part_alone(
     assert header[:4] == ["metric", "statistic", "set", "value"]
     assert len(rows) == 2 * (1 + 2 + 4)  # of the whole, the domains, the documents
     assert {len(row) for row in rows} == {len(header)}
+    assert header[-1] == "by"  # a domain may have the name of a document
+    assert [row[-1] for row in rows] == [""] * 2 + ["domain"] * 4 + ["document"] * 8
     study = tertium.meta_evaluate(judgements, ["chrf"], slices="domain", samples=0)
     (judged,) = study.sets
     odd = np.array([int(item) % 2 == 1 for item in judged.items])

@@ -285,9 +285,12 @@ def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:
     results, statistics, slices = agreement.results, agreement.statistics, agreement.slices
     if args.format == "tsv" and (args.p_values or len(statistics) > 1 or slices):
         long = agreements.long_p_value_table if args.p_values else agreements.long_table
-        first, *others = map(long, (results, *slices.values()))  # of one kind, so in one table
-        rows = [*first.rows, *(row for table in others for row in table.rows)]
-        output.print_table(replace(first, rows=rows), args.format)
+        table = long(results)
+        if slices:  # of one kind, so in one table, that says what slices are by
+            parts = [("", table), *((by, long(sliced)) for by, sliced in slices.items())]
+            rows = [[*row, by] for by, part in parts for row in part.rows]
+            table = replace(table, header=[*table.header, "by"], rows=rows)
+        output.print_table(table, args.format)
         statistics, slices = (), {}
     for number, statistic in enumerate(statistics):
         part = results.by_statistic()[statistic]
