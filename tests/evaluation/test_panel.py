@@ -167,9 +167,20 @@ def test_interference_is_that_of_a_loop(study: AgreementStudy) -> None:
     human, table = case.human, case.judged.scores[0]
     centred = human - human.mean(axis=0)
     centred /= centred.std()
-    gains = [centred[max(range(5), key=lambda s, i=i: table[s, i]), i] for i in range(40)]
+    gains = [centred[table[:, i] == table[:, i].max(), i].mean() for i in range(40)]
     assert found.values[0, -1] == pytest.approx(np.mean(gains))
     assert found.values[0, 0] >= found.values[1, 0]  # nobody gains more than who chose
+
+
+def test_interference_of_equals_is_their_mean(study: AgreementStudy) -> None:
+    case = case_of(study)
+    tied = np.zeros_like(case.judged.scores)
+    tied[1, :2] = 1.0
+    found = ask_interference(replace(case, judged=replace(case.judged, scores=tied)))
+    centred = case.human - case.human.mean(axis=0)
+    centred /= centred.std()
+    assert found.values[0, -1] == pytest.approx(0.0)  # all are chosen
+    assert found.values[1, -1] == pytest.approx(centred[:2].mean())
 
 
 def test_the_best_systems_are_fewer_pairs(panel: DoubtPanel) -> None:
@@ -323,8 +334,8 @@ def test_draws_are_those_of_a_loop(study: AgreementStudy) -> None:
     assert weights.sum(axis=1).tolist() == [40.0] * len(weights)
     centred = case.human - case.human.mean(axis=0)
     centred /= centred.std()
-    best = case.judged.scores[0].argmax(axis=0)
-    gains = centred[best, np.arange(40)]
+    table = case.judged.scores[0]
+    gains = [centred[table[:, i] == table[:, i].max(), i].mean() for i in range(40)]
     drawn = case.weights([case.judged.items[n] for n in range(40)])
     for n in (0, 7):
         assert found.draws is not None

@@ -218,7 +218,9 @@ def merge(doubts: Sequence[tuple[str, Doubt]]) -> Doubt:
     if any(doubt.rows != first.rows for _, doubt in doubts):
         rows = tuple(f"{name} {row}" for name, doubt in doubts for row in doubt.rows)
         draws = np.concatenate(parts, axis=1) if parts else None
-        return replace(first, rows=rows, values=np.concatenate(every), draws=draws)
+        asked = " ".join(dict.fromkeys(doubt.question for _, doubt in doubts))
+        values = np.concatenate(every)
+        return replace(first, question=asked, rows=rows, values=values, draws=draws)
     stacked = np.stack(every, axis=-1)
     drawn = mean_known(np.stack(parts, axis=-1)) if parts else None  # sets are independent
     note = f"mean over {len(doubts)} sets: {', '.join(name for name, _ in doubts)}"

@@ -264,8 +264,10 @@ def ask_interference(case: Case) -> Doubt:
     items = np.flatnonzero(both.any(axis=0))
     gains = []  # (chosen by, judges, items)
     for table in case.judged.scores:
-        best = np.where(both, table, -np.inf).argmax(axis=0)  # the first of equals
-        gains.append([judge[best[items], items] for judge in judges])
+        scores = np.where(both, table, -np.inf)[:, items]
+        best = both[:, items] & (scores == scores.max(axis=0))  # of equals, each by its share
+        chosen = (np.where(best, judge[:, items], np.nan) for judge in judges)
+        gains.append([mean_known(outputs.T) for outputs in chosen])
     drawn = weighted_means(np.array(gains), case.weights([case.judged.items[n] for n in items]))
     return Doubt(
         name="interference",
