@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from torch import nn
 
 from tertium.errors import DataError, ModelError, UsageError
 from tertium.metrics.pairwise.training import PairwiseOptions
+from tertium.metrics.regression.metric import RegressionOptions
 from tertium.models.trained import Epoch, TrainingOptions
 from tertium.models.training import fit
 
@@ -196,3 +198,20 @@ def test_a_linear_schedule_ends_near_zero() -> None:
     finally:
         torch.optim.AdamW = original
     assert rates == pytest.approx([1 - n / 12 for n in range(12)])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"order": "bogus"}, "order='bogus': expected 'given' or 'random'"),
+        ({"epochs": 2.5}, "epochs=2.5: expected a whole number"),
+        ({"epochs": True}, "epochs=True: expected a whole number"),
+    ],
+)
+def test_options_given_in_python_have_their_types(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        PairwiseOptions(**given)
+    with pytest.raises(UsageError, match="prior='no': expected True or False"):
+        RegressionOptions(prior="no")  # was yes
+    with pytest.raises(UsageError, match="expected a list, each of it a number"):
+        RegressionOptions(strengths=0.1)

@@ -47,7 +47,7 @@ from tertium.models.checkpoint import (
 from tertium.models.examples import JudgedSets, TrainingData, judged_sets
 from tertium.registry import resolve
 from tertium.schema import SHOWN, construct, read_fields
-from tertium.specs import Range, print_value, ranges
+from tertium.specs import Range, check_types, print_value, ranges
 
 Schedule = Literal["constant", "linear"]
 Against = Literal["reference", "source", "both"]
@@ -66,12 +66,13 @@ Rates = Annotated[tuple[float, ...], Range(0, above=True)]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to train: fields with a range are checked, wherever their values come from.
+    """How to train: types and ranges of fields are checked, wherever their values come from.
 
-    Of several values, each must be in it, and there must be one.
+    Of several values, each must be in the range, and there must be one.
     """
 
     def __post_init__(self) -> None:
+        check_types(type(self), vars(self))
         for name, allowed in ranges(type(self)).items():
             value = getattr(self, name)
             several = value if isinstance(value, tuple | list) else (value,)
