@@ -329,10 +329,18 @@ class Trained(EqualByWeights):
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What was learned, read when it is first asked for."""
+        """What was learned, read when it is first asked for, under these settings."""
         found = load_checkpoint(self.where)
         if found.name != self.name:
             raise ModelError(f"{self.where} holds a model of {found.name}, not of {self.name}")
+        kept = found.config.get(SETTINGS, {}) if self.settings is None else {}
+        for name, value in self.own_settings.items():
+            own, its = _print_setting(value), _print_setting(kept.get(name, value))
+            if own != its:
+                raise ModelError(
+                    f"{self.where} was trained with {name}={its}, not with {name}={own}: leave "
+                    f"{name} out, or train a model with it"
+                )
         return found
 
     @property
@@ -447,6 +455,11 @@ def write_card(folder: Path, title: str, checkpoint: Checkpoint) -> None:
     file = folder / CARD
     if not file.is_file() or file.read_text(encoding="utf-8").startswith(WRITTEN):
         write_text(file, card_text(title, checkpoint))
+
+
+def _print_setting(value: Any) -> str:
+    """A setting of an object or of its file, where a tuple is a list."""
+    return print_value(tuple(value) if isinstance(value, list) else value)
 
 
 def _bullets(values: Mapping[str, Any]) -> str:

@@ -286,10 +286,17 @@ def test_damaged_models_are_refused(small: Pairwise, tmp_path: Path) -> None:
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match=r"features\.centre has shape \(18,\), expected \(17\)"):
         Pairwise.load(folder).trained  # noqa: B018
-    with pytest.raises(ModelError, match="other columns"):
+    with pytest.raises(ModelError, match=r"not with features=chrf: leave features out"):
         dataclasses.replace(small, features=("chrf",)).trained  # noqa: B018
     with pytest.raises(UsageError, match="never saved"):
         Pairwise(model="unsaved-0").trained  # noqa: B018
+
+
+@pytest.mark.parametrize("setting", ["hidden=7", "cost=kendall", "scaling=minmax"])
+def test_settings_that_the_weights_do_not_have_are_refused(setting: str) -> None:
+    ranker = load_ranker(f"pairwise:{setting}")  # whose spec would say so of another network
+    with pytest.raises(ModelError, match=f"not with {setting}"):
+        ranker.signature([])
 
 
 def test_wrong_settings_are_refused() -> None:

@@ -235,8 +235,10 @@ def test_groups_can_be_chosen_and_must_be_trained() -> None:
     metric = RTER.train(judgements(), groups=("alignment", "insertions"))
     assert len(metric.coefficients) == 2 * (8 + 20)
     assert load_metric(metric.spec) == metric
-    with pytest.raises(ModelError, match="other features"):
+    with pytest.raises(ModelError, match=r"was trained with groups=.*, not with groups=alignment"):
         RTER(groups=("alignment",)).sentence_score("a", ["b"])
+    with pytest.raises(ModelError, match="trained with vectors=glove, not with vectors=minilm"):
+        RTER(vectors="minilm").sentence_score("a", ["b"])  # whose features had weights of glove's
     with pytest.raises(UnknownNameError, match="alignment"):
         RTER(groups=("alignmend",))
 
