@@ -285,7 +285,18 @@ def _ranking_set(preferences: Sequence[Preference]) -> RankingSet:
         item = repr((p.item, p.left.source, p.left.references))
         names = (p.left_system or p.left.hypothesis, p.right_system or p.right.hypothesis)
         outputs = dict(zip(names, (p.left.hypothesis, p.right.hypothesis), strict=True))
+        if (p.left.source, p.left.references) != (p.right.source, p.right.references):
+            raise DataError(
+                "a comparison is of two translations of one source with the same references, not "
+                f"of {one_line(p.left)} and {one_line(p.right)}"
+            )
         known = texts[item].outputs if item in texts else {}
+        for name in names:
+            if known.get(name, outputs[name]) != outputs[name]:
+                raise DataError(
+                    f"{name} translates one item as {one_line(known[name])} and as "
+                    f"{one_line(outputs[name])}: name items, or systems, by what they are"
+                )
         texts[item] = ItemTexts({**known, **outputs}, p.left.source, p.left.references)
         comparisons.append(PairJudgement(item, *names, p.verdict, p.judge))
     return gather(comparisons, texts, name="preferences")
