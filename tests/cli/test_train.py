@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -199,7 +200,10 @@ def test_what_was_trained_is_replaced_only_where_asked(
 
 
 def test_an_interrupted_training_goes_on_without_being_told_to_overwrite(
-    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    files: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def interrupt(epoch: object) -> None:
         raise KeyboardInterrupt
@@ -210,8 +214,18 @@ def test_an_interrupted_training_goes_on_without_being_told_to_overwrite(
         once.setattr("tertium.cli.train._show", interrupt)
         assert main(arguments) == 130
     assert (Path(files["out"]) / "config.json").is_file()
+    shutil.copytree(files["out"], tmp_path / "copy")
     assert main(arguments) == 0
     assert main(arguments) == 2
+    other = ["train", "bleu-r", "--train", files["train"], "-o", str(tmp_path / "copy"), "-q"]
+    before = (tmp_path / "copy" / "config.json").read_text()
+    assert main(other) == 2  # which cannot go on with it
+    assert "copy holds a training that was interrupted" in capsys.readouterr().err
+    assert (tmp_path / "copy" / "config.json").read_text() == before
+    assert main([*other, "--overwrite"]) == 0
+    assert {file.name for file in (tmp_path / "copy").iterdir()} == {
+        "README.md", "config.json", "weights.safetensors",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("command", ["train", "analyse"])

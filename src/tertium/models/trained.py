@@ -184,6 +184,7 @@ on what the licences of these data and of the encoders ask for.{encoders}
 """
 UNSAVED = "unsaved-"
 PLACES = ("model", "folder")  # fields that say where weights lie, and nothing about them
+SNAPSHOT, LOG = "training.safetensors", "log.tsv"  # of a training that can go on
 SETTINGS = "settings"  # where a configuration keeps the fields of what was trained
 
 _unsaved: dict[str, Checkpoint] = {}
@@ -249,7 +250,7 @@ class Trained(EqualByWeights):
     `settings` declares what may be chosen before training (nothing: the fields of the class itself,
     which are then kept in its folder), `stored` what a folder holds of it where that is more;
     `options` is the dataclass of how to train, `recipes` are presets of both. `teachers` says what
-    it can learn from.
+    it can learn from, `goes_on` whether from where an interrupted training stopped.
     """
 
     kind: ClassVar[Literal["metric", "ranker"]] = "metric"
@@ -259,6 +260,7 @@ class Trained(EqualByWeights):
     options: ClassVar[type[Any]]
     recipes: ClassVar[Mapping[str, Recipe]] = {}
     teachers: ClassVar[tuple[str, ...]] = ("scores", "comparisons")
+    goes_on: ClassVar[bool] = False
 
     model: str
 

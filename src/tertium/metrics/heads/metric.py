@@ -191,6 +191,7 @@ class PairHead(ComparingMetric):
     settings: ClassVar[type[Any] | None] = HeadConfig
     options: ClassVar[type[Any]] = HeadOptions
     recipes: ClassVar[Mapping[str, Recipe]] = RECIPES
+    goes_on: ClassVar[bool] = True
 
     @property
     def config(self) -> HeadConfig:

@@ -50,7 +50,7 @@ from tertium.models.examples import (
     scored_pairs,
     strict_tau,
 )
-from tertium.models.trained import Epoch, Lesson, PairLoss, TrainingOptions
+from tertium.models.trained import LOG, SNAPSHOT, Epoch, Lesson, PairLoss, TrainingOptions
 from tertium.models.training import (
     Run,
     fit,
@@ -151,7 +151,6 @@ def _estimate(encoder: Encoder, texts: Sequence[str]) -> int:
 
 
 EVALUATED = 256  # pairs of one batch when nothing is learned
-SNAPSHOT, LOG = "training.safetensors", "log.tsv"
 
 
 class Steps(NamedTuple):
