@@ -230,6 +230,9 @@ def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Pat
     with pytest.raises(KeyboardInterrupt):
         TRAINERS["esim"](data, on_epoch=kill, **arguments)
     assert np.isfinite(scores_of(load_metric(str(folder)), dev)).all()
+    turned = [replace(row, score=-row.score) for row in dev]  # other epochs would be the best
+    with pytest.raises(UsageError, match="other data or settings"):
+        TRAINERS["esim"](data, **{**arguments, "dev": turned})
     epochs: list[Any] = []
     resumed = TRAINERS["esim"](data, on_epoch=epochs.append, **arguments)
     assert [(epoch.stage, epoch.number) for epoch in epochs] == [("scores", 3), ("scores", 4)]

@@ -77,6 +77,11 @@ class Scored:
     def __len__(self) -> int:
         return len(self.targets)
 
+    @property
+    def arrays(self) -> tuple[IntArray | FloatArray, ...]:
+        """All that tells it from others."""
+        return self.pairs.hypotheses, self.pairs.others, self.targets
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Compared:
@@ -97,6 +102,12 @@ class Compared:
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    @property
+    def arrays(self) -> tuple[IntArray | FloatArray, ...]:
+        """All that tells it from others."""
+        verdicts = self.items, self.better, self.worse, self.weights
+        return self.pairs.hypotheses, self.pairs.others, *verdicts
 
 
 def scored_pairs(sets: Iterable[JudgementSet], against: str, table: TextNumbers) -> Scored:
