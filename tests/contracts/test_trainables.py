@@ -296,11 +296,15 @@ def test_what_shares_a_reference_with_held_out_data_is_not_trained_on() -> None:
         without_leaks(*training_sets([rows[3]]), held)
 
 
-def test_training_leaves_out_what_dev_holds(name: str) -> None:
+def test_training_leaves_out_what_dev_holds_and_says_so(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     rows = judged(10)
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
     metric = TRAINERS[name](rows, dev=rows[:2], **short)
     assert metric.checkpoint.training["data"] == {"judgements": 8}
+    assert f"judgements: 8 judgements (2 left out; {SHARED}: 2)" in caplog.text
+    assert ("dev chooses nothing" in caplog.text) == (name == "svr")
 
 
 def test_a_missing_source_is_named(name: str) -> None:

@@ -9,6 +9,7 @@ scores, the strict tau for comparisons.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,12 +18,14 @@ from typing import TypeVar
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgements import NO_REFERENCE, JudgementSet, reasons
 from tertium.data.leaks import drop_shared
 from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
 from tertium.encoders.encoder import rows_of
 from tertium.errors import DataError, UsageError, one_line
 from tertium.segment import Judgement, Preference, Segment
+
+logger = logging.getLogger(__name__)
 
 WINDOW = 64  # batches that are sorted by length together
 Judged = TypeVar("Judged", JudgementSet, RankingSet)
@@ -122,15 +125,15 @@ def scored_pairs(sets: Iterable[JudgementSet], against: str, table: TextNumbers)
     return Scored(pairs=_pairs(hypotheses, others), targets=check_targets(values))
 
 
-def check_targets(targets: FloatArray) -> FloatArray:
-    """Refuse scores nothing can be learned from."""
+def check_targets(targets: FloatArray, use: str = "learned from") -> FloatArray:
+    """Refuse scores nothing can be learned from, or chosen by."""
     if not len(targets):
         raise DataError("there is nothing to learn from: no judgement with a text to compare to")
     if not np.isfinite(targets).all():
         raise DataError(f"{int((~np.isfinite(targets)).sum())} human scores are not numbers")
     if np.ptp(targets) == 0:
         raise DataError(
-            f"all {len(targets)} human scores are {targets[0]:g}: nothing can be learned from them"
+            f"all {len(targets)} human scores are {targets[0]:g}: nothing can be {use} them"
         )
     return targets
 
@@ -252,9 +255,15 @@ def has_comparisons(data: Compared) -> BoolArray:
 def judged_sets(
     metric: str, data: TrainingData, dev: TrainingData, needs: frozenset[str]
 ) -> tuple[JudgedSets, JudgedSets]:
-    """What to train on and what to choose on, checked, and without what they share."""
+    """What to train on and what to choose on, checked, and without what they share.
+
+    What was left out, here or when it was read, is told.
+    """
     held = _usable(*training_sets(dev), needs)
     sets = _usable(*without_leaks(*training_sets(data), held.all), needs)
+    for one in (*sets.all, *held.all):
+        if untold := {why: count for why, count in one.left_out.items() if why != NO_REFERENCE}:
+            logger.warning("%s: %d judgements%s", one.title, len(one), reasons(untold))
     check_needs(metric, [*sets.all, *held.all], needs)
     return sets, held
 
