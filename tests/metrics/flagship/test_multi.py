@@ -27,6 +27,7 @@ from tertium.metrics.flagship.rows import (
     RowJudge,
     findings_of,
 )
+from tertium.metrics.flagship.small import TertiumSmall
 from tertium.metrics.flagship.tagging import LOGITS, WRONG
 from tertium.models.checkpoint import shipped_models
 from tertium.runtime import runtime
@@ -328,6 +329,7 @@ def test_a_translation_into_another_language_than_asked_for_is_noticed() -> None
     assert (said.clean[1:3] < 0.03).all()
     scores = asked.score(segments)
     assert scores.warnings["translation not in en"] == 2
+    assert json.loads(json.dumps(scores.warnings)) == scores.warnings
     assert "|lp:de-en|" in scores.signature
     assert asked.segment_scores([Segment(french, None, (french,))])[0] == 1.0
 
@@ -338,6 +340,12 @@ def test_names_in_a_translation_do_not_count_for_its_language() -> None:
     said, unasked = TertiumMulti(lp="en-ja").assess(segments), TertiumMulti().assess(segments)
     assert (said.score == unasked.score).tolist() == [True, False, True, True]
     assert (said.clean == unasked.clean).tolist() == [True, False, True, True]
+
+
+def test_what_cannot_be_scored_is_not_assessed(metric: TertiumMulti) -> None:
+    for ask in (metric.assess, metric.points, TertiumSmall().points):
+        with pytest.raises(NeedsError, match="segment 1 has n"):
+            ask([Segment(GOOD)])  # was judged beside an empty source, or not at all
 
 
 def test_it_explains_with_what_it_read(metric: TertiumMulti) -> None:

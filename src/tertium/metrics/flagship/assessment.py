@@ -104,6 +104,7 @@ class Assessment(EqualByWeights, SegmentMetric):
 
     def points(self, segments: Sequence[Segment]) -> FloatArray:
         """What experts are expected to take from each segment under MQM, 0 to 25."""
+        self.check(segments)
         return MOST_POINTS * (1 - replace(self, scale="mqm").segment_scores(segments))
 
     def recall_or_judge(

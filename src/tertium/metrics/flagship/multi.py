@@ -155,6 +155,7 @@ class TertiumMulti(Assessment):
 
     def assess(self, segments: Sequence[Segment]) -> Assessed:
         """All that the model says of each segment; of several references the best or the mean."""
+        self.check(segments)
         view = self.view(segments)
         owners, rows = rows_of(segments, view)
         scale, strays = self.human_scale(view), self._strays(rows)
@@ -297,7 +298,7 @@ class TertiumMulti(Assessment):
             f"language unknown to {self.name}": strange,
             "empty source": blank,
             "long text, read in windows": windowed - truncated,
-            f"translation not in {self.lp.rpartition('-')[2]}": self._strays(rows).sum(),
+            f"translation not in {self.lp.rpartition('-')[2]}": int(self._strays(rows).sum()),
             STRAYS: 0 if self.lp else count_strays([row[0] for row in rows]),
         }
         return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}
