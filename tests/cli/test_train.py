@@ -280,6 +280,20 @@ def test_analyse_counts_what_only_one_metric_rates_high(
     assert main(["analyse", files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2
 
 
+def test_analyse_tells_what_metrics_warn_of(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = Path(files["train"])
+    lines = table.read_text().splitlines()
+    *texts, _, score = lines[1].split("\t")
+    table.write_text("\n".join([lines[0], "\t".join([*texts, "", score]), *lines[2:]]) + "\n")
+    arguments = ["analyse", files["train"], "-m", "chrf", "bleu", "--share", "0.25", "-f", "json"]
+    assert main(arguments) == 0
+    said = capsys.readouterr()
+    assert "warning: chrF: empty hypothesis: 1" in said.err
+    assert json.loads(said.out)["warnings"]["BLEU"] == {"empty hypothesis": 1}
+
+
 def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
     files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
