@@ -136,6 +136,12 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["bleu-r", "--train", "{train}", "--dev-preferences", "{preferences}"], "cannot use"),
         (["bleu-r", "--train", "{train}", "--epochs", "3"], "bleu-r does not read --epochs"),
         (["bleu-r", "--train", "{train}", "--mixed", "--folds", "3"], "--mixed, --folds"),
+        (["esim:encoder=toy", "--preferences", "{preferences}", "--epochs", "3"], "read --epochs"),
+        (["esim:encoder=toy", "--train", "{train}", "--items", "3", "--mixed"], "--items, --mixed"),
+        (
+            ["pairwise:features=bleu", "--preferences", "{preferences}", "--kendall-rate", ".1"],
+            "pairwise does not read --kendall-rate with such settings",
+        ),
         (["svr:encoders=toy", "--train", "{train}", "--rate", "1"], "it reads --folds"),
         (["svr:encoders=toy", "--train", "{train}", "--folds", "0"], "folds=0: expected"),
         (["svr:encoders=toy", "--train", "{train}", "--c", "1+0"], "c=1.0+0.0: expected above 0"),
@@ -354,7 +360,7 @@ def test_comparisons_and_named_options_reach_a_ranker(
     code = main(
         [
             "train",
-            "pairwise:features=chrf",
+            "pairwise:features=chrf,cost=logistic+kendall",
             "--preferences",
             files["preferences"],
             "--dev-preferences",

@@ -18,7 +18,7 @@ from tertium.data.preferences import RankingSet
 from tertium.errors import TertiumError, UnknownNameError, UsageError, one_line
 from tertium.frames import is_frame
 from tertium.models.checkpoint import CONFIG
-from tertium.models.examples import TrainingData, training_sets, without_leaks
+from tertium.models.examples import JudgedSets, TrainingData, training_sets, without_leaks
 from tertium.models.trained import LOG, SNAPSHOT, Epoch, Option, Trained, describe_options
 from tertium.registry import METRICS, RANKERS, resolve_scorer
 from tertium.specs import read_fields, split_spec
@@ -78,6 +78,7 @@ def train(
         check_folder(folder, plan.cls, overwrite=overwrite)
     held = [one for sets in training_sets(_read(held_out)) for one in sets]
     scores, rankings = without_leaks(*training_sets(_read(data)), held)
+    _refuse_unread(plan, JudgedSets(scores, rankings), options)
     trained = plan.cls.train(
         [*scores, *rankings],
         dev=_read(dev),
@@ -90,6 +91,18 @@ def train(
         for remains in (SNAPSHOT, LOG):  # of what was replaced
             (Path(folder) / remains).unlink(missing_ok=True)
     return trained
+
+
+def _refuse_unread(plan: Plan, data: JudgedSets, options: Iterable[str]) -> None:
+    """Refuse options that say nothing of what is trained here, and would be ignored."""
+    kind: Any = plan.cls.settings or plan.cls
+    unread = plan.cls.unread(kind(**plan.settings), plan.options, data)
+    if idle := [name for name in options if name in unread]:
+        said = ", ".join("--" + name.replace("_", "-") for name in idle)
+        raise UsageError(
+            f"{plan.cls.name} does not read {said} with such settings and data: leave it out "
+            f"(`tertium train {plan.cls.name} --help` says what each option is of)"
+        )
 
 
 def _read(sources: Sources) -> TrainingData:

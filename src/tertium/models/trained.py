@@ -319,6 +319,11 @@ class Trained(EqualByWeights):
         if not sets.all:
             raise DataError(f"{cls.name}: there is nothing to learn from (no judgements)")
 
+    @classmethod
+    def unread(cls, settings: Any, options: Any, data: JudgedSets) -> frozenset[str]:
+        """The options that training under these settings, from such data, does not look at."""
+        return frozenset()
+
     @property
     def where(self) -> str:
         """The folder of its weights, or the mark of some that were not saved."""
