@@ -369,6 +369,18 @@ def test_a_trained_metric_ranks_from_its_folder(
     np.testing.assert_array_equal(ranker.prefer(left, right), expected)
 
 
+def test_a_folder_takes_fields_as_a_name_does(tmp_path: Path) -> None:
+    folder = str(tmp_path / "svr")
+    load_metric("svr").save(folder)  # type: ignore[attr-defined]
+    ranker = load_ranker(f"{folder}:references=mean")
+    assert isinstance(ranker, ByScore)
+    assert ranker.metric == load_metric("svr:references=mean")
+    assert load_ranker(ranker.spec) == ranker
+    Pairwise().save(tmp_path / "ranker")
+    with pytest.raises(ModelError, match="trained with cost=logistic, not with cost=kendall"):
+        load_ranker(f"{tmp_path / 'ranker'}:cost=kendall").signature([])
+
+
 def test_a_metric_ranks_as_its_spec_does() -> None:
     two = TestSet(systems={"a": ["a dog"], "b": ["a cat"]}, references=[["the cat"]])
     metric = load_metric("chrf", beta=3)
