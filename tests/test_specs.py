@@ -99,7 +99,7 @@ def test_defaults_are_not_printed() -> None:
         ("bleu:lowercase", "expected field=value"),
         ("bleu:lowercase=true,lowercase=false", "given twice"),
         ("bleu:tokenize=13b", "did you mean '13a'"),
-        ("bleu:max_ngram_order=0", "at least 1"),
+        ("bleu:max_ngram_order=0", "from 1 to 100"),
         ("chrf:char_order=0", "needs n-grams"),
     ],
 )
