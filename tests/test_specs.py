@@ -99,7 +99,7 @@ def test_defaults_are_not_printed() -> None:
         ("bleu:lowercase", "expected field=value"),
         ("bleu:lowercase=true,lowercase=false", "given twice"),
         ("bleu:tokenize=13b", "did you mean '13a'"),
-        ("bleu:max_ngram_order=0", "at least 1"),
+        ("bleu:max_ngram_order=0", "from 1 to 100"),
         ("chrf:char_order=0", "needs n-grams"),
     ],
 )
@@ -139,6 +139,9 @@ def test_dashes_and_underscores_are_one_in_field_names() -> None:
         ("chrf", {"word_order": "2"}, "word_order='2': expected a whole number"),
         ("bleu", {"tokenize": None}, "tokenize=None: expected a text"),
         ("sss", {"lp": ("de", "en")}, "expected a text"),
+        ("tertium-multi", {"scale": "MQM"}, "scale='MQM': expected 'da' or 'mqm'"),  # was da
+        ("sss", {"references": "max"}, "references='max': expected 'best' or 'mean'"),  # was mean
+        ("rte-r", {"groups": "alignment"}, "expected a list, each of it a text"),
     ],
 )
 def test_fields_given_in_python_have_their_types(

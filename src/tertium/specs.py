@@ -290,20 +290,32 @@ def check_types(cls: Any, fields: Mapping[str, Any]) -> None:
         kind = types_of.get(name)
         union = typing.get_origin(kind) in (Union, types.UnionType)
         kinds = typing.get_args(kind) if union else (kind,)
-        plain = [one for one in kinds if one in _SAYS or typing.get_origin(one) is Literal]
+        plain = [one for one in kinds if one in _SAYS or typing.get_origin(one) in (Literal, tuple)]
         if (value is None and type(None) in kinds) or len(plain) < len({*kinds} - {type(None)}):
             continue
         if not any(_is_of(value, one) for one in plain):
-            said = [_SAYS.get(one) or " or ".join(map(repr, typing.get_args(one))) for one in plain]
-            raise UsageError(f"{name}={one_line(value)}: expected {' or '.join(said)}")
+            expected = " or ".join(map(_say, plain))
+            raise UsageError(f"{name}={one_line(value)}: expected {expected}")
 
 
 def _is_of(value: Any, kind: Any) -> bool:
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Literal:
+        return isinstance(value, str) and value in args
+    if origin is tuple:
+        return isinstance(value, tuple | list) and all(_is_of(one, args[0]) for one in value)
     if kind is bool:
         return isinstance(value, bool)
-    if kind is str or typing.get_origin(kind) is Literal:  # other texts are told by the class
+    if kind is str:
         return isinstance(value, str | os.PathLike)
     return isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
+
+
+def _say(kind: Any) -> str:
+    args = typing.get_args(kind)
+    if typing.get_origin(kind) is tuple:
+        return f"a list, each of it {_say(args[0])}"
+    return " or ".join(map(repr, args)) if args else _SAYS[kind]
 
 
 def ranges(cls: Any) -> dict[str, Range]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,12 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["bleu-r", "--train", "{train}", "--dev-preferences", "{preferences}"], "cannot use"),
         (["bleu-r", "--train", "{train}", "--epochs", "3"], "bleu-r does not read --epochs"),
         (["bleu-r", "--train", "{train}", "--mixed", "--folds", "3"], "--mixed, --folds"),
+        (["esim:encoder=toy", "--preferences", "{preferences}", "--epochs", "3"], "read --epochs"),
+        (["esim:encoder=toy", "--train", "{train}", "--items", "3", "--mixed"], "--items, --mixed"),
+        (
+            ["pairwise:features=bleu", "--preferences", "{preferences}", "--kendall-rate", ".1"],
+            "pairwise does not read --kendall-rate with such settings",
+        ),
         (["svr:encoders=toy", "--train", "{train}", "--rate", "1"], "it reads --folds"),
         (["svr:encoders=toy", "--train", "{train}", "--folds", "0"], "folds=0: expected"),
         (["svr:encoders=toy", "--train", "{train}", "--c", "1+0"], "c=1.0+0.0: expected above 0"),
@@ -199,7 +206,10 @@ def test_what_was_trained_is_replaced_only_where_asked(
 
 
 def test_an_interrupted_training_goes_on_without_being_told_to_overwrite(
-    files: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    files: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def interrupt(epoch: object) -> None:
         raise KeyboardInterrupt
@@ -210,8 +220,18 @@ def test_an_interrupted_training_goes_on_without_being_told_to_overwrite(
         once.setattr("tertium.cli.train._show", interrupt)
         assert main(arguments) == 130
     assert (Path(files["out"]) / "config.json").is_file()
+    shutil.copytree(files["out"], tmp_path / "copy")
     assert main(arguments) == 0
     assert main(arguments) == 2
+    other = ["train", "bleu-r", "--train", files["train"], "-o", str(tmp_path / "copy"), "-q"]
+    before = (tmp_path / "copy" / "config.json").read_text()
+    assert main(other) == 2  # which cannot go on with it
+    assert "copy holds a training that was interrupted" in capsys.readouterr().err
+    assert (tmp_path / "copy" / "config.json").read_text() == before
+    assert main([*other, "--overwrite"]) == 0
+    assert {file.name for file in (tmp_path / "copy").iterdir()} == {
+        "README.md", "config.json", "weights.safetensors",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("command", ["train", "analyse"])
@@ -264,6 +284,20 @@ def test_analyse_counts_what_only_one_metric_rates_high(
     assert main(["analyse", files["train"], "-m", "chrf", "chrf:beta=1"]) == 0
     assert "only chrf:beta=1" in capsys.readouterr().out
     assert main(["analyse", files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2
+
+
+def test_analyse_tells_what_metrics_warn_of(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = Path(files["train"])
+    lines = table.read_text().splitlines()
+    *texts, _, score = lines[1].split("\t")
+    table.write_text("\n".join([lines[0], "\t".join([*texts, "", score]), *lines[2:]]) + "\n")
+    arguments = ["analyse", files["train"], "-m", "chrf", "bleu", "--share", "0.25", "-f", "json"]
+    assert main(arguments) == 0
+    said = capsys.readouterr()
+    assert "warning: chrF: empty hypothesis: 1" in said.err
+    assert json.loads(said.out)["warnings"]["BLEU"] == {"empty hypothesis": 1}
 
 
 def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
@@ -326,7 +360,7 @@ def test_comparisons_and_named_options_reach_a_ranker(
     code = main(
         [
             "train",
-            "pairwise:features=chrf",
+            "pairwise:features=chrf,cost=logistic+kendall",
             "--preferences",
             files["preferences"],
             "--dev-preferences",

@@ -230,6 +230,9 @@ def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Pat
     with pytest.raises(KeyboardInterrupt):
         TRAINERS["esim"](data, on_epoch=kill, **arguments)
     assert np.isfinite(scores_of(load_metric(str(folder)), dev)).all()
+    turned = [replace(row, score=-row.score) for row in dev]  # other epochs would be the best
+    with pytest.raises(UsageError, match="other data or settings"):
+        TRAINERS["esim"](data, **{**arguments, "dev": turned})
     epochs: list[Any] = []
     resumed = TRAINERS["esim"](data, on_epoch=epochs.append, **arguments)
     assert [(epoch.stage, epoch.number) for epoch in epochs] == [("scores", 3), ("scores", 4)]
@@ -293,11 +296,15 @@ def test_what_shares_a_reference_with_held_out_data_is_not_trained_on() -> None:
         without_leaks(*training_sets([rows[3]]), held)
 
 
-def test_training_leaves_out_what_dev_holds(name: str) -> None:
+def test_training_leaves_out_what_dev_holds_and_says_so(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
     rows = judged(10)
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
     metric = TRAINERS[name](rows, dev=rows[:2], **short)
     assert metric.checkpoint.training["data"] == {"judgements": 8}
+    assert f"judgements: 8 judgements (2 left out; {SHARED}: 2)" in caplog.text
+    assert ("dev chooses nothing" in caplog.text) == (name == "svr")
 
 
 def test_a_missing_source_is_named(name: str) -> None:

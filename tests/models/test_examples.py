@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
-from tertium.errors import DataError
+from tertium.errors import DataError, UsageError
 from tertium.models.examples import (
     compared_pairs,
     comparisons_of,
@@ -17,8 +18,9 @@ from tertium.models.examples import (
     item_sizes,
     plan,
     scored_pairs,
+    training_sets,
 )
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgement, Preference, Segment
 
 
 def rankings() -> RankingSet:
@@ -118,3 +120,20 @@ def test_an_epoch_has_every_example_once_in_another_order_each_time() -> None:
     assert [b.tolist() for b in first] != [b.tolist() for b in second]
     spread = np.mean([np.ptp(sizes[b]) for b in first])
     assert spread < 5  # 41 on average for batches drawn at random from these sizes
+
+
+def test_single_comparisons_that_would_be_taken_for_others_are_refused() -> None:
+    left, right, third = (Segment(text, "s", ("r",)) for text in ("a", "b", "c"))
+    with pytest.raises(DataError, match=r"1 verdicts are not 1 .*, the first is nan"):
+        training_sets([Preference(left, right, 1.0), Preference(left, third, math.nan)])
+    with pytest.raises(DataError, match="same references"):
+        training_sets([Preference(left, Segment("b", "s", ("another",)), 1.0)])
+    names = {"left_system": "A", "right_system": "B"}
+    named = [Preference(one, right, 1.0, **names) for one in (left, third)]
+    with pytest.raises(DataError, match="A translates one item as 'a' and as 'c'"):
+        training_sets(named)
+
+
+def test_a_score_that_is_a_text_is_refused() -> None:
+    with pytest.raises(UsageError, match="the score '3' is not a number"):
+        training_sets([Judgement(Segment("a", None, ("r",)), "3")])

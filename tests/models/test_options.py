@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tertium.errors import UsageError
 from tertium.metrics.pairwise.training import PairwiseOptions
+from tertium.metrics.regression.metric import RegressionOptions
 from tertium.models.options import TrainingOptions
 
 
@@ -20,3 +23,20 @@ def test_negative_patience_is_refused() -> None:
         TrainingOptions(patience=-1)
     with pytest.raises(UsageError, match=r"patience=-1: expected at least 0"):
         PairwiseOptions(patience=-1)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"order": "bogus"}, "order='bogus': expected 'given' or 'random'"),
+        ({"epochs": 2.5}, "epochs=2.5: expected a whole number"),
+        ({"epochs": True}, "epochs=True: expected a whole number"),
+    ],
+)
+def test_options_given_in_python_have_their_types(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        PairwiseOptions(**given)
+    with pytest.raises(UsageError, match="prior='no': expected True or False"):
+        RegressionOptions(prior="no")  # was yes
+    with pytest.raises(UsageError, match="expected a list, each of it a number"):
+        RegressionOptions(strengths=0.1)

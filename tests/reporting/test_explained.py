@@ -93,6 +93,7 @@ def test_reasons_show_verdicts_faults_and_contributions() -> None:
     assert "Merits" not in html
     assert "forward.&lt;x&gt;" in html
     assert "Word alignment" in html
+    assert "for the reference itself, <bdi>down</bdi>" in html  # which of several it is
 
 
 def test_chances_to_win_leave_the_diagonal_open() -> None:

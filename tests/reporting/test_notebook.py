@@ -102,7 +102,9 @@ def test_explanations_show_heat_maps() -> None:
 
 
 def test_an_explanation_without_a_score_has_a_dash() -> None:
-    assert "<b>Mine: –</b>" in shown(Explanation(metric="Mine", score=np.nan))
+    html = shown(Explanation(metric="Mine", score=np.nan, warnings=("empty reference",)))
+    assert "<b>Mine: –</b>" in html
+    assert "warning: empty reference" in html
 
 
 def test_every_class_that_shows_itself_has_a_function() -> None:

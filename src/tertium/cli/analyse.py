@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tertium.cli.inputs import add_list, load_in_precision
-from tertium.cli.output import FORMATS, print_records, print_table
+from tertium.cli.output import FORMATS, print_records, print_table, print_warnings
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.data.evidence import read_scored_sets
 from tertium.data.records import record_from_segment
@@ -58,10 +58,19 @@ def run(args: argparse.Namespace) -> int:
     examples = {
         who: found.examples(first=who == "only first", limit=args.examples) for who in names
     }
+    print_warnings(
+        [
+            f"warning: {metric}: {kind}: {count}"
+            for metric, counts in found.warnings.items()
+            for kind, count in counts.items()
+        ],
+        quiet=args.quiet,
+    )
     if args.format == "json":
         shown = {who: [record_from_segment(s) for s in some] for who, some in examples.items()}
         more = {"examples": shown} if args.examples else {}
-        print_records([{"metrics": found.metrics, "counts": found.table, **more}])
+        counted = {"counts": found.table, "warnings": found.warnings}
+        print_records([{"metrics": found.metrics, **counted, **more}])
         return 0
     header = ["translations", *(names.get(key, key) for key in found.table["all"])]
     rows: list[list[Cell | str]] = [

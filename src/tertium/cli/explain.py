@@ -162,11 +162,10 @@ def show_reasons(reasons: Reasons, top: int) -> None:
 
 def show_comparison(comparison: TextComparison, top: int) -> None:
     """Print which pieces found no partner, and the weakest links."""
-    from tertium.reporting.tables.explanations import link_table, shorten
-    from tertium.reporting.tables.table import number
+    from tertium.reporting.tables.explanations import figures_of, link_table, shorten
 
-    values = ", ".join(f"{name} {number(v, 4).text}" for name, v in comparison.values.items())
-    print(f"\nagainst the {comparison.side} {shorten(comparison.text)!r}: {values}")
+    said = figures_of(comparison)
+    print(f"\nagainst the {comparison.side} {shorten(comparison.text)!r}: {said}")
     for side, pieces in comparison.partnerless().items():
         if pieces:
             more = f" and {len(pieces) - MOST} more" if len(pieces) > MOST else ""

@@ -208,7 +208,7 @@ def run(args: argparse.Namespace) -> int:
     plan = Plan.make(args.metric, args.recipe, **options)  # faults show before files are read
     if not args.train and not args.preferences:
         raise UsageError("nothing to learn from: give --train FILE... or --preferences FILE...")
-    check_folder(args.output, overwrite=args.overwrite)
+    check_folder(args.output, plan.cls, overwrite=args.overwrite)
     if args.recipe != RECIPE and has_one_recipe(plan.cls) and not args.quiet:
         said = f"tertium: {plan.cls.name} has one recipe: {args.recipe} is the same as {RECIPE}"
         print(said, file=sys.stderr)

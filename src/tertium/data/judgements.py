@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,9 @@ class JudgementSet(Evidence):
                 'Judgement(Segment("a translation"), 80.0, item="1", system="A") is one, and '
                 "read_judgements reads them from files and frames"
             )
+        texts = [j.score for j in self.judgements if not isinstance(j.score, Real)]
+        if texts:
+            raise UsageError(f"{self.name}: the score {one_line(texts[0])} is not a number")
         object.__setattr__(self, "judgements", tuple(self.judgements))
 
     def __len__(self) -> int:

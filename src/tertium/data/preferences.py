@@ -95,6 +95,12 @@ class RankingSet(Evidence):
     def __post_init__(self) -> None:
         if not len(self.verdicts):
             raise DataError(f"{self.name}: no usable comparison{reasons(self.left_out)}")
+        strange = self.verdicts[~np.isin(self.verdicts, (0.0, 0.5, 1.0))]
+        if len(strange):
+            raise DataError(
+                f"{self.name}: {len(strange)} verdicts are not 1 (left is better), 0 (right) or "
+                f"0.5 (a tie), the first is {strange[0]:g}"
+            )
 
     def __len__(self) -> int:
         return len(self.verdicts)

@@ -15,7 +15,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -157,12 +157,16 @@ def draw_lots(segments: Sequence[Segment]) -> IntArray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ErrorAnalysis:
-    """Two metrics on the translations people rate best, split by traits of the texts."""
+    """Two metrics on the translations people rate best, split by traits of the texts.
+
+    `warnings` are what a reader of each metric's scores should know.
+    """
 
     metrics: tuple[str, str]
     segments: tuple[Segment, ...]
     found: Disagreement
     traits: dict[str, BoolArray]
+    warnings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def table(self) -> dict[str, dict[str, int]]:
@@ -198,10 +202,11 @@ def analyse(
         )
     if vocabulary is None:
         vocabulary = {w for s in segments for r in s.references for w in words(r)}
+    scores = [metric.score(segments) for metric in (first, second)]
     found = disagreement(
         np.concatenate([one.scores for one in sets]),
-        first.score(segments).upward,
-        second.score(segments).upward,
+        scores[0].upward,
+        scores[1].upward,
         [one.lp for one in sets for _ in one.judgements],
         share=share,
         lots=draw_lots(segments),
@@ -211,6 +216,7 @@ def analyse(
         segments=segments,
         found=found,
         traits=traits_of(segments, vocabulary),
+        warnings={names[its.metric]: its.warnings for its in scores if its.warnings},
     )
 
 

@@ -18,15 +18,14 @@ from tertium.data.preferences import RankingSet
 from tertium.errors import TertiumError, UnknownNameError, UsageError, one_line
 from tertium.frames import is_frame
 from tertium.models.checkpoint import CONFIG
-from tertium.models.examples import TrainingData, training_sets, without_leaks
+from tertium.models.examples import JudgedSets, TrainingData, training_sets, without_leaks
 from tertium.models.options import Epoch, Option, describe_options
-from tertium.models.trained import Trained
+from tertium.models.trained import LOG, SNAPSHOT, Trained
 from tertium.registry import METRICS, RANKERS, resolve_scorer
 from tertium.specs import read_fields, split_spec
 
 Sources = TrainingData | PathLike | Iterable[PathLike]
 RECIPE = "ours"
-SNAPSHOT = "training.safetensors"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +76,11 @@ def train(
     """
     plan = Plan.make(spec, recipe, **options)
     if folder is not None:
-        check_folder(folder, overwrite=overwrite)
+        check_folder(folder, plan.cls, overwrite=overwrite)
     held = [one for sets in training_sets(_read(held_out)) for one in sets]
     scores, rankings = without_leaks(*training_sets(_read(data)), held)
-    return plan.cls.train(
+    _refuse_unread(plan, JudgedSets(scores, rankings), options)
+    trained = plan.cls.train(
         [*scores, *rankings],
         dev=_read(dev),
         options=plan.options,
@@ -88,6 +88,22 @@ def train(
         on_epoch=on_epoch,
         **plan.settings,
     )
+    if folder is not None and not plan.cls.goes_on:
+        for remains in (SNAPSHOT, LOG):  # of what was replaced
+            (Path(folder) / remains).unlink(missing_ok=True)
+    return trained
+
+
+def _refuse_unread(plan: Plan, data: JudgedSets, options: Iterable[str]) -> None:
+    """Refuse options that say nothing of what is trained here, and would be ignored."""
+    kind: Any = plan.cls.settings or plan.cls
+    unread = plan.cls.unread(kind(**plan.settings), plan.options, data)
+    if idle := [name for name in options if name in unread]:
+        said = ", ".join("--" + name.replace("_", "-") for name in idle)
+        raise UsageError(
+            f"{plan.cls.name} does not read {said} with such settings and data: leave it out "
+            f"(`tertium train {plan.cls.name} --help` says what each option is of)"
+        )
 
 
 def _read(sources: Sources) -> TrainingData:
@@ -147,8 +163,11 @@ def options_of(cls: type[Trained], recipe: str = RECIPE) -> list[Option]:
     return describe_options(cls.recipes[recipe].options)
 
 
-def check_folder(place: str | Path, *, overwrite: bool = False) -> None:
-    """Refuse to write over what is no training folder, or over what was trained unless told to."""
+def check_folder(place: str | Path, cls: type[Trained], *, overwrite: bool = False) -> None:
+    """Refuse to write over what is no training folder, or over what was trained unless told to.
+
+    An interrupted training is gone on with where the class can; by another it would be lost.
+    """
     folder = Path(place)
     if folder.is_file():
         raise UsageError(f"{folder} is a file: -o takes a folder")
@@ -159,8 +178,10 @@ def check_folder(place: str | Path, *, overwrite: bool = False) -> None:
     others = [p for p in folder.iterdir() if not p.match(REMAINS)] if folder.is_dir() else []
     if others and not (trained or interrupted):
         raise UsageError(f"{folder} is not empty and holds no trained metric: give another folder")
-    if trained and not interrupted and not overwrite:
-        raise UsageError(
-            f"{folder} holds a trained metric already: give another folder, or --overwrite "
-            "(overwrite=True in Python) to replace it"
-        )
+    if (interrupted and not cls.goes_on) or (trained and not interrupted):
+        what = "a training that was interrupted" if interrupted else "a trained metric already"
+        if not overwrite:
+            raise UsageError(
+                f"{folder} holds {what}: give another folder, or --overwrite "
+                "(overwrite=True in Python) to replace it"
+            )

@@ -9,6 +9,7 @@ scores, the strict tau for comparisons.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,12 +18,14 @@ from typing import TypeVar
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgements import NO_REFERENCE, JudgementSet, reasons
 from tertium.data.leaks import drop_shared
 from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
 from tertium.encoders.encoder import rows_of
 from tertium.errors import DataError, UsageError, one_line
 from tertium.segment import Judgement, Preference, Segment
+
+logger = logging.getLogger(__name__)
 
 WINDOW = 64  # batches that are sorted by length together
 Judged = TypeVar("Judged", JudgementSet, RankingSet)
@@ -77,6 +80,11 @@ class Scored:
     def __len__(self) -> int:
         return len(self.targets)
 
+    @property
+    def arrays(self) -> tuple[IntArray | FloatArray, ...]:
+        """All that tells it from others."""
+        return self.pairs.hypotheses, self.pairs.others, self.targets
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Compared:
@@ -98,6 +106,12 @@ class Compared:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    @property
+    def arrays(self) -> tuple[IntArray | FloatArray, ...]:
+        """All that tells it from others."""
+        verdicts = self.items, self.better, self.worse, self.weights
+        return self.pairs.hypotheses, self.pairs.others, *verdicts
+
 
 def scored_pairs(sets: Iterable[JudgementSet], against: str, table: TextNumbers) -> Scored:
     """Every judged translation against each of its references, with its human score."""
@@ -111,15 +125,15 @@ def scored_pairs(sets: Iterable[JudgementSet], against: str, table: TextNumbers)
     return Scored(pairs=_pairs(hypotheses, others), targets=check_targets(values))
 
 
-def check_targets(targets: FloatArray) -> FloatArray:
-    """Refuse scores nothing can be learned from."""
+def check_targets(targets: FloatArray, use: str = "learned from") -> FloatArray:
+    """Refuse scores nothing can be learned from, or chosen by."""
     if not len(targets):
         raise DataError("there is nothing to learn from: no judgement with a text to compare to")
     if not np.isfinite(targets).all():
         raise DataError(f"{int((~np.isfinite(targets)).sum())} human scores are not numbers")
     if np.ptp(targets) == 0:
         raise DataError(
-            f"all {len(targets)} human scores are {targets[0]:g}: nothing can be learned from them"
+            f"all {len(targets)} human scores are {targets[0]:g}: nothing can be {use} them"
         )
     return targets
 
@@ -241,9 +255,15 @@ def has_comparisons(data: Compared) -> BoolArray:
 def judged_sets(
     metric: str, data: TrainingData, dev: TrainingData, needs: frozenset[str]
 ) -> tuple[JudgedSets, JudgedSets]:
-    """What to train on and what to choose on, checked, and without what they share."""
+    """What to train on and what to choose on, checked, and without what they share.
+
+    What was left out, here or when it was read, is told.
+    """
     held = _usable(*training_sets(dev), needs)
     sets = _usable(*without_leaks(*training_sets(data), held.all), needs)
+    for one in (*sets.all, *held.all):
+        if untold := {why: count for why, count in one.left_out.items() if why != NO_REFERENCE}:
+            logger.warning("%s: %d judgements%s", one.title, len(one), reasons(untold))
     check_needs(metric, [*sets.all, *held.all], needs)
     return sets, held
 
@@ -285,7 +305,18 @@ def _ranking_set(preferences: Sequence[Preference]) -> RankingSet:
         item = repr((p.item, p.left.source, p.left.references))
         names = (p.left_system or p.left.hypothesis, p.right_system or p.right.hypothesis)
         outputs = dict(zip(names, (p.left.hypothesis, p.right.hypothesis), strict=True))
+        if (p.left.source, p.left.references) != (p.right.source, p.right.references):
+            raise DataError(
+                "a comparison is of two translations of one source with the same references, not "
+                f"of {one_line(p.left)} and {one_line(p.right)}"
+            )
         known = texts[item].outputs if item in texts else {}
+        for name in names:
+            if known.get(name, outputs[name]) != outputs[name]:
+                raise DataError(
+                    f"{name} translates one item as {one_line(known[name])} and as "
+                    f"{one_line(outputs[name])}: name items, or systems, by what they are"
+                )
         texts[item] = ItemTexts({**known, **outputs}, p.left.source, p.left.references)
         comparisons.append(PairJudgement(item, *names, p.verdict, p.judge))
     return gather(comparisons, texts, name="preferences")

@@ -18,7 +18,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from tertium.errors import UsageError
-from tertium.specs import Range, print_value, ranges
+from tertium.specs import Range, check_types, print_value, ranges
 
 Schedule = Literal["constant", "linear"]
 Against = Literal["reference", "source", "both"]
@@ -37,12 +37,13 @@ Rates = Annotated[tuple[float, ...], Range(0, above=True)]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to train: fields with a range are checked, wherever their values come from.
+    """How to train: types and ranges of fields are checked, wherever their values come from.
 
-    Of several values, each must be in it, and there must be one.
+    Of several values, each must be in the range, and there must be one.
     """
 
     def __post_init__(self) -> None:
+        check_types(type(self), vars(self))
         for name, allowed in ranges(type(self)).items():
             value = getattr(self, name)
             several = value if isinstance(value, tuple | list) else (value,)

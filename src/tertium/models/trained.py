@@ -38,8 +38,10 @@ from tertium.models.examples import JudgedSets, TrainingData, judged_sets
 from tertium.models.options import Epoch, Recipe
 from tertium.registry import resolve
 from tertium.schema import SHOWN, construct, read_fields
+from tertium.specs import print_value
 
 UNSAVED = "unsaved-"
+SNAPSHOT, LOG = "training.safetensors", "log.tsv"  # of a training that can go on
 PLACES = ("model", "folder")  # fields that say where weights lie, and nothing about them
 SETTINGS = "settings"  # where a configuration keeps the fields of what was trained
 
@@ -106,7 +108,7 @@ class Trained(EqualByWeights):
     `settings` declares what may be chosen before training (nothing: the fields of the class itself,
     which are then kept in its folder), `stored` what a folder holds of it where that is more;
     `options` is the dataclass of how to train, `recipes` are presets of both. `teachers` says what
-    it can learn from.
+    it can learn from, `goes_on` whether from where an interrupted training stopped.
     """
 
     kind: ClassVar[Literal["metric", "ranker"]] = "metric"
@@ -116,6 +118,7 @@ class Trained(EqualByWeights):
     options: ClassVar[type[Any]]
     recipes: ClassVar[Mapping[str, Recipe]] = {}
     teachers: ClassVar[tuple[str, ...]] = ("scores", "comparisons")
+    goes_on: ClassVar[bool] = False
 
     model: str
 
@@ -174,6 +177,11 @@ class Trained(EqualByWeights):
         if not sets.all:
             raise DataError(f"{cls.name}: there is nothing to learn from (no judgements)")
 
+    @classmethod
+    def unread(cls, settings: Any, options: Any, data: JudgedSets) -> frozenset[str]:
+        """The options that training under these settings, from such data, does not look at."""
+        return frozenset()
+
     @property
     def where(self) -> str:
         """The folder of its weights, or the mark of some that were not saved."""
@@ -186,10 +194,18 @@ class Trained(EqualByWeights):
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """What was learned, read when it is first asked for."""
+        """What was learned, read when it is first asked for, under these settings."""
         found = load_checkpoint(self.where)
         if found.name != self.name:
             raise ModelError(f"{self.where} holds a model of {found.name}, not of {self.name}")
+        kept = found.config.get(SETTINGS, {}) if self.settings is None else {}
+        for name, value in self.own_settings.items():
+            own, its = _print_setting(value), _print_setting(kept.get(name, value))
+            if own != its:
+                raise ModelError(
+                    f"{self.where} was trained with {name}={its}, not with {name}={own}: leave "
+                    f"{name} out, or train a model with it"
+                )
         return found
 
     @property
@@ -280,3 +296,8 @@ def load_folder(folder: Path, table: Mapping[str, str], kind: str) -> Any:
     if not issubclass(cls, Trained):
         raise ModelError(f"{file}: {kind} is {name!r}, which is not a {kind} that is trained")
     return cls.load(folder)
+
+
+def _print_setting(value: Any) -> str:
+    """A setting of an object or of its file, where a tuple is a list."""
+    return print_value(tuple(value) if isinstance(value, list) else value)

@@ -98,7 +98,8 @@ def show_explanation(explained: Explanation) -> str:
     """Heat maps, transport plans, reasons and votes, whatever there is."""
     heading = element("p", element("b", f"{explained.metric}: {number(explained.score, 4).text}"))
     told = explained.reasons or explained.votes  # which have headings of their own
-    return fragment(Markup("") if told else heading, explanation(explained))
+    warned = [element("p", f"warning: {kind}", class_="muted") for kind in explained.warnings]
+    return fragment(Markup("") if told else heading, explanation(explained), *warned)
 
 
 @show.register

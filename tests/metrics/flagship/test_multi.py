@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import shutil
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +18,9 @@ from tests.short_windows import ROOM, short_windows
 
 from tertium.arrays import Float32Array, FloatArray
 from tertium.cache.memory import forget
+from tertium.cli.explain import show
 from tertium.errors import ModelError, NeedsError, UsageError
+from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.multi import MODEL, VIEWS, TertiumMulti, rows_of, view_of
@@ -27,6 +31,7 @@ from tertium.metrics.flagship.rows import (
     RowJudge,
     findings_of,
 )
+from tertium.metrics.flagship.small import TertiumSmall
 from tertium.metrics.flagship.tagging import LOGITS, WRONG
 from tertium.models.checkpoint import shipped_models
 from tertium.runtime import runtime
@@ -328,6 +333,7 @@ def test_a_translation_into_another_language_than_asked_for_is_noticed() -> None
     assert (said.clean[1:3] < 0.03).all()
     scores = asked.score(segments)
     assert scores.warnings["translation not in en"] == 2
+    assert json.loads(json.dumps(scores.warnings)) == scores.warnings
     assert "|lp:de-en|" in scores.signature
     assert asked.segment_scores([Segment(french, None, (french,))])[0] == 1.0
 
@@ -340,12 +346,36 @@ def test_names_in_a_translation_do_not_count_for_its_language() -> None:
     assert (said.clean == unasked.clean).tolist() == [True, False, True, True]
 
 
+def told(explained: Explanation) -> str:
+    with redirect_stdout(io.StringIO()) as shown:
+        show(explained, top=1)
+    return shown.getvalue()
+
+
+def test_all_windows_of_long_texts_are_explained(metric: TertiumMulti) -> None:
+    [part] = metric.explain(Segment("the train " * 300, "der Zug " * 300)).comparisons
+    assert part.hypothesis_pieces == ("▁the", "▁train") * 300
+    assert {link.hypothesis for link in part.links} == set(range(600))
+
+
+def test_what_cannot_be_scored_is_not_assessed(metric: TertiumMulti) -> None:
+    for ask in (metric.assess, metric.points, TertiumSmall().points):
+        with pytest.raises(NeedsError, match="segment 1 has n"):
+            ask([Segment(GOOD)])  # was judged beside an empty source, or not at all
+
+
 def test_it_explains_with_what_it_read(metric: TertiumMulti) -> None:
     found = metric.explain(Segment(GOOD, SOURCE, (REFERENCE, "A train.")))
     assert [c.side for c in found.comparisons] == ["source", "reference", "reference"]
     values = found.comparisons[1].values
     assert set(values) == {"score", "uncertainty", "percentile", "no error", "MQM points"}
     source = found.comparisons[0]
+    assert source.values == {}  # no score is of the source alone
+    assert [c.beside for c in found.comparisons] == ["", "source", "source"]
+    assert "reference 'A train.': with the source, score" in told(found)
+    assert "counts in the score beside each reference" in told(found)
+    alone = metric.explain(Segment(GOOD, SOURCE)).comparisons[0]
+    assert (set(alone.values), alone.beside) == (set(values), "")
     partner = {
         source.hypothesis_pieces[k.hypothesis]: source.other_pieces[k.other]
         for k in source.links

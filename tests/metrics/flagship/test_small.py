@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
+from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
 from tertium.encoders.network import OVERHEADS
 from tertium.errors import ModelError, UsageError
@@ -171,6 +173,19 @@ def test_it_explains_which_words_found_no_partner(metric: TertiumSmall) -> None:
     assert found.comparisons[0].other_pieces[weakest.other] == "blue"
     values = set(found.comparisons[0].values)
     assert values == {"score", "uncertainty", "percentile", "MQM points"}
+
+
+def test_an_explanation_asks_once_what_the_network_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def judge(_: TertiumSmall, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        asked.append(len(references))
+        return np.zeros(len(references))
+
+    monkeypatch.setattr(TertiumSmall, "judge", judge)
+    with runtime(cache=False, memory=0):
+        TertiumSmall().explain(Segment("a red car", None, ("a blue car", "the blue car")))
+    assert asked == [2]
 
 
 def test_the_example_is_ordered(metric: TertiumSmall, example: TestSet) -> None:

@@ -55,3 +55,12 @@ def test_pieces_that_were_not_read_are_not_marked() -> None:
     findings = np.full((1, FINDINGS), 0.9, np.float32)
     [span] = mark_errors("browser", [(0, 4), (4, 7)], findings, "esa", HALF)
     assert (span.start, span.end) == (0, 4)
+
+
+def test_an_error_ends_behind_the_accent_of_its_last_letter() -> None:
+    """A tokenizer that composes letters says that the piece of "é" ends before its accent."""
+    text, places = "the cafe\u0301 shut", [(0, 3), (3, 8), (9, 14)]
+    findings = np.zeros((3, FINDINGS), np.float32)
+    findings[1, WRONG["words"]] = 0.9
+    [span] = mark_errors(text, places, findings, "words", HALF)
+    assert span.of(text) == "cafe\u0301"

@@ -286,10 +286,17 @@ def test_damaged_models_are_refused(small: Pairwise, tmp_path: Path) -> None:
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match=r"features\.centre has shape \(18,\), expected \(17\)"):
         Pairwise.load(folder).trained  # noqa: B018
-    with pytest.raises(ModelError, match="other columns"):
+    with pytest.raises(ModelError, match=r"not with features=chrf: leave features out"):
         dataclasses.replace(small, features=("chrf",)).trained  # noqa: B018
     with pytest.raises(UsageError, match="never saved"):
         Pairwise(model="unsaved-0").trained  # noqa: B018
+
+
+@pytest.mark.parametrize("setting", ["hidden=7", "cost=kendall", "scaling=minmax"])
+def test_settings_that_the_weights_do_not_have_are_refused(setting: str) -> None:
+    ranker = load_ranker(f"pairwise:{setting}")  # whose spec would say so of another network
+    with pytest.raises(ModelError, match=f"not with {setting}"):
+        ranker.signature([])
 
 
 def test_wrong_settings_are_refused() -> None:
@@ -360,6 +367,18 @@ def test_a_trained_metric_ranks_from_its_folder(
     left, right = [p.left for p in pairs], [p.right for p in pairs]
     expected = load_ranker("bleu-r").prefer(left, right)
     np.testing.assert_array_equal(ranker.prefer(left, right), expected)
+
+
+def test_a_folder_takes_fields_as_a_name_does(tmp_path: Path) -> None:
+    folder = str(tmp_path / "svr")
+    load_metric("svr").save(folder)  # type: ignore[attr-defined]
+    ranker = load_ranker(f"{folder}:references=mean")
+    assert isinstance(ranker, ByScore)
+    assert ranker.metric == load_metric("svr:references=mean")
+    assert load_ranker(ranker.spec) == ranker
+    Pairwise().save(tmp_path / "ranker")
+    with pytest.raises(ModelError, match="trained with cost=logistic, not with cost=kendall"):
+        load_ranker(f"{tmp_path / 'ranker'}:cost=kendall").signature([])
 
 
 def test_a_metric_ranks_as_its_spec_does() -> None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tertium.cli import main
 from tertium.data.collection import Collection
+from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.metrics import load_metric
 from tertium.metrics.base.explanation import Reasons
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.meteor import METEOR
+from tertium.metrics.regression import linear
+from tertium.metrics.regression.linear import LinearModel
 from tertium.metrics.regression.regressions import BLEUR, MTRTER, RTER
 from tertium.models.checkpoint import shipped_models
 from tertium.models.trained import load_checkpoint
@@ -229,14 +234,33 @@ def test_comparisons_are_refused() -> None:
 def test_development_data_choose_the_strength() -> None:
     metric = BLEUR.train(judgements(40), dev=judgements(20, day="today"))
     assert metric.checkpoint.training["dev"] == 20
+    equal = [replace(row, score=1.0) for row in judgements(20, day="today")]
+    with pytest.raises(DataError, match="all 20 human scores are 1: nothing can be chosen by them"):
+        BLEUR.train(judgements(40), dev=equal)  # took the first strength
+
+
+def test_language_pairs_of_sets_are_left_out_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def fit(*arguments: Any) -> LinearModel:
+        seen.append(arguments[3])
+        return linear.fit(*arguments)
+
+    monkeypatch.setattr("tertium.metrics.regression.metric.fit", fit)
+    rows = tuple(replace(row, lp="") for row in judgements(10))
+    pairs = ("cs-en", "de-en", "fi-en")
+    BLEUR.train([JudgementSet(name="mine", lp=lp, judgements=rows) for lp in pairs])
+    assert set(seen[0]) == set(pairs)
 
 
 def test_groups_can_be_chosen_and_must_be_trained() -> None:
     metric = RTER.train(judgements(), groups=("alignment", "insertions"))
     assert len(metric.coefficients) == 2 * (8 + 20)
     assert load_metric(metric.spec) == metric
-    with pytest.raises(ModelError, match="other features"):
+    with pytest.raises(ModelError, match=r"was trained with groups=.*, not with groups=alignment"):
         RTER(groups=("alignment",)).sentence_score("a", ["b"])
+    with pytest.raises(ModelError, match="trained with vectors=glove, not with vectors=minilm"):
+        RTER(vectors="minilm").sentence_score("a", ["b"])  # whose features had weights of glove's
     with pytest.raises(UnknownNameError, match="alignment"):
         RTER(groups=("alignmend",))
 

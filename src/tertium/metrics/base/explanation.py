@@ -15,6 +15,7 @@ from tertium.display import Displayed
 from tertium.spans import Span
 
 Direction = Literal["precision", "recall", "transport"]
+Beside = Literal["", "source"]
 
 FAR = 0.15  # below the usual cosine by so much, a best partner is none
 
@@ -39,8 +40,9 @@ class Link:
 class TextComparison:
     """A hypothesis beside one reference or its source: values, both texts' pieces, links.
 
-    `cosines` are those of all pieces, a row for each of the hypothesis's, where links come from
-    them.
+    Where a metric reads several texts at once, the values of a reference are those `beside` the
+    source, whose own comparison has none. `cosines` are those of all pieces, a row for each of the
+    hypothesis's, where links come from them.
     """
 
     side: Literal["reference", "source"]
@@ -50,6 +52,7 @@ class TextComparison:
     other_pieces: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     cosines: tuple[tuple[float, ...], ...] = ()
+    beside: Beside = ""
 
     @property
     def is_plan(self) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from tertium.arrays import Float32Array, FloatArray, IntArray, on_grid, products, squares
 from tertium.encoders.encoder import Embeddings, offsets_of, rows_of
 from tertium.encoders.stream import Chunk
-from tertium.metrics.base.explanation import Direction, Link, TextComparison
+from tertium.metrics.base.explanation import Beside, Direction, Link, TextComparison
 from tertium.metrics.base.metric import Side
 
 Vectors = TypeVar("Vectors", Float32Array, FloatArray)
@@ -163,6 +163,7 @@ def compare_pieces(
     pieces: tuple[tuple[str, ...], tuple[str, ...]],
     vectors: tuple[Float32Array, Float32Array],
     side: Side = "reference",
+    beside: Beside = "",
 ) -> TextComparison:
     """A hypothesis and another text by the vectors of their pieces, both ways."""
     links: list[Link] = []
@@ -173,6 +174,7 @@ def compare_pieces(
         links, cosines = best_partners(similar, ("precision", "recall")), round_cosines(similar)
     return TextComparison(
         side=side,
+        beside=beside,
         text=text,
         values=dict(values),
         hypothesis_pieces=pieces[0],

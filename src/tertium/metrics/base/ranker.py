@@ -32,7 +32,7 @@ from tertium.models.checkpoint import read_config
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
-from tertium.specs import build, split_spec
+from tertium.specs import build, read_fields, split_spec
 
 
 class Ranker(Scorer):
@@ -180,6 +180,11 @@ def load_ranker(spec: str | Path, **fields: Any) -> Ranker:
     name, texts = split_spec(spec)
     if name in METRICS or name in ALIASES:
         return ByScore(metric=load_metric(spec, **fields))
+    if name not in RANKERS and is_folder(name):
+        ranker = _load_folder(name)
+        scorer = ranker.metric if isinstance(ranker, ByScore) else ranker
+        given = read_fields(type(scorer), scorer.name, texts)
+        return _load_folder(name, **{**given, **fields})
     if name not in RANKERS and ("/" in name or _is_directory(spec)):
         raise ModelError(f"{spec} has no config.json: neither a trained ranker nor a metric")
     if name not in RANKERS:
@@ -188,8 +193,8 @@ def load_ranker(spec: str | Path, **fields: Any) -> Ranker:
     if set(texts) == {"model"} and not fields:
         loaded: Ranker = cls.load(texts["model"])
         return loaded
-    ranker: Ranker = build(cls, name, texts)
-    return change_fields(ranker, fields)
+    built: Ranker = build(cls, name, texts)
+    return change_fields(built, fields)
 
 
 def find_ranker(given: str | Metric | Ranker) -> Ranker:

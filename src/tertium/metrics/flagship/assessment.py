@@ -104,7 +104,8 @@ class Assessment(EqualByWeights, SegmentMetric):
 
     def points(self, segments: Sequence[Segment]) -> FloatArray:
         """What experts are expected to take from each segment under MQM, 0 to 25."""
-        return MOST_POINTS * (1 - replace(self, scale="mqm").segment_scores(segments))
+        self.check(segments)
+        return expected_points(replace(self, scale="mqm").segment_scores(segments))
 
     def recall_or_judge(
         self,
@@ -130,6 +131,22 @@ class Assessment(EqualByWeights, SegmentMetric):
             remember(fingerprint, parts)
             known |= parts
         return [known[key].matrix for key in keys]
+
+
+def expected_points(scores: FloatArray) -> FloatArray:
+    """What experts take who leave such scores of segments under MQM."""
+    points: FloatArray = MOST_POINTS * (1 - scores)
+    return points
+
+
+def name_rows(columns: Mapping[str, FloatArray]) -> list[dict[str, float]]:
+    """What columns say of each row, by their names.
+
+    >>> name_rows({"score": np.array([0.5, 1.0])})
+    [{'score': 0.5}, {'score': 1.0}]
+    """
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def are_missing(hypotheses: Sequence[str], others: Sequence[str]) -> BoolArray:
@@ -169,8 +186,8 @@ class EnglishAssessment(Assessment):
     def judge(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
         """What the network says of each pair of texts, no two of them the same."""
 
-    def raw_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        """What the network says of each pair, less what the reference's length costs."""
+    def said(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        """What the network says of each pair, (pairs,), whatever scale is asked for."""
         pairs = list(zip(hypotheses, references, strict=True))
 
         def judge(places: list[int]) -> FloatArray:
@@ -178,9 +195,26 @@ class EnglishAssessment(Assessment):
             return self.judge(left, right)[:, None]
 
         keys = [f"{len(a)} {a}{b}" for a, b in pairs]
-        said = self.recall_or_judge(3, keys, judge)
-        raw = np.array(said, dtype=np.float64).reshape(len(pairs))
-        return raw + self.cost.shift(references) if self.cost else raw
+        found = self.recall_or_judge(3, keys, judge)
+        return np.array(found, dtype=np.float64).reshape(len(pairs))
+
+    def raw_scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        """What the network says of each pair, less what the reference's length costs."""
+        return self._with_cost(self.said(hypotheses, references), references)
+
+    def _with_cost(self, said: FloatArray, references: Sequence[str]) -> FloatArray:
+        return said + self.cost.shift(references) if self.cost else said
+
+    def pair_scores(
+        self, said: FloatArray, hypotheses: Sequence[str], references: Sequence[str]
+    ) -> FloatArray:
+        """The score of each pair, (pairs,), of what the network says of it."""
+        raw = self._with_cost(said, references)
+        if self.scale == "mqm":
+            words = np.array([max(len(text.split()), 1) for text in references], dtype=np.float64)
+            raw = self.settings.experts.errors(raw, words, are_missing(hypotheses, references))
+        same = np.array([a == b for a, b in zip(hypotheses, references, strict=True)], dtype=bool)
+        return np.where(same, 1.0, self.human_scale.calibrate(raw))
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
@@ -200,13 +234,7 @@ class EnglishAssessment(Assessment):
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         owners, left, right = comparisons(segments, "reference")
-        raw = self.raw_scores(left, right)
-        if self.scale == "mqm":
-            words = np.array([max(len(text.split()), 1) for text in right], dtype=np.float64)
-            raw = self.settings.experts.errors(raw, words, are_missing(left, right))
-        scores = self.human_scale.calibrate(raw)
-        same = np.array([a == b for a, b in zip(left, right, strict=True)])
-        scores = np.where(same, 1.0, scores)
+        scores = self.pair_scores(self.said(left, right), left, right)
         return over_references(scores, owners, self.references)
 
     def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
@@ -217,23 +245,26 @@ class EnglishAssessment(Assessment):
         return self.human_scale.percent(scores)
 
     @abstractmethod
-    def compare(self, hypothesis: str, reference: str) -> TextComparison:
-        """A hypothesis beside a reference, piece by piece."""
+    def compare(
+        self, hypothesis: str, reference: str, values: Mapping[str, float]
+    ) -> TextComparison:
+        """A hypothesis beside a reference, piece by piece, with the values of the pair."""
 
     def explain(self, segment: Segment) -> Explanation:
-        """The score, its uncertainty, and each piece's best partner in the other text."""
+        """The score and what is known of it, and each piece's best partner in the other text."""
         self.check([segment])
-        found = tuple(self.compare(segment.hypothesis, text) for text in segment.references)
-        score = float(self.segment_scores([segment])[0])
+        owners, left, right = comparisons([segment], "reference")
+        said = self.said(left, right)  # once, whatever is made of it
+        scores = self.pair_scores(said, left, right)
+        left_by_experts = replace(self, scale="mqm").pair_scores(said, left, right)
+        values = name_rows(
+            {
+                "score": scores,
+                "uncertainty": self.uncertainty(scores),
+                "percentile": self.percentile(scores),
+                "MQM points": expected_points(left_by_experts),
+            }
+        )
+        found = tuple(map(self.compare, left, right, values))
+        score = float(over_references(scores, owners, self.references)[0])
         return Explanation(metric=self.spec, score=score, comparisons=found)
-
-    def values(self, hypothesis: str, reference: str) -> dict[str, float]:
-        """A pair's score, its uncertainty, its percentile and points, for explanations."""
-        pair = [Segment(hypothesis, None, (reference,))]
-        score = self.segment_scores(pair)
-        return {
-            "score": float(score[0]),
-            "uncertainty": float(self.uncertainty(score)[0]),
-            "percentile": float(self.percentile(score)[0]),
-            "MQM points": float(self.points(pair)[0]),
-        }

@@ -7,7 +7,7 @@ costs about seven times what tertium-small does, and agrees with people better.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -99,10 +99,12 @@ class TertiumBase(EnglishAssessment):
                 advance(len(places))
         return result
 
-    def compare(self, hypothesis: str, reference: str) -> TextComparison:
+    def compare(
+        self, hypothesis: str, reference: str, values: Mapping[str, float]
+    ) -> TextComparison:
         """Each piece's best partner among the pieces it was read together with."""
         found = self.reader.pieces_and_vectors(hypothesis, reference)
-        return compare_pieces(reference, self.values(hypothesis, reference), *found)
+        return compare_pieces(reference, values, *found)
 
 
 class PairJudge:

@@ -6,10 +6,9 @@ the scale of direct assessment. Its embedding table stays at the 4 bits it was p
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import ClassVar, Literal
 
@@ -20,7 +19,12 @@ from tertium.encoders.pieces import Places
 from tertium.errors import NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import NOTHING, WAYS, over_references
-from tertium.metrics.flagship.assessment import Assessment, are_missing
+from tertium.metrics.flagship.assessment import (
+    Assessment,
+    are_missing,
+    expected_points,
+    name_rows,
+)
 from tertium.metrics.flagship.combination import Row, asked_for
 from tertium.metrics.flagship.packaged import ExpertScale, HumanScale
 from tertium.metrics.flagship.rows import (
@@ -155,18 +159,27 @@ class TertiumMulti(Assessment):
 
     def assess(self, segments: Sequence[Segment]) -> Assessed:
         """All that the model says of each segment; of several references the best or the mean."""
+        self.check(segments)
         view = self.view(segments)
         owners, rows = rows_of(segments, view)
-        scale, strays = self.human_scale(view), self._strays(rows)
-        raw = self.raw_scores(rows) - WRONG_LANGUAGE * strays
-        score = over_references(self._calibrate(rows, view, raw, strays), owners, self.references)
-        chances = self.settings.clean(self._add_up(rows, view, raw, strays))
+        score, clean = (
+            over_references(values, owners, self.references)
+            for values in self._scores_and_chances(rows, view)
+        )
+        scale = self.human_scale(view)
         return Assessed(
             score=score,
             uncertainty=scale.deviation(score),
             percentile=scale.percent(score),
-            clean=over_references(chances, owners, self.references),
+            clean=clean,
         )
+
+    def _scores_and_chances(self, rows: Sequence[Row], view: View) -> tuple[FloatArray, FloatArray]:
+        """The calibrated score of each row, and the chance that it has no error, (rows,) each."""
+        strays = self._strays(rows)
+        raw = self.raw_scores(rows) - WRONG_LANGUAGE * strays
+        chances = self.settings.clean(self._add_up(rows, view, raw, strays))
+        return self._calibrate(rows, view, raw, strays), chances
 
     def scores(self, rows: Sequence[Row], view: View) -> FloatArray:
         """The calibrated score of each row of texts, (rows,)."""
@@ -266,21 +279,23 @@ class TertiumMulti(Assessment):
         """The score and what is known of it, and each piece's best partner in the other texts."""
         self.check([segment])
         view = self.view([segment])
-        found: list[TextComparison] = []
-        for number, row in enumerate(rows_of([segment], view)[1]):
-            one = Segment(row[0], row[1], () if row[2] is None else (row[2],))
-            alone = dataclasses.replace(self, against=view)
-            assessed = alone.assess([one])
-            values = {
-                "score": float(assessed.score[0]),
-                "uncertainty": float(assessed.uncertainty[0]),
-                "percentile": float(assessed.percentile[0]),
-                "no error": float(assessed.clean[0]),
-                "MQM points": float(alone.points([one])[0]),
+        owners, rows = rows_of([segment], view)
+        scores, chances = self._scores_and_chances(rows, view)
+        scale = self.human_scale(view)
+        values = name_rows(
+            {
+                "score": scores,
+                "uncertainty": scale.deviation(scores),
+                "percentile": scale.percent(scores),
+                "no error": chances,
+                "MQM points": expected_points(replace(self, scale="mqm").scores(rows, view)),
             }
-            compared = self.reader.comparisons(row, values)
+        )
+        found: list[TextComparison] = []
+        for number, (row, said) in enumerate(zip(rows, values, strict=True)):
+            compared = self.reader.comparisons(row, said)
             found += [part for part in compared if number == 0 or part.side == "reference"]
-        score = float(self.segment_scores([segment])[0])
+        score = float(over_references(scores, owners, self.references)[0])
         return Explanation(metric=self.spec, score=score, comparisons=tuple(found))
 
     def texts(self, segments: Sequence[Segment]) -> list[str]:
@@ -297,7 +312,7 @@ class TertiumMulti(Assessment):
             f"language unknown to {self.name}": strange,
             "empty source": blank,
             "long text, read in windows": windowed - truncated,
-            f"translation not in {self.lp.rpartition('-')[2]}": self._strays(rows).sum(),
+            f"translation not in {self.lp.rpartition('-')[2]}": int(self._strays(rows).sum()),
             STRAYS: 0 if self.lp else count_strays([row[0] for row in rows]),
         }
         return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}

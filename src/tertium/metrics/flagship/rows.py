@@ -29,6 +29,7 @@ from tertium.encoders.pieces import Places, Tokenizer, count_opaque, surely_fits
 from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
+from tertium.metrics.base.metric import Side
 from tertium.metrics.flagship.combination import Corrections, Row, asked_for, strange_words
 from tertium.metrics.flagship.packaged import ExpertScale, HumanScale, Packaged, PackagedSettings
 from tertium.metrics.flagship.tagging import FINDINGS, TAGS, WayThresholds, find_errors
@@ -215,32 +216,45 @@ class RowJudge:
         return [join_windows(parts, windows[n]) for n, parts in enumerate(said)]
 
     def comparisons(self, row: Row, values: Mapping[str, float]) -> Iterator[TextComparison]:
-        """The hypothesis beside each other text of a row, by vectors that were read together."""
+        """The hypothesis beside each other text of a row, by vectors that were read together.
+
+        Beside two texts the values are of both at once, and stand with the reference.
+        """
+        from tertium.metrics.flagship.joint import HYPOTHESIS, SOURCE
+
+        texts = [(role, text) for role, text in enumerate(row) if text is not None]
+        windows = self._windows([row])[0]
+        read = [self._vectors_of(window) for window in windows]
+        vectors = {role: np.concatenate([part[role] for part in read]) for role, _ in texts}
+        names = {
+            role: self._tokenizer([text])[0].first(sum(len(window[n][1]) for window in windows))
+            for n, (role, text) in enumerate(texts)
+        }
+        for role, text in texts[1:]:
+            side: Side = "source" if role == SOURCE else "reference"
+            yield compare_pieces(
+                text,
+                values if role == texts[-1][0] else {},
+                (names[HYPOTHESIS].pieces, names[role].pieces),
+                (vectors[HYPOTHESIS], vectors[role]),
+                side,
+                beside="source" if side == "reference" and len(texts) > 2 else "",
+            )
+
+    def _vectors_of(self, window: Window) -> dict[int, Float32Array]:
+        """The vectors of each text's pieces in a window, by its role, (pieces, d)."""
         import torch
 
-        from tertium.metrics.flagship.joint import HYPOTHESIS, SOURCE, inside
+        from tertium.metrics.flagship.joint import inside
 
-        [window], network = self._windows([row])[0][:1], self._network
-        texts = [(role, text) for role, text in enumerate(row) if text is not None]
+        network = self._network
         with torch.inference_mode():
             lower = network.read([self._number(key) for key in window])
             both = {role: text for (role, _), text in zip(window, lower, strict=True)}
             together = network.read_together([both], LINKED)
         [places] = together.places
         states = together.seen[LINKED]
-        vectors = {role: states[inside(at)].cpu().numpy() for role, at in places.items()}
-        names = {
-            role: self._tokenizer([text])[0].first(len(ids)).pieces
-            for (role, text), (_, ids) in zip(texts, window, strict=True)
-        }
-        for role, text in texts[1:]:
-            yield compare_pieces(
-                text,
-                values,
-                (names[HYPOTHESIS], names[role]),
-                (vectors[HYPOTHESIS], vectors[role]),
-                "source" if role == SOURCE else "reference",
-            )
+        return {role: states[inside(at)].cpu().numpy() for role, at in places.items()}
 
     def _windows(self, rows: Sequence[Row]) -> list[list[Window]]:
         """The windows of each row, nearly always one."""

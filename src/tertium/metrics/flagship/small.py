@@ -116,13 +116,15 @@ class TertiumSmall(EnglishAssessment):
         kept = settings.cache or settings.memory
         return (judge.by_chunks if kept else judge.by_shares)(hypotheses, references)
 
-    def compare(self, hypothesis: str, reference: str) -> TextComparison:
+    def compare(
+        self, hypothesis: str, reference: str, values: Mapping[str, float]
+    ) -> TextComparison:
         """Each piece with the piece of the other text that is nearest at the middle layer."""
         chunk, layers = next(chunks(self.reader, [hypothesis], [reference])), self.reader.layers
         rows = int(chunk.left[0]), int(chunk.right[0])
         left, right = (np.split(chunk.texts.tokens(n), layers, axis=1)[layers // 2] for n in rows)
         pieces = chunk.texts.pieces[rows[0]], chunk.texts.pieces[rows[1]]
-        return compare_pieces(reference, self.values(hypothesis, reference), pieces, (left, right))
+        return compare_pieces(reference, values, pieces, (left, right))
 
 
 @lru_cache(maxsize=4)

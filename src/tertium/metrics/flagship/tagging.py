@@ -11,6 +11,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Annotated, Literal
 
 import numpy as np
@@ -130,11 +131,15 @@ def _runs(text: str, places: Places, wrong: BoolArray) -> Iterator[tuple[int, in
 
 
 def trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """A stretch of text without the blanks at its ends.
+    """A stretch of text without the blanks at its ends, and with the marks on its last letter.
 
-    >>> trim("a cat sat", 1, 6)
-    (2, 5)
+    Pieces are those of composed letters: one that ends in an accent of its own ends before it.
+
+    >>> trim("a cat sat", 1, 6), trim("a cafe\\u0301.", 1, 6)
+    ((2, 5), (2, 7))
     """
+    marks = takewhile(lambda letter: unicodedata.category(letter)[0] == "M", text[end:])
+    end += sum(1 for _ in marks)
     part = text[start:end]
     return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
 

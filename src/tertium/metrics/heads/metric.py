@@ -21,6 +21,7 @@ from tertium.errors import UsageError
 from tertium.metrics.base.metric import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
 from tertium.models.checkpoint import Checkpoint, read_declared
+from tertium.models.examples import JudgedSets
 from tertium.models.options import (
     NEEDS,
     Against,
@@ -163,6 +164,9 @@ RECIPES = {"published": PUBLISHED, "ours": OURS}
 
 
 BLOCK = 2048  # segments compared with two sides at once
+# options of one stage
+ON_SCORES = frozenset({"epochs", "patience", "batch_size", "rate", "schedule"})
+ON_COMPARISONS = frozenset({"comparison_epochs", "comparison_rate", "items", "loss"})
 
 CITATION = """\
 @inproceedings{mathur-etal-2019-putting,
@@ -191,6 +195,7 @@ class PairHead(ComparingMetric):
     settings: ClassVar[type[Any] | None] = HeadConfig
     options: ClassVar[type[Any]] = HeadOptions
     recipes: ClassVar[Mapping[str, Recipe]] = RECIPES
+    goes_on: ClassVar[bool] = True
 
     @property
     def config(self) -> HeadConfig:
@@ -236,6 +241,13 @@ class PairHead(ComparingMetric):
                 joined = torch.from_numpy(np.hstack(parts)).float().to(scorer.device)
                 result[start:stop] = scorer.scores(joined).cpu().numpy()
         return result
+
+    @classmethod
+    def unread(cls, settings: Any, options: Any, data: JudgedSets) -> frozenset[str]:
+        if data.scores and data.comparisons:
+            return ON_SCORES | {"after"} if options.mixed else frozenset()
+        of_both = {"after", "mixed"} if options.mixed else {"after"}
+        return (ON_COMPARISONS if data.scores else ON_SCORES) | of_both
 
     @classmethod
     def fit(cls, lesson: Lesson) -> Checkpoint:

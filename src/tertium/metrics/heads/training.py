@@ -13,7 +13,7 @@ import hashlib
 import itertools
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -51,7 +51,7 @@ from tertium.models.examples import (
     strict_tau,
 )
 from tertium.models.options import Epoch, PairLoss, TrainingOptions
-from tertium.models.trained import Lesson
+from tertium.models.trained import LOG, SNAPSHOT, Lesson
 from tertium.models.training import (
     Run,
     fit,
@@ -152,7 +152,6 @@ def _estimate(encoder: Encoder, texts: Sequence[str]) -> int:
 
 
 EVALUATED = 256  # pairs of one batch when nothing is learned
-SNAPSHOT, LOG = "training.safetensors", "log.tsv"
 
 
 class Steps(NamedTuple):
@@ -317,7 +316,7 @@ def train_head(name: str, lesson: Lesson) -> Checkpoint:
             states=states,
             choose=_choice(network, states, held_out),
             snapshot=lesson.folder / SNAPSHOT if lesson.folder is not None else None,
-            identity=_identity(name, lesson, list(table), train),
+            identity=_identity(name, lesson, keeper.encoders, list(table), (train, held_out)),
             on_epoch=keeper.hear,
         )
         _run_stages(training, lesson.options, train)
@@ -404,13 +403,23 @@ def _choice(network: PairNetwork, states: States, held_out: Numbered) -> Any:
     return None
 
 
-def _identity(name: str, lesson: Lesson, texts: Sequence[str], data: Numbered) -> str:
-    """What a run must share with an interrupted one to go on from it."""
-    choices = [name, asdict(lesson.settings), asdict(lesson.options)]
+def _identity(
+    name: str,
+    lesson: Lesson,
+    encoders: Mapping[str, str],
+    texts: Sequence[str],
+    sides: Sequence[Numbered],
+) -> str:
+    """What a run must share with an interrupted one to go on from it.
+
+    That is all of what is learned from and of what an epoch is chosen by.
+    """
+    choices = [name, asdict(lesson.settings), asdict(lesson.options), encoders, texts]
     digest = hashlib.sha256(json.dumps(choices).encode())
-    digest.update("\n".join(texts).encode(errors="replace"))
-    if data.scored is not None:
-        digest.update(data.scored.targets.tobytes())
-    if data.compared is not None:
-        digest.update(data.compared.better.tobytes() + data.compared.worse.tobytes())
+    for side in sides:
+        digest.update(json.dumps(side.groups).encode())
+        for data in (side.scored, side.compared):
+            digest.update(b"without" if data is None else b"with")
+            for array in data.arrays if data is not None else ():
+                digest.update(array.tobytes())
     return digest.hexdigest()

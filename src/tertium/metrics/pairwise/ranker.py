@@ -42,6 +42,7 @@ from tertium.metrics.pairwise.training import (
     train_networks,
 )
 from tertium.models.checkpoint import Checkpoint
+from tertium.models.examples import JudgedSets
 from tertium.models.options import Recipe
 from tertium.models.trained import Lesson, Trained
 from tertium.segment import Preference, Segment
@@ -182,6 +183,10 @@ class Pairwise(Trained, Ranker):
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         return {"model": f"{self.origin}@{self.trained.digest}"}
+
+    @classmethod
+    def unread(cls, settings: Any, options: Any, data: JudgedSets) -> frozenset[str]:
+        return frozenset() if "kendall" in COSTS[settings.cost] else frozenset({"kendall_rate"})
 
     @classmethod
     def fit(cls, lesson: Lesson) -> Checkpoint:

@@ -15,7 +15,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -230,7 +230,10 @@ class Regression(Trainable):
         features, targets, groups = _examples(metric, data, information)
         prior = metric.prior if options.prior else NOTHING_KNOWN
         several = len(options.strengths) > 1
-        held = _examples(metric, dev, information)[:2] if dev and several else None
+        held = None
+        if dev and several:
+            check_targets(np.array([judgement.score for judgement in dev]), "chosen by")
+            held = _examples(metric, dev, information)[:2]
         linear = fit(names, features, targets, groups, options.strengths, prior, held)
         _warn_of_bounds(metric, linear, data, information)
         training = {
@@ -252,7 +255,7 @@ class Regression(Trainable):
 
 
 def _judgements(sets: JudgedSets) -> list[Judgement]:
-    return [judgement for one in sets.scores for judgement in one.judgements]
+    return [j if j.lp else replace(j, lp=one.lp) for one in sets.scores for j in one.judgements]
 
 
 def _examples(

@@ -12,6 +12,7 @@ on the rows beside it.
 from __future__ import annotations
 
 import itertools
+import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +37,8 @@ from tertium.runtime import cores, task
 from tertium.schema import NOT_NEGATIVE, POSITIVE
 from tertium.segment import Segment
 from tertium.specs import Range
+
+logger = logging.getLogger(__name__)
 
 VALUES = (0.01, 0.1, 1.0, 10.0)
 ROWS = 512  # of a distance matrix that are predicted from at once
@@ -198,8 +201,10 @@ class SVR(ComparingMetric):
     def fit(cls, lesson: Lesson) -> Checkpoint:
         """Search the grid by cross validation on judgements, then fit the best setting to all.
 
-        `dev` chooses nothing here; what shares a reference with it is left out.
+        `dev` chooses nothing here, which is told; what shares a reference with it is left out.
         """
+        if lesson.dev.all:
+            logger.warning("%s searches by cross validation: dev chooses nothing", cls.name)
         settings, options = lesson.settings, lesson.options
         encoders = {name: load_encoder(name) for name in settings.encoders}
         sets = lesson.data.scores

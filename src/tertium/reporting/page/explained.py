@@ -15,7 +15,7 @@ from tertium.arrays import FloatArray
 from tertium.metrics.base.explanation import Explanation, MarkedText, Reasons, TextComparison, Votes
 from tertium.reporting.marks import marked_paragraph
 from tertium.reporting.markup import Markup, element, folded, join, scrollable
-from tertium.reporting.tables.explanations import feature_table, word_table
+from tertium.reporting.tables.explanations import feature_table, figures_of, shorten, word_table
 from tertium.reporting.tables.table import html_table
 
 LONGEST = 60  # pieces of a text that a heat map shows
@@ -55,12 +55,11 @@ def _marked_text(marked: MarkedText) -> Markup:
 
 def _comparison(part: TextComparison) -> Markup:
     """A translation beside one text: its values, and what was aligned with what."""
-    figures = ", ".join(f"{name} {value:.4f}" for name, value in part.values.items())
     heading = element(
         "p",
         element("b", f"Against the {part.side}: "),
         element("bdi", part.text),
-        element("span", f" ({figures})", class_="muted"),
+        element("span", f" ({figures_of(part)})", class_="muted"),
         dir="auto",
     )
     if not part.links:
@@ -145,7 +144,9 @@ def _reasons(explained: Explanation, reasons: Reasons) -> Markup:
         element(
             "p",
             element("b", f"{explained.metric}: {explained.score:+.3f}"),
-            f", of {reasons.perfect:+.3f} for the reference itself",
+            f", of {reasons.perfect:+.3f} for the reference itself, ",
+            element("bdi", shorten(reasons.reference)),
+            dir="auto",
         )
     ]
     for direction, holds in reasons.follows.items():

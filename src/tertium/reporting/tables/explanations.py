@@ -37,6 +37,14 @@ def link_table(comparison: TextComparison, top: int) -> Table:
     return Table(header, rows, left=TEXTS)
 
 
+def figures_of(comparison: TextComparison) -> str:
+    """The values of a comparison, and which texts they are of where that is not one."""
+    if not comparison.values:
+        return "counts in the score beside each reference"
+    values = ", ".join(f"{name} {number(v, 4).text}" for name, v in comparison.values.items())
+    return f"with the {comparison.beside}, {values}" if comparison.beside else values
+
+
 def word_table(reasons: Reasons) -> Table:
     """Each word of the translation with its partner, then the reference's words without one."""
     rows: Rows = [
