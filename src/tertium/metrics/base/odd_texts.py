@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from unicodedata import is_normalized, normalize
 
 from tertium.segment import Segment
-from tertium.text.language_identification import are_english
+from tertium.text.language_identification import are_english, is_not_english
 
 ENGLISH = frozenset({"en"})  # the languages of an encoder that knows no other
 
 
 def count_not_english(segments: Sequence[Segment]) -> int:
-    """How many segments have references that are not English, told by all of them together.
+    """How many segments have references that are not English, for metrics that know no other.
 
-    For metrics that know no other language: of 15,000 samples of English references, from one to
-    300 lines, none was taken for another language, of others all of ten lines or more.
+    All are where they are not English together: of 15,000 samples of English references, from one
+    to 300 lines, none was taken for another language, of others all of ten lines or more. Else
+    those that are clearly in another language, as in a test set of several.
     """
     first = [segment.references[0] for segment in segments if segment.references]
-    return 0 if are_english(first) else len(first)
+    return sum(map(is_not_english, first)) if are_english(first) else len(first)
 
 
 def count_odd_texts(segments: Sequence[Segment]) -> dict[str, int]:
