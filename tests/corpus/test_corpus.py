@@ -178,6 +178,13 @@ def test_quoted_csv_and_fields_without_a_header(tmp_path: Path) -> None:
     assert read_shards(tmp_path / "two")[0]["ref"] == "a dog"
 
 
+def test_a_quote_that_is_not_closed_takes_no_rows_for_text(tmp_path: Path) -> None:
+    file = write_bytes(tmp_path / "a.csv", b'mt,ref\na,a\n"A "dog",b\nc,c\nd,"d\ne,e\n')
+    summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
+    assert (summary.kept, summary.bad) == (2, {"not a row": 2})
+    assert "(lines 5 to 6: a quote is not closed" in (tmp_path / "out/_bad/a.jsonl").read_text()
+
+
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [

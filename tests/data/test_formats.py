@@ -143,6 +143,22 @@ def test_ragged_tables_are_refused(tmp_path: Path, text: str, message: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ('a,a\nb,"b\nc,c\nd,d\n', "a.csv, lines 3 to 5: a quote is not closed"),
+        ('a,a\n"A "dog" barks",b\nc,c\n', "a.csv, line 3: .*quotes .* are doubled"),
+    ],
+)
+def test_quotes_of_a_csv_are_closed_and_doubled(tmp_path: Path, rows: str, message: str) -> None:
+    """Four rows were two, and a text lost its first quote."""
+    (tmp_path / "a.csv").write_text(f"mt,ref\n{rows}", encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        list(read_table(tmp_path / "a.csv"))
+    (tmp_path / "a.csv").write_text('mt,ref\nA 5" disk,"A 5"" disk"\n', encoding="utf-8")
+    assert [{*row.values()} for _, row in read_table(tmp_path / "a.csv")] == [{'A 5" disk'}]
+
+
+@pytest.mark.parametrize(
     ("name", "header", "message"),
     [
         ("a.csv", "mt;ref", "parted by semicolons (mt;ref); expected commas"),

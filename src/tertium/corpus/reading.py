@@ -21,8 +21,10 @@ from tertium.data.formats import (
     check_delimiter,
     check_record,
     check_text,
+    explain_rows,
     is_quoted,
     parse_json,
+    split_rows,
     warn_of_quotes,
 )
 from tertium.errors import DataError, TertiumError, UsageError
@@ -307,17 +309,15 @@ def _cells(part: CorpusPart) -> Iterator[tuple[int, list[str] | str]]:
         for number, line in _lines(part):  # noqa: B007 (what the rows below are numbered by)
             yield line.decode("utf-8", "surrogateescape")
 
-    if part.file.kind == "csv":
-        reader = csv.reader(texts())
-    else:
-        reader = csv.reader(texts(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    reader = split_rows(texts(), "," if part.file.kind == "csv" else "\t")
     while True:
+        begun = number + 1
         try:
             row = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            yield number, f"not a row ({error})"
+            yield number, f"not a row ({explain_rows(error, begun, number)})"
             continue
         if row:
             yield number, row

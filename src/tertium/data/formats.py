@@ -193,12 +193,8 @@ def read_table(
     text = read_text(path)
     if delimiter is None:
         delimiter = "," if ".csv" in Path(path).suffixes else "\t"
-    lines = io.StringIO(text, newline="")
-    if delimiter == "\t":
-        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-    else:
-        reader = csv.reader(lines, delimiter=delimiter)
-    quoted = 0
+    reader = split_rows(io.StringIO(text, newline=""), delimiter)
+    quoted = begun = 0
     try:
         header = list(fields) if fields is not None else next(reader, None)
         if header is None:
@@ -208,10 +204,12 @@ def read_table(
         repeated = {name for name in header if header.count(name) > 1}
         if repeated:
             raise DataError(f"{path}: column {sorted(repeated)[0]!r} occurs more than once")
+        begun = reader.line_num
         for row in reader:
+            begun = reader.line_num
             if not row:
                 continue
-            where = f"{path}, line {reader.line_num}"
+            where = f"{path}, line {begun}"
             if len(row) != len(header):
                 raise DataError(
                     f"{where}: {len(row)} fields where the header "
@@ -220,8 +218,31 @@ def read_table(
             quoted += sum(map(is_quoted, row)) if delimiter == "\t" else 0
             yield where, dict(zip(header, row, strict=True))
     except csv.Error as error:
-        raise DataError(f"{path}, line {reader.line_num}: {error}") from None
+        raise DataError(f"{path}, {explain_rows(error, begun + 1, reader.line_num)}") from None
     warn_of_quotes(path, quoted)
+
+
+def split_rows(lines: Iterable[str], delimiter: str) -> Any:
+    """The rows of a table as lists of cells, a reader of Python's csv.
+
+    A quote that nobody closes would take all rows behind it for one text, and a cell with more
+    behind its closing quote would lose a quote: both are errors.
+    """
+    if delimiter == "\t":
+        return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+def explain_rows(error: csv.Error, first: int, last: int) -> str:
+    """What is wrong with the rows of some lines.
+
+    >>> explain_rows(csv.Error("unexpected end of data"), 3, 9)
+    'lines 3 to 9: a quote is not closed; quotes inside of a field in quotes are doubled'
+    """
+    where = f"line {last}" if first >= last else f"lines {first} to {last}"
+    said = {"unexpected end of data": "a quote is not closed"}.get(str(error), str(error))
+    remedy = "; quotes inside of a field in quotes are doubled"
+    return f"{where}: {said}" + (remedy if said != str(error) or "expected after" in said else "")
 
 
 def check_delimiter(header: Sequence[str], delimiter: str, path: PathLike) -> None:
