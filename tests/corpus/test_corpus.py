@@ -176,6 +176,9 @@ def test_quoted_csv_and_fields_without_a_header(tmp_path: Path) -> None:
     assert read_shards(tmp_path / "one")[0]["chrf"] == 100.0
     tertium.score_corpus(tmp_path / "b.tsv", "chrf", tmp_path / "two", fields=["mt", "ref"])
     assert read_shards(tmp_path / "two")[0]["ref"] == "a dog"
+    write_bytes(tmp_path / "b.tsv", b"mt\tref\na cat\ta dog\n")
+    with pytest.raises(UsageError, match="the first line is a header"):
+        tertium.score_corpus(tmp_path / "b.tsv", "chrf", tmp_path / "three", fields=["mt", "ref"])
 
 
 def test_a_quote_that_is_not_closed_takes_no_rows_for_text(tmp_path: Path) -> None:

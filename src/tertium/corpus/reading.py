@@ -19,6 +19,7 @@ from tertium.corpus.places import SourceFile, is_remote, open_content, open_file
 from tertium.data.formats import (
     BYTE_ORDER_MARKS,
     check_delimiter,
+    check_no_header,
     check_record,
     check_text,
     explain_rows,
@@ -289,10 +290,13 @@ def explain_row(error: TertiumError) -> str:
 
 def _header(file: SourceFile, fields: Sequence[str] | None) -> list[str]:
     """The names of the columns of a TSV or CSV file."""
-    header = list(fields) if fields else next(_cells(CorpusPart(file, "")), (0, None))[1]
+    first = next(_cells(CorpusPart(file, "")), (0, None))[1]
+    header = list(fields) if fields else first
     if not isinstance(header, list):
         raise DataError(f"{file.path}: no header ({header or 'the file is empty'})")
     header = [name.strip() for name in header]
+    if fields and isinstance(first, list):
+        check_no_header(first, header, file.path)
     check_delimiter(header, "," if file.kind == "csv" else "\t", file.path)
     repeated = next((name for name in header if header.count(name) > 1), None)
     if repeated is not None:

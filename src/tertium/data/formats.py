@@ -210,6 +210,8 @@ def read_table(
             if not row:
                 continue
             where = f"{path}, line {begun}"
+            if begun == 1:
+                check_no_header(row, header, path)
             if len(row) != len(header):
                 raise DataError(
                     f"{where}: {len(row)} fields where the header "
@@ -243,6 +245,15 @@ def explain_rows(error: csv.Error, first: int, last: int) -> str:
     said = {"unexpected end of data": "a quote is not closed"}.get(str(error), str(error))
     remedy = "; quotes inside of a field in quotes are doubled"
     return f"{where}: {said}" + (remedy if said != str(error) or "expected after" in said else "")
+
+
+def check_no_header(row: Sequence[str], fields: Sequence[str], path: PathLike) -> None:
+    """Refuse a first row that holds the names of columns which were given for a file without."""
+    if [cell.strip().lower() for cell in row] == [name.lower() for name in fields]:
+        raise UsageError(
+            f"{path}: the first line is a header ({', '.join(fields)}), which would be scored as a "
+            "row: leave out --fields"
+        )
 
 
 def check_delimiter(header: Sequence[str], delimiter: str, path: PathLike) -> None:
