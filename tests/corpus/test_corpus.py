@@ -443,6 +443,55 @@ def test_a_changed_input_or_version_is_not_mixed_in(
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
 
 
+def test_files_found_from_elsewhere_are_not_taken_for_those_that_are_done(tmp_path: Path) -> None:
+    """A file would have been written under the name of another, or under a second one."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write_jsonl(tmp_path / folder / "rows.jsonl", ROWS[:3])
+    one, two, out = tmp_path / "a/rows.jsonl", tmp_path / "b/rows.jsonl", tmp_path / "out"
+    tertium.score_corpus([one, two], ["chrf", "bleu"], out)
+    (out / "rows-2.parquet").unlink()
+    before = shard_bytes(out)
+    for inputs, metrics, named in (
+        ([two, one], ["chrf", "bleu"], "inputs stood in another order"),
+        ([one, two], ["bleu", "chrf"], "metrics stood in another order"),
+        ([str(tmp_path / "[ab]/*.jsonl")], ["chrf", "bleu"], "was 'rows' and is 'a/rows'"),
+    ):
+        with pytest.raises(TertiumError, match=named):
+            tertium.score_corpus(inputs, metrics, out, resume=True)
+        assert shard_bytes(out) == before
+    assert tertium.score_corpus([one, two], ["chrf", "bleu"], out, resume=True).rows == 6
+
+
+@pytest.mark.parametrize(
+    ("given", "output", "refused"),
+    [
+        ("", "out", True),
+        ("**/*.parquet", "deep/out", True),
+        ("**/*.jsonl", "out", False),
+        ("*.parquet", "out", False),
+        ("", "_out", False),
+    ],
+)
+def test_shards_lie_where_the_corpus_is_not_read(
+    tmp_path: Path, given: str, output: str, refused: bool
+) -> None:
+    """Else --resume would find them among its inputs, and refuse to go on."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    write_jsonl(corpus / "rows.jsonl", ROWS[:3])
+    tertium.score_corpus(corpus, "ter", tmp_path / "first")
+    (tmp_path / "first/rows.parquet").rename(corpus / "rows.parquet")
+    run = {"inputs": str(corpus / given), "metrics": "chrf", "output": corpus / output}
+    if refused:
+        with pytest.raises(UsageError, match=r"lies in .*--resume would read its shards"):
+            tertium.score_corpus(**run)
+        assert not (corpus / output).exists()
+    else:
+        first = tertium.score_corpus(**run)
+        assert tertium.score_corpus(**run, resume=True).rows == first.rows
+
+
 @pytest.mark.parametrize("shards", ["parquet", "jsonl"])
 def test_a_shard_that_is_gone_or_cut_is_made_again(tmp_path: Path, shards: Any) -> None:
     file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"

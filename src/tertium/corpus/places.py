@@ -11,6 +11,7 @@ import fnmatch
 import glob
 import gzip
 import io
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -118,6 +119,17 @@ def _matches(given: str) -> list[SourceFile]:
         for file, place in places
         if kind_of(file.name) and _is_shown(place)
     ]
+
+
+def would_find(given: str, folder: str, suffix: str) -> bool:
+    """Whether files with this suffix in a folder, here and not there yet, would be read, too."""
+    path = Path(given)
+    if not path.is_dir():
+        if "**" not in given or not fnmatch.fnmatchcase(f"x{suffix}", path.name):
+            return False
+        path = Path(given.partition("**")[0])
+    top, place = (Path(os.path.realpath(name)) for name in (path, folder))
+    return place.is_relative_to(top) and _is_shown(place.relative_to(top))
 
 
 def _is_shown(path: Path) -> bool:

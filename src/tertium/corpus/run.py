@@ -14,7 +14,7 @@ from tertium.corpus.blocks import infer_schema, refuse_column
 from tertium.corpus.engines import Team
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import RunLedger
-from tertium.corpus.places import SourceFile, find_files, is_remote
+from tertium.corpus.places import SourceFile, find_files, is_remote, would_find
 from tertium.corpus.reading import CorpusPart, plan_parts, sample_records, schema_of
 from tertium.corpus.scoring import check_metrics, find_example, score_segments
 from tertium.corpus.tally import MetricTally, Tally
@@ -126,8 +126,9 @@ def score_corpus(
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     if not given:
         raise DataError("no files given to score")
-    files, folder = find_files([os.fspath(path) for path in given]), os.fspath(output)
-    _check_apart(folder, files)
+    paths = [os.fspath(path) for path in given]
+    files, folder = find_files(paths), os.fspath(output)
+    _check_apart(folder, files, paths, writer_of(shards).suffix)
     if fields and not any(file.kind in ("tsv", "csv") for file in files):
         raise UsageError("--fields goes with .tsv or .csv files without a header: leave it out")
     loaded = load_metrics(metrics)
@@ -136,7 +137,9 @@ def score_corpus(
         parts = plan_parts(files, part_rows)
         job = _make_job(loaded, folder, parts, keep, fields, shards, longest, strict)
     states = {file.path: [file.size, file.modified] for file in files}  # whether they are the same
+    names = {file.path: file.name for file in files}  # the same file may be found from elsewhere
     manifest = {**_describe(job, loaded), "part_rows": part_rows, "inputs": states}
+    manifest["shard names"] = names
     ledger = RunLedger(folder)
     done = ledger.begin(manifest, writer_of(shards).suffix, resume=resume)
     left = [part for part in parts if part.name not in done]
@@ -183,7 +186,9 @@ def _summarise(
     )
 
 
-def _check_apart(output: str, files: Sequence[SourceFile]) -> None:
+def _check_apart(
+    output: str, files: Sequence[SourceFile], inputs: Sequence[str], suffix: str
+) -> None:
     """Refuse to write where the corpus is read: the next run would read its own shards."""
     if is_remote(output):
         return
@@ -193,6 +198,11 @@ def _check_apart(output: str, files: Sequence[SourceFile]) -> None:
     for file in files:
         if not is_remote(file.path) and os.path.realpath(file.path).startswith(place + os.sep):
             raise UsageError(f"{output} holds {file.path}, which is read here: give another folder")
+    if home := next((given for given in inputs if would_find(given, output, suffix)), None):
+        raise UsageError(
+            f"{output} lies in {home}, and --resume would read its shards with the corpus: give a "
+            "folder elsewhere, or one whose name begins with _"
+        )
 
 
 def _make_job(
