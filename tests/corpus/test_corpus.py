@@ -30,7 +30,7 @@ from tertium.corpus import work
 from tertium.corpus.blocks import BadRow, TableBlock
 from tertium.corpus.engines import cluster
 from tertium.corpus.reading import Reading
-from tertium.corpus.scoring import take_segments
+from tertium.corpus.scoring import score_segments, take_segments
 from tertium.corpus.tally import MetricTally
 from tertium.errors import DataError, TertiumError, UnknownNameError, UsageError
 from tertium.segment import Segment
@@ -461,6 +461,38 @@ def test_files_found_from_elsewhere_are_not_taken_for_those_that_are_done(tmp_pa
             tertium.score_corpus(inputs, metrics, out, resume=True)
         assert shard_bytes(out) == before
     assert tertium.score_corpus([one, two], ["chrf", "bleu"], out, resume=True).rows == 6
+
+
+def test_a_file_that_grows_while_it_is_read_is_not_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its new rows were read by nobody, and the summary said nothing of them."""
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+
+    def growing(*given: Any) -> Any:
+        with file.open("ab") as stream:
+            stream.write(b'{"mt": "late", "ref": "late"}\n')
+        return score_segments(*given)
+
+    monkeypatch.setattr("tertium.corpus.work.score_segments", growing)
+    with pytest.raises(TertiumError, match=r"rows\.jsonl changed while it was read"):
+        tertium.score_corpus(file, "chrf", tmp_path / "out", part_rows=20, workers=1)
+    assert not list((tmp_path / "out").glob("*.parquet"))
+
+
+def test_strict_goes_on_with_nothing_that_was_put_aside(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", [*ROWS, {"mt": 5, "ref": ""}])
+    out = tmp_path / "out"
+    tertium.score_corpus(file, "chrf", out)
+    with pytest.raises(DataError, match=r"_bad/rows\.jsonl: rows were put aside before"):
+        tertium.score_corpus(file, "chrf", out, resume=True, strict=True)
+    tertium.score_corpus(file, "chrf", out, resume=True)
+
+
+def test_a_file_by_two_paths_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    assert tertium.score_corpus(["rows.jsonl", file], "chrf", "out").rows == len(ROWS)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tertium.arrays import is_whole
 from tertium.corpus.blocks import infer_schema, refuse_column
 from tertium.corpus.engines import Team
 from tertium.corpus.keeping import parse_keep
-from tertium.corpus.ledger import RunLedger
+from tertium.corpus.ledger import BAD, RunLedger
 from tertium.corpus.places import SourceFile, find_files, is_remote, would_find
 from tertium.corpus.reading import CorpusPart, plan_parts, sample_records, schema_of
 from tertium.corpus.scoring import check_metrics, find_example, score_segments
@@ -142,12 +142,23 @@ def score_corpus(
     manifest["shard names"] = names
     ledger = RunLedger(folder)
     done = ledger.begin(manifest, writer_of(shards).suffix, resume=resume)
+    if strict:
+        _check_none_aside(folder, done)
     left = [part for part in parts if part.name not in done]
     counted = {**done, **_count(team, job, left)}
     seconds = time.perf_counter() - begun
     summary = _summarise([counted[part.name] for part in parts], counted, left, team, seconds)
     ledger.summarise(summary.record())
     return summary
+
+
+def _check_none_aside(folder: str, done: Mapping[str, Tally]) -> None:
+    """Refuse to go on strictly with parts of which rows were put aside before."""
+    if part := next((name for name, tally in done.items() if tally.bad), None):
+        raise DataError(
+            f"{folder}/{BAD}/{part}.jsonl: rows were put aside before, and --strict takes none: "
+            "mend them and begin in another folder, or leave out --strict"
+        )
 
 
 def _count(team: Team, job: CorpusJob, parts: Sequence[CorpusPart]) -> dict[str, Tally]:
