@@ -374,6 +374,22 @@ def test_a_score_of_the_input_is_not_replaced(tmp_path: Path) -> None:
         assert not (tmp_path / shards).exists()  # a run that never began refuses no other
 
 
+def test_names_of_columns_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
+    """A key with a tab made one column more than rows had; two of one name were a traceback."""
+    file = write_jsonl(tmp_path / "rows.jsonl", [{**row, "a\tb": 1} for row in ROWS])
+    with pytest.raises(DataError, match=r"the name 'a\\tb' of a column has a tab"):
+        tertium.score_corpus(file, "chrf", tmp_path / "out", shards="tsv")
+    assert not (tmp_path / "out").exists()
+    twice = pa.table([pa.array(["a"])] * 3, names=["mt", "ref", "ref"])
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    for read in (
+        lambda: tertium.score_corpus(tmp_path / "twice.parquet", "chrf", tmp_path / "out"),
+        lambda: tertium.TestSet.from_records(tmp_path / "twice.parquet"),
+    ):
+        with pytest.raises(DataError, match=r"twice\.parquet: column 'ref' occurs more than once"):
+            read()
+
+
 class Killed(BaseException):
     """What stands for a kill: nothing catches it."""
 

@@ -19,6 +19,7 @@ from tertium.corpus.places import SourceFile, is_remote, open_content, open_file
 from tertium.data.formats import (
     BYTE_ORDER_MARKS,
     check_delimiter,
+    check_names_differ,
     check_no_header,
     check_record,
     check_text,
@@ -192,9 +193,11 @@ def _open_parquet(file: SourceFile) -> Any:
     from pyarrow.parquet import ParquetFile
 
     try:
-        return ParquetFile(open_file(file.path), pre_buffer=False)
+        reader = ParquetFile(open_file(file.path), pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{file.path}: not a Parquet file ({str(error).splitlines()[0]})") from None
+    check_names_differ(reader.schema_arrow.names, file.path)
+    return reader
 
 
 def _parquet_blocks(part: CorpusPart, size: int) -> Iterator[Reading]:
@@ -298,9 +301,7 @@ def _header(file: SourceFile, fields: Sequence[str] | None) -> list[str]:
     if fields and isinstance(first, list):
         check_no_header(first, header, file.path)
     check_delimiter(header, "," if file.kind == "csv" else "\t", file.path)
-    repeated = next((name for name in header if header.count(name) > 1), None)
-    if repeated is not None:
-        raise DataError(f"{file.path}: column {repeated!r} occurs more than once")
+    check_names_differ(header, file.path)
     return header
 
 

@@ -19,7 +19,7 @@ from tertium.corpus.reading import CorpusPart, plan_parts, sample_records, schem
 from tertium.corpus.scoring import check_metrics, find_example, score_segments
 from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.work import CorpusJob, check_columns
-from tertium.corpus.writing import ShardFormat, writer_of
+from tertium.corpus.writing import ShardFormat, check_header, writer_of
 from tertium.data.records import WARNINGS
 from tertium.errors import DataError, TertiumError, UsageError, one_line
 from tertium.frames import is_frame
@@ -244,6 +244,8 @@ def _make_job(
     more = [*specs, *(spec + WARNINGS for spec in specs)]
     if taken := [name for name in more if name in known]:
         raise refuse_column(taken[0])
+    if shards == "tsv":
+        check_header(known)
     if keep:
         check_columns(parse_keep(keep).names, [*known, *more], specs, where)
     return CorpusJob(

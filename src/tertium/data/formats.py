@@ -201,9 +201,7 @@ def read_table(
             raise DataError(f"{path} is empty; expected a header and rows")
         header = [name.strip() for name in header]
         check_delimiter(header, delimiter, path)
-        repeated = {name for name in header if header.count(name) > 1}
-        if repeated:
-            raise DataError(f"{path}: column {sorted(repeated)[0]!r} occurs more than once")
+        check_names_differ(header, path)
         begun = reader.line_num
         for row in reader:
             begun = reader.line_num
@@ -254,6 +252,13 @@ def check_no_header(row: Sequence[str], fields: Sequence[str], path: PathLike) -
             f"{path}: the first line is a header ({', '.join(fields)}), which would be scored as a "
             "row: leave out --fields"
         )
+
+
+def check_names_differ(names: Sequence[str], path: PathLike) -> None:
+    """Refuse a table of which two columns have one name."""
+    if len(set(names)) < len(names):
+        repeated = min(name for name in names if names.count(name) > 1)
+        raise DataError(f"{path}: column {repeated!r} occurs more than once")
 
 
 def check_delimiter(header: Sequence[str], delimiter: str, path: PathLike) -> None:
@@ -355,6 +360,7 @@ def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
     with explain_missing("a Parquet file"):
         from pyarrow import ArrowException, parquet
     try:
+        check_names_differ(parquet.read_schema(path).names, path)
         rows = parquet.read_table(path).to_pylist()
     except (ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path}: not a Parquet file ({error})") from None
