@@ -32,7 +32,7 @@ from tertium.corpus.engines import cluster
 from tertium.corpus.reading import Reading
 from tertium.corpus.scoring import score_segments, take_segments
 from tertium.corpus.tally import MetricTally
-from tertium.errors import DataError, TertiumError, UnknownNameError, UsageError
+from tertium.errors import DataError, LanguageError, TertiumError, UnknownNameError, UsageError
 from tertium.segment import Segment
 
 ROWS = example_rows()
@@ -372,6 +372,34 @@ def test_a_score_of_the_input_is_not_replaced(tmp_path: Path) -> None:
         with pytest.raises(TertiumError, match="'chrf' is there already"):
             tertium.score_corpus(file, "chrf", tmp_path / f"{shards}", shards=shards)
         assert not (tmp_path / shards).exists()  # a run that never began refuses no other
+
+
+def test_columns_are_those_of_the_first_rows_however_files_are_cut(tmp_path: Path) -> None:
+    """Small parts knew the keys of fewer rows, and put others aside."""
+    rows = [{**row, "late": number} if number > 5 else row for number, row in enumerate(ROWS)]
+    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+    for part_rows in (1000, 3):
+        out = tmp_path / str(part_rows)
+        summary = tertium.score_corpus(file, "chrf", out, part_rows=part_rows, workers=1)
+        assert (summary.kept, summary.bad) == (len(rows), {})
+
+
+@pytest.mark.parametrize("part_rows", [1000, 3])
+def test_the_language_of_neighbours_puts_no_row_aside(tmp_path: Path, part_rows: int) -> None:
+    """What is not English was put aside by the words of the rows around it."""
+    pytest.importorskip("torch")
+    english = "The cat is sitting on the mat, and the dog has been in front of the door for days."
+    german = "Die Katze sitzt seit Tagen auf der Matte, und der Hund liegt im Garten vor der Tür."
+    texts = [f"{text} {n}" for text in (english, german) for n in range(6)]
+    file = write_jsonl(tmp_path / "rows.jsonl", [{"mt": text, "ref": text} for text in texts])
+    run = {"metrics": "tertium-small", "part_rows": part_rows, "workers": 1}
+    summary = tertium.score_corpus(file, output=tmp_path / "out", **run)
+    assert (summary.kept, summary.bad) == (12, {})
+    assert summary.metrics["tertium-small"].warnings == {"reference not English": 6}
+    write_jsonl(file, [{"mt": text, "ref": text} for text in texts[6:]])
+    with pytest.raises(LanguageError, match="judges translations into English"):
+        tertium.score_corpus(file, output=tmp_path / "two", **run)
+    assert not (tmp_path / "two").exists()
 
 
 def test_names_of_columns_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:

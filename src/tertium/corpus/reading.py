@@ -171,12 +171,12 @@ def sample_records(
 ) -> Iterator[Mapping[str, Any]]:
     """The first rows of some files, as far as they can be read; of tables, their texts.
 
-    Where none can be, the first that could not says why.
+    However files are cut, they are the same. Where none can be, the first that could not says why.
     """
     read, bad = 0, ""
-    firsts = list({part.file: part for part in reversed(parts)}.values())[::-1]
-    step = -(-len(firsts) // SAMPLED_FILES)
-    for part in firsts[::step]:
+    whole = [CorpusPart(file, "") for file in dict.fromkeys(part.file for part in parts)]
+    step = -(-len(whole) // SAMPLED_FILES)
+    for part in whole[::step]:
         for reading in itertools.islice(read_blocks(part, fields, size=SAMPLED_ROWS), 1):
             yield from (records := reading.block.texts())
             read += len(records)
@@ -185,7 +185,7 @@ def sample_records(
                 warn_of_quotes(part.file.path, sum(is_quoted(cell or "") for cell in cells))
             bad = bad or "".join(f"row {row.row}: {row.reason}" for row in reading.bad[:1])
     if bad and not read:
-        raise DataError(f"{firsts[0].file.path}: none of the first rows can be read; {bad}")
+        raise DataError(f"{whole[0].file.path}: none of the first rows can be read; {bad}")
 
 
 def _open_parquet(file: SourceFile) -> Any:

@@ -16,7 +16,12 @@ from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import BAD, RunLedger
 from tertium.corpus.places import SourceFile, find_files, is_remote, would_find
 from tertium.corpus.reading import CorpusPart, plan_parts, sample_records, schema_of
-from tertium.corpus.scoring import check_metrics, find_example, score_segments
+from tertium.corpus.scoring import (
+    check_languages,
+    check_metrics,
+    find_example,
+    score_segments,
+)
 from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.work import CorpusJob, check_columns
 from tertium.corpus.writing import ShardFormat, check_header, writer_of
@@ -232,6 +237,7 @@ def _make_job(
     records = list(sample_records(parts, fields))
     where = parts[0].file.path
     example = find_example(records, metrics, longest, where)
+    check_languages(records, metrics, example, longest)
     with runtime(cache=False):
         score_segments(metrics, [example])
     lines = any(part.file.kind == "jsonl" for part in parts)

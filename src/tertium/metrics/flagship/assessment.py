@@ -20,7 +20,7 @@ from tertium.arrays import BoolArray, Float32Array, FloatArray
 from tertium.cache.database import Part
 from tertium.cache.store import recall, remember
 from tertium.encoders.encoder import Reader, count_unread
-from tertium.errors import NeedsError
+from tertium.errors import LanguageError
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import Over, SegmentMetric, comparisons, over_references
 from tertium.metrics.flagship.packaged import (
@@ -190,7 +190,7 @@ class EnglishAssessment(Assessment):
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
         if not looks_english([s.references[0] for s in segments]):
-            raise NeedsError(
+            raise LanguageError(
                 f"{self.name} judges translations into English, and these references are not: "
                 "use tertium-multi or chrf, or sentsim / bertscore with encoder=use"
             )
