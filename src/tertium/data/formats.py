@@ -25,7 +25,7 @@ from tertium.atomic import PathLike as PathLike
 from tertium.atomic import write_text
 from tertium.errors import DataError, UsageError, one_line
 from tertium.extras import explain_missing
-from tertium.frames import frame_records, is_frame
+from tertium.frames import frame_records, is_frame, is_missing
 from tertium.schema import distinct_keys
 from tertium.segment import check_characters
 
@@ -351,7 +351,7 @@ def records_in_memory(table: Any, each: str = "row") -> Iterator[tuple[str, dict
 
 def _plain_cell(value: Any) -> Any:
     value = value.tolist() if hasattr(value, "tolist") else value  # of numpy
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if is_missing(value) else value
 
 
 def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
