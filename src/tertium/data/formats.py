@@ -32,7 +32,8 @@ from tertium.segment import check_characters
 logger = logging.getLogger(__name__)
 
 Records = PathLike | Iterable[Mapping[str, Any]] | Any  # a file, records in memory, or a frame
-RECORD_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson", ".tsv", ".csv", ".parquet"})
+JSON_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson"})
+RECORD_SUFFIXES = JSON_SUFFIXES | {".tsv", ".csv", ".parquet"}
 BYTE_ORDER_MARKS = (  # the longer first: UTF-16's begins UTF-32's
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
@@ -305,7 +306,7 @@ def read_records(
     if not isinstance(path, str | os.PathLike):
         return records_in_memory(path)
     suffixes = Path(path).suffixes
-    if not {".parquet", ".jsonl", ".json", ".ndjson"} & {*suffixes}:
+    if not {".parquet", *JSON_SUFFIXES} & {*suffixes}:
         return read_table(path, fields)
     if fields:
         raise UsageError(f"{path}: --fields goes with a .tsv or .csv file without a header")
