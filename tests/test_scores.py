@@ -9,6 +9,7 @@ from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.evaluation.scoring import score
 from tertium.metrics.lexical.bleu import BLEU
+from tertium.metrics.lexical.meteor import METEOR
 from tertium.scores import ScoreMatrix, Scores
 from tertium.segment import Segment
 
@@ -135,3 +136,18 @@ def test_words_that_differ_in_their_unicode_form_are_counted() -> None:
         found = BLEU().warnings([segment, segment])
         kind = "words of the reference in another Unicode form"
         assert found == ({kind: 2 * count} if count else {})
+
+
+def test_texts_that_a_tokeniser_cut_are_counted() -> None:
+    whole, cut = "A dog barks.", "A dog barks ."
+    kinds = [f"{side} ends in a tokenised period" for side in ("hypothesis", "reference")]
+    segments = [
+        Segment(cut, references=(whole, cut)),
+        Segment(cut + "\n", references=(whole,)),
+        Segment("狗 叫 。", references=("A dog barks ...",)),
+        Segment(".", references=("Un chien aboie ?",)),
+    ]
+    assert BLEU().warnings(segments) == {kinds[0]: 3, kinds[1]: 1}
+    for metric in (BLEU(tokenize="none"), METEOR(normalise=False)):
+        assert not {*kinds} & {*metric.warnings(segments[:2])}  # which are meant to be cut
+    assert {*kinds} <= {*METEOR().warnings(segments)}

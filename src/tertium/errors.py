@@ -4,6 +4,7 @@
     ├── UsageError               a call, option or spec that makes no sense
     │   ├── UnknownNameError     no such metric, encoder, field ...; carries suggestions
     │   └── NeedsError           a metric requires a source or references that are not there
+    │       └── LanguageError    texts that are together in a language which a metric does not know
     ├── DataError                a file or value that cannot be used
     │   ├── LengthError          parallel inputs of different length; the command line exits 1
     │   └── WriteError           a file that cannot be written
@@ -50,6 +51,10 @@ class UnknownNameError(UsageError):
 
 class NeedsError(UsageError):
     """A metric requires something the segments do not have."""
+
+
+class LanguageError(NeedsError):
+    """Segments have all that is needed, and are together in a language the metric does not know."""
 
 
 class DataError(TertiumError):

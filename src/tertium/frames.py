@@ -39,6 +39,17 @@ def is_frame(value: Any) -> bool:
     return hasattr(value, "columns") and hasattr(value, "shape")
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value is one of those by which lists and frames say that there is none.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")  # of pandas
+
+
 def frame_records(frame: Any) -> list[dict[str, Any]]:
     """The rows of such a table as dictionaries; what is missing is None."""
     names = [str(name) for name in getattr(frame, "column_names", frame.columns)]
@@ -142,4 +153,4 @@ def write_frame(
 def _plain(values: Any) -> list[Any]:
     """Values of a column as Python's own; what is missing is None."""
     listed = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [None if isinstance(value, float) and math.isnan(value) else value for value in listed]
+    return [None if is_missing(value) else value for value in listed]

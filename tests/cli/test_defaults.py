@@ -30,6 +30,9 @@ def made(references: tuple[str, ...] = (), sources: tuple[str, ...] = ()) -> Tes
 def test_the_best_metric_that_serves_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert best_metric(made(ENGLISH)) == "tertium-small"
     assert best_metric(made(GERMAN)) == "tertium-multi"
+    clearly = " ".join(GERMAN[:2])
+    assert best_metric(made((*ENGLISH[:8], clearly, clearly))) == "tertium-multi"
+    assert best_metric(made((*ENGLISH[:9], clearly))) == "tertium-small"
     assert best_metric(made(sources=GERMAN)) == "tertium-multi"
     for few in ("我喜欢在公园里散步。", "Мне нравится гулять.", " ".join(GERMAN[:2])):
         one = TestSet(systems={"ours": ENGLISH[:1]}, references=[(few,)])

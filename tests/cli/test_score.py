@@ -81,6 +81,14 @@ def test_documents_score_only_and_width(capsys: pytest.CaptureFixture[str]) -> N
     shown = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
     assert [len(row) for row in shown] == [2, 2, 2]
     assert all(len(value.split(".")[1]) == 1 for row in shown for value in row)
+    for level, count in (("-sl", 48), ("-dl", 12)):  # -b took no notice of them
+        arguments = [*INPUTS, *documents, "-m", "bleu", "chrf", level, "-w", "1"]
+        assert main(["score", *arguments]) == 0
+        table = capsys.readouterr().out.splitlines()[3:-1]
+        assert main(["score", *arguments, "-b"]) == 0
+        bare = capsys.readouterr().out.splitlines()
+        assert [row.split("\t") for row in bare] == [row.split()[-2:] for row in table]
+        assert len(bare) == 3 * count
 
 
 def test_a_system_without_a_score_is_a_dash(
@@ -378,6 +386,7 @@ def test_few_segments_are_said_to_mislead(
     [
         (["--paired-bs", "-sl"], "-sl: a paired test"),
         (["--paired-ar", "-b", "--confidence"], "-b, --confidence: a paired test"),
+        (["-sl", "--confidence"], "--confidence: -sl and -dl show no intervals"),
         (["--paired-bs", "--only-system"], "--only-system: a paired test"),
         (["--confidence-n", "10"], "give both"),
         (["--confidence", "--confidence-n", "0"], "at least one resample"),

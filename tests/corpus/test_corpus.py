@@ -31,9 +31,9 @@ from tertium.corpus import work
 from tertium.corpus.blocks import BadRow, TableBlock
 from tertium.corpus.engines import cluster
 from tertium.corpus.reading import Reading
-from tertium.corpus.scoring import take_segments
+from tertium.corpus.scoring import score_segments, take_segments
 from tertium.corpus.tally import MetricTally
-from tertium.errors import DataError, TertiumError, UnknownNameError, UsageError
+from tertium.errors import DataError, LanguageError, TertiumError, UnknownNameError, UsageError
 from tertium.segment import Segment
 
 ROWS = example_rows()
@@ -177,6 +177,16 @@ def test_quoted_csv_and_fields_without_a_header(tmp_path: Path) -> None:
     assert read_shards(tmp_path / "one")[0]["chrf"] == 100.0
     tertium.score_corpus(tmp_path / "b.tsv", "chrf", tmp_path / "two", fields=["mt", "ref"])
     assert read_shards(tmp_path / "two")[0]["ref"] == "a dog"
+    write_bytes(tmp_path / "b.tsv", b"mt\tref\na cat\ta dog\n")
+    with pytest.raises(UsageError, match="the first line is a header"):
+        tertium.score_corpus(tmp_path / "b.tsv", "chrf", tmp_path / "three", fields=["mt", "ref"])
+
+
+def test_a_quote_that_is_not_closed_takes_no_rows_for_text(tmp_path: Path) -> None:
+    file = write_bytes(tmp_path / "a.csv", b'mt,ref\na,a\n"A "dog",b\nc,c\nd,"d\ne,e\n')
+    summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
+    assert (summary.kept, summary.bad) == (2, {"not a row": 2})
+    assert "(lines 5 to 6: a quote is not closed" in (tmp_path / "out/_bad/a.jsonl").read_text()
 
 
 @pytest.mark.parametrize(
@@ -184,6 +194,7 @@ def test_quoted_csv_and_fields_without_a_header(tmp_path: Path) -> None:
     [
         ("a.tsv", b"a text " * 9 + b"\tb\nc\td\n", "found a text a text .*--fields"),
         ("a.tsv", b"one\ttwo\nc\td\n", "found one, two"),
+        ("a.tsv", b"text\tref\nc\td\n", "found text, ref"),
         ("a.csv", b"mt;ref\na;b\n", "parted by semicolons"),
         ("a.json", b'[{"mt": "a", "ref": "b"}]\n', "can be read; row 1: not an object"),
         ("a.jsonl", b"\n", "there are no rows"),
@@ -365,6 +376,50 @@ def test_a_score_of_the_input_is_not_replaced(tmp_path: Path) -> None:
         assert not (tmp_path / shards).exists()  # a run that never began refuses no other
 
 
+def test_columns_are_those_of_the_first_rows_however_files_are_cut(tmp_path: Path) -> None:
+    """Small parts knew the keys of fewer rows, and put others aside."""
+    rows = [{**row, "late": number} if number > 5 else row for number, row in enumerate(ROWS)]
+    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+    for part_rows in (1000, 3):
+        out = tmp_path / str(part_rows)
+        summary = tertium.score_corpus(file, "chrf", out, part_rows=part_rows, workers=1)
+        assert (summary.kept, summary.bad) == (len(rows), {})
+
+
+@pytest.mark.parametrize("part_rows", [1000, 3])
+def test_the_language_of_neighbours_puts_no_row_aside(tmp_path: Path, part_rows: int) -> None:
+    """What is not English was put aside by the words of the rows around it."""
+    pytest.importorskip("torch")
+    english = "The cat is sitting on the mat, and the dog has been in front of the door for days."
+    german = "Die Katze sitzt seit Tagen auf der Matte, und der Hund liegt im Garten vor der Tür."
+    texts = [f"{text} {n}" for text in (english, german) for n in range(6)]
+    file = write_jsonl(tmp_path / "rows.jsonl", [{"mt": text, "ref": text} for text in texts])
+    run = {"metrics": "tertium-small", "part_rows": part_rows, "workers": 1}
+    summary = tertium.score_corpus(file, output=tmp_path / "out", **run)
+    assert (summary.kept, summary.bad) == (12, {})
+    assert summary.metrics["tertium-small"].warnings == {"reference not English": 6}
+    write_jsonl(file, [{"mt": text, "ref": text} for text in texts[6:]])
+    with pytest.raises(LanguageError, match="judges translations into English"):
+        tertium.score_corpus(file, output=tmp_path / "two", **run)
+    assert not (tmp_path / "two").exists()
+
+
+def test_names_of_columns_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
+    """A key with a tab made one column more than rows had; two of one name were a traceback."""
+    file = write_jsonl(tmp_path / "rows.jsonl", [{**row, "a\tb": 1} for row in ROWS])
+    with pytest.raises(DataError, match=r"the name 'a\\tb' of a column has a tab"):
+        tertium.score_corpus(file, "chrf", tmp_path / "out", shards="tsv")
+    assert not (tmp_path / "out").exists()
+    twice = pa.table([pa.array(["a"])] * 3, names=["mt", "ref", "ref"])
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    for read in (
+        lambda: tertium.score_corpus(tmp_path / "twice.parquet", "chrf", tmp_path / "out"),
+        lambda: tertium.TestSet.from_records(tmp_path / "twice.parquet"),
+    ):
+        with pytest.raises(DataError, match=r"twice\.parquet: column 'ref' occurs more than once"):
+            read()
+
+
 class Killed(BaseException):
     """What stands for a kill: nothing catches it."""
 
@@ -432,6 +487,87 @@ def test_a_changed_input_or_version_is_not_mixed_in(
     monkeypatch.setattr("tertium.corpus.run.__version__", "9.9")
     with pytest.raises(UsageError, match=r"version was .* and is '9.9'"):
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
+
+
+def test_files_found_from_elsewhere_are_not_taken_for_those_that_are_done(tmp_path: Path) -> None:
+    """A file would have been written under the name of another, or under a second one."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        write_jsonl(tmp_path / folder / "rows.jsonl", ROWS[:3])
+    one, two, out = tmp_path / "a/rows.jsonl", tmp_path / "b/rows.jsonl", tmp_path / "out"
+    tertium.score_corpus([one, two], ["chrf", "bleu"], out)
+    (out / "rows-2.parquet").unlink()
+    before = shard_bytes(out)
+    for inputs, metrics, named in (
+        ([two, one], ["chrf", "bleu"], "inputs stood in another order"),
+        ([one, two], ["bleu", "chrf"], "metrics stood in another order"),
+        ([str(tmp_path / "[ab]/*.jsonl")], ["chrf", "bleu"], "was 'rows' and is 'a/rows'"),
+    ):
+        with pytest.raises(TertiumError, match=named):
+            tertium.score_corpus(inputs, metrics, out, resume=True)
+        assert shard_bytes(out) == before
+    assert tertium.score_corpus([one, two], ["chrf", "bleu"], out, resume=True).rows == 6
+
+
+def test_a_file_that_grows_while_it_is_read_is_not_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its new rows were read by nobody, and the summary said nothing of them."""
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+
+    def growing(*given: Any) -> Any:
+        with file.open("ab") as stream:
+            stream.write(b'{"mt": "late", "ref": "late"}\n')
+        return score_segments(*given)
+
+    monkeypatch.setattr("tertium.corpus.work.score_segments", growing)
+    with pytest.raises(TertiumError, match=r"rows\.jsonl changed while it was read"):
+        tertium.score_corpus(file, "chrf", tmp_path / "out", part_rows=20, workers=1)
+    assert not list((tmp_path / "out").glob("*.parquet"))
+
+
+def test_strict_goes_on_with_nothing_that_was_put_aside(tmp_path: Path) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", [*ROWS, {"mt": 5, "ref": ""}])
+    out = tmp_path / "out"
+    tertium.score_corpus(file, "chrf", out)
+    with pytest.raises(DataError, match=r"_bad/rows\.jsonl: rows were put aside before"):
+        tertium.score_corpus(file, "chrf", out, resume=True, strict=True)
+    tertium.score_corpus(file, "chrf", out, resume=True)
+
+
+def test_a_file_by_two_paths_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    assert tertium.score_corpus(["rows.jsonl", file], "chrf", "out").rows == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("given", "output", "refused"),
+    [
+        ("", "out", True),
+        ("**/*.parquet", "deep/out", True),
+        ("**/*.jsonl", "out", False),
+        ("*.parquet", "out", False),
+        ("", "_out", False),
+    ],
+)
+def test_shards_lie_where_the_corpus_is_not_read(
+    tmp_path: Path, given: str, output: str, refused: bool
+) -> None:
+    """Else --resume would find them among its inputs, and refuse to go on."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    write_jsonl(corpus / "rows.jsonl", ROWS[:3])
+    tertium.score_corpus(corpus, "ter", tmp_path / "first")
+    (tmp_path / "first/rows.parquet").rename(corpus / "rows.parquet")
+    run = {"inputs": str(corpus / given), "metrics": "chrf", "output": corpus / output}
+    if refused:
+        with pytest.raises(UsageError, match=r"lies in .*--resume would read its shards"):
+            tertium.score_corpus(**run)
+        assert not (corpus / output).exists()
+    else:
+        first = tertium.score_corpus(**run)
+        assert tertium.score_corpus(**run, resume=True).rows == first.rows
 
 
 @pytest.mark.parametrize("shards", ["parquet", "jsonl"])

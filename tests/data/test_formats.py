@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertium.data.formats import read_jsonl, read_lines, read_table, write_jsonl
-from tertium.errors import DataError
+from tertium.errors import DataError, UsageError
 from tertium.frames import write_frame
 
 
@@ -140,6 +140,29 @@ def test_ragged_tables_are_refused(tmp_path: Path, text: str, message: str) -> N
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
         list(read_table(file))
+
+
+@pytest.mark.parametrize("first", ["mt\tref", "MT\tRef "])
+def test_a_header_is_no_row_where_fields_are_named(tmp_path: Path, first: str) -> None:
+    (tmp_path / "a.tsv").write_text(f"{first}\na cat\ta dog\n", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"a\.tsv: the first line is a header .*--fields"):
+        list(read_table(tmp_path / "a.tsv", ["mt", "ref"]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ('a,a\nb,"b\nc,c\nd,d\n', "a.csv, lines 3 to 5: a quote is not closed"),
+        ('a,a\n"A "dog" barks",b\nc,c\n', "a.csv, line 3: .*quotes .* are doubled"),
+    ],
+)
+def test_quotes_of_a_csv_are_closed_and_doubled(tmp_path: Path, rows: str, message: str) -> None:
+    """Four rows were two, and a text lost its first quote."""
+    (tmp_path / "a.csv").write_text(f"mt,ref\n{rows}", encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        list(read_table(tmp_path / "a.csv"))
+    (tmp_path / "a.csv").write_text('mt,ref\nA 5" disk,"A 5"" disk"\n', encoding="utf-8")
+    assert [{*row.values()} for _, row in read_table(tmp_path / "a.csv")] == [{'A 5" disk'}]
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,15 @@ def test_parallel_files_become_segments(tmp_path: Path) -> None:
     assert testset.documents == ("d1", "d1")
 
 
+@pytest.mark.parametrize("name", ["ref.jsonl", "ref.json.gz"])
+def test_records_are_not_scored_as_plain_text(tmp_path: Path, name: str) -> None:
+    """A reference was scored with its braces and keys."""
+    (tmp_path / "ours.txt").write_text("a\n", encoding="utf-8")
+    (tmp_path / name).write_text('{"ref": "a"}\n', encoding="utf-8")
+    with pytest.raises(UsageError, match=f"{name} holds records, and plain text"):
+        TestSet.read([tmp_path / "ours.txt"], [tmp_path / name])
+
+
 def test_different_lengths_name_both_files_and_counts(tmp_path: Path) -> None:
     f = write(tmp_path, a="x\ny\n", r="1\n2\n3\n")
     with pytest.raises(LengthError, match=r"a\.txt has 2 lines but .*r\.txt has 3"):

@@ -56,7 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_runtime(parser)
     shown = output.add_output(parser)
     shown.add_argument(
-        "-b", "--score-only", action="store_true", help="print the system scores and nothing else"
+        "-b",
+        "--score-only",
+        action="store_true",
+        help="print scores and nothing else: of systems, or of segments (-sl) or documents (-dl)",
     )
     shown.add_argument(
         "-o",
@@ -141,6 +144,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--by shows scores of slices: leave out -b, -sl and -dl")
     check_counts(args, bootstrap=False, randomisation=False)
     confidence = _resamples(args)
+    if confidence:
+        _check_intervals_shown(args)
     output.check_outputs(args)
     check_table_file("-o", args.output, "segment scores")
     check_table_file("--spans", args.spans, "marked errors")
@@ -193,14 +198,9 @@ def _write_report(
 
 def _print(args: argparse.Namespace, evaluation: Evaluation, sliced: Sequence[Slices]) -> None:
     from tertium.reporting.tables import evaluations
-    from tertium.reporting.tables.table import number
 
     if args.score_only:
-        for system in evaluation.systems:
-            scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
-            places = [s.decimals if args.width is None else args.width for s in scores]
-            shown = zip(scores, places, strict=True)
-            print("\t".join(number(s.system, decimals).text for s, decimals in shown))
+        _print_scores(args, evaluation)
         return
     if args.format == "json":
         records = evaluation.records(segments=args.sentence_level)
@@ -217,6 +217,23 @@ def _print(args: argparse.Namespace, evaluation: Evaluation, sliced: Sequence[Sl
         print_slices(args, sliced)
     if args.format not in output.NOTED or args.sentence_level or args.document_level:
         output.print_warnings(evaluations.warning_lines(evaluation), args.quiet)
+
+
+def _print_scores(args: argparse.Namespace, evaluation: Evaluation) -> None:
+    """Print a line of bare scores, one of each metric, for each system, document or segment."""
+    from tertium.reporting.tables.table import number
+
+    for system in evaluation.systems:
+        scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
+        places = [s.decimals if args.width is None else args.width for s in scores]
+        if args.sentence_level:
+            columns = [s.segments.tolist() for s in scores]
+        elif args.document_level:
+            columns = [[*s.documents(evaluation.testset.documents).values()] for s in scores]
+        else:
+            columns = [[s.system] for s in scores]
+        for row in zip(*columns, strict=True):
+            print("\t".join(number(v, n).text for v, n in zip(row, places, strict=True)))
 
 
 def sliced_results(args: argparse.Namespace, results: Evaluation) -> list[Slices]:
@@ -263,6 +280,16 @@ def _resamples(args: argparse.Namespace) -> int:
     if count < 1:
         raise UsageError(f"--confidence-n {count}: intervals take at least one resample")
     return count
+
+
+def _check_intervals_shown(args: argparse.Namespace) -> None:
+    """Refuse intervals that would be made and shown nowhere, as sacrebleu does."""
+    parts = args.sentence_level or args.document_level
+    in_json = args.to_json or (args.format == "json" and not args.score_only)
+    if parts and not in_json and not args.report:
+        raise UsageError(
+            "--confidence: -sl and -dl show no intervals; leave one out, or give --to-json FILE"
+        )
 
 
 def check_marks(metrics: Sequence[Metric]) -> None:

@@ -56,9 +56,10 @@ class TableBlock:
     def texts(self) -> list[dict[str, Any]]:
         """A record for each row that holds at least the texts that are compared."""
         names = [name for name in self.table.column_names if is_text_name(name)]
-        columns = [plain_texts(self.table[name]) for name in names]
-        if not columns:  # what there is instead stands in the reason why a row is put aside
+        if not any(name.lower() in HYPOTHESIS_NAMES for name in names):
+            # what there is instead stands in the reason why a row is put aside
             return [dict.fromkeys(self.table.column_names)] * len(self)
+        columns = [plain_texts(self.table[name]) for name in names]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def plain_segments(self, longest: int) -> list[Segment] | None:

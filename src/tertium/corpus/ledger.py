@@ -107,11 +107,12 @@ class RunLedger:
 def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[str]:
     for key in now:
         old, new = then.get(key), now[key]
-        if old == new:
-            continue
         if not isinstance(new, Mapping) or not isinstance(old, Mapping):
-            yield f"{key} was {_show(old)} and is {_show(new)}"
+            if old != new:
+                yield f"{key} was {_show(old)} and is {_show(new)}"
             continue
+        if old.keys() == new.keys() and [*old] != [*new]:  # by which columns stand in theirs
+            yield f"{key} stood in another order"
         for name in [*old, *(name for name in new if name not in old)]:
             if name not in new:
                 yield f"{key}: {name} was there and is not"

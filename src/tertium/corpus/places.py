@@ -11,6 +11,7 @@ import fnmatch
 import glob
 import gzip
 import io
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -81,8 +82,36 @@ def find_files(inputs: Iterable[str]) -> list[SourceFile]:
                 f"{given}: nothing to read; expected Parquet, JSONL, TSV or CSV files "
                 "(.gz and .zst too), a folder or a glob of such"
             )
-        found |= {file.path: file for file in several if file.path not in found}
+        for file in several:
+            found.setdefault(_full_path(file.path), file)
     return _name_apart(list(found.values()))
+
+
+def check_unchanged(file: SourceFile) -> None:
+    """Refuse a file that is no longer as it was when it was found: rows may be lost or halved."""
+    size, modified = _state(file.path)
+    if (size, modified) != (file.size, file.modified):
+        raise DataError(
+            f"{file.path} changed while it was read (from {file.size:,} bytes to {size:,}): begin "
+            "again in another folder when it is whole"
+        )
+
+
+def _state(path: str) -> tuple[int, int]:
+    """The bytes of a file and when it was written, in nanoseconds; no bytes where it is gone."""
+    if is_remote(path):
+        system, inner = _file_system(path)
+        info = system.get_file_info(inner)
+        return info.size or 0, info.mtime_ns or 0
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
+
+
+def _full_path(path: str) -> str:
+    return path if is_remote(path) else os.path.abspath(path)  # noqa: PTH100 (links stay)
 
 
 def _name_apart(files: list[SourceFile]) -> list[SourceFile]:
@@ -118,6 +147,17 @@ def _matches(given: str) -> list[SourceFile]:
         for file, place in places
         if kind_of(file.name) and _is_shown(place)
     ]
+
+
+def would_find(given: str, folder: str, suffix: str) -> bool:
+    """Whether files with this suffix in a folder, here and not there yet, would be read, too."""
+    path = Path(given)
+    if not path.is_dir():
+        if "**" not in given or not fnmatch.fnmatchcase(f"x{suffix}", path.name):
+            return False
+        path = Path(given.partition("**")[0])
+    top, place = (Path(os.path.realpath(name)) for name in (path, folder))
+    return place.is_relative_to(top) and _is_shown(place.relative_to(top))
 
 
 def _is_shown(path: Path) -> bool:

@@ -19,10 +19,14 @@ from tertium.corpus.places import SourceFile, is_remote, open_content, open_file
 from tertium.data.formats import (
     BYTE_ORDER_MARKS,
     check_delimiter,
+    check_names_differ,
+    check_no_header,
     check_record,
     check_text,
+    explain_rows,
     is_quoted,
     parse_json,
+    split_rows,
     warn_of_quotes,
 )
 from tertium.errors import DataError, TertiumError, UsageError
@@ -167,12 +171,12 @@ def sample_records(
 ) -> Iterator[Mapping[str, Any]]:
     """The first rows of some files, as far as they can be read; of tables, their texts.
 
-    Where none can be, the first that could not says why.
+    However files are cut, they are the same. Where none can be, the first that could not says why.
     """
     read, bad = 0, ""
-    firsts = list({part.file: part for part in reversed(parts)}.values())[::-1]
-    step = -(-len(firsts) // SAMPLED_FILES)
-    for part in firsts[::step]:
+    whole = [CorpusPart(file, "") for file in dict.fromkeys(part.file for part in parts)]
+    step = -(-len(whole) // SAMPLED_FILES)
+    for part in whole[::step]:
         for reading in itertools.islice(read_blocks(part, fields, size=SAMPLED_ROWS), 1):
             yield from (records := reading.block.texts())
             read += len(records)
@@ -181,7 +185,7 @@ def sample_records(
                 warn_of_quotes(part.file.path, sum(is_quoted(cell or "") for cell in cells))
             bad = bad or "".join(f"row {row.row}: {row.reason}" for row in reading.bad[:1])
     if bad and not read:
-        raise DataError(f"{firsts[0].file.path}: none of the first rows can be read; {bad}")
+        raise DataError(f"{whole[0].file.path}: none of the first rows can be read; {bad}")
 
 
 def _open_parquet(file: SourceFile) -> Any:
@@ -189,9 +193,11 @@ def _open_parquet(file: SourceFile) -> Any:
     from pyarrow.parquet import ParquetFile
 
     try:
-        return ParquetFile(open_file(file.path), pre_buffer=False)
+        reader = ParquetFile(open_file(file.path), pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{file.path}: not a Parquet file ({str(error).splitlines()[0]})") from None
+    check_names_differ(reader.schema_arrow.names, file.path)
+    return reader
 
 
 def _parquet_blocks(part: CorpusPart, size: int) -> Iterator[Reading]:
@@ -287,14 +293,15 @@ def explain_row(error: TertiumError) -> str:
 
 def _header(file: SourceFile, fields: Sequence[str] | None) -> list[str]:
     """The names of the columns of a TSV or CSV file."""
-    header = list(fields) if fields else next(_cells(CorpusPart(file, "")), (0, None))[1]
+    first = next(_cells(CorpusPart(file, "")), (0, None))[1]
+    header = list(fields) if fields else first
     if not isinstance(header, list):
         raise DataError(f"{file.path}: no header ({header or 'the file is empty'})")
     header = [name.strip() for name in header]
+    if fields and isinstance(first, list):
+        check_no_header(first, header, file.path)
     check_delimiter(header, "," if file.kind == "csv" else "\t", file.path)
-    repeated = next((name for name in header if header.count(name) > 1), None)
-    if repeated is not None:
-        raise DataError(f"{file.path}: column {repeated!r} occurs more than once")
+    check_names_differ(header, file.path)
     return header
 
 
@@ -307,17 +314,15 @@ def _cells(part: CorpusPart) -> Iterator[tuple[int, list[str] | str]]:
         for number, line in _lines(part):  # noqa: B007 (what the rows below are numbered by)
             yield line.decode("utf-8", "surrogateescape")
 
-    if part.file.kind == "csv":
-        reader = csv.reader(texts())
-    else:
-        reader = csv.reader(texts(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    reader = split_rows(texts(), "," if part.file.kind == "csv" else "\t")
     while True:
+        begun = number + 1
         try:
             row = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            yield number, f"not a row ({error})"
+            yield number, f"not a row ({explain_rows(error, begun, number)})"
             continue
         if row:
             yield number, row

@@ -13,13 +13,18 @@ from tertium.arrays import is_whole
 from tertium.corpus.blocks import infer_schema, refuse_column
 from tertium.corpus.engines import Team
 from tertium.corpus.keeping import parse_keep
-from tertium.corpus.ledger import RunLedger
-from tertium.corpus.places import SourceFile, find_files, is_remote
+from tertium.corpus.ledger import BAD, RunLedger
+from tertium.corpus.places import SourceFile, find_files, is_remote, would_find
 from tertium.corpus.reading import CorpusPart, plan_parts, sample_records, schema_of
-from tertium.corpus.scoring import check_metrics, find_example, score_segments
+from tertium.corpus.scoring import (
+    check_languages,
+    check_metrics,
+    find_example,
+    score_segments,
+)
 from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.work import CorpusJob, check_columns
-from tertium.corpus.writing import ShardFormat, writer_of
+from tertium.corpus.writing import ShardFormat, check_header, writer_of
 from tertium.data.records import WARNINGS
 from tertium.errors import DataError, TertiumError, UsageError, one_line
 from tertium.frames import is_frame
@@ -126,8 +131,9 @@ def score_corpus(
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     if not given:
         raise DataError("no files given to score")
-    files, folder = find_files([os.fspath(path) for path in given]), os.fspath(output)
-    _check_apart(folder, files)
+    paths = [os.fspath(path) for path in given]
+    files, folder = find_files(paths), os.fspath(output)
+    _check_apart(folder, files, paths, writer_of(shards).suffix)
     if fields and not any(file.kind in ("tsv", "csv") for file in files):
         raise UsageError("--fields goes with .tsv or .csv files without a header: leave it out")
     loaded = load_metrics(metrics)
@@ -136,15 +142,28 @@ def score_corpus(
         parts = plan_parts(files, part_rows)
         job = _make_job(loaded, folder, parts, keep, fields, shards, longest, strict)
     states = {file.path: [file.size, file.modified] for file in files}  # whether they are the same
+    names = {file.path: file.name for file in files}  # the same file may be found from elsewhere
     manifest = {**_describe(job, loaded), "part_rows": part_rows, "inputs": states}
+    manifest["shard names"] = names
     ledger = RunLedger(folder)
     done = ledger.begin(manifest, writer_of(shards).suffix, resume=resume)
+    if strict:
+        _check_none_aside(folder, done)
     left = [part for part in parts if part.name not in done]
     counted = {**done, **_count(team, job, left)}
     seconds = time.perf_counter() - begun
     summary = _summarise([counted[part.name] for part in parts], counted, left, team, seconds)
     ledger.summarise(summary.record())
     return summary
+
+
+def _check_none_aside(folder: str, done: Mapping[str, Tally]) -> None:
+    """Refuse to go on strictly with parts of which rows were put aside before."""
+    if part := next((name for name, tally in done.items() if tally.bad), None):
+        raise DataError(
+            f"{folder}/{BAD}/{part}.jsonl: rows were put aside before, and --strict takes none: "
+            "mend them and begin in another folder, or leave out --strict"
+        )
 
 
 def _count(team: Team, job: CorpusJob, parts: Sequence[CorpusPart]) -> dict[str, Tally]:
@@ -183,7 +202,9 @@ def _summarise(
     )
 
 
-def _check_apart(output: str, files: Sequence[SourceFile]) -> None:
+def _check_apart(
+    output: str, files: Sequence[SourceFile], inputs: Sequence[str], suffix: str
+) -> None:
     """Refuse to write where the corpus is read: the next run would read its own shards."""
     if is_remote(output):
         return
@@ -193,6 +214,11 @@ def _check_apart(output: str, files: Sequence[SourceFile]) -> None:
     for file in files:
         if not is_remote(file.path) and os.path.realpath(file.path).startswith(place + os.sep):
             raise UsageError(f"{output} holds {file.path}, which is read here: give another folder")
+    if home := next((given for given in inputs if would_find(given, output, suffix)), None):
+        raise UsageError(
+            f"{output} lies in {home}, and --resume would read its shards with the corpus: give a "
+            "folder elsewhere, or one whose name begins with _"
+        )
 
 
 def _make_job(
@@ -211,6 +237,7 @@ def _make_job(
     records = list(sample_records(parts, fields))
     where = parts[0].file.path
     example = find_example(records, metrics, longest, where)
+    check_languages(records, metrics, example, longest)
     with runtime(cache=False):
         score_segments(metrics, [example])
     lines = any(part.file.kind == "jsonl" for part in parts)
@@ -223,6 +250,8 @@ def _make_job(
     more = [*specs, *(spec + WARNINGS for spec in specs)]
     if taken := [name for name in more if name in known]:
         raise refuse_column(taken[0])
+    if shards == "tsv":
+        check_header(known)
     if keep:
         check_columns(parse_keep(keep).names, [*known, *more], specs, where)
     return CorpusJob(

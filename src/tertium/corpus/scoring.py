@@ -7,6 +7,7 @@ gives it, to the last bit.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from tertium.arrays import BoolArray, FloatArray
 from tertium.corpus.blocks import BadRow
 from tertium.corpus.reading import HERE, Reading, explain_row
 from tertium.data.records import WARNINGS, fold_names, segment_from_record
-from tertium.errors import DataError, NeedsError, TertiumError, UsageError
+from tertium.errors import DataError, LanguageError, NeedsError, TertiumError, UsageError
 from tertium.evaluation.scoring import locate_warnings
 from tertium.extras import explain_missing
 from tertium.metrics.base.metric import Metric, foresee
@@ -94,10 +95,16 @@ def take_segment(record: Mapping[str, Any], longest: int) -> Segment:
     return segment
 
 
+def _check_each(metrics: Sequence[Metric], segments: Sequence[Segment]) -> None:
+    """Refuse segments that lack something; what many say together would depend on neighbours."""
+    for metric in metrics:
+        with suppress(LanguageError):  # said of the first rows; of others warnings say it
+            metric.check(segments)
+
+
 def _serve(metrics: Sequence[Metric], segments: Sequence[Segment]) -> bool:
     try:
-        for metric in metrics:
-            metric.check(segments)
+        _check_each(metrics, segments)
     except NeedsError:
         return False
     return True
@@ -114,9 +121,8 @@ def _take_served(
     taken, bad = [], []
     for place, segment in zip(np.flatnonzero(mask).tolist(), segments, strict=True):
         try:
-            for metric in metrics:
-                metric.check([segment])
-                metric.check([example, segment])
+            _check_each(metrics, [segment])
+            _check_each(metrics, [example, segment])
             taken.append(segment)
         except NeedsError as error:
             mask[place] = False
@@ -149,10 +155,21 @@ def find_example(
     for record in records:
         try:
             segment = take_segment(record, longest)
-            for metric in metrics:
-                metric.check([segment])
+            _check_each(metrics, [segment])
             return segment
         except TertiumError as error:
             reason = error
     said = explain_row(reason).replace("segment 1", "the last that was tried")
     raise type(reason)(f"{where}: none of the first rows can be scored: {said}")
+
+
+def check_languages(
+    records: Sequence[Mapping[str, Any]], metrics: Sequence[Metric], example: Segment, longest: int
+) -> None:
+    """Refuse first rows that are together in a language which a metric does not know."""
+    segments = [example]
+    for record in records:
+        with suppress(TertiumError):
+            segments.append(take_segment(record, longest))
+    for metric in metrics:
+        metric.check([s for s in segments if _serve([metric], [example, s])])

@@ -15,7 +15,7 @@ import numpy as np
 from tertium.corpus.blocks import BadRow
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import BAD, RunLedger
-from tertium.corpus.places import join, size_of, write_content
+from tertium.corpus.places import check_unchanged, join, size_of, write_content
 from tertium.corpus.reading import BLOCK, NETWORK_BLOCK, CorpusPart, Reading, read_blocks, schema_of
 from tertium.corpus.scoring import score_segments, take_segments
 from tertium.corpus.tally import Tally, name_reason
@@ -97,6 +97,7 @@ class PartWorker:
                 if has_network:
                     give_back_memory()
                 advance(len(reading.block) + len(reading.bad))
+            check_unchanged(part.file)
         RunLedger(job.output).finish(part.name, tally, size_of(shard))
         return tally
 

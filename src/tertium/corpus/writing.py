@@ -6,7 +6,7 @@ import datetime
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import IO, Any, ClassVar, Literal, Self, get_args
 
@@ -16,6 +16,7 @@ from tertium.errors import DataError, UnknownNameError
 ShardFormat = Literal["parquet", "jsonl", "tsv"]
 FORMATS: tuple[str, ...] = get_args(ShardFormat)
 GROUP = 65_536  # rows of a Parquet row group
+BREAKS = "\t\n\r"  # what parts fields and rows of TSV
 
 
 class ShardWriter(ABC):
@@ -84,6 +85,7 @@ class TsvShard(ShardWriter):
 
     def __init__(self, stream: IO[bytes], schema: Any) -> None:
         super().__init__(stream, schema)
+        check_header(schema.names)
         self._write_cells(schema.names)
 
     def write(self, block: Block) -> None:
@@ -117,6 +119,15 @@ def to_cell(value: Any) -> str:
     return json.dumps(plain(value), ensure_ascii=False)
 
 
+def check_header(names: Iterable[str]) -> None:
+    """Refuse names of columns that TSV cannot hold: rows would have other columns than they."""
+    if broken := next((name for name in names if any(mark in name for mark in BREAKS)), None):
+        raise DataError(
+            f"the name {broken!r} of a column has a tab or line end, which TSV cannot hold: write "
+            "Parquet or JSONL"
+        )
+
+
 def find_unwritable(block: Block) -> dict[int, str]:
     """Which rows TSV cannot hold, by their place, and why: a tab or line end inside of a text."""
     if isinstance(block, RecordBlock):
@@ -124,7 +135,7 @@ def find_unwritable(block: Block) -> dict[int, str]:
     found: dict[int, str] = {}
     for place, record in enumerate(block.records()):
         texts = ((n, v) for n, v in record.items() if isinstance(v, str))
-        broken = next((n for n, v in texts if any(mark in v for mark in "\t\n\r")), None)
+        broken = next((n for n, v in texts if any(mark in v for mark in BREAKS)), None)
         if broken is not None:
             found[place] = f"a tab or line end in a field of TSV ({broken}); write Parquet or JSONL"
     return found

@@ -25,14 +25,15 @@ from tertium.atomic import PathLike as PathLike
 from tertium.atomic import write_text
 from tertium.errors import DataError, UsageError, one_line
 from tertium.extras import explain_missing
-from tertium.frames import frame_records, is_frame
+from tertium.frames import frame_records, is_frame, is_missing
 from tertium.schema import distinct_keys
 from tertium.segment import check_characters
 
 logger = logging.getLogger(__name__)
 
 Records = PathLike | Iterable[Mapping[str, Any]] | Any  # a file, records in memory, or a frame
-RECORD_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson", ".tsv", ".csv", ".parquet"})
+JSON_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson"})
+RECORD_SUFFIXES = JSON_SUFFIXES | {".tsv", ".csv", ".parquet"}
 BYTE_ORDER_MARKS = (  # the longer first: UTF-16's begins UTF-32's
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
@@ -193,25 +194,23 @@ def read_table(
     text = read_text(path)
     if delimiter is None:
         delimiter = "," if ".csv" in Path(path).suffixes else "\t"
-    lines = io.StringIO(text, newline="")
-    if delimiter == "\t":
-        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-    else:
-        reader = csv.reader(lines, delimiter=delimiter)
-    quoted = 0
+    reader = split_rows(io.StringIO(text, newline=""), delimiter)
+    quoted = begun = 0
     try:
         header = list(fields) if fields is not None else next(reader, None)
         if header is None:
             raise DataError(f"{path} is empty; expected a header and rows")
         header = [name.strip() for name in header]
         check_delimiter(header, delimiter, path)
-        repeated = {name for name in header if header.count(name) > 1}
-        if repeated:
-            raise DataError(f"{path}: column {sorted(repeated)[0]!r} occurs more than once")
+        check_names_differ(header, path)
+        begun = reader.line_num
         for row in reader:
+            begun = reader.line_num
             if not row:
                 continue
-            where = f"{path}, line {reader.line_num}"
+            where = f"{path}, line {begun}"
+            if begun == 1:
+                check_no_header(row, header, path)
             if len(row) != len(header):
                 raise DataError(
                     f"{where}: {len(row)} fields where the header "
@@ -220,8 +219,47 @@ def read_table(
             quoted += sum(map(is_quoted, row)) if delimiter == "\t" else 0
             yield where, dict(zip(header, row, strict=True))
     except csv.Error as error:
-        raise DataError(f"{path}, line {reader.line_num}: {error}") from None
+        raise DataError(f"{path}, {explain_rows(error, begun + 1, reader.line_num)}") from None
     warn_of_quotes(path, quoted)
+
+
+def split_rows(lines: Iterable[str], delimiter: str) -> Any:
+    """The rows of a table as lists of cells, a reader of Python's csv.
+
+    A quote that nobody closes would take all rows behind it for one text, and a cell with more
+    behind its closing quote would lose a quote: both are errors.
+    """
+    if delimiter == "\t":
+        return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+def explain_rows(error: csv.Error, first: int, last: int) -> str:
+    """What is wrong with the rows of some lines.
+
+    >>> explain_rows(csv.Error("unexpected end of data"), 3, 9)
+    'lines 3 to 9: a quote is not closed; quotes inside of a field in quotes are doubled'
+    """
+    where = f"line {last}" if first >= last else f"lines {first} to {last}"
+    said = {"unexpected end of data": "a quote is not closed"}.get(str(error), str(error))
+    remedy = "; quotes inside of a field in quotes are doubled"
+    return f"{where}: {said}" + (remedy if said != str(error) or "expected after" in said else "")
+
+
+def check_no_header(row: Sequence[str], fields: Sequence[str], path: PathLike) -> None:
+    """Refuse a first row that holds the names of columns which were given for a file without."""
+    if [cell.strip().lower() for cell in row] == [name.lower() for name in fields]:
+        raise UsageError(
+            f"{path}: the first line is a header ({', '.join(fields)}), which would be scored as a "
+            "row: leave out --fields"
+        )
+
+
+def check_names_differ(names: Sequence[str], path: PathLike) -> None:
+    """Refuse a table of which two columns have one name."""
+    if len(set(names)) < len(names):
+        repeated = min(name for name in names if names.count(name) > 1)
+        raise DataError(f"{path}: column {repeated!r} occurs more than once")
 
 
 def check_delimiter(header: Sequence[str], delimiter: str, path: PathLike) -> None:
@@ -268,7 +306,7 @@ def read_records(
     if not isinstance(path, str | os.PathLike):
         return records_in_memory(path)
     suffixes = Path(path).suffixes
-    if not {".parquet", ".jsonl", ".json", ".ndjson"} & {*suffixes}:
+    if not {".parquet", *JSON_SUFFIXES} & {*suffixes}:
         return read_table(path, fields)
     if fields:
         raise UsageError(f"{path}: --fields goes with a .tsv or .csv file without a header")
@@ -314,7 +352,7 @@ def records_in_memory(table: Any, each: str = "row") -> Iterator[tuple[str, dict
 
 def _plain_cell(value: Any) -> Any:
     value = value.tolist() if hasattr(value, "tolist") else value  # of numpy
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if is_missing(value) else value
 
 
 def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -323,6 +361,7 @@ def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
     with explain_missing("a Parquet file"):
         from pyarrow import ArrowException, parquet
     try:
+        check_names_differ(parquet.read_schema(path).names, path)
         rows = parquet.read_table(path).to_pylist()
     except (ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path}: not a Parquet file ({error})") from None

@@ -14,6 +14,7 @@ from typing import Any
 
 from tertium.arrays import chosen_rows
 from tertium.data.formats import (
+    JSON_SUFFIXES,
     PathLike,
     Records,
     default_name,
@@ -241,6 +242,8 @@ class TestSet:
             raise DataError(f"two systems are named {repeated!r}; name them apart with --names")
         extra = [file for file in (sources, documents) if file is not None]
         files = [*translations, *references, *extra]
+        for file in files:
+            _check_plain(file)
         texts = [tuple(read_lines(file)) for file in files]
         check_parallel(files, texts)
         remaining = iter(texts)
@@ -315,6 +318,15 @@ def check_testset(given: Any) -> None:
         raise UsageError(
             f"expected a TestSet, got {one_line(given, 60)}; "
             "TestSet.read and TestSet.from_records read one"
+        )
+
+
+def _check_plain(file: PathLike) -> None:
+    """Refuse records where a text was expected: each would be scored with its braces and keys."""
+    if Path(Path(file).name.removesuffix(".gz")).suffix in JSON_SUFFIXES:
+        raise UsageError(
+            f"{file} holds records, and plain text, one segment a line, is expected here; one file "
+            "of records holds translations, sources and references, and is given alone"
         )
 
 

@@ -125,7 +125,7 @@ def test_what_has_no_order_is_no_list_of_texts(texts: Any) -> None:
 
 
 def test_a_missing_reference_is_none_and_its_segment_is_named() -> None:
-    for missing in (None, float("nan")):
+    for missing in (None, float("nan"), pd.NA):
         with pytest.raises(NeedsError, match="segment 2 has none"):
             BLEU().corpus_score(HYPOTHESES, [REFERENCES[0], missing])  # type: ignore[list-item]
         with pytest.raises(DataError, match="hypotheses: segment 2 is"):

@@ -144,7 +144,10 @@ def test_metrics_for_english_count_references_in_other_languages(spec: str) -> N
     english = ("The cat sits on the mat.", "We are going to the cinema tonight.")
     foreign = [Segment(text, references=(text,)) for text in german]
     assert metric.warnings(foreign) == {kind: 2}
-    assert metric.warnings([Segment(text, references=(text,)) for text in english]) == {}
+    ours = [Segment(text, references=(text,)) for text in english]
+    assert metric.warnings(ours) == {}
+    clearly = "Die Katze sitzt seit heute Morgen auf der Matte vor der Tür."
+    assert metric.warnings([*ours * 5, Segment(clearly, references=(clearly,))]) == {kind: 1}
     if spec.startswith("meteor"):
         assert load_metric(spec, language="de").warnings(foreign) == {}
 

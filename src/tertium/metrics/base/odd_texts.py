@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from unicodedata import is_normalized, normalize
 
 from tertium.segment import Segment
-from tertium.text.language_identification import are_english
+from tertium.text.language_identification import are_english, is_not_english
 
 ENGLISH = frozenset({"en"})  # the languages of an encoder that knows no other
+TOKENISED = (" .", " 。")  # how a text ends that a tokeniser cut; a blank before "?" is French
+TOKENISED_TEXTS = tuple(
+    f"{side} ends in a tokenised period" for side in ("hypothesis", "reference")
+)
 
 
 def count_not_english(segments: Sequence[Segment]) -> int:
-    """How many segments have references that are not English, told by all of them together.
+    """How many segments have references that are not English, for metrics that know no other.
 
-    For metrics that know no other language: of 15,000 samples of English references, from one to
-    300 lines, none was taken for another language, of others all of ten lines or more.
+    All are where they are not English together: of 15,000 samples of English references, from one
+    to 300 lines, none was taken for another language, of others all of ten lines or more. Else
+    those that are clearly in another language, as in a test set of several.
     """
     first = [segment.references[0] for segment in segments if segment.references]
-    return 0 if are_english(first) else len(first)
+    return sum(map(is_not_english, first)) if are_english(first) else len(first)
 
 
 def count_odd_texts(segments: Sequence[Segment]) -> dict[str, int]:
     """How many segments are odd in a way that any score suffers from; only counts above zero."""
+    tokenised = [
+        sum(_is_tokenised(s.hypothesis) for s in segments),
+        sum(any(map(_is_tokenised, s.references)) for s in segments),
+    ]
     counts = {
         "empty hypothesis": sum(not s.hypothesis.strip() for s in segments),
         "empty reference": sum(any(not r.strip() for r in s.references) for s in segments),
@@ -31,8 +40,23 @@ def count_odd_texts(segments: Sequence[Segment]) -> dict[str, int]:
             for s in segments
         ),
         "words of the reference in another Unicode form": sum(map(_differ_in_form, segments)),
+        **dict(zip(TOKENISED_TEXTS, tokenised, strict=True)),
     }
     return {kind: count for kind, count in counts.items() if count}
+
+
+def leave_tokenised(counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts without those of tokenised texts, for a metric that is given such on purpose."""
+    return {kind: count for kind, count in counts.items() if kind not in TOKENISED_TEXTS}
+
+
+def _is_tokenised(text: str) -> bool:
+    """Whether a text is not as people write it: sacrebleu asks the same of 100 lines.
+
+    >>> _is_tokenised("A dog barks ."), _is_tokenised("A dog barks ..."), _is_tokenised(" . ")
+    (True, False, False)
+    """
+    return text.strip().endswith(TOKENISED)
 
 
 def _differ_in_form(segment: Segment) -> bool:

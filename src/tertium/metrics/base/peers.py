@@ -7,12 +7,11 @@ the shape fits both readings the call is refused until `layout` says which is me
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Literal, get_args
 
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, one_line
-from tertium.frames import is_frame
+from tertium.frames import is_frame, is_missing
 from tertium.scores import Scores
 from tertium.segment import Segment, check_texts
 
@@ -111,7 +110,7 @@ def arrange(
     origin = [None] * n if sources is None else listed(sources, "sources")
     if len(origin) != n:
         raise LengthError(f"{len(origin)} sources for {n} hypotheses")
-    origin = [None if _is_missing(source) else source for source in origin]
+    origin = [None if is_missing(source) else source for source in origin]
     return [Segment(h, s, r) for h, s, r in zip(texts, origin, rows, strict=True)]
 
 
@@ -140,13 +139,13 @@ def _reference_rows(n: int, references: References, layout: Layout) -> list[tupl
         raise UnknownNameError("layout", str(layout), get_args(Layout))
     given = listed(references, "references")
     flat = any(isinstance(r, str) for r in given)
-    if flat and not all(isinstance(r, str) or _is_missing(r) for r in given):
+    if flat and not all(isinstance(r, str) or is_missing(r) for r in given):
         raise DataError("references mix plain texts and lists of texts; give one or the other")
-    if flat or (given and all(map(_is_missing, given))):
+    if flat or (given and all(map(is_missing, given))):
         if len(given) != n:
             raise LengthError(f"{len(given)} references for {n} hypotheses")
-        return [() if _is_missing(r) else (r,) for r in given]
-    nested = [[] if _is_missing(r) else listed(r, f"references[{k}]") for k, r in enumerate(given)]
+        return [() if is_missing(r) else (r,) for r in given]
+    nested = [[] if is_missing(r) else listed(r, f"references[{k}]") for k, r in enumerate(given)]
     streams = bool(nested) and all(len(stream) == n for stream in nested)
     per_segment = len(nested) == n
     if layout == "auto":
@@ -168,9 +167,4 @@ def _reference_rows(n: int, references: References, layout: Layout) -> list[tupl
 
 
 def _given(row: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(reference for reference in row if not _is_missing(reference))
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a value is one of those by which lists and columns say that there is none."""
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return tuple(reference for reference in row if not is_missing(reference))

@@ -20,7 +20,7 @@ from tertium.arrays import BoolArray, Float32Array, FloatArray
 from tertium.cache.database import Part
 from tertium.cache.memory import recall, remember
 from tertium.encoders.encoder import Reader, count_unread
-from tertium.errors import NeedsError
+from tertium.errors import LanguageError
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import Over, SegmentMetric, comparisons, over_references
 from tertium.metrics.flagship.packaged import (
@@ -33,7 +33,12 @@ from tertium.metrics.flagship.packaged import (
 from tertium.models.trained import EqualByWeights
 from tertium.runtime import Precision
 from tertium.segment import Segment
-from tertium.text.language_identification import are_english, are_few_words, looks_english
+from tertium.text.language_identification import (
+    are_english,
+    are_few_words,
+    is_not_english,
+    looks_english,
+)
 
 KEPT_AT_ONCE = 4096  # pairs judged between two writings to the cache
 MOST_POINTS = 25  # that experts take from a segment under MQM, however bad it is
@@ -219,18 +224,18 @@ class EnglishAssessment(Assessment):
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
         if not looks_english([s.references[0] for s in segments]):
-            raise NeedsError(
+            raise LanguageError(
                 f"{self.name} judges translations into English, and these references are not: "
                 "use tertium-multi or chrf, or sentsim / bertscore with encoder=use"
             )
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        # Too few words for `check` to refuse them, and yet clearly another language's; of more
-        # words all were counted there.
+        # Too few words for `check` to refuse them, and yet clearly another language's together; of
+        # more words all were counted there, and some may be.
         first = [s.references[0] for s in segments]
         foreign = are_few_words(first) and not are_english(first)
-        counts = {"reference not English": len(segments)} if foreign else {}
-        return {**super().warnings(segments), **counts}
+        count = len(first) if foreign else sum(map(is_not_english, first))
+        return super().warnings(segments) | ({"reference not English": count} if count else {})
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         owners, left, right = comparisons(segments, "reference")

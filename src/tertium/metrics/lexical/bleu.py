@@ -15,11 +15,10 @@ from tertium.metrics.base.featurizer import brevity_penalty, exact_exp
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import (
     LONGEST,
-    SPLIT_AT_BLANKS,
-    count_unsplit,
     load_sacre_bleu,
     match_statistics,
     sacre_signature,
+    warn_by_tokeniser,
 )
 from tertium.segment import Segment
 from tertium.specs import Range
@@ -149,8 +148,7 @@ class BLEU(Metric):
         return float(chosen or 0.0)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        unsplit = count_unsplit(segments) if self.tokenize in SPLIT_AT_BLANKS else {}
-        return super().warnings(segments) | unsplit
+        return warn_by_tokeniser(super().warnings(segments), segments, self.tokenize)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = dict(sacre_signature(self.sacre()))

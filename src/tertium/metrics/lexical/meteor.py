@@ -18,7 +18,7 @@ from tertium.errors import MissingResourceError, UsageError
 from tertium.linguistics.paraphrase import ParaphraseTable, load_paraphrases
 from tertium.linguistics.wordnet import DETACHMENTS, POS, WordNet, load_wordnet
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.odd_texts import count_not_english
+from tertium.metrics.base.odd_texts import count_not_english, leave_tokenised
 from tertium.segment import Segment
 from tertium.specs import Range
 from tertium.text import bounds
@@ -243,6 +243,8 @@ class METEOR(Metric):
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         counts, table = super().warnings(segments), self._table()
+        if not self.normalise:
+            counts = leave_tokenised(counts)
         if self.language == "en" and (foreign := count_not_english(segments)):  # the default
             counts["reference not English"] = foreign
         if table is None:

@@ -13,10 +13,9 @@ from tertium.errors import UnknownNameError
 from tertium.metrics.base.featurizer import NIST_BETA
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import (
-    SPLIT_AT_BLANKS,
-    count_unsplit,
     load_sacre_bleu,
     sacre_signature,
+    warn_by_tokeniser,
 )
 from tertium.segment import Segment
 from tertium.specs import Range
@@ -111,8 +110,7 @@ class NIST(Metric):
         return score
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        unsplit = count_unsplit(segments) if self.tokenize in SPLIT_AT_BLANKS else {}
-        return super().warnings(segments) | unsplit
+        return warn_by_tokeniser(super().warnings(segments), segments, self.tokenize)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = sacre_signature(self._sacre())

@@ -14,6 +14,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import MissingResourceError
+from tertium.metrics.base.odd_texts import leave_tokenised
 from tertium.runtime import task
 from tertium.segment import Segment
 from tertium.text.scripts import runs_on
@@ -31,6 +32,14 @@ def count_unsplit(segments: Sequence[Segment]) -> dict[str, int]:
     """A warning of references whose words a metric that goes by blanks does not see, if any."""
     count = sum(any(map(runs_on, segment.references)) for segment in segments)
     return {"no blanks to split words at": count} if count else {}
+
+
+def warn_by_tokeniser(
+    counts: Mapping[str, int], segments: Sequence[Segment], name: str
+) -> dict[str, int]:
+    """The warnings of a metric as its tokeniser changes them: without any, texts should be cut."""
+    unsplit = count_unsplit(segments) if name in SPLIT_AT_BLANKS else {}
+    return {**(leave_tokenised(counts) if name == "none" else counts), **unsplit}
 
 
 def match_statistics(sacre: Any, segments: Sequence[Segment], title: str) -> FloatArray:
