@@ -42,6 +42,13 @@ def test_help_tells_how_many_decimals_there_are(command: str) -> None:
     assert bool(found and found[0].default is None) == (command in ("score", "compare"))
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_tells_what_numbers_are_unless_they_are_given(command: str) -> None:
+    numbers = [a for a in parser_of(command)._actions if a.type in (int, float) and a.default]
+    for action in numbers:
+        assert f"default: {action.default}" in (action.help or "").replace(",", ""), action.dest
+
+
 @pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_has_examples_that_parse(command: str) -> None:
     examples = examples_in(help_of(command))

@@ -132,6 +132,20 @@ def test_the_test_of_the_average_is_named(results):
         assert "average" not in agreement_table(part).notes[0]
 
 
+@pytest.mark.parametrize(
+    ("level", "test", "said"),
+    [
+        ("system", "perm-both", "perm-both, p < 0.05 one-sided, all swaps)"),
+        ("system", "williams", "williams, p < 0.05 one-sided)"),
+        ("segment", "perm-both", "perm-both, p < 0.05 one-sided, 100 samples, seed 12345)"),
+    ],
+)
+def test_what_is_not_drawn_has_no_samples(level, test, said):
+    tasks = tasks_for(["de-en"], "pearson", level=level, test=test, samples=100)
+    table = agreement_table(MetaEvaluation([make_set("de-en", 1)]).run(tasks))
+    assert table.notes[0].endswith(said)
+
+
 def test_draws_too_few_for_any_rank_are_told():
     said = "warning: 10 draws: no p can fall below 0.05; take 20 or more"
     for test, draws, told in (

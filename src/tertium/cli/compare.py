@@ -34,8 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pairs", action="store_true", help="also the p-values of all pairs; in TSV these alone"
     )
     score.add_paired(parser)
-    parser.add_argument("--seed", type=int, default=12345, help="of all resampling")
-    parser.add_argument("--alpha", type=float, default=0.05, help="level of the marks and ranks")
+    parser.add_argument(
+        "--seed", type=int, default=12345, help="of all resampling (default: 12345)"
+    )
+    parser.add_argument(
+        "--alpha", type=float, default=0.05, help="level of the marks and ranks (default: 0.05)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -76,7 +76,11 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--strict", action="store_true", help="stop at the first bad row")
     group.add_argument(
-        "--longest", type=int, default=100_000, metavar="N", help="characters a text may have"
+        "--longest",
+        type=int,
+        default=100_000,
+        metavar="N",
+        help="characters a text may have (default: 100,000)",
     )
     group.add_argument(
         "--part-rows",

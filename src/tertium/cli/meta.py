@@ -166,13 +166,24 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
         help="of differences (default: by statistic)",
     )
     group.add_argument("--over", choices=("segments", "systems"), help="what the bootstrap draws")
-    samples, confidence, alpha = NUMBERS.values()
-    group.add_argument("--samples", type=int, default=samples, metavar="N", help="0: no tests")
-    group.add_argument("--confidence", type=float, default=confidence, help="of intervals")
-    group.add_argument("--alpha", type=float, default=alpha, help="level of significance")
+    for name, what in (
+        ("samples", "draws of tests and intervals, 0: neither"),
+        ("confidence", "of intervals"),
+        ("alpha", "level of significance"),
+    ):
+        usual = NUMBERS[name]
+        group.add_argument(
+            f"--{name}",
+            type=type(usual),
+            default=usual,
+            metavar="N",
+            help=f"{what} (default: {usual})",
+        )
     group.add_argument("--threshold", type=float, metavar="N", help="of DARR (default: 25)")
-    group.add_argument("--tie-rate", type=float, metavar="SHARE", help="of tie-aware prediction")
-    group.add_argument("--seed", type=int, default=12345, help="of all resampling")
+    group.add_argument(
+        "--tie-rate", type=float, metavar="SHARE", help="of tie-aware prediction, which needs it"
+    )
+    group.add_argument("--seed", type=int, default=12345, help="of all resampling (default: 12345)")
 
 
 def run(args: argparse.Namespace) -> int:

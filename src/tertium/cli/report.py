@@ -50,8 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
     score.add_paired(parser)
-    parser.add_argument("--seed", type=int, default=12345, help="of all resampling")
-    parser.add_argument("--alpha", type=float, default=0.05, help="level of significance")
+    parser.add_argument(
+        "--seed", type=int, default=12345, help="of all resampling (default: 12345)"
+    )
+    parser.add_argument(
+        "--alpha", type=float, default=0.05, help="level of significance (default: 0.05)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -91,7 +91,7 @@ def add_confidence(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("confidence")
     group.add_argument("--confidence", action="store_true", help="95 %% bootstrap intervals")
     group.add_argument("--confidence-n", type=int, metavar="N", help="resamples (default: 1000)")
-    group.add_argument("--seed", type=int, default=12345, help="of all resampling")
+    group.add_argument("--seed", type=int, default=12345, help="of all resampling (default: 12345)")
 
 
 def add_paired(parser: argparse.ArgumentParser) -> None:

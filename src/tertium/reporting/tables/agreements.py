@@ -176,10 +176,7 @@ def _notes(results: Results, intervals: bool) -> list[str]:
     first = results.tasks[0].task
     notes = ["** best; no tests: ranks are places"]
     if first.samples and first.test != "none":
-        how = f"{first.test}, p < {first.alpha:g} one-sided, {first.samples} samples"
-        if len(results.tasks) > 1 and first.test != "bootstrap":
-            how += "; the average: bootstrap"
-        notes = [f"** best, * not significantly worse ({how}, seed {results.seed})"]
+        notes = [f"** best, * not significantly worse ({_how_tested(results)})"]
         mean = "; the mean over columns" if len(results.tasks) > 1 else ""
         notes.append(f"rank: metrics of one rank cannot be told apart{mean}")
         notes += coarse_notes(results)
@@ -198,6 +195,22 @@ def _notes(results: Results, intervals: bool) -> list[str]:
                 f"{result.task.label}: two judged {first.level}s: on two, agreement is all or none"
             )
     return notes
+
+
+def _how_tested(results: Results) -> str:
+    """The test, its level and how much is drawn: nothing by Williams' t or of all swaps."""
+    first = results.tasks[0].task
+    level = f"{first.test}, p < {first.alpha:g} one-sided"
+    drawn = f"{first.samples} samples"
+    average = "; the average: bootstrap" if len(results.tasks) > 1 else ""
+    if first.test == "bootstrap":
+        return f"{level}, {drawn}, seed {results.seed}"
+    # few points have few swaps, so that the smallest p is larger than that of so many draws
+    all_swaps = all(task.least_p > 1 / (1 + first.samples) for task in results.tasks)
+    if first.test == "williams" or (first.test == "perm-both" and all_swaps):
+        level += ", all swaps" if first.test == "perm-both" else ""
+        return level + (f"{average}, {drawn}, seed {results.seed}" if average else "")
+    return f"{level}, {drawn}{average}, seed {results.seed}"
 
 
 def coarse_notes(results: Results, tests: int = 1) -> list[str]:
