@@ -98,7 +98,9 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         "--workers", type=int, metavar="N", help="processes or actors (default: what suits)"
     )
     group.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster; auto: found here")
-    group.add_argument("--worker-cpus", type=float, default=1, metavar="X", help="of each actor")
+    group.add_argument(
+        "--worker-cpus", type=float, default=1, metavar="X", help="of each actor (default: 1)"
+    )
     group.add_argument(
         "--worker-gpus", type=float, default=0, metavar="X", help="of each actor, such as 0.25"
     )
