@@ -1,7 +1,7 @@
 """Vectors that a process used last, bounded in bytes, and behind them those of the store on disk.
 
-Who needs vectors asks here before computing them (`recall`), and leaves here what was computed
-(`remember`).
+Who needs vectors, or what a network said of a pair, asks here before computing it (`recall`), and
+leaves here what was computed (`remember`). Very wide vectors stay in memory alone.
 """
 
 from __future__ import annotations

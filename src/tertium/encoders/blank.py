@@ -1,4 +1,4 @@
-"""Networks that are made to hold weights from a file, without first numbers of their own."""
+"""Networks that are made for weights from a file: no random ones are drawn before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a statistic reads (`Layout`) and returns (`Measured`), and those of correlation.
+"""Pearson's and Spearman's correlation, and what statistics share: layout, results, bootstrap.
 
 People's judgements are (systems, segments) or a plain vector, NaN where nobody judged; metrics are
 the same shape with any leading axes, so that one call compares many metrics. Pairs with a missing

@@ -1,8 +1,10 @@
-"""Is one metric better than another, or might chance have it so? Tests of all pairs of metrics.
+"""Is one metric better than another, or might chance have it so? Williams' test and PERM-BOTH.
 
-Every test returns one-sided p-values (metrics, metrics): entry [i, j] is small where metric i
-agrees with people significantly better than metric j. The bootstrap works for every statistic,
-through its `Replicate`; the others are exact or cheaper for the statistics they were made for.
+Each returns one-sided p-values (metrics, metrics): entry [i, j] is small where metric i agrees with
+people significantly better than metric j. Williams' test is of Pearson's r, PERM-BOTH of any
+statistic of scores; what begins with `finest` says how small a p can be at all, and `holm` adjusts
+p-values of many tests. The bootstrap, which serves every statistic, is `correlation.bootstrap`;
+tests on pairs lie beside their statistics (`accuracy`, `systems`).
 """
 
 from __future__ import annotations

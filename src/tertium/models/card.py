@@ -1,4 +1,7 @@
-"""The card of a saved model: what it is, what it learned from, what that implies."""
+"""The card of a saved model, its `README.md`: settings, what it learned from, what licences ask.
+
+A card that somebody wrote by hand is left as it is.
+"""
 
 from __future__ import annotations
 
