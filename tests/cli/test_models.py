@@ -158,6 +158,23 @@ def test_a_limit_drops_vectors_and_then_the_oldest(
     assert json.loads(capsys.readouterr().out.split("freed", 1)[1].split("\n", 1)[1])["texts"] == {}
 
 
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["models", "install", "glove", "-f", "json"], "-f json is for the list of models"),
+        (["models", "--agree"], "--agree goes with tertium models install NAME"),
+        (["cache", "clear", "-f", "tsv"], "-f tsv is for tertium cache info"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(
+    filled: Path, argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = sorted(filled.rglob("*"))
+    assert main(argv) == 2
+    assert said in capsys.readouterr().err
+    assert sorted(filled.rglob("*")) == kept
+
+
 def test_what_is_no_kind_or_size_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache", "clear", "row"]) == 2
     assert main(["cache", "limit", "much"]) == 2

@@ -91,6 +91,13 @@ def test_streams_may_lack_references() -> None:
     )
 
 
+@pytest.mark.parametrize("function", ["sentence_bleu", "sentence_chrf", "sentence_ter"])
+def test_a_sentence_may_lack_a_reference_and_a_score_shows_itself(function: str) -> None:
+    given: Any = ("the cat sat", ["the cat sat down", None])
+    ours, theirs = getattr(sacrebleu, function)(*given), getattr(peer, function)(*given)
+    assert (ours.score, repr(ours)) == (theirs.score, repr(theirs))
+
+
 def test_what_sacrebleu_has_and_we_do_not_is_refused() -> None:
     with pytest.raises(UsageError, match="confidence=1000"):
         sacrebleu.BLEU().corpus_score(["a"], [["a"]], n_bootstrap=100)
@@ -157,6 +164,13 @@ def test_comet_predicts(spec: str) -> None:
     assert found.system_score == expected.system_score == found["system_score"]
 
 
+def test_comet_is_told_of_an_accelerator_that_is_none_here() -> None:
+    model = comet.load_from_checkpoint("chrf")
+    assert model.predict(DATA, accelerator="cpu").scores == model.predict(DATA).scores
+    with pytest.raises(UnknownNameError, match="unknown accelerator 'tpu'"):
+        model.predict(DATA, accelerator="tpu")
+
+
 def test_comets_own_checkpoints_are_not_stood_in_for() -> None:
     with pytest.raises(UsageError, match="does not carry those"):
         comet.download_model("Unbabel/wmt22-comet-da")
@@ -214,6 +228,17 @@ def test_evaluate_takes_rows_one_by_one_and_any_metric() -> None:
     )
     assert whole == direct
     assert evaluate.load("nist").compute(predictions=["a b"], references=[["a b"]])["score"] > 0
+
+
+def test_evaluate_scores_what_was_added_together_with_what_is_given() -> None:
+    module = evaluate.load("chrf")
+    module.add(prediction="a cat sat", reference="a cat sat")
+    both = module.compute(predictions=["a dog"], references=["a cat"])
+    assert both == evaluate.load("chrf").compute(
+        predictions=["a cat sat", "a dog"], references=["a cat sat", "a cat"]
+    )
+    module.add(prediction="a cat sat", reference="a cat sat")
+    assert module.compute(predictions=None, references=None)["score"] == 100
 
 
 def test_what_evaluate_has_and_we_do_not_is_refused() -> None:

@@ -213,6 +213,19 @@ def test_exports_of_appraise_leave_out_what_was_planted(tmp_path: Path) -> None:
     assert found.markings()["Aya23", "688"].spans == (Span(8, 12, severity="minor", rater="u1"),)
 
 
+def test_an_export_of_appraise_with_a_quote_that_is_not_closed_is_refused(tmp_path: Path) -> None:
+    rows = [
+        "u1,A,1,TGT,eng,jpn,98,doc1,False,[],1.0,2.0",
+        'u1,A,2,TGT,eng,jpn,10,doc1,False,"[],1.0,2.0',  # takes the two rows behind it
+        "u1,A,3,TGT,eng,jpn,20,doc1,False,[],1.0,2.0",
+        "u1,A,4,TGT,eng,jpn,30,doc1,False,[],1.0,2.0",
+    ]
+    file = tmp_path / "wave.csv"
+    file.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"wave\.csv, lines 2 to 4: a quote is not closed"):
+        esa_set(file)
+
+
 def test_the_table_of_the_span_task_is_read(tmp_path: Path) -> None:
     header = "doc_id segment_id source_lang target_lang system_id source_segment hypothesis_segment"
     header += " start_indices end_indices error_types"

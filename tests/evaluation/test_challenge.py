@@ -62,6 +62,11 @@ def test_aces_is_read_as_published(tmp_path: Path) -> None:
     assert lines.contrasts == table.contrasts
 
 
+def test_a_source_that_is_empty_is_none(tmp_path: Path) -> None:
+    read = read_challenge(write(tmp_path / "aces.tsv", aces_tsv(ACES | {"source": ""}, ACES)))
+    assert [contrast.better.source for contrast in read.contrasts] == [None, ACES["source"]]
+
+
 def test_demetr_is_read_as_published(tmp_path: Path) -> None:
     (contrast,) = read_challenge(write(tmp_path / "d.json", json.dumps([DEMETR]))).contrasts
     assert (contrast.better.hypothesis, contrast.worse.hypothesis) == ("He left.", "She left.")
@@ -211,6 +216,18 @@ def test_the_command_counts_prints_and_fails_below_a_bound(
         assert main([*argv, "-f", style, "--by", "language"]) == 0
         assert "zh-en" in capsys.readouterr().out
     assert main([*argv, "--at-least", "2"]) == main([*argv, "-w", "-1"]) == 2
+
+
+def test_a_mean_that_is_the_bound_is_not_below_it(tmp_path: Path) -> None:
+    right, wrong = ACES, ACES | {"reference": ACES["incorrect-translation"]}
+    rows = [
+        (right if number < count else wrong) | {"phenomena": phenomenon}
+        for phenomenon, count in (("a", 6), ("b", 9), ("c", 9))
+        for number in range(10)
+    ]
+    file = write(tmp_path / "aces.tsv", aces_tsv(*rows))
+    assert main(["challenge", file, "-m", "chrf", "--at-least", "0.8"]) == 0
+    assert main(["challenge", file, "-m", "chrf", "--at-least", "0.801"]) == 1
 
 
 def test_it_shows_itself() -> None:

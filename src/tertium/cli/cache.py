@@ -54,6 +54,8 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"to clear: tertium cache clear {' '.join(args.what)}")
         _show(args)
         return 0
+    if args.format not in ("text", "json"):
+        raise UsageError(f"-f {args.format} is for tertium cache info: {args.action} knows -f json")
     freed = _clear(args.what) if args.action == "clear" else _limit(args.what)
     if args.format == "json":
         print_records([{"path": str(cache_folder()), "freed": freed}])

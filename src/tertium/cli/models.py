@@ -54,7 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.action == "install":
+        if args.format != "text":
+            raise UsageError(f"-f {args.format} is for the list of models: leave it out of install")
         return _install(args)
+    if args.agree:
+        raise UsageError("--agree goes with tertium models install NAME")
     if args.names:
         raise UsageError(f"to install: tertium models install {' '.join(args.names)}")
     records = [

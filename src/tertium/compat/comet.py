@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from tertium.compat.comet_metric import COMET
-from tertium.errors import UsageError
+from tertium.errors import UnknownNameError, UsageError
 from tertium.metrics.base.metric import Metric, load_metric
 from tertium.metrics.base.peers import Prediction
+
+ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
 
 
 class Model:
@@ -91,8 +93,10 @@ def _checkpoint_folder(path: str) -> Path | None:
 def _device(gpus: int | None, devices: Sequence[int] | None, accelerator: str) -> str | None:
     if gpus is not None and gpus not in (0, 1):
         raise UsageError(f"gpus={gpus}: one GPU at most; choose it with devices=[N]")
+    if accelerator not in ACCELERATORS:
+        raise UnknownNameError("accelerator", str(accelerator), ACCELERATORS)
     if gpus == 0 or accelerator == "cpu":
         return "cpu"
     if devices:
         return f"cuda:{devices[0]}"
-    return "cuda" if gpus == 1 else None
+    return "cuda" if gpus == 1 or accelerator in ("gpu", "cuda") else None

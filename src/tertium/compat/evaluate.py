@@ -18,6 +18,7 @@ from tertium.metrics.base.peers import arrange
 from tertium.segment import check_texts
 
 Compute = Callable[..., dict[str, Any]]
+ROWS = ("predictions", "references", "sources")
 REFUSED: Mapping[str, str] = {
     "bleu": "evaluate's bleu counts other tokens than sacrebleu's: take 'sacrebleu' and its scale",
     "google_bleu": "it is another metric than BLEU: take 'sacrebleu'",
@@ -45,8 +46,12 @@ class EvaluationModule:
             self._rows.setdefault(_plural(key), []).extend(values)
 
     def compute(self, **arguments: Any) -> dict[str, Any]:
-        """The scores of what is given here, or was added before."""
-        given = {**self._rows, **arguments}
+        """The scores of what was added before and of what is given here, together."""
+        rows = {key: arguments[key] for key in ROWS if arguments.get(key) is not None}
+        if self._rows:
+            self.add_batch(**rows)
+            rows = self._rows
+        given = {**arguments, **rows}
         self._rows = {}
         for key in _required_arguments(self._compute):
             if given.get(key) is None:
@@ -129,6 +134,7 @@ def _bertscore(
     rescale_with_baseline: bool = False,
     device: str | None = None,
     batch_size: int | None = None,
+    nthreads: int = 4,
     verbose: bool = False,
     use_fast_tokenizer: bool = True,
 ) -> dict[str, Any]:
@@ -137,7 +143,7 @@ def _bertscore(
 
     if lang is None and model_type is None:
         raise UsageError("bertscore: say lang='en' or model_type='minilm', as evaluate asks for")
-    encoder = model_type or ("minilm" if lang == "en" else "use")
+    encoder = model_type or ("minilm" if lang and lang.lower() == "en" else "use")
     if num_layers is not None:
         encoder = f"{encoder}@{num_layers}"
     changes = {"device": device, "batch_size": batch_size}

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tertium.data.formats import PathLike, read_jsonl, read_lines, read_table
+from tertium.data.formats import PathLike, read_jsonl, read_lines, read_rows, read_table
 from tertium.data.judgements import Collector, JudgementSet
 from tertium.data.markings import NO_ERROR, read_severity
 from tertium.data.records import ANNOTATOR_NAMES, DOCUMENT_NAMES, lower_names, text_of
@@ -213,8 +213,8 @@ def read_appraise(path: PathLike) -> JudgementSet:
     Tutorials and what was planted to control raters are left out and counted.
     """
     collector = Collector()
-    for number, cells in enumerate(csv.reader(read_lines(path)), start=1):
-        where = f"{path}, line {number}"
+    for line, cells in read_rows(path, ","):
+        where = f"{path}, line {line}"
         if len(cells) < len(_APPRAISE) or cells[3] not in _TYPES:
             raise DataError(f"{where}: expected {', '.join(_APPRAISE)}, ...; got {cells[:9]}")
         record: dict[str, Any] = dict(zip(_APPRAISE, cells, strict=False))

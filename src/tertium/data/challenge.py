@@ -168,8 +168,8 @@ def _contrast(record: Mapping[str, Any], where: str) -> Contrast:
         raise DataError(f"{where}: one of the two translations is missing")
     references = (reference,) if reference else ()
     return Contrast(
-        Segment(better, source, references),
-        Segment(worse, source, references),
+        Segment(better, source or None, references),
+        Segment(worse, source or None, references),
         phenomenon or "(none)",
         lp or "",
     )

@@ -191,36 +191,42 @@ def read_table(
     (`.csv` comma, else tab). CSV knows quotes and newlines inside them; TSV takes fields literally,
     and warns of those that a CSV writer put in quotes: these would be scored with them.
     """
-    text = read_text(path)
     if delimiter is None:
         delimiter = "," if ".csv" in Path(path).suffixes else "\t"
-    reader = split_rows(io.StringIO(text, newline=""), delimiter)
-    quoted = begun = 0
+    rows = read_rows(path, delimiter)
+    quoted = 0
+    header = list(fields) if fields is not None else next(rows, (0, None))[1]
+    if header is None:
+        raise DataError(f"{path} is empty; expected a header and rows")
+    header = [name.strip() for name in header]
+    check_delimiter(header, delimiter, path)
+    check_names_differ(header, path)
+    for line, row in rows:
+        if not row:
+            continue
+        where = f"{path}, line {line}"
+        if line == 1:
+            check_no_header(row, header, path)
+        if len(row) != len(header):
+            raise DataError(
+                f"{where}: {len(row)} fields where the header "
+                f"has {len(header)} ({', '.join(header)})"
+            )
+        quoted += sum(map(is_quoted, row)) if delimiter == "\t" else 0
+        yield where, dict(zip(header, row, strict=True))
+    warn_of_quotes(path, quoted)
+
+
+def read_rows(path: PathLike, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table as `split_rows` parts them, each with the line in which it ends."""
+    reader = split_rows(io.StringIO(read_text(path), newline=""), delimiter)
+    begun = 0
     try:
-        header = list(fields) if fields is not None else next(reader, None)
-        if header is None:
-            raise DataError(f"{path} is empty; expected a header and rows")
-        header = [name.strip() for name in header]
-        check_delimiter(header, delimiter, path)
-        check_names_differ(header, path)
-        begun = reader.line_num
         for row in reader:
             begun = reader.line_num
-            if not row:
-                continue
-            where = f"{path}, line {begun}"
-            if begun == 1:
-                check_no_header(row, header, path)
-            if len(row) != len(header):
-                raise DataError(
-                    f"{where}: {len(row)} fields where the header "
-                    f"has {len(header)} ({', '.join(header)})"
-                )
-            quoted += sum(map(is_quoted, row)) if delimiter == "\t" else 0
-            yield where, dict(zip(header, row, strict=True))
+            yield begun, row
     except csv.Error as error:
         raise DataError(f"{path}, {explain_rows(error, begun + 1, reader.line_num)}") from None
-    warn_of_quotes(path, quoted)
 
 
 def split_rows(lines: Iterable[str], delimiter: str) -> Any:

@@ -21,7 +21,7 @@ Streams = Sequence[Sequence[str | None]]
 TOKENIZERS_BY_LANGUAGE = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Score:
     """A score with a name; prints as sacrebleu's do, e.g. `BLEU = 66.87 80.0/75.0/66.7/50.0 ...`.
 
@@ -47,7 +47,7 @@ class Score:
         number = f"{self.score:.{width}f}"
         return number if score_only else f"{self.name} = {number} {self.verbose}".rstrip()
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.format()
 
 
@@ -79,11 +79,12 @@ class _Scorer:
             )
         return self._score(arrange(hypotheses, streams, layout="streams"))  # type: ignore[arg-type]
 
-    def sentence_score(self, hypothesis: str, references: Sequence[str]) -> Score:
-        """The score of one sentence against its references."""
+    def sentence_score(self, hypothesis: str, references: Sequence[str | None]) -> Score:
+        """The score of one sentence against its references; None is one that is missing."""
         if isinstance(references, str):
             raise UsageError("references must be a list of texts, not one text: wrap it in [...]")
-        return self._score([Segment(hypothesis, None, tuple(references))])
+        given = tuple(reference for reference in references if reference is not None)
+        return self._score([Segment(hypothesis, None, given)])
 
     def get_signature(self) -> str:
         """tertium's signature of the last score."""
