@@ -7,7 +7,7 @@ import pytest
 
 from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError, LengthError, UsageError
-from tertium.evaluation.error_analysis import analyse, disagreement, top
+from tertium.evaluation.error_analysis import analyse, disagreement, draw_lots, top
 from tertium.metrics.base.metric import load_metric
 from tertium.segment import Judgement, Segment
 
@@ -92,3 +92,12 @@ def test_a_set_without_references_is_named() -> None:
     ]
     with pytest.raises(DataError, match=r"^qe de-en: no references"):
         analyse(sets, load_metric("chrf"), load_metric("bleu"))
+
+
+def test_a_metric_that_ties_does_not_choose_as_people_do_who_tie() -> None:
+    segments = [Segment(f"line {n}", None, (f"reference {n}",)) for n in range(2000)]
+    lots, same = draw_lots(segments), np.ones(2000)
+    found = disagreement(same, same, same, ["x"] * 2000, share=0.2, lots=lots)
+    counts = found.counts()
+    assert counts["only first"] == counts["only second"] == 0  # the lots of metrics are theirs
+    assert 40 < counts["both"] < 120  # a fifth of 400, give or take five deviations

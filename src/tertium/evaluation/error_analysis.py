@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,6 +87,16 @@ class Disagreement:
         return {"all": self.counts()} | {name: self.counts(mask) for name, mask in traits.items()}
 
 
+class Lots(NamedTuple):
+    """What decides among equal scores, (translations,): of people, and of either metric.
+
+    Were both the same, a metric that ties would choose as people do who tie.
+    """
+
+    people: IntArray | None
+    metrics: IntArray | None
+
+
 def disagreement(
     human: FloatArray,
     first: FloatArray,
@@ -93,7 +104,7 @@ def disagreement(
     groups: Sequence[str],
     *,
     share: float = 0.2,
-    lots: IntArray | None = None,
+    lots: Lots | None = None,
 ) -> Disagreement:
     """Compare two metrics on the top `share` of each group (language pair) by human score.
 
@@ -111,7 +122,8 @@ def disagreement(
         )
     if not 0 < share < 1:
         raise UsageError(f"a share of {share:g}: expected between 0 and 1")
-    best = top(human, groups, share, lots)
+    drawn = lots or Lots(None, None)
+    best = top(human, groups, share, drawn.people)
     if not best.any():
         raise UsageError(f"a share of {share:g} of {len(human)} translations is none: take more")
     rated = list(zip(groups, human.tolist(), strict=True))
@@ -126,8 +138,8 @@ def disagreement(
         )
     return Disagreement(
         best=best,
-        first=top(first, groups, share, lots),
-        second=top(second, groups, share, lots),
+        first=top(first, groups, share, drawn.metrics),
+        second=top(second, groups, share, drawn.metrics),
     )
 
 
@@ -145,14 +157,18 @@ def top(
     return result
 
 
-def draw_lots(segments: Sequence[Segment]) -> IntArray:
-    """A number for each segment that its texts alone decide, and that favours no kind of text.
+def draw_lots(segments: Sequence[Segment]) -> Lots:
+    """Numbers for each segment that its texts alone decide, and that favour no kind of text.
 
     The order of files must not say which of equally good translations are looked at.
     """
     texts = [ascii((s.hypothesis, s.source, s.references)).encode() for s in segments]
-    digests = [hashlib.blake2b(text, digest_size=7).digest() for text in texts]
-    return np.array([int.from_bytes(digest, "big") for digest in digests], dtype=np.int64)
+
+    def draw(whose: bytes) -> IntArray:
+        digests = [hashlib.blake2b(t, digest_size=7, person=whose).digest() for t in texts]
+        return np.array([int.from_bytes(digest, "big") for digest in digests], dtype=np.int64)
+
+    return Lots(draw(b""), draw(b"metrics"))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
