@@ -232,8 +232,8 @@ def measure_accuracy(
     function = partial(acc_eq_calibrated if calibrated else acc_eq, by=by)
     agreement = function(human, scores)
     epsilon = np.asarray(agreement.epsilon)
-
-    judged = (~np.isnan(lay_out(human, scores, by).human)).sum(axis=-1)
+    laid_out = lay_out(human, scores, by)
+    judged = (~np.isnan(laid_out.human)).sum(axis=-1)
     alike = len(np.unique(judged[judged > 1])) < 2  # groups, so that pairs need not be drawn
 
     def group_values(layout: Layout) -> FloatArray:
@@ -247,7 +247,7 @@ def measure_accuracy(
         replicate=by_group(human, scores, by, pool, group_values),
         strata=(human.shape[1],),
         tests={
-            "pairs": partial(pair_test, lay_out(human, scores, by), epsilon),
+            "pairs": partial(pair_test, laid_out, epsilon),
             "perm-both": partial(perm_both_any, human, scores, function),
         },
         finest={"perm-both": finest_swaps(human), **({"pairs": exactly} if alike else {})},
