@@ -1,13 +1,15 @@
 """The transformer layer of encoders and of tertium-multi, and how texts lie in a pass through it.
 
-Texts lie one behind the other without padding. Products take them by blocks of few shapes
+On a CPU texts lie one behind the other without padding. Products take them by blocks of few shapes
 (`apart.in_blocks`), attention text by text or several of one length at once, in memory that all
-layers of a pass share.
+layers of a pass share. On a GPU they are padded to one length.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import torch
@@ -86,6 +88,50 @@ class PassLayout:
             seen = seen.view(*seen.shape[:2], heads, -1).transpose(1, 2)
             groups.append(Group(query, key, value, bias, seen))
         return Attention(projected, mixed, groups)
+
+
+class SequenceLayout(PassLayout):
+    """Sequences of these lengths one behind the other, each of which sees itself alone.
+
+    `places` says where each lies.
+    """
+
+    def __init__(self, lengths: Sequence[int], sizes: Sizes) -> None:
+        super().__init__([(1, length) for length in lengths], [None] * len(lengths), sizes)
+        self.places = lie(lengths)
+
+    def lay(self, pieces: Tensor) -> Tensor:
+        """Pieces of all sequences, (pieces, d), as they lie in the pass, (pass, d)."""
+        return fill_blocks(pieces, self.sizes)
+
+
+class PaddedSequences(SequenceLayout):
+    """The same with padding behind each up to the length of the longest, which is not seen."""
+
+    def __init__(self, lengths: Sequence[int], sizes: Sizes, device: torch.device) -> None:
+        super().__init__(lengths, sizes)
+        longest = max(lengths)
+        true = torch.arange(longest) < torch.tensor(lengths)[:, None]
+        self.shapes, self.biases = [(len(lengths), longest)], [true[:, None, None].to(device)]
+        self.places = [
+            slice(at.start, at.start + length)
+            for at, length in zip(lie([longest] * len(lengths)), lengths, strict=True)
+        ]
+        self._true = true.flatten().nonzero()[:, 0].to(device)
+
+    def lay(self, pieces: Tensor) -> Tensor:
+        padded = pieces.new_zeros(math.prod(self.shapes[0]), pieces.shape[1])
+        padded[self._true] = pieces
+        return fill_blocks(padded, self.sizes)
+
+
+def lie(sizes: Sequence[int], start: int = 0) -> list[slice]:
+    """Where things of these sizes lie, one behind the other.
+
+    >>> lie([2, 3], start=10)
+    [slice(10, 12, None), slice(12, 15, None)]
+    """
+    return [slice(*ends) for ends in pairwise(accumulate(sizes, initial=start))]
 
 
 class TransformerLayer(nn.Module):

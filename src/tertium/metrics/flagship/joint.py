@@ -7,17 +7,18 @@ alignment of the hypothesis with each other text both ways (as in `late`), greed
 layers, and two heads, one for the row and one for each piece of the hypothesis. What was not given
 is zeros with a flag.
 
-Texts and rows lie one behind the other without padding. Layers and the products behind them take
-them by blocks of few shapes (`apart.in_blocks`), everything else goes text by text and row by row,
-so that a row's numbers depend on its own texts alone, to the last bit; `keeps_apart` tries it.
+On a CPU texts and rows lie one behind the other without padding. Layers and the products behind
+them take them by blocks of few shapes (`apart.in_blocks`), everything else goes text by text and
+row by row (`meeting`), so that a row's numbers depend on its own texts alone, to the last bit;
+`keeps_apart` tries it. On a GPU they are padded, and neighbours may change the last bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -31,11 +32,23 @@ from tertium.encoders.apart import (
     keeps_rows_apart,
     kind_of,
 )
-from tertium.encoders.layers import PassLayout, TransformerLayer
+from tertium.encoders.layers import (
+    PaddedSequences,
+    PassLayout,
+    SequenceLayout,
+    TransformerLayer,
+    lie,
+)
 from tertium.encoders.products import HalfLinear, gelu_of
+from tertium.metrics.flagship.meeting import (
+    HYPOTHESIS,
+    OTHERS,
+    REFERENCE,
+    SOURCE,
+    PaddedRows,
+    RowByRow,
+)
 
-HYPOTHESIS, SOURCE, REFERENCE = range(3)
-OTHERS = (SOURCE, REFERENCE)
 MIXED = (4, 6, 8, 10, 11, 12)  # layers whose mix is pooled and aligned
 MATCHED = (3, 6, 12)  # layers whose pieces are matched greedily
 READOUTS = ((SOURCE,), (REFERENCE,), OTHERS)  # the texts beside a hypothesis, each with its own
@@ -57,7 +70,7 @@ class Lower(NamedTuple):
 
 
 Texts = Mapping[int, Lower]  # of a row, by role
-Pair = tuple[slice, slice]  # where a hypothesis and another text lie
+Meeting = RowByRow | PaddedRows
 
 
 class Together(NamedTuple):
@@ -107,27 +120,25 @@ class SoftComparison(nn.Module):
         self.forth, self.back = (nn.Linear(4 * compared, compared) for _ in range(2))
 
     def forward(
-        self, states: Tensor, pairs: Sequence[Pair], sizes: Sizes
-    ) -> tuple[Tensor, list[Tensor]]:
-        """What was found for texts that lie at these places of states, (whole blocks, hidden).
+        self, states: Tensor, meeting: Meeting, role: int, sizes: Sizes
+    ) -> tuple[Tensor, Tensor]:
+        """What was found for texts of this role that meet a hypothesis in states, (pass, hidden).
 
-        Pooled, (pairs, 4 compared), and at the pieces of each hypothesis, (m, compared).
+        Pooled, (rows, 4 compared), and at the pieces of hypotheses, (pieces, compared).
         """
         projected = in_blocks(self.project, states, sizes=sizes)
         directions = F.normalize(projected, dim=-1)
-        own, other = (
-            [projected[text].clone() for text in texts] for texts in zip(*pairs, strict=True)
-        )
-        likeness = [dots(directions, *pair) * self.sharpness for pair in pairs]  # (m, n) each
-        partners = [like.softmax(1) @ text for like, text in zip(likeness, other, strict=True)]
+        own, other = (meeting.pieces(projected, one) for one in (HYPOTHESIS, role))
+        likeness = [like * self.sharpness for like in meeting.likeness(directions, role)]
+        partners, partners_back = meeting.align(likeness, own, other, role)
         found = _compare(self.forth, own, partners, sizes)
-        partners = [like.softmax(0).T @ text for like, text in zip(likeness, own, strict=True)]
-        found_back = _compare(self.back, other, partners, sizes)
+        found_back = _compare(self.back, other, partners_back, sizes)
         pooled = [
-            torch.cat([side for at in both for side in (at.mean(0), at.amax(0).clamp(min=LEAST))])
-            for both in zip(found, found_back, strict=True)
+            side
+            for at, one in ((found, HYPOTHESIS), (found_back, role))
+            for side in (meeting.means(at, one), meeting.maxima(at, one).clamp(min=LEAST))
         ]
-        return torch.stack(pooled), found
+        return torch.cat(pooled, dim=1), found
 
 
 class JointHead(nn.Module):
@@ -173,7 +184,8 @@ class JointNetwork(nn.Module):
     """The whole: `read` the lower layers of texts once, then `judge` rows of texts that were read.
 
     `tags` is how many logits are said of each piece; the tagger of a network without is empty.
-    `sizes` are those of the blocks that layers read.
+    `sizes` are those of the blocks that layers read; where a pass is `padded`, all its sequences
+    are as long as the longest, as a GPU wants them.
     """
 
     def __init__(
@@ -195,6 +207,7 @@ class JointNetwork(nn.Module):
         super().__init__()
         self.apart, self.compared = apart, compared
         self.sizes: Sizes = (BLOCK_ROWS,)
+        self.padded = False
         self.words = PackedWords(words, hidden)
         self.positions, self.roles = nn.Embedding(positions, hidden), nn.Embedding(3, hidden)
         self.norm = nn.LayerNorm(hidden, EPSILON)
@@ -213,16 +226,22 @@ class JointNetwork(nn.Module):
 
     def read(self, texts: Sequence[tuple[int, Sequence[int]]]) -> list[Lower]:
         """Texts, each its role and its numbers with special ones, through the layers apart."""
-        places = lie([len(ids) for _, ids in texts])
-        device = self.mix.device
-        numbers = torch.tensor([n for _, ids in texts for n in ids], device=device)
-        within = torch.tensor([n for _, ids in texts for n in range(len(ids))], device=device)
-        roles = torch.tensor([role for role, ids in texts for _ in ids], device=device)
+        lengths = [len(ids) for _, ids in texts]
+        numbers, within, roles = (
+            torch.from_numpy(np.concatenate(of_pieces)).to(self.mix.device)
+            for of_pieces in (
+                [np.array(ids) for _, ids in texts],
+                [np.arange(length) for length in lengths],
+                [np.full(len(ids), role) for role, ids in texts],
+            )
+        )
         states = self.words(numbers) + self.positions(within) + self.roles(roles)
-        states = fill_blocks(self.norm(states), self.sizes)
-        seen = self._climb(states, places, 0, self.apart) or {0: states}
-        # a copy each: a view would hold the states of all texts as long as one of them is needed
-        lower = [{n: state[place].clone() for n, state in seen.items()} for place in places]
+        layout = self._lay(lengths)
+        states = layout.lay(self.norm(states))
+        seen = self._climb(states, layout, 0, self.apart) or {0: states}
+        lower = [{n: state[at] for n, state in seen.items()} for at in layout.places]
+        if not self.padded:  # a view holds the states of all texts as long as one of them is needed
+            lower = [{n: state.clone() for n, state in text.items()} for text in lower]
         return [Lower(text[self.apart], text) for text in lower]
 
     def judge(self, rows: Sequence[Texts]) -> list[Found]:
@@ -238,23 +257,23 @@ class JointNetwork(nn.Module):
     def read_together(self, rows: Sequence[Texts], last: int | None = None) -> Together:
         """Rows through the layers that see all of their texts, up to the last that is asked for."""
         texts = [row[role] for row in rows for role in sorted(row)]
-        each = iter(lie([len(text.states) for text in texts]))
-        places = [{role: next(each) for role in sorted(row)} for row in rows]
-        spans = [
-            slice(min(p.start for p in at.values()), max(p.stop for p in at.values()))
-            for at in places
+        lengths = [[len(row[role].states) for role in sorted(row)] for row in rows]
+        layout = self._lay([sum(own) for own in lengths])
+        places = [
+            dict(zip(sorted(row), lie(own, at.start), strict=True))
+            for row, own, at in zip(rows, lengths, layout.places, strict=True)
         ]
-        states = fill_blocks(torch.cat([text.states for text in texts]), self.sizes)
-        seen = self._climb(states, spans, self.apart, last or len(self.layers))
+        states = layout.lay(torch.cat([text.states for text in texts]))
+        seen = self._climb(states, layout, self.apart, last or len(self.layers))
         for layer in texts[0].seen:
-            seen[layer] = fill_blocks(torch.cat([text.seen[layer] for text in texts]), self.sizes)
+            seen[layer] = layout.lay(torch.cat([text.seen[layer] for text in texts]))
         return Together({layer: state.float() for layer, state in seen.items()}, places)
 
     def _climb(
-        self, states: Tensor, places: Sequence[slice], first: int, last: int
+        self, states: Tensor, layout: PassLayout, first: int, last: int
     ) -> dict[int, Tensor]:
         """States behind some layers: those that are looked at, and the last."""
-        seen, layout = {}, self._lay([place.stop - place.start for place in places])
+        seen = {}
         for number, layer in enumerate(self.layers[first:last], start=first + 1):
             states = layer(states, layout)
             if number in MIXED or number in MATCHED or number == last:
@@ -264,7 +283,7 @@ class JointNetwork(nn.Module):
     def _judge(self, together: Together, roles: Sequence[int]) -> list[Found]:
         """What is said of rows that have texts of these roles beside a hypothesis.
 
-        Products are those of a pass, in blocks; what meets in a row is computed for it alone.
+        Products are those of a pass, in blocks; what meets in a row is up to `meeting`.
         """
         shares = self.mix.softmax(0)
         mixed = sum(
@@ -273,35 +292,35 @@ class JointNetwork(nn.Module):
         )
         directions = torch.stack([F.normalize(together.seen[n], dim=-1) for n in MATCHED])
         inner = [{role: inside(at) for role, at in row.items()} for row in together.places]
-        own = [mixed[row[HYPOTHESIS]].clone() for row in inner]
-        means = torch.stack([pieces.mean(0) for pieces in own])
+        meeting = PaddedRows(inner, mixed.device) if self.padded else RowByRow(inner)
+        own = meeting.pieces(mixed, HYPOTHESIS)
+        means = meeting.means(own, HYPOTHESIS)
         firsts = mixed[[row[HYPOTHESIS].start for row in together.places]]
-        features, at_pieces = [firsts, means], [torch.cat(own)]
+        features, at_pieces = [firsts, means], [own]
         there = features.copy()
         for role, comparison in zip(OTHERS, self.comparisons, strict=True):
             if role not in roles:
                 features.append(means.new_zeros(len(means), self.told))
-                at_pieces.append(means.new_zeros(len(at_pieces[0]), self.compared))
+                at_pieces.append(means.new_zeros(len(own), self.compared))
                 continue
-            pairs = [(row[HYPOTHESIS], row[role]) for row in inner]
-            pooled, found = comparison(mixed, pairs, self.sizes)
-            theirs = torch.stack([mixed[right].clone().mean(0) for _, right in pairs])
-            matches = torch.stack([greedy_shares(dots(directions, *pair)) for pair in pairs])
-            told = [theirs, (means - theirs).abs(), means * theirs, pooled, matches]
+            pooled, found = comparison(mixed, meeting, role, self.sizes)
+            theirs = meeting.means(meeting.pieces(mixed, role), role)
+            told = [theirs, (means - theirs).abs(), means * theirs, pooled]
+            told.append(meeting.matches(directions, role))
             told.append(means.new_ones(len(means), 1))
             features += told
             there += told
-            at_pieces.append(torch.cat(found))
+            at_pieces.append(found)
         hidden = in_filled_blocks(self.head, torch.cat(features, dim=1), sizes=self.sizes)
         readout = self.readouts[READOUTS.index(tuple(roles))]
-        scores = [
-            torch.cat([self.head.last(row[: hidden.shape[1]]), readout(row)])
-            for seen in torch.cat([hidden, *there], dim=1)
-            for row in [seen.clone()]
-        ]
+
+        def read(seen: Tensor) -> Tensor:  # of a row, or of rows
+            return torch.cat([self.head.last(seen[..., : hidden.shape[1]]), readout(seen)], dim=-1)
+
+        scores = meeting.each(read, torch.cat([hidden, *there], dim=1)).cpu()
         tags = in_filled_blocks(self.tagger, torch.cat(at_pieces, dim=1), sizes=self.sizes)
-        tags = tags[:, : self.tags]
-        return list(map(Found, scores, torch.split(tags, [len(pieces) for pieces in own])))
+        sizes = [row[HYPOTHESIS].stop - row[HYPOTHESIS].start for row in inner]
+        return list(map(Found, scores, torch.split(tags[:, : self.tags].cpu(), sizes)))
 
     def keeps_rows_apart(self) -> bool:
         """Whether no large product of a row depends on its place among others, tried on a CPU."""
@@ -340,19 +359,11 @@ class JointNetwork(nn.Module):
         pairs = zip(run(drawn), alone, strict=True)
         return all(all(map(torch.equal, beside, found)) for beside, found in pairs)
 
-    def _lay(self, lengths: Sequence[int]) -> PassLayout:
-        """Sequences of these lengths one behind the other, each of which sees itself alone."""
-        shapes = [(1, length) for length in lengths]
-        return PassLayout(shapes, [None] * len(shapes), self.sizes)
-
-
-def lie(sizes: Sequence[int]) -> list[slice]:
-    """Where things of these sizes lie, one behind the other.
-
-    >>> lie([2, 3])
-    [slice(0, 2, None), slice(2, 5, None)]
-    """
-    return [slice(start, stop) for start, stop in pairwise(accumulate(sizes, initial=0))]
+    def _lay(self, lengths: Sequence[int]) -> SequenceLayout:
+        """Sequences of these lengths, each of which sees itself alone."""
+        if self.padded:
+            return PaddedSequences(lengths, self.sizes, self.mix.device)
+        return SequenceLayout(lengths, self.sizes)
 
 
 def inside(place: slice) -> slice:
@@ -364,24 +375,11 @@ def inside(place: slice) -> slice:
     return slice(place.start + 1, max(place.stop - 1, place.start + 2))
 
 
-def dots(vectors: Tensor, left: slice, right: slice) -> Tensor:
-    """Products of all pairs of vectors at two places, (..., pieces, d) -> (..., m, n)."""
-    return vectors[..., left, :].clone() @ vectors[..., right, :].clone().mT
-
-
-def greedy_shares(likeness: Tensor) -> Tensor:
-    """Precision and recall of best matches, layer after layer, (layers, m, n) -> (2 layers,)."""
-    return torch.stack([likeness.amax(2).mean(1), likeness.amax(1).mean(1)], dim=1).flatten()
-
-
-def _compare(
-    layer: nn.Module, own: Sequence[Tensor], partners: Sequence[Tensor], sizes: Sizes
-) -> list[Tensor]:
-    """What a layer finds in the pieces of texts and their partners, (pieces, d) each."""
+def _compare(layer: nn.Module, own: Tensor, partners: Tensor, sizes: Sizes) -> Tensor:
+    """What a layer finds in pieces and their partners, (pieces, d) each."""
 
     def work(own: Tensor, partner: Tensor) -> Tensor:
         parts = own, partner, own * partner, (own - partner).abs()
         return gelu_of(layer, torch.cat(parts, dim=-1))
 
-    found = in_filled_blocks(work, torch.cat(list(own)), torch.cat(list(partners)), sizes=sizes)
-    return [part.clone() for part in torch.split(found, [len(text) for text in own])]
+    return in_filled_blocks(work, own, partners, sizes=sizes)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -25,7 +25,13 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders.encoder import deal_evenly
-from tertium.encoders.pieces import Places, Tokenizer, count_opaque, surely_fits
+from tertium.encoders.pieces import (
+    Places,
+    Tokenizer,
+    count_opaque,
+    plan_batches,
+    surely_fits,
+)
 from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
@@ -48,6 +54,8 @@ READ = slice(2, 3)  # of what is said of a row what is read a second time: behin
 # logit of no error, which nothing asks for any longer, and before its findings
 PIECES_AT_ONCE = 24_000  # of lower states that are held, 3 kB each
 PIECES_A_PASS = 2_048  # about, that a thread is given at a time
+# The same on a GPU, padding among them, and what starting a pass costs there in pieces.
+PADDED_AT_ONCE, PADDED_A_PASS, PADDED_OVERHEAD = 100_000, 16_384, 2_048
 LINKED = 6  # the layer whose vectors an explanation compares
 TRUE_TEXT = Rule(lambda n: n > 2, "more than 2")
 IN_BLOCKS = Rule(lambda n: n > 0 and n % 32 == 0, "a multiple of 32")
@@ -159,7 +167,8 @@ class RowJudge:
         lower_precision(network.layers, self._precision, device)  # the head needs more than 8 bits
         for part in (network.layers, network.comparisons, network.head, network.tagger):
             pack_products(part, device)
-        if device == "cpu" and network.keeps_rows_apart():
+        network.padded = device != "cpu"
+        if not network.padded and network.keeps_rows_apart():
             network.sizes = SIZES
         return network.to(device)
 
@@ -208,7 +217,8 @@ class RowJudge:
         windows = self._windows(rows)
         said: list[list[Float32Array]] = [[] for _ in rows]
         with task("judging translations", total=len(rows)) as advance:
-            for block in _blocks(rows, windows):
+            most = PADDED_AT_ONCE if self._network.padded else PIECES_AT_ONCE
+            for block in _blocks(rows, windows, most):
                 read = self._run([window for n in block for window in windows[n]])
                 for n in block:
                     said[n] = [next(read) for _ in windows[n]]
@@ -220,7 +230,7 @@ class RowJudge:
 
         Beside two texts the values are of both at once, and stand with the reference.
         """
-        from tertium.metrics.flagship.joint import HYPOTHESIS, SOURCE
+        from tertium.metrics.flagship.meeting import HYPOTHESIS, SOURCE
 
         texts = [(role, text) for role, text in enumerate(row) if text is not None]
         windows = self._windows([row])[0]
@@ -286,9 +296,13 @@ class RowJudge:
         rows = [{key[0]: lower[key] for key in window} for window in windows]
         sizes = [sum(len(text.states) for text in row.values()) for row in rows]
         found = self._each(network.judge, rows, sizes)
-        for (scores, tags), window in zip(found, windows, strict=True):
-            logits = tags.cpu().numpy()[: len(window[0][1])]  # an empty text has a </s> alone
-            yield np.concatenate([scores.cpu().numpy(), find_errors(logits).ravel()])
+        pieces = [len(window[0][1]) for window in windows]
+        logits = [  # an empty text has one of a </s>
+            one.tags[:count].numpy() for one, count in zip(found, pieces, strict=True)
+        ]
+        errors = np.split(find_errors(np.concatenate(logits)), np.cumsum(pieces)[:-1])
+        for one, own in zip(found, errors, strict=True):
+            yield np.concatenate([one.scores.numpy(), own.ravel()])
 
     def _each(
         self, work: Callable[[Sequence[T]], list[R]], items: Sequence[T], sizes: Sequence[int]
@@ -302,21 +316,28 @@ class RowJudge:
             with torch.inference_mode():
                 return work(some)
 
-        threads = current_runtime().threads or torch.get_num_threads()
+        settings = current_runtime()
+        if self._network.padded:
+            results: dict[int, R] = {}
+            for batch in plan_batches(
+                sizes,
+                budget=settings.token_budget or PADDED_A_PASS,
+                overhead=PADDED_OVERHEAD,
+                limit=settings.batch_size,
+            ):
+                results.update(zip(batch.tolist(), run([items[n] for n in batch]), strict=True))
+            return [results[n] for n in range(len(items))]
+        threads = settings.threads or torch.get_num_threads()
         turns = -(-sum(sizes) // (threads * PIECES_A_PASS))  # in which every thread has a share
         count = max(1, min(turns * threads, sum(sizes) // BLOCK_ROWS))
         shares = [[one] for one in items] if self._alone else deal_evenly(items, sizes, count)
-        on_cpu = self._network.mix.device.type == "cpu"
-        parts: Iterable[list[R]] = (each_on_one_thread if on_cpu else map)(run, shares)
-        return [result for part in parts for result in part]
+        return [result for part in each_on_one_thread(run, shares) for result in part]
 
     @cached_property
     def _alone(self) -> bool:
         """Whether rows must not share a pass on this CPU: tried, they changed each other."""
         import torch
 
-        if self._network.mix.device.type != "cpu":
-            return False
         from tertium.encoders.apart import each_on_one_thread
 
         with torch.inference_mode():
@@ -344,8 +365,10 @@ def findings_of(said: Float32Array) -> Float32Array:
     return said[READ.stop :].reshape(-1, FINDINGS)
 
 
-def _blocks(rows: Sequence[Row], windows: Sequence[Sequence[Window]]) -> Iterator[list[int]]:
-    """Places of rows that share sources and references, as many as memory is meant to hold."""
+def _blocks(
+    rows: Sequence[Row], windows: Sequence[Sequence[Window]], most: int
+) -> Iterator[list[int]]:
+    """Places of rows that share sources and references, whose texts have at most so many pieces."""
     order = sorted(range(len(rows)), key=lambda n: [text or "" for text in rows[n][::-1]])
     block: list[int] = []
     held: set[RoleIds] = set()
@@ -353,7 +376,7 @@ def _blocks(rows: Sequence[Row], windows: Sequence[Sequence[Window]]) -> Iterato
     for n in order:
         fresh = {key for window in windows[n] for key in window} - held
         size += sum(len(ids) + SPECIALS for _, ids in fresh)
-        if block and size > PIECES_AT_ONCE:
+        if block and size > most:
             yield block
             block, held = [], set()
             fresh = {key for window in windows[n] for key in window}
