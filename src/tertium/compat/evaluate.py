@@ -97,12 +97,13 @@ def _sacrebleu(
     predictions: Sequence[str], references: Sequence[Any], **options: Any
 ) -> dict[str, Any]:
     found = sacrebleu.corpus_bleu(predictions, _streams(references), **options)
-    keys = ("counts", "totals", "precisions", "bp", "sys_len", "ref_len")
-    return {"score": found.score, **{key: found.details[key] for key in keys}}
+    keys = ("score", "counts", "totals", "precisions", "bp", "sys_len", "ref_len")
+    return {key: getattr(found, key) for key in keys}
 
 
 def _chrf(predictions: Sequence[str], references: Sequence[Any], **options: Any) -> dict[str, Any]:
-    return _scores_of(sacrebleu.CHRF(**options), predictions, references)
+    found = sacrebleu.CHRF(**options).corpus_score(predictions, _streams(references))
+    return {key: getattr(found, key) for key in ("score", "char_order", "word_order", "beta")}
 
 
 def _ter(
@@ -114,14 +115,8 @@ def _ter(
     case_sensitive: bool = False,
 ) -> dict[str, Any]:
     scorer = sacrebleu.TER(normalized, ignore_punct, support_zh_ja_chars, case_sensitive)
-    return _scores_of(scorer, predictions, references)
-
-
-def _scores_of(
-    scorer: sacrebleu.CHRF | sacrebleu.TER, predictions: Sequence[str], references: Sequence[Any]
-) -> dict[str, Any]:
     found = scorer.corpus_score(predictions, _streams(references))
-    return {"score": found.score, **found.details}
+    return {key: getattr(found, key) for key in ("score", "num_edits", "ref_length")}
 
 
 def _bertscore(
