@@ -274,6 +274,8 @@ def test_evaluate_gives_the_numbers_of_sacrebleu(example: TestSet) -> None:
     theirs = peer.corpus_bleu(hypotheses, streams)
     assert bleu["score"] == theirs.score
     assert set(bleu) == {"score", "counts", "totals", "precisions", "bp", "sys_len", "ref_len"}
+    given = {"predictions": hypotheses, "references": rows, "tokenize": None}
+    assert evaluate.load("sacrebleu", cache_dir=None).compute(**given) == bleu
     chrf = evaluate.load("chrf").compute(predictions=hypotheses, references=rows, word_order=2)
     assert chrf["score"] == CHRF(word_order=2).corpus_score(hypotheses, streams).score
     assert chrf["word_order"] == 2
@@ -281,7 +283,7 @@ def test_evaluate_gives_the_numbers_of_sacrebleu(example: TestSet) -> None:
         predictions=hypotheses, references=rows, ignore_punct=True, case_sensitive=True
     )
     peer_ter = TER(no_punct=True, case_sensitive=True).corpus_score(hypotheses, streams)
-    assert (ter["score"], ter["num_edits"]) == (peer_ter.score, peer_ter.num_edits)
+    assert repr((ter["score"], ter["num_edits"])) == repr((peer_ter.score, peer_ter.num_edits))
 
 
 def test_evaluate_bertscore_and_comet_have_their_keys() -> None:
@@ -323,14 +325,106 @@ def test_evaluate_scores_what_was_added_together_with_what_is_given() -> None:
     assert module.compute(predictions=None, references=None)["score"] == 100
 
 
+def test_what_is_added_fits_together_and_is_lost_by_no_mistake() -> None:
+    module = evaluate.load("chrf")
+    module.add_batch(predictions=["a cat", "a dog"], references=["a cat", "a dog"])
+    with pytest.raises(LengthError, match="1 references for 2 predictions"):
+        module.add_batch(predictions=["a", "b"], references=["a"])  # or the next may fill it up
+    with pytest.raises(UnknownNameError, match="unknown input of chrf 'labels'"):
+        module.add(prediction="a", label="a")
+    with pytest.raises(UsageError, match="one text"):
+        module.add_batch(predictions="ab", references="ab")
+    with pytest.raises(UsageError, match="unknown argument"):
+        module.compute(order=3)
+    assert len(module) == 2
+    assert module.compute()["score"] == 100
+    assert len(module) == 0
+    with pytest.raises(UsageError, match="no predictions"):
+        module.compute()
+
+
+PREDICTIONS, REFERENCES = ["a cat sat", "a dog"], ["a cat sat", "the dog"]
+# the keys of evaluate 0.4.6 with its modules of these names
+COMBINED: list[tuple[Any, bool, list[str]]] = [
+    (["chrf"], False, ["score", "char_order", "word_order", "beta"]),
+    (
+        ["sacrebleu", "ter"],
+        False,
+        "sacrebleu_score counts totals precisions bp sys_len ref_len ter_score num_edits "
+        "ref_length".split(),
+    ),
+    (
+        ["chrf", "chrf"],
+        False,
+        "chr_f_0_score chr_f_0_char_order chr_f_0_word_order chr_f_0_beta chr_f_1_score "
+        "chr_f_1_char_order chr_f_1_word_order chr_f_1_beta".split(),
+    ),
+    (["ter"], True, ["ter_score", "ter_num_edits", "ter_ref_length"]),
+    (
+        {"one": "ter", "two": "chrf"},
+        False,
+        "one_score num_edits ref_length two_score char_order word_order beta".split(),
+    ),
+]
+
+
+@pytest.mark.parametrize(("modules", "prefix", "keys"), COMBINED)
+def test_combined_modules_have_the_keys_of_evaluate(
+    modules: Any, prefix: bool, keys: list[str]
+) -> None:
+    combined = evaluate.combine(modules, force_prefix=prefix)
+    found = combined.compute(predictions=PREDICTIONS, references=REFERENCES)
+    assert list(found) == keys
+    names = list(modules.values()) if isinstance(modules, dict) else modules
+    given = {"predictions": PREDICTIONS, "references": REFERENCES}
+    alone = [evaluate.load(name).compute(**given) for name in names]
+    assert list(found.values()) == [value for scores in alone for value in scores.values()]
+    for prediction, reference in zip(PREDICTIONS, REFERENCES, strict=True):
+        combined.add(prediction, reference)
+    assert combined.compute() == found
+
+
+def test_combined_modules_share_texts_and_options() -> None:
+    combined = evaluate.combine(["chrf", evaluate.load("comet", "chrf")])
+    rows = {"predictions": PREDICTIONS, "references": REFERENCES, "sources": ["x", "y"]}
+    assert set(combined.compute(**rows)) >= {"char_order", "mean_score", "scores"}
+    combined.add_batch(**rows)
+    assert combined.compute()["scores"][0] == 100
+    with pytest.raises(UnknownNameError, match="unknown argument of chrf 'gpus'"):
+        combined.compute(**rows, gpus=0)
+    with pytest.raises(UnknownNameError, match="unknown argument of ter 'sources'"):
+        evaluate.combine(["ter"]).compute(**rows)
+    no_lists: list[Any] = [[], {}, "chrf", None]
+    for given in no_lists:
+        with pytest.raises(UsageError, match="combine takes a list of modules"):
+            evaluate.combine(given)
+    with pytest.raises(UsageError, match="not by 3"):
+        evaluate.combine(["chrf", 3])  # type: ignore[list-item]
+
+
 def test_what_evaluate_has_and_we_do_not_is_refused() -> None:
     for name in evaluate.REFUSED:
         with pytest.raises(UsageError, match="not stood in for"):
             evaluate.load(name)
     with pytest.raises(UsageError, match="no configurations"):
         evaluate.load("chrf", "large")
-    with pytest.raises(UsageError, match="unexpected keyword"):
+    with pytest.raises(UsageError, match="unknown argument of ter 'no_such_option'"):
         evaluate.load("ter").compute(predictions=["a"], references=["a"], no_such_option=1)
+    with pytest.raises(UsageError, match=r"is wmt22-comet-da, which is not stood in for: name a"):
+        evaluate.load("comet")
+    with pytest.raises(UsageError, match="only metrics here"):
+        evaluate.load("chrf", module_type="comparison")
+    with pytest.raises(UsageError, match="in one process"):
+        evaluate.load("chrf", num_process=2)
+    with pytest.raises(UsageError, match="load has no revision here"):
+        evaluate.load("chrf", revision="main", download_mode=None)
+    with pytest.raises(DataError, match="nothing to score"):
+        evaluate.load("chrf").compute(predictions=[], references=[])
+    for option in ({"all_layers": True}, {"baseline_path": "x"}):
+        with pytest.raises(UsageError, match="all_layers and baseline_path are not here"):
+            evaluate.load("bertscore").compute(
+                predictions=["a"], references=["a"], model_type="toy", **option
+            )
     with pytest.raises(LengthError, match="2 references for 1 predictions"):
         evaluate.load("chrf").compute(predictions=["a"], references=["a", "b"])
     with pytest.raises(LengthError, match="same number"):
