@@ -19,6 +19,7 @@ from tertium.compat import comet, evaluate, sacrebleu
 from tertium.compat.sacrebleu import metrics
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.runtime import current_runtime
 
 SYSTEMS = ("good", "fair", "poor")
 
@@ -249,8 +250,40 @@ def test_comet_predicts(spec: str) -> None:
 def test_comet_is_told_of_an_accelerator_that_is_none_here() -> None:
     model = comet.load_from_checkpoint("chrf")
     assert model.predict(DATA, accelerator="cpu").scores == model.predict(DATA).scores
+    assert model.predict(DATA, gpus=0, devices=[0]).scores == model.predict(DATA).scores
     with pytest.raises(UnknownNameError, match="unknown accelerator 'tpu'"):
         model.predict(DATA, accelerator="tpu")
+    devices: list[Any] = [0, 1, "auto", [], [0, 1], ["0"], [-1]]
+    for given in devices:
+        with pytest.raises(UsageError, match=r"expected the number of one GPU in a list"):
+            model.predict(DATA, devices=given)
+    sizes: list[Any] = ["8", 2.5, 0]
+    for given in sizes:
+        with pytest.raises(UsageError, match="expected a whole number of at least 1"):
+            model.predict(DATA, batch_size=given)
+
+
+@pytest.mark.parametrize(
+    ("options", "device"),
+    [
+        ({}, "auto"),
+        ({"gpus": 0, "accelerator": "gpu"}, "cpu"),
+        ({"gpus": 1}, "cuda"),
+        ({"devices": [2]}, "cuda:2"),
+        ({"gpus": 1, "devices": (1,)}, "cuda:1"),
+        ({"accelerator": "mps"}, "mps"),
+    ],
+)
+def test_comet_runs_where_it_is_told_to(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], device: str
+) -> None:
+    model = comet.load_from_checkpoint("chrf")
+    seen: list[str] = []
+    monkeypatch.setattr(
+        type(model.metric), "predict", lambda *_: seen.append(current_runtime().device)
+    )
+    model.predict(DATA, **options)
+    assert seen == [device]
 
 
 def test_comets_own_checkpoints_are_not_stood_in_for() -> None:
@@ -263,8 +296,16 @@ def test_comets_own_checkpoints_are_not_stood_in_for() -> None:
         model.predict(DATA, gpus=4)
     with pytest.raises(UsageError, match="mc_dropout"):
         model.predict(DATA, mc_dropout=30)
-    with pytest.raises(UsageError, match="no hparams"):
-        comet.load_from_checkpoint("chrf", hparams="x")
+    with pytest.raises(UsageError, match="does not carry those"):
+        comet.load_from_checkpoint("Unbabel/wmt22-comet-da")
+    with pytest.raises(UsageError, match="nothing is fetched or saved"):
+        comet.download_model("chrf", saving_directory="models")
+    unnamed: Any = None
+    with pytest.raises(UsageError, match="not by None"):
+        comet.load_from_checkpoint(unnamed)
+    assert comet.download_model("chrf", local_files_only=True) == "chrf"
+    assert comet.load_from_checkpoint("chrf", True, True, True).metric == model.metric
+    assert comet.load_from_checkpoint("comet:model=x").metric.name == "comet"
 
 
 def test_evaluate_gives_the_numbers_of_sacrebleu(example: TestSet) -> None:
