@@ -461,6 +461,9 @@ def test_what_evaluate_has_and_we_do_not_is_refused() -> None:
         evaluate.load("chrf", revision="main", download_mode=None)
     with pytest.raises(DataError, match="nothing to score"):
         evaluate.load("chrf").compute(predictions=[], references=[])
+    for lang in ("en-sci", "eng"):  # they were not English, and read by `use`
+        with pytest.raises(UsageError, match=f"lang='{lang}' is no language code .*; write en"):
+            evaluate.load("bertscore").compute(predictions=["a"], references=["a"], lang=lang)
     for option in ({"all_layers": True}, {"baseline_path": "x"}):
         with pytest.raises(UsageError, match="all_layers and baseline_path are not here"):
             evaluate.load("bertscore").compute(

@@ -18,6 +18,7 @@ from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.metrics.base.metric import load_metric
 from tertium.metrics.base.peers import arrange, listed
 from tertium.segment import check_texts
+from tertium.text.language_codes import check_code
 
 Compute = Callable[..., dict[str, Any]]
 ROWS = ("predictions", "references", "sources")
@@ -281,7 +282,9 @@ def _bertscore(
 
     if lang is None and model_type is None:
         raise UsageError("bertscore: say lang='en' or model_type='minilm', as evaluate asks for")
-    encoder = model_type or ("minilm" if lang and lang.lower() == "en" else "use")
+    code = str(lang or "en").lower()
+    check_code(code, "bertscore: lang=")
+    encoder = model_type or ("minilm" if code == "en" else "use")
     if all_layers or baseline_path is not None:
         raise UsageError(
             "bertscore: all_layers and baseline_path are not here; choose a layer with num_layers"
