@@ -1,8 +1,9 @@
 """sacrebleu's functions and classes, with its arguments, its attributes and its numbers.
 
 Replace `import sacrebleu` by `from tertium.compat import sacrebleu`, and `sacrebleu.metrics` by
-`tertium.compat.sacrebleu.metrics`. What changes is the speed of chrF and TER, the signature, which
-names tertium as well, and that texts which do not fit together are refused.
+`tertium.compat.sacrebleu.metrics`. What changes is the speed (chrF and TER of a corpus are faster,
+one sentence at a time is slower), the signature, which names tertium as well, and that texts which
+do not fit together are refused.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from sacrebleu.metrics.ter import TERScore
 from tertium.errors import UsageError
 from tertium.frames import is_missing
 from tertium.metrics.base.metric import Metric, load_metric
-from tertium.metrics.base.odd_texts import TOKENISED_TEXTS
 from tertium.metrics.base.peers import arrange, listed
 from tertium.metrics.lexical.sacre import load_sacre_bleu
 from tertium.segment import Segment, check_texts
@@ -79,15 +78,17 @@ class _Counted(SacreMetric):
         streams = self._ref_cache if references is None else self._cache_references(references)
         if not streams:
             raise UsageError("no references: give streams, or references=... to the constructor")
-        scores = self.metric.score(arrange(hypotheses, streams, layout="streams"))
-        tokenised = scores.warnings.get(TOKENISED_TEXTS[0], 0)
+        segments = arrange(hypotheses, streams, layout="streams")
+        self.metric.check(segments)
+        rows = self.metric.distinct_statistics(segments).tolist()
+        tokenised = sum(segment.hypothesis.endswith(" .") for segment in segments)
         if tokenised >= MANY_TOKENISED and not self._force:
             logger.warning(
                 "%d hypotheses end in a tokenised period (' .'), which changes a score: give texts "
                 "as people write them, or force=True",
                 tokenised,
             )
-        return [self._row(row) for row in scores.statistics.tolist()]
+        return [self._row(row) for row in rows]
 
     def _compute_score_from_stats(self, stats: Any) -> Any:
         # samples are single numbers of numpy there, which do not mix with those of Python
