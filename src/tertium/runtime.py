@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal, TypeVar
 
 from tertium.errors import UsageError
@@ -50,14 +51,16 @@ class Runtime:
     cache: bool = True
 
     def __post_init__(self) -> None:
-        if self.device.partition(":")[0] not in DEVICES:
+        family, colon, number = str(self.device).partition(":")
+        named = isinstance(self.device, str) and family in DEVICES
+        if not named or (colon and not number.isdecimal()):
             raise UsageError(
                 f"unknown device {self.device!r}: expected auto, cpu, cuda, cuda:N or mps"
             )
         for name in ("token_budget", "batch_size", "threads"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"{name}={value}: expected at least 1")
+            if value is not None and not (isinstance(value, Integral) and int(value) >= 1):
+                raise UsageError(f"{name}={value!r}: expected a whole number of at least 1")
 
 
 _DEFAULT = Runtime()
@@ -100,7 +103,7 @@ def choose_device(device: str) -> str:
         "cpu": True,
     }
     if not there[family]:
-        raise UsageError(f"device {device} is not available here: choose cpu or auto")
+        raise UsageError(f"device {device} is not available here: choose cpu (gpus=0) or auto")
     return device
 
 

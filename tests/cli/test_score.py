@@ -259,6 +259,7 @@ def test_bad_files_are_one_line_and_the_right_code(
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--to-json", "/no/such/dir/x"], "does not exist"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "cpu", "--gpus", "1"], "same thing"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "tpu"], "unknown device 'tpu'"),
+        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "cuda:x"], "unknown device 'cuda:x'"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--paired-bs"], "at least two systems"),
     ],
 )

@@ -161,4 +161,4 @@ def test_the_command_of_the_guide_for_a_gpu_runs_where_there_is_one(tmp_path: Pa
         assert not failed
         assert len(read_shards(tmp_path / "out")) == 6
     else:
-        assert failed.splitlines()[-1].endswith("is not available here: choose cpu or auto")
+        assert failed.splitlines()[-1].endswith("here: choose cpu (gpus=0) or auto")

@@ -8,17 +8,21 @@ here. Any other name is a metric of tertium.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from tertium.compat import comet, sacrebleu
-from tertium.errors import LengthError, UnknownNameError, UsageError
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.metrics.base.metric import load_metric
-from tertium.metrics.base.peers import arrange
+from tertium.metrics.base.peers import arrange, listed
 from tertium.segment import check_texts
+from tertium.text.language_codes import check_code
 
 Compute = Callable[..., dict[str, Any]]
 ROWS = ("predictions", "references", "sources")
+NAMES = {"chrf": "chr_f", "bertscore": "bert_score"}  # evaluate takes them from its classes' names
 REFUSED: Mapping[str, str] = {
     "bleu": "evaluate's bleu counts other tokens than sacrebleu's: take 'sacrebleu' and its scale",
     "google_bleu": "it is another metric than BLEU: take 'sacrebleu'",
@@ -31,53 +35,165 @@ REFUSED: Mapping[str, str] = {
 class EvaluationModule:
     """What `load` gives: `compute`, or `add` and `add_batch` first."""
 
-    def __init__(self, name: str, compute: Compute) -> None:
-        self.name = name
+    def __init__(self, path: str, compute: Compute) -> None:
+        self.path = path
+        self.name = NAMES.get(path, path)
         self._compute = compute
         self._rows: dict[str, list[Any]] = {}
+        self._parameters = inspect.signature(compute).parameters
 
-    def add(self, **row: Any) -> None:
+    def __len__(self) -> int:
+        """How many predictions were added."""
+        return len(self._rows.get("predictions", ()))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The rows that it takes: predictions, references, sources."""
+        return tuple(key for key in ROWS if key in self._parameters)
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **others: Any) -> None:
         """Add one prediction: `add(prediction=..., reference=..., source=...)`."""
-        self.add_batch(**{_plural(key): [value] for key, value in row.items()})
+        self.add_batch(**_batch_of({"prediction": prediction, "reference": reference, **others}))
 
-    def add_batch(self, **rows: Sequence[Any]) -> None:
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **others: Any) -> None:
         """Add several predictions with their references (and sources)."""
-        for key, values in rows.items():
-            self._rows.setdefault(_plural(key), []).extend(values)
+        batch = {"predictions": predictions, "references": references, **others}
+        for key, texts in self._listed(batch).items():
+            self._rows.setdefault(key, []).extend(texts)
 
     def compute(self, **arguments: Any) -> dict[str, Any]:
         """The scores of what was added before and of what is given here, together."""
-        rows = {key: arguments[key] for key in ROWS if arguments.get(key) is not None}
-        if self._rows:
-            self.add_batch(**rows)
-            rows = self._rows
+        unknown = next((key for key in arguments if key not in self._parameters), None)
+        if unknown is not None:
+            raise UnknownNameError(f"argument of {self.path}", unknown, self._parameters)
+        rows = self._listed({key: arguments.get(key) for key in self.inputs})
+        rows = {key: [*self._rows.get(key, ()), *rows.get(key, ())] for key in rows | self._rows}
         given = {**arguments, **rows}
+        for key, parameter in self._parameters.items():
+            if parameter.default is parameter.empty and given.get(key) is None:
+                raise UsageError(f"{self.path}: no {key}; give {key}=[...]")
+        if not rows["predictions"]:
+            raise DataError(f"{self.path}: there is nothing to score (no predictions)")
+        check_texts(rows["predictions"], "predictions", "prediction")
+        _check_lengths(rows)
+        scores = self._compute(**given)
         self._rows = {}
-        for key in _required_arguments(self._compute):
-            if given.get(key) is None:
-                raise UsageError(f"{self.name}: no {key}; give {key}=[...]")
-        check_texts(given["predictions"], "predictions", "prediction")
-        count = len(given["predictions"])
-        for key in ("references", "sources"):
-            if given.get(key) is not None and len(given[key]) != count:
-                raise LengthError(f"{len(given[key])} {key} for {count} predictions")
-        try:
-            return self._compute(**given)
-        except TypeError as error:
-            if "unexpected keyword" not in str(error):
-                raise
-            raise UsageError(f"{self.name}: {str(error).partition(') ')[2] or error}") from None
+        return scores
+
+    def _listed(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """The lists of a batch, which fit together."""
+        rows = {key: listed(texts, key) for key, texts in batch.items() if texts is not None}
+        unknown = next((key for key in rows if key not in self.inputs), None)
+        if unknown is not None:
+            raise UnknownNameError(f"input of {self.path}", unknown, self.inputs)
+        if rows and "predictions" not in rows:
+            raise UsageError(f"{self.path}: no predictions; give predictions=[...]")
+        _check_lengths(rows)
+        return rows
 
 
-def load(path: str, config_name: str | None = None, **ignored: Any) -> EvaluationModule:
+class CombinedEvaluations:
+    """Several modules under one call; a key that two of them have begins with the module's name."""
+
+    def __init__(
+        self,
+        evaluation_modules: Sequence[str | EvaluationModule] | Mapping[str, str | EvaluationModule],
+        force_prefix: bool = False,
+    ) -> None:
+        names: list[str] = []
+        modules = evaluation_modules
+        if isinstance(modules, Mapping):
+            names, modules = list(modules), list(modules.values())
+        if not isinstance(modules, list | tuple) or not modules:
+            raise UsageError('combine takes a list of modules, such as ["sacrebleu", "chrf"]')
+        self.evaluation_modules = [
+            module if isinstance(module, EvaluationModule) else load(module) for module in modules
+        ]
+        self.evaluation_module_names = names or [m.name for m in self.evaluation_modules]
+        self.force_prefix = force_prefix
+
+    def add(self, prediction: Any = None, reference: Any = None, **others: Any) -> None:
+        """Add one prediction to every module."""
+        self.add_batch(**_batch_of({"prediction": prediction, "reference": reference, **others}))
+
+    def add_batch(self, predictions: Any = None, references: Any = None, **others: Any) -> None:
+        """Add several predictions, to each module what it takes of their texts."""
+        batch = {"predictions": predictions, "references": references, **others}
+        for module, taken in self._shared(batch):
+            module.add_batch(**taken)
+
+    def compute(
+        self, predictions: Any = None, references: Any = None, **arguments: Any
+    ) -> dict[str, Any]:
+        """The scores of all modules; options go to every one."""
+        given = {"predictions": predictions, "references": references, **arguments}
+        results = [module.compute(**taken) for module, taken in self._shared(given)]
+        keys = Counter(chain.from_iterable(results))
+        return {
+            f"{name}_{key}" if self.force_prefix or keys[key] > 1 else key: value
+            for name, scores in zip(self._prefixes(), results, strict=True)
+            for key, value in scores.items()
+        }
+
+    def _shared(
+        self, given: Mapping[str, Any]
+    ) -> Iterator[tuple[EvaluationModule, dict[str, Any]]]:
+        """Each module with what is for it: rows of another one are kept from it."""
+        anywhere = {key for module in self.evaluation_modules for key in module.inputs}
+        for module in self.evaluation_modules:
+            foreign = anywhere - set(module.inputs)
+            yield module, {key: value for key, value in given.items() if key not in foreign}
+
+    def _prefixes(self) -> list[str]:
+        """The names of modules, numbered where two are the same."""
+        names = self.evaluation_module_names
+        return [
+            f"{name}_{names[:place].count(name)}" if names.count(name) > 1 else name
+            for place, name in enumerate(names)
+        ]
+
+
+def combine(
+    evaluations: Sequence[str | EvaluationModule] | Mapping[str, str | EvaluationModule],
+    force_prefix: bool = False,
+) -> CombinedEvaluations:
+    """Several modules as one, by their names or loaded; a mapping says what to call them.
+
+    >>> scores = combine(["chrf", "ter"]).compute(predictions=["a cat"], references=["a cat"])
+    >>> scores["chr_f_score"], scores["ter_score"], scores["num_edits"]
+    (100.0, 0.0, 0)
+    """
+    return CombinedEvaluations(evaluations, force_prefix)
+
+
+def load(
+    path: str,
+    config_name: str | None = None,
+    module_type: str | None = None,
+    process_id: int = 0,
+    num_process: int = 1,
+    cache_dir: str | None = None,
+    experiment_id: str | None = None,
+    keep_in_memory: bool = False,
+    *,
+    seed: int | None = None,
+    **options: Any,
+) -> EvaluationModule:
     """The module of a name; `config_name` is the model of `comet`.
+
+    What is added waits in memory, so `cache_dir`, `experiment_id` and `keep_in_memory` have nothing
+    to change; nor has `seed`, since nothing is drawn.
 
     >>> load("chrf").compute(predictions=["a cat sat"], references=[["a cat sat"]])["score"]
     100.0
     """
-    unknown = set(ignored) - {"module_type", "experiment_id", "keep_in_memory", "seed"}
+    unknown = sorted(key for key, value in options.items() if value is not None)
     if unknown:
-        raise UsageError(f"load has no {', '.join(sorted(unknown))} here")
+        raise UsageError(f"load has no {', '.join(unknown)} here")
+    if (process_id, num_process) != (0, 1):
+        raise UsageError("modules score in one process here: give all rows to one of them")
+    if module_type not in (None, "metric"):
+        raise UsageError(f"module_type={module_type!r}: there are only metrics here")
     if path in REFUSED:
         raise UsageError(f"evaluate's {path!r} is not stood in for: {REFUSED[path]}")
     known: dict[str, Compute] = {
@@ -94,15 +210,42 @@ def load(path: str, config_name: str | None = None, **ignored: Any) -> Evaluatio
 
 
 def _sacrebleu(
-    predictions: Sequence[str], references: Sequence[Any], **options: Any
+    predictions: Sequence[str],
+    references: Sequence[Any],
+    smooth_method: str = "exp",
+    smooth_value: float | None = None,
+    force: bool = False,
+    lowercase: bool = False,
+    tokenize: str | None = None,
+    use_effective_order: bool = False,
 ) -> dict[str, Any]:
-    found = sacrebleu.corpus_bleu(predictions, _streams(references), **options)
-    keys = ("counts", "totals", "precisions", "bp", "sys_len", "ref_len")
-    return {"score": found.score, **{key: found.details[key] for key in keys}}
+    found = sacrebleu.corpus_bleu(
+        predictions,
+        _streams(references),
+        smooth_method,
+        smooth_value,
+        force,
+        lowercase,
+        tokenize or sacrebleu.BLEU.TOKENIZER_DEFAULT,
+        use_effective_order,
+    )
+    keys = ("score", "counts", "totals", "precisions", "bp", "sys_len", "ref_len")
+    return {key: getattr(found, key) for key in keys}
 
 
-def _chrf(predictions: Sequence[str], references: Sequence[Any], **options: Any) -> dict[str, Any]:
-    return _scores_of(sacrebleu.CHRF(**options), predictions, references)
+def _chrf(
+    predictions: Sequence[str],
+    references: Sequence[Any],
+    char_order: int = 6,
+    word_order: int = 0,
+    beta: int = 2,
+    lowercase: bool = False,
+    whitespace: bool = False,
+    eps_smoothing: bool = False,
+) -> dict[str, Any]:
+    scorer = sacrebleu.CHRF(char_order, word_order, beta, lowercase, whitespace, eps_smoothing)
+    found = scorer.corpus_score(predictions, _streams(references))
+    return {key: getattr(found, key) for key in ("score", "char_order", "word_order", "beta")}
 
 
 def _ter(
@@ -114,14 +257,8 @@ def _ter(
     case_sensitive: bool = False,
 ) -> dict[str, Any]:
     scorer = sacrebleu.TER(normalized, ignore_punct, support_zh_ja_chars, case_sensitive)
-    return _scores_of(scorer, predictions, references)
-
-
-def _scores_of(
-    scorer: sacrebleu.CHRF | sacrebleu.TER, predictions: Sequence[str], references: Sequence[Any]
-) -> dict[str, Any]:
     found = scorer.corpus_score(predictions, _streams(references))
-    return {"score": found.score, **found.details}
+    return {key: getattr(found, key) for key in ("score", "num_edits", "ref_length")}
 
 
 def _bertscore(
@@ -130,12 +267,14 @@ def _bertscore(
     lang: str | None = None,
     model_type: str | None = None,
     num_layers: int | None = None,
+    verbose: bool = False,
     idf: bool = False,
-    rescale_with_baseline: bool = False,
     device: str | None = None,
     batch_size: int | None = None,
     nthreads: int = 4,
-    verbose: bool = False,
+    all_layers: bool = False,
+    rescale_with_baseline: bool = False,
+    baseline_path: str | None = None,
     use_fast_tokenizer: bool = True,
 ) -> dict[str, Any]:
     """`model_type` is an encoder of tertium; without it `minilm` for English, `use` for others."""
@@ -143,10 +282,16 @@ def _bertscore(
 
     if lang is None and model_type is None:
         raise UsageError("bertscore: say lang='en' or model_type='minilm', as evaluate asks for")
-    encoder = model_type or ("minilm" if lang and lang.lower() == "en" else "use")
+    code = str(lang or "en").lower()
+    check_code(code, "bertscore: lang=")
+    encoder = model_type or ("minilm" if code == "en" else "use")
+    if all_layers or baseline_path is not None:
+        raise UsageError(
+            "bertscore: all_layers and baseline_path are not here; choose a layer with num_layers"
+        )
     if num_layers is not None:
         encoder = f"{encoder}@{num_layers}"
-    changes = {"device": device, "batch_size": batch_size}
+    changes = {"device": device and str(device), "batch_size": batch_size}
     segments = arrange(predictions, references, layout="segments")
     fields = {"encoder": encoder, "idf": idf, "rescale": rescale_with_baseline}
     with runtime(**{key: value for key, value in changes.items() if value is not None}):
@@ -162,7 +307,12 @@ def _bertscore(
 
 
 def _comet(model: str | None) -> Compute:
-    loaded = comet.load_from_checkpoint(comet.download_model(model or "tertium-small"))
+    if model is None:
+        raise UsageError(
+            "evaluate's 'comet' is wmt22-comet-da, which is not stood in for: name a metric, as in "
+            'load("comet", "tertium-small"), or the folder of a checkpoint'
+        )
+    loaded = comet.load_from_checkpoint(comet.download_model(model))
 
     def compute(
         predictions: Sequence[str],
@@ -187,12 +337,15 @@ def _streams(references: Sequence[Any]) -> list[list[str]]:
     return [list(stream) for stream in zip(*rows, strict=True)]
 
 
-def _required_arguments(compute: Compute) -> list[str]:
-    """The arguments that a module cannot do without."""
-    parameters = inspect.signature(compute).parameters.values()
-    kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-    return [p.name for p in parameters if p.default is p.empty and p.kind not in kinds]
+def _check_lengths(rows: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse rows that are not as many as the predictions."""
+    count = len(rows["predictions"]) if rows else 0
+    for key, texts in rows.items():
+        if len(texts) != count:
+            raise LengthError(f"{len(texts)} {key} for {count} predictions")
 
 
-def _plural(key: str) -> str:
-    return key if key.endswith("s") else f"{key}s"
+def _batch_of(row: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """One row as a batch, under the names of these: `prediction` is one of `predictions`."""
+    given = {key.removesuffix("s"): text for key, text in row.items() if text is not None}
+    return {f"{key}s": [text] for key, text in given.items()}

@@ -1,120 +1,106 @@
-"""sacrebleu's metric classes and the scores that they give, as in `sacrebleu.metrics`."""
+"""sacrebleu's metric classes, as in `sacrebleu.metrics`, over the counts of tertium's metrics.
+
+Each class is the one of its name there: settings, formulas, scores, intervals and what they print
+are inherited. Texts are checked and counted here, and the signature names tertium as well.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from tertium.arrays import FloatArray
+import numpy as np
+from sacrebleu.metrics.base import Metric as SacreMetric
+from sacrebleu.metrics.base import Score, Signature
+from sacrebleu.metrics.bleu import BLEU as SacreBLEU
+from sacrebleu.metrics.bleu import BLEUScore
+from sacrebleu.metrics.chrf import CHRF as SacreCHRF
+from sacrebleu.metrics.chrf import CHRFScore
+from sacrebleu.metrics.ter import TER as SacreTER
+from sacrebleu.metrics.ter import TERScore
+
 from tertium.errors import UsageError
-from tertium.metrics.base.featurizer import brevity_penalty
-from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.peers import arrange
-from tertium.metrics.lexical.bleu import BLEU as BleuMetric
-from tertium.metrics.lexical.chrf import ChrF
-from tertium.metrics.lexical.ter import TER as TerMetric
+from tertium.frames import is_missing
+from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.peers import arrange, listed
+from tertium.metrics.lexical.sacre import load_sacre_bleu
 from tertium.segment import Segment, check_texts
+from tertium.version import __version__
 
-Streams = Sequence[Sequence[str | None]]
+__all__ = ["BLEU", "CHRF", "METRICS", "TER", "BLEUScore", "CHRFScore", "Score", "TERScore"]
 
-TOKENIZERS_BY_LANGUAGE = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+Streams = Sequence[Sequence[Any]]  # texts; None where a segment has fewer references
+MANY_TOKENISED = 100  # hypotheses, from which on sacrebleu warns
 
-
-@dataclass(frozen=True, repr=False)
-class Score:
-    """A score with a name; prints as sacrebleu's do, e.g. `BLEU = 66.87 80.0/75.0/66.7/50.0 ...`.
-
-    The counts behind it are attributes as in sacrebleu: `precisions`, `bp`, `sys_len`, `ref_len`,
-    `counts`, `totals` of BLEU; `char_order`, `word_order`, `beta` of chrF; `num_edits`,
-    `ref_length` of TER.
-    """
-
-    name: str
-    score: float
-    verbose: str = ""
-    signature: str = ""
-    details: dict[str, Any] = field(default_factory=dict)
-
-    def __getattr__(self, name: str) -> Any:
-        known = self.__dict__  # empty while the score is being copied or unpickled
-        if name.startswith("_") or name not in known.get("details", {}):
-            raise AttributeError(f"a score of {known.get('name', 'a metric')} has no {name!r}")
-        return known["details"][name]
-
-    def format(self, width: int = 2, score_only: bool = False) -> str:
-        """The score as text, rounded."""
-        number = f"{self.score:.{width}f}"
-        return number if score_only else f"{self.name} = {number} {self.verbose}".rstrip()
-
-    def __repr__(self) -> str:
-        return self.format()
+logger = logging.getLogger(__name__)
 
 
-class _Scorer:
-    """What sacrebleu's metric classes share; `metric` scores corpora, `single` one sentence."""
+class _Counted(SacreMetric):
+    """What is not sacrebleu's own: how texts are checked and counted, and who is said to."""
 
     metric: Metric
 
-    def __init__(self, references: Streams | None) -> None:
-        self._references = references
-        self._signature = ""
+    def get_signature(self) -> Signature:
+        """sacrebleu's signature, with tertium's version and the settings that it leaves out."""
+        if not hasattr(self, "num_refs"):
+            raise UsageError("score something first: the signature counts the references")
+        signature: Signature = super().get_signature()
+        fields = self.metric.signature_fields(())
+        unsaid = {key: fields[key] for key in ("order", "beta") if key in fields}
+        signature.info |= {**unsaid, "tertium": __version__}
+        signature._abbr |= {key: key for key in (*unsaid, "tertium")}
+        return signature
 
-    def corpus_score(
-        self, hypotheses: Sequence[str], references: Streams | None, n_bootstrap: int = 1
-    ) -> Score:
-        """The score of a corpus; `references` are streams: one list for each reference set."""
-        if n_bootstrap > 1:
-            raise UsageError(
-                "n_bootstrap is not here: use tertium.score(testset, metrics, confidence=1000)"
-            )
-        streams = self._references if references is None else references
-        if streams is None:
-            raise UsageError("no references: give streams, or references=... to the constructor")
-        check_texts(hypotheses, "hypotheses", "hypothesis")
+    def _check_sentence_score_args(self, hyp: str, refs: Sequence[str | None]) -> None:
+        if isinstance(refs, str):
+            raise UsageError("references must be a list of texts, not one text: wrap it in [...]")
+        Segment(hyp)  # refuses what is no text
+
+    def _check_corpus_score_args(self, hyps: Sequence[str], refs: Streams | None) -> None:
+        check_texts(hyps, "hypotheses", "hypothesis")
+
+    def _cache_references(self, references: Streams) -> list[Any]:
+        streams = listed(references, "references")
         if any(isinstance(stream, str) for stream in streams):
             raise UsageError(
                 "references are streams, one list for each set of references, not texts: "
                 "give [references]"
             )
-        return self._score(arrange(hypotheses, streams, layout="streams"))  # type: ignore[arg-type]
+        rows = zip(*streams, strict=False)  # which are checked with the hypotheses
+        numbers = {sum(not is_missing(text) for text in row) for row in rows}
+        self.num_refs = numbers.pop() if len(numbers) == 1 else -1  # printed as `var`
+        return streams
 
-    def sentence_score(self, hypothesis: str, references: Sequence[str | None]) -> Score:
-        """The score of one sentence against its references; None is one that is missing."""
-        if isinstance(references, str):
-            raise UsageError("references must be a list of texts, not one text: wrap it in [...]")
-        given = tuple(reference for reference in references if reference is not None)
-        return self._score([Segment(hypothesis, None, given)])
+    def _extract_corpus_statistics(
+        self, hypotheses: Sequence[str], references: Streams | None
+    ) -> list[list[Any]]:
+        streams = self._ref_cache if references is None else self._cache_references(references)
+        if not streams:
+            raise UsageError("no references: give streams, or references=... to the constructor")
+        segments = arrange(hypotheses, streams, layout="streams")
+        self.metric.check(segments)
+        rows = self.metric.distinct_statistics(segments).tolist()
+        tokenised = sum(segment.hypothesis.endswith(" .") for segment in segments)
+        if tokenised >= MANY_TOKENISED and not self._force:
+            logger.warning(
+                "%d hypotheses end in a tokenised period (' .'), which changes a score: give texts "
+                "as people write them, or force=True",
+                tokenised,
+            )
+        return [self._row(row) for row in rows]
 
-    def get_signature(self) -> str:
-        """tertium's signature of the last score."""
-        if not self._signature:
-            raise UsageError("score something first: the signature counts the references")
-        return self._signature
+    def _compute_score_from_stats(self, stats: Any) -> Any:
+        # samples are single numbers of numpy there, which do not mix with those of Python
+        return super()._compute_score_from_stats(np.asarray(stats).tolist())  # type: ignore[safe-super]
 
-    def _score(self, segments: Sequence[Segment]) -> Score:
-        scores = self.metric.score(segments)
-        self._signature = scores.signature
-        totals = scores.statistics.sum(axis=0)
-        return Score(
-            name=self._name(),
-            score=scores.system,
-            verbose=scores.verbose if isinstance(self, BLEU) else "",
-            signature=scores.signature,
-            details=self._details(totals),
-        )
-
-    def _name(self) -> str:
-        return self.metric.title
-
-    def _details(self, totals: FloatArray) -> dict[str, Any]:
-        raise NotImplementedError
+    def _row(self, counts: list[float]) -> list[Any]:
+        """The counts of a segment as sacrebleu has them."""
+        return [int(count) for count in counts]
 
 
-class BLEU(_Scorer):
-    """As `sacrebleu.metrics.BLEU`; `force` is accepted, since tertium never warns of tokens."""
-
-    metric: BleuMetric
+class BLEU(_Counted, SacreBLEU):
+    """As `sacrebleu.metrics.BLEU`."""
 
     def __init__(
         self,
@@ -128,34 +114,22 @@ class BLEU(_Scorer):
         trg_lang: str = "",
         references: Streams | None = None,
     ) -> None:
-        super().__init__(references)
-        self.metric = BleuMetric(
-            lowercase=lowercase,
-            tokenize=tokenize or TOKENIZERS_BY_LANGUAGE.get(trg_lang, "13a"),
-            smooth_method=smooth_method,  # type: ignore[arg-type]
-            smooth_value=smooth_value,
-            max_ngram_order=max_ngram_order,
-            effective_order=effective_order,
-        )
-
-    def _details(self, totals: FloatArray) -> dict[str, Any]:
-        order = self.metric.max_ngram_order
-        hypothesis, reference = int(totals[0]), int(totals[1])
-        return {
-            "counts": [int(n) for n in totals[2 : 2 + order]],
-            "totals": [int(n) for n in totals[2 + order :]],
-            "precisions": self.metric.precisions(totals).tolist(),
-            "bp": float(brevity_penalty(totals)),
-            "sys_len": hypothesis,
-            "ref_len": reference,
-            "ratio": hypothesis / reference if reference else 0.0,
+        settings: dict[str, Any] = {
+            "lowercase": lowercase,
+            "tokenize": self._TOKENIZER_MAP.get(trg_lang, "13a") if tokenize is None else tokenize,
+            "smooth_method": smooth_method,
+            "smooth_value": smooth_value,
+            "max_ngram_order": max_ngram_order,
+            "effective_order": effective_order,
         }
+        self.metric = load_metric("bleu", **settings)
+        load_sacre_bleu(**settings)  # says what a tokeniser lacks
+        chosen = settings | {"tokenize": tokenize}
+        super().__init__(force=force, trg_lang=trg_lang, references=references, **chosen)
 
 
-class CHRF(_Scorer):
+class CHRF(_Counted, SacreCHRF):
     """As `sacrebleu.metrics.CHRF`; `word_order=2` is chrF++."""
-
-    metric: ChrF
 
     def __init__(
         self,
@@ -167,29 +141,19 @@ class CHRF(_Scorer):
         eps_smoothing: bool = False,
         references: Streams | None = None,
     ) -> None:
-        super().__init__(references)
-        self.metric = ChrF(
-            char_order=char_order,
-            word_order=word_order,
-            beta=beta,
-            lowercase=lowercase,
-            whitespace=whitespace,
-            eps_smoothing=eps_smoothing,
-        )
-
-    def _name(self) -> str:
-        return f"chrF{self.metric.beta}" + "+" * self.metric.word_order
-
-    def _details(self, totals: FloatArray) -> dict[str, Any]:
-        chosen = self.metric
-        return {
-            "char_order": chosen.char_order,
-            "word_order": chosen.word_order,
-            "beta": chosen.beta,
+        settings: dict[str, Any] = {
+            "char_order": char_order,
+            "word_order": word_order,
+            "beta": beta,
+            "lowercase": lowercase,
+            "whitespace": whitespace,
+            "eps_smoothing": eps_smoothing,
         }
+        self.metric = load_metric("chrf", **settings)
+        super().__init__(references=references, **settings)
 
 
-class TER(_Scorer):
+class TER(_Counted, SacreTER):
     """As `sacrebleu.metrics.TER`."""
 
     def __init__(
@@ -200,13 +164,18 @@ class TER(_Scorer):
         case_sensitive: bool = False,
         references: Streams | None = None,
     ) -> None:
-        super().__init__(references)
-        self.metric = TerMetric(
-            normalized=normalized,
-            no_punct=no_punct,
-            asian_support=asian_support,
-            case_sensitive=case_sensitive,
-        )
+        settings: dict[str, Any] = {
+            "normalized": normalized,
+            "no_punct": no_punct,
+            "asian_support": asian_support,
+            "case_sensitive": case_sensitive,
+        }
+        self.metric = load_metric("ter", **settings)
+        super().__init__(references=references, **settings)
 
-    def _details(self, totals: FloatArray) -> dict[str, Any]:
-        return {"num_edits": float(totals[0]), "ref_length": float(totals[1])}
+    def _row(self, counts: list[float]) -> list[Any]:
+        edits, reference_length, *_ = counts
+        return [int(edits), reference_length]
+
+
+METRICS = {"BLEU": BLEU, "CHRF": CHRF, "TER": TER}
