@@ -95,12 +95,7 @@ class RankingSet(Evidence):
     def __post_init__(self) -> None:
         if not len(self.verdicts):
             raise DataError(f"{self.name}: no usable comparison{reasons(self.left_out)}")
-        strange = self.verdicts[~np.isin(self.verdicts, (0.0, 0.5, 1.0))]
-        if len(strange):
-            raise DataError(
-                f"{self.name}: {len(strange)} verdicts are not 1 (left is better), 0 (right) or "
-                f"0.5 (a tie), the first is {strange[0]:g}"
-            )
+        check_verdicts(self.verdicts, self.name)
 
     def __len__(self) -> int:
         return len(self.verdicts)
@@ -186,6 +181,16 @@ class RankingSet(Evidence):
             np.add.at(won, side, verdicts)
             np.add.at(counted, side, 1.0)
         return self.arrange(divide(won, counted), "human", "system")
+
+
+def check_verdicts(verdicts: FloatArray, whose: str) -> None:
+    """Refuse numbers that are no verdict as `Preference` has it."""
+    strange = verdicts[~np.isin(verdicts, (0.0, 0.5, 1.0))]
+    if len(strange):
+        raise DataError(
+            f"{whose}: {len(strange)} verdicts are not 1 (left is better), 0 (right) or "
+            f"0.5 (a tie), the first is {strange[0]:g}"
+        )
 
 
 def gather(
