@@ -12,7 +12,8 @@ from tertium.data.preferences import PairJudgement, gather
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.meta import acc_eq_calibrated, kendall_strict, pearson, system_accuracy
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.tasks import STATISTICS, JudgedSet, Task, tasks_for
+from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import STATISTICS, Task, tasks_for
 from tertium.scores import ScoreMatrix
 
 SYSTEMS = ("A", "B", "C", "D", "E")

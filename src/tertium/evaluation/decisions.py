@@ -24,8 +24,8 @@ from tertium.meta.decisions import (
     risk_coverage,
 )
 from tertium.meta.differences import DifferenceScale, fit_scales
+from tertium.meta.judged import JudgedSet
 from tertium.meta.protocol import PROTOCOLS, ProtocolResults, follow_protocol
-from tertium.meta.tasks import JudgedSet
 from tertium.metrics.base.metric import Metric
 
 

@@ -35,11 +35,12 @@ from tertium.meta.correlation import (
     spearman,
     spearman_values,
 )
+from tertium.meta.judged import JudgedSet
 from tertium.meta.pairwise import kendall_b, kendall_b_values, measure_comparisons, measure_darr
 from tertium.meta.replicates import of_kendall_b, of_spearman
 from tertium.meta.significance import finest_swaps, finest_t, perm_both, perm_both_any, williams
 from tertium.meta.systems import measure_accuracies, measure_spa, measure_tie_aware
-from tertium.meta.tasks import JudgedSet, Task
+from tertium.meta.tasks import Task
 from tertium.runtime import track
 
 

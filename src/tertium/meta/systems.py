@@ -18,9 +18,10 @@ from tertium.errors import DataError, LengthError, UsageError
 from tertium.meta import pairwise
 from tertium.meta.accuracy import coin_p_values, count_wins
 from tertium.meta.correlation import Agreement, Measured, finite, lay_out, pool_agreement, spearman
+from tertium.meta.judged import JudgedSet
 from tertium.meta.replicates import of_matrix, of_spearman
 from tertium.meta.significance import exactly
-from tertium.meta.tasks import JudgedSet, Task
+from tertium.meta.tasks import Task
 
 BLOCK = 1 << 22  # numbers in memory at a time
 PERMUTATIONS = 1000  # of segments, in soft pairwise accuracy: those of the shared task

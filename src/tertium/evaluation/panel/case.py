@@ -16,7 +16,8 @@ from tertium.data.judgements import Evidence, Texts
 from tertium.errors import DataError
 from tertium.evaluation.scoring import served_by_all
 from tertium.meta.evaluation import MetaEvaluation, TaskResult, interval
-from tertium.meta.tasks import JudgedSet, Task
+from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import Task
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
 
