@@ -27,8 +27,9 @@ from tertium.errors import DataError, UnknownNameError, UsageError, one_line
 from tertium.evaluation.scoring import score_systems, served_by_all, serves
 from tertium.evaluation.slices import slice_agreement
 from tertium.frames import is_frame
-from tertium.meta.evaluation import MetaEvaluation, Results
+from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
+from tertium.meta.results import Results
 from tertium.meta.tasks import STATISTICS, tasks_for
 from tertium.metrics.base.metric import Metric, foresee, load_metrics
 from tertium.registry import check_once

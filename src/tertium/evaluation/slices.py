@@ -18,8 +18,9 @@ from tertium.data.judgements import Evidence
 from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.evaluation.comparison import Comparison, Test, compare_evaluation
 from tertium.evaluation.scoring import ByMetric, Evaluation
-from tertium.meta.evaluation import MetaEvaluation, Results, TaskResult, clusters
+from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
+from tertium.meta.results import Results, TaskResult, clusters
 from tertium.meta.significance import holm
 from tertium.meta.tasks import Task
 

@@ -32,8 +32,9 @@ from tertium.evaluation.scoring import (
 )
 from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.curves import Curve, read_curves
-from tertium.meta.evaluation import MetaEvaluation, Results
+from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
+from tertium.meta.results import Results
 from tertium.meta.tasks import Task
 from tertium.metrics.base.metric import Metric, load_metrics
 from tertium.metrics.base.ranker import Ranker

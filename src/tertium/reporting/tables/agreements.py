@@ -13,8 +13,8 @@ from tertium.arrays import FloatArray
 from tertium.data.ratings import PEOPLE
 from tertium.evaluation.decisions import Decision
 from tertium.meta.differences import DifferenceScale
-from tertium.meta.evaluation import Figures, Results, TaskResult
 from tertium.meta.protocol import ProtocolResults
+from tertium.meta.results import Figures, Results, TaskResult
 from tertium.meta.tasks import Task
 from tertium.reporting.tables.table import Cell, Table, number, too_few_draws
 
