@@ -14,7 +14,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import UnknownNameError
-from tertium.evaluation.agreement import Gathered, Sources, gather
+from tertium.evaluation.gathering import Gathered, Sources, gather
 from tertium.meta.decisions import (
     acceptance_curve,
     calibrate_errors,

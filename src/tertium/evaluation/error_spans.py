@@ -18,8 +18,8 @@ from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.judgements import Evidence
 from tertium.display import Displayed
 from tertium.errors import DataError, UsageError
-from tertium.evaluation.agreement import Files, Sources, check_excluded, read_sets, several
 from tertium.evaluation.explaining import COLUMNS as ROW_OF_ERROR
+from tertium.evaluation.gathering import Files, Sources, check_excluded, read_sets, several
 from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomisation
 from tertium.evaluation.scoring import served_by_all
 from tertium.meta.error_spans import (

@@ -16,10 +16,11 @@ from tertium.data.evidence import read_people
 from tertium.data.formats import PathLike
 from tertium.data.testset import TestSet, check_testset
 from tertium.errors import NeedsError, TertiumError, UsageError
-from tertium.evaluation.agreement import AgreementStudy, several
+from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.challenge import ChallengeStudy, challenge
 from tertium.evaluation.comparison import Test, with_tests
 from tertium.evaluation.explaining import MarkedTranslations, add_marks, mark_systems, people_marks
+from tertium.evaluation.gathering import several
 from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import (
