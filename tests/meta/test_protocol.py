@@ -11,7 +11,7 @@ from tertium.meta import JudgedSet, acc_eq, acc_eq_calibrated, pearson
 from tertium.meta.protocol import PROTOCOLS, follow_protocol
 from tertium.meta.results import clusters
 from tertium.meta.significance import williams
-from tertium.reporting.tables.agreements import protocol_table
+from tertium.reporting.tables.protocols import protocol_table
 from tertium.reporting.tables.table import render
 from tertium.scores import ScoreMatrix
 
