@@ -31,7 +31,7 @@ from tertium.data.judgements import JudgementSet
 from tertium.data.preferences import RankingSet
 from tertium.meta.correlation import pearson
 from tertium.metrics import Metric, load_metric
-from tertium.metrics.heads.metric import OURS, HeadOptions
+from tertium.metrics.heads.settings import OURS, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVRConfig, SVROptions
 from tertium.models.examples import without_leaks
 from tertium.registry import METRICS, resolve
