@@ -8,7 +8,7 @@ import pytest
 from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.evaluation.error_analysis import analyse, disagreement, draw_lots, top
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.segment import Judgement, Segment
 
 HUMAN = np.array([9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0])

@@ -26,7 +26,7 @@ from tests.tiny_models import save_model
 
 from tertium.encoders import load_encoder
 from tertium.errors import TertiumError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.flagship.base import TertiumBase
 from tertium.metrics.flagship.late import CrossHead

@@ -13,7 +13,7 @@ from typing import Any
 
 from tertium.compat import comet, sacrebleu
 from tertium.errors import LengthError, UnknownNameError, UsageError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.peers import arrange
 from tertium.segment import check_texts
 

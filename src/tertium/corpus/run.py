@@ -28,7 +28,8 @@ from tertium.corpus.writing import ShardFormat, check_header, writer_of
 from tertium.data.records import WARNINGS
 from tertium.errors import DataError, TertiumError, UsageError, one_line
 from tertium.frames import is_frame
-from tertium.metrics.base.metric import Metric, load_metrics
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric
 from tertium.runtime import MEGABYTE, Runtime, current_runtime, runtime, task
 from tertium.segment import Segment
 from tertium.version import __version__

@@ -24,7 +24,8 @@ from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.evaluation.scoring import distinct_labels
-from tertium.metrics.base.metric import Metric, load_metrics
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
 
 logger = logging.getLogger(__name__)

@@ -34,7 +34,8 @@ from tertium.meta.error_spans import (
     micro,
     split_raters,
 )
-from tertium.metrics.base.metric import Metric, load_metrics
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric
 from tertium.runtime import track
 from tertium.scores import Scores
 from tertium.segment import Segment

@@ -26,7 +26,8 @@ from tertium.errors import DataError, UnknownNameError, UsageError, one_line
 from tertium.evaluation.scoring import score_systems, served_by_all, serves
 from tertium.frames import is_frame
 from tertium.meta.judged import JudgedSet
-from tertium.metrics.base.metric import Metric, foresee, load_metrics
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric, foresee
 from tertium.runtime import track
 from tertium.scores import ScoreMatrix, Scores
 

@@ -16,7 +16,7 @@ from tertium.metrics.base.featurizer import (
     single,
     tokens,
 )
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.lexical.nist import NIST

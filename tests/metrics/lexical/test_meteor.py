@@ -13,7 +13,7 @@ import pytest
 
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.linguistics.paraphrase import load_paraphrases
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical import meteor as module
 from tertium.metrics.lexical.meteor import COLUMNS, METEOR, meteor_statistics, word_senses
 from tertium.segment import Segment

@@ -12,7 +12,8 @@ from tertium.encoders.encoder import load_encoder
 from tertium.encoders.toy import ToyEncoder
 from tertium.errors import MissingResourceError
 from tertium.metrics.base.featurizer import single
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.metrics.pairwise.inputs import Columns, learned_model
 from tertium.metrics.pairwise.ranker import Pairwise
 from tertium.metrics.pairwise.training import PairwiseOptions

@@ -16,7 +16,7 @@ from tertium.data.testset import TestSet
 from tertium.errors import DataError, ModelError, NeedsError, UsageError
 from tertium.evaluation.ranking import rank
 from tertium.metrics.base.featurizer import single
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import ByScore, load_ranker
 from tertium.metrics.pairwise.inputs import Columns, Projection, VectorName, sentence_vectors
 from tertium.metrics.pairwise.ranker import Pairwise

@@ -37,7 +37,8 @@ from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
 from tertium.meta.results import Results
 from tertium.meta.tasks import Task
-from tertium.metrics.base.metric import Metric, load_metrics
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.registry import check_once
 from tertium.reporting.marks import marked_section
