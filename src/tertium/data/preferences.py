@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.formats import PathLike, read_records
+from tertium.data.human import Evidence, Texts, reasons
 from tertium.data.items import begin_anew
-from tertium.data.judgements import Evidence, Texts, reasons
 from tertium.data.records import (
     ANNOTATOR_NAMES,
     DOCUMENT_NAMES,

@@ -15,7 +15,7 @@ from typing import Any
 from tertium.arrays import FloatArray
 from tertium.data.evidence import read_evidence
 from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
-from tertium.data.judgements import Evidence
+from tertium.data.human import Evidence
 from tertium.display import Displayed
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.explaining import COLUMNS as ROW_OF_ERROR

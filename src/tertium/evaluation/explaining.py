@@ -9,7 +9,7 @@ from itertools import product
 from math import inf, isfinite
 from typing import Any
 
-from tertium.data.judgements import Evidence
+from tertium.data.human import Evidence
 from tertium.data.records import record_from_segment
 from tertium.data.testset import TestSet
 from tertium.display import Displayed

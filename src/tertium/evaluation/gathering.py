@@ -18,7 +18,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.data.evidence import ScoreTable, read_evidence, refuse_twice
 from tertium.data.formats import PathLike
-from tertium.data.judgements import Evidence
+from tertium.data.human import Evidence
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
 from tertium.data.preferences import RankingSet
 from tertium.data.ratings import RATER, even_out, hold_out_rater, second_campaign

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.data.judgements import Evidence
+from tertium.data.human import Evidence
 from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.evaluation.comparison import Comparison, Test, compare_evaluation
 from tertium.evaluation.scoring import ByMetric, Evaluation

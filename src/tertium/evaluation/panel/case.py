@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, divide, generator, mean_known
-from tertium.data.judgements import Evidence, Texts
+from tertium.data.human import Evidence, Texts
 from tertium.errors import DataError
 from tertium.evaluation.scoring import served_by_all
 from tertium.meta.evaluation import MetaEvaluation
