@@ -17,7 +17,8 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical import meteor as module
 from tertium.metrics.lexical.meteor import COLUMNS, METEOR, meteor_statistics, word_senses
 from tertium.segment import Segment
-from tertium.text.meteor_alignment import Match, align
+from tertium.text.meteor_alignment import align
+from tertium.text.meteor_search import Match
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 INTO_ENGLISH = ("cs", "de", "fi", "lv", "ru", "tr", "zh")
