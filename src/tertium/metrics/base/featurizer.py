@@ -74,10 +74,10 @@ class Featurizer(Protocol):
     def __hash__(self) -> int: ...
 
 
-def single(segments: Sequence[Segment]) -> tuple[list[Segment], NDArray[np.int64]]:
+def split_references(segments: Sequence[Segment]) -> tuple[list[Segment], NDArray[np.int64]]:
     """One segment for each reference, and the number of the segment each came from.
 
-    >>> parts, owner = single([Segment("h", references=("a", "b"))])
+    >>> parts, owner = split_references([Segment("h", references=("a", "b"))])
     >>> [p.references for p in parts], owner
     ([('a',), ('b',)], array([0, 0]))
     """
@@ -91,7 +91,7 @@ def reference_of(segment: Segment) -> str:
     if len(segment.references) != 1:
         raise UsageError(
             f"features compare with one reference, and this segment has {len(segment.references)}: "
-            "take it apart with tertium.metrics.base.featurizer.single"
+            "take it apart with tertium.metrics.base.featurizer.split_references"
         )
     return segment.references[0]
 

@@ -213,7 +213,7 @@ class JointNetwork(nn.Module):
 
     def read(self, texts: Sequence[tuple[int, Sequence[int]]]) -> list[Lower]:
         """Texts, each its role and its numbers with special ones, through the layers apart."""
-        places = lie([len(ids) for _, ids in texts])
+        places = slices_of([len(ids) for _, ids in texts])
         device = self.mix.device
         numbers = torch.tensor([n for _, ids in texts for n in ids], device=device)
         within = torch.tensor([n for _, ids in texts for n in range(len(ids))], device=device)
@@ -238,7 +238,7 @@ class JointNetwork(nn.Module):
     def read_together(self, rows: Sequence[Texts], last: int | None = None) -> Together:
         """Rows through the layers that see all of their texts, up to the last that is asked for."""
         texts = [row[role] for row in rows for role in sorted(row)]
-        each = iter(lie([len(text.states) for text in texts]))
+        each = iter(slices_of([len(text.states) for text in texts]))
         places = [{role: next(each) for role in sorted(row)} for row in rows]
         spans = [
             slice(min(p.start for p in at.values()), max(p.stop for p in at.values()))
@@ -330,7 +330,7 @@ class JointNetwork(nn.Module):
 
         def run(rows: Sequence[Mapping[int, Tensor]]) -> list[Found]:
             texts = [row[role] for row in rows for role in roles]
-            each = iter(lie([len(text) for text in texts]))
+            each = iter(slices_of([len(text) for text in texts]))
             states = fill_blocks(torch.cat(texts), self.sizes)
             places = [{role: next(each) for role in roles} for _ in rows]
             seen = dict.fromkeys((*MIXED, *MATCHED), states)
@@ -346,10 +346,10 @@ class JointNetwork(nn.Module):
         return PassLayout(shapes, [None] * len(shapes), self.sizes)
 
 
-def lie(sizes: Sequence[int]) -> list[slice]:
+def slices_of(sizes: Sequence[int]) -> list[slice]:
     """Where things of these sizes lie, one behind the other.
 
-    >>> lie([2, 3])
+    >>> slices_of([2, 3])
     [slice(0, 2, None), slice(2, 5, None)]
     """
     return [slice(start, stop) for start, stop in pairwise(accumulate(sizes, initial=0))]
