@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -257,36 +258,52 @@ def read_preferences(
     """
     comparisons: list[PairJudgement] = []
     documents: list[str] = []
-    rows: list[tuple[str, Mapping[str, Any], int]] = []  # that hold texts
     pairs: list[str] = []
+    rows = []
     for where, record in read_records(path, fields):
         columns = _columns(tuple(record))
-        try:
+        with _at(where):
             comparisons.append(_comparison(record, columns))
-        except DataError as error:
-            raise DataError(f"{where}: {error}") from None
         documents.append(_cell(record, columns.document))
         pairs.append(_cell(record, columns.lp))
-        if texts is None and columns.left_text and columns.right_text:
-            rows.append((where, record, len(comparisons) - 1))
+        holds_texts = texts is None and columns.left_text and columns.right_text
+        rows.append((where, record) if holds_texts else None)
     comparisons = _name_items(comparisons, documents)
     _refuse_pairs(path, comparisons, pairs)
     homes = {c.item: home for c, home in zip(comparisons, documents, strict=True) if home}
-    found: dict[str, ItemTexts] = {}
-    for where, row, n in rows:
-        try:
-            _note_texts(found, row, _columns(tuple(row)), comparisons[n])
-        except DataError as error:
-            raise DataError(f"{where}: {error}") from None
     if isinstance(texts, TestSet):
         texts = texts_of(texts, comparisons, homes)
+    elif texts is None:
+        texts = _texts_in(rows, comparisons)
     gathered = gather(
         comparisons,
-        texts if texts is not None else (found or None),
+        texts,
         name=name or Path(path).name.split(".")[0],
         lp=lp or (pairs[0] if len(set(pairs)) == 1 else ""),
     )
     return replace(gathered, documents=homes)
+
+
+@contextmanager
+def _at(where: str) -> Iterator[None]:
+    """Say where the data are that an error is about."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+
+
+def _texts_in(
+    rows: Iterable[tuple[str, Mapping[str, Any]] | None], comparisons: Sequence[PairJudgement]
+) -> dict[str, ItemTexts] | None:
+    """The texts that rows of comparisons hold, of which some may hold none."""
+    found: dict[str, ItemTexts] = {}
+    for row, comparison in zip(rows, comparisons, strict=True):
+        if row is not None:
+            where, record = row
+            with _at(where):
+                _note_texts(found, record, _columns(tuple(record)), comparison)
+    return found or None
 
 
 def _name_items(comparisons: list[PairJudgement], documents: Sequence[str]) -> list[PairJudgement]:

@@ -73,9 +73,7 @@ def meta_evaluate(
     check_once("--statistic", chosen)
     check_once("--by", columns)
     where = level or _common_level(chosen)
-    tasks_for((), "pearson", **choices)  # what makes no sense is said before metrics score
-    for statistic in chosen:
-        tasks_for(("",), statistic, level=level, **choices)
+    _check_choices(chosen, level, choices)
     gathered = gather(
         human,
         metrics,
@@ -103,6 +101,13 @@ def meta_evaluate(
         level=where,
         slices={by: slice_agreement(sets, gathered.people, by, tasks, seed=seed) for by in columns},
     )
+
+
+def _check_choices(statistics: Sequence[str], level: str, choices: Mapping[str, Any]) -> None:
+    """Refuse what does not go together before metrics score."""
+    tasks_for((), "pearson", **choices)
+    for statistic in statistics:
+        tasks_for(("",), statistic, level=level, **choices)
 
 
 def _common_level(statistics: Sequence[str]) -> str:

@@ -144,11 +144,8 @@ class JudgedSet:
             values = np.full((len(systems), len(items)), np.nan)
             human = ScoreMatrix("human", systems, values, items)
         given = dict(system_scores or {})
-        names = list(dict.fromkeys([*(m.name for m in metrics), *given]))
-        counts = Counter(m.name for m in metrics)
-        if repeated := [m for m, count in counts.items() if count > 1]:
-            raise DataError(f"{name}: more than one metric is named {', '.join(repeated)}")
-        by_name = {m.name: m for m in metrics}
+        by_name = _by_name(name, metrics)
+        names = list(dict.fromkeys([*by_name, *given]))
         rows = [_fit(name, by_name.get(m), m, systems, items) for m in names]
         # means over all segments that a metric scored, judged or not
         means = {
@@ -193,6 +190,13 @@ def _grid(
     if human_systems:
         return tuple(human_systems), ()
     raise DataError(f"{name}: there are no human judgements")
+
+
+def _by_name(name: str, metrics: Sequence[ScoreMatrix]) -> dict[str, ScoreMatrix]:
+    counts = Counter(metric.name for metric in metrics)
+    if repeated := [metric for metric, count in counts.items() if count > 1]:
+        raise DataError(f"{name}: more than one metric is named {', '.join(repeated)}")
+    return {metric.name: metric for metric in metrics}
 
 
 def _fit(

@@ -1,7 +1,7 @@
 """What a featurizer is: segments to named columns.
 
 A featurizer compares a hypothesis with one reference. A metric with several references compares it
-with each (`single`) and decides afterwards.
+with each (`split_references`) and decides afterwards.
 
 The component scores of BLEU, NIST and TER are columns of this kind, which BLEUR, NISTR and TERR
 regress on (Pado et al. 2009, section 4.3). Each quantity stands in linear and in log space, since a

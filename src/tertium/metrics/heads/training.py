@@ -281,7 +281,7 @@ def _run_stages(training: HeadTraining, options: HeadOptions, data: Numbered) ->
         training.run("scores", training.by_scores(data.scored, second), second)
 
 
-def _choice(network: PairNetwork, states: States, held_out: Numbered) -> Any:
+def _choice(network: PairNetwork, states: States, held_out: Numbered) -> Callable[[], float] | None:
     """The statistic an epoch is chosen by; None where nothing is held out."""
     if held_out.scored is not None:
         scored, groups = held_out.scored, held_out.groups
