@@ -28,7 +28,7 @@ from tertium.arrays import FloatArray
 from tertium.cache.files import TRAINED
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.meta.correlation import pearson
 from tertium.metrics import Metric, load_metric
 from tertium.metrics.heads.settings import OURS, HeadOptions

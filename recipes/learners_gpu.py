@@ -33,7 +33,7 @@ import torch
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import drop_shared
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics.heads.networks import PairNetwork, make_network

@@ -28,7 +28,7 @@ from recipes.flagship.damage import KINDS, damage
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import drop_shared, normalise
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 
 IntArray = NDArray[np.int64]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.preferences import PairJudgement, gather
+from tertium.data.rankings import PairJudgement, gather
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.meta.judged import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, JudgedSet
 from tertium.scores import ScoreMatrix

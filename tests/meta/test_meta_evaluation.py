@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.preferences import PairJudgement, gather
+from tertium.data.rankings import PairJudgement, gather
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.meta import acc_eq_calibrated, kendall_strict, pearson, system_accuracy
 from tertium.meta.evaluation import MetaEvaluation

@@ -24,7 +24,8 @@ from tertium.data.archive import bare_name, is_tar
 from tertium.data.formats import LANGUAGE_PAIR, PathLike, pair_in, read_jsonl, read_records
 from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.mtme import eval_sets
-from tertium.data.preferences import ItemTexts, RankingSet, read_preferences
+from tertium.data.preferences import read_preferences
+from tertium.data.rankings import ItemTexts, RankingSet
 from tertium.data.records import (
     ITEM_NAMES,
     fold_names,

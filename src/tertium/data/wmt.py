@@ -32,7 +32,7 @@ from tertium.arrays import FloatArray
 from tertium.data.archive import Folder, bare_name, is_tar
 from tertium.data.formats import PathLike, read_lines, read_table
 from tertium.data.judgements import DUPLICATE, NO_SCORE, Collector, JudgementSet
-from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather, texts_of
+from tertium.data.rankings import ItemTexts, PairJudgement, RankingSet, gather, texts_of
 from tertium.data.records import ANNOTATOR_NAMES, lower_names, read_score, text_of
 from tertium.data.testset import TestSet, find_in
 from tertium.errors import DataError, UnknownNameError

@@ -20,7 +20,7 @@ from tertium.data.evidence import ScoreTable, read_evidence, refuse_twice
 from tertium.data.formats import PathLike
 from tertium.data.human import Evidence
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.data.ratings import RATER, even_out, hold_out_rater, second_campaign
 from tertium.errors import DataError, UnknownNameError, UsageError, one_line
 from tertium.evaluation.scoring import score_systems, served_by_all, serves

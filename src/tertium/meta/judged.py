@@ -15,7 +15,7 @@ import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, mean_known
 from tertium.data.items import check_counting
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.data.win_rates import ComparisonIndex
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.meta.correlation import judged_columns

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tertium.arrays import FloatArray, IntArray, divide
-from tertium.data.preferences import check_verdicts
+from tertium.data.rankings import check_verdicts
 from tertium.data.win_rates import ComparisonIndex
 from tertium.errors import LengthError, UsageError
 from tertium.meta.correlation import (

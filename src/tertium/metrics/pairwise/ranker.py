@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray, generator
-from tertium.data.preferences import sample_comparisons
+from tertium.data.rankings import sample_comparisons
 from tertium.encoders.encoder import count_unread, load_encoder
 from tertium.errors import DataError, ModelError, UsageError
 from tertium.metrics.base.featurizer import Information, split_references, tokens
