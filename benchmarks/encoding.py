@@ -38,7 +38,7 @@ from tertium.encoders import load_encoder
 from tertium.encoders.products import cpu_has_bf16, lower_precision
 from tertium.encoders.transformer import Transformer
 from tertium.evaluation.scoring import score_systems
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.runtime import runtime
 
 Scorer = Callable[[TestSet], Any]

@@ -14,7 +14,7 @@ import torch
 
 from benchmarks.corpus import wmt17
 from tertium.encoders import chunks, load_encoder
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.heads.metric import loaded_scorer
 from tertium.runtime import runtime
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +14,9 @@ from sacrebleu.significance import PairedTest
 
 from benchmarks.corpus import wmt17
 from benchmarks.measure import Measured, measure
+from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare, compare_evaluation
-from tertium.evaluation.scoring import score
+from tertium.evaluation.scoring import Evaluation, score
 
 PEERS = {"bleu": (SacreBLEU, "BLEU"), "chrf": (SacreChrF, "chrF2"), "ter": (SacreTER, "TER")}
 
@@ -26,35 +28,57 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--resamples", type=int, default=1000)
     args = parser.parse_args(arguments)
     testset = wmt17(args.segments)
+    named = " ".join(args.metrics)
+    print(f"{len(testset.systems)} systems x {len(testset)} segments: {named}")
+    ours, theirs = measure_scoring(testset, args.metrics)
+    measure_tests(testset, args.metrics, args.resamples, ours, theirs)
+
+
+def measure_scoring(
+    testset: TestSet, metrics: Sequence[str]
+) -> tuple[Measured[Evaluation], Measured[Any]]:
+    """Score all systems by both, and say whether the scores are equal."""
     references = [[row[0] for row in testset.references]]
-    systems = [(name, list(texts)) for name, texts in testset.systems.items()]
+    outputs = [list(texts) for texts in testset.systems.values()]
 
     def peer_scores() -> dict[str, list[float]]:
         return {
             name: [
                 peer.corpus_score(texts, None).score
                 for peer in [PEERS[name][0](references=references)]
-                for _, texts in systems
+                for texts in outputs
             ]
-            for name in args.metrics
+            for name in metrics
         }
 
-    def peer_test() -> Any:
-        metrics = {n: PEERS[n][0](references=references) for n in args.metrics}
-        return PairedTest(
-            list(systems), metrics, references=None, test_type="bs", n_samples=args.resamples
-        )()
-
-    print(f"{len(systems)} systems x {len(testset)} segments: {' '.join(args.metrics)}")
-    ours = measure(lambda: score(testset, args.metrics))
+    ours = measure(lambda: score(testset, metrics))
     theirs = measure(peer_scores)
     report("scoring", ours, theirs)
-    for name in args.metrics:
+    for name in metrics:
         mine = [s.system for s in ours.value.of_metric(name)]
         print(f"  {name}: {'equal' if mine == theirs.value[name] else 'DIFFERENT'} scores")
+    return ours, theirs
 
-    tested = measure(lambda: compare_evaluation(ours.value, resamples=args.resamples))
-    whole = measure(lambda: compare(testset, args.metrics, resamples=args.resamples))
+
+def measure_tests(
+    testset: TestSet,
+    metrics: Sequence[str],
+    resamples: int,
+    ours: Measured[Evaluation],
+    theirs: Measured[Any],
+) -> None:
+    """Test all systems by both, with and without the scoring, and say how far p-values differ."""
+    references = [[row[0] for row in testset.references]]
+    systems = [(name, list(texts)) for name, texts in testset.systems.items()]
+
+    def peer_test() -> Any:
+        peers = {n: PEERS[n][0](references=references) for n in metrics}
+        return PairedTest(
+            list(systems), peers, references=None, test_type="bs", n_samples=resamples
+        )()
+
+    tested = measure(lambda: compare_evaluation(ours.value, resamples=resamples))
+    whole = measure(lambda: compare(testset, metrics, resamples=resamples))
     peer = measure(peer_test)
     only = replace(
         peer,
@@ -64,7 +88,7 @@ def main(arguments: list[str] | None = None) -> None:
     report("paired bootstrap, whole", whole, peer)
     report("paired bootstrap alone", tested, only)
     _, expected = peer.value
-    for name in args.metrics:
+    for name in metrics:
         gaps = [
             abs(tested.value.p_value(name, system) - expected[PEERS[name][1]][place].p_value)
             for place, system in enumerate(testset.systems)

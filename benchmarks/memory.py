@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.corpus import into_english
 from benchmarks.measure import measure
 from tertium.cache.memory import forget
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.runtime import runtime
 from tertium.segment import Segment
 

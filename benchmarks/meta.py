@@ -30,9 +30,10 @@ from scipy import stats
 from tertium.arrays import FloatArray
 from tertium.meta import acc_eq_calibrated
 from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet
 from tertium.meta.protocol import follow_protocol
 from tertium.meta.significance import perm_both
-from tertium.meta.tasks import JudgedSet, tasks_for
+from tertium.meta.tasks import tasks_for
 from tertium.scores import ScoreMatrix
 
 

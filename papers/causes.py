@@ -20,7 +20,7 @@ from papers.table import Figure
 from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics import load_metric
 from tertium.metrics.base.featurizer import Information, tokens

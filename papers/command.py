@@ -15,6 +15,7 @@ from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.reporting.tables.table import Table
 
 if TYPE_CHECKING:
+    from papers.ledger import Ledger
     from papers.table import PaperTable
 
 logger = logging.getLogger(__name__)
@@ -88,8 +89,6 @@ def _write(args: argparse.Namespace) -> int:
     """Measure what is not known yet, table by table, then write the page of all that is."""
     from papers.ledger import Ledger
     from papers.page import write_results
-    from papers.table import measure
-    from papers.winners import mark_winners
 
     page = Path(args.output)
     check_outputs(args)
@@ -98,15 +97,25 @@ def _write(args: argparse.Namespace) -> int:
         collection, ledger = Collection.at(args.data), Ledger(page.parent / page.stem, args.again)
         with bars(args.quiet):
             for table in tables:
-                try:
-                    ledger.note_missing(measure(table, collection, ledger.recall))
-                    if args.winners:
-                        mark_winners(table, collection, ledger)
-                except TertiumError as error:
-                    logger.warning("%s, table %s: %s", table.paper, table.number, error)
+                _keep_figures(table, collection, ledger, winners=args.winners)
     for path in write_results(page):
         print(path)
     return 0
+
+
+def _keep_figures(
+    table: PaperTable, collection: Collection, ledger: Ledger, *, winners: bool
+) -> None:
+    """Measure what the ledger lacks of a table; one that cannot be keeps no other from it."""
+    from papers.table import measure
+    from papers.winners import mark_winners
+
+    try:
+        ledger.note_missing(measure(table, collection, ledger.recall))
+        if winners:
+            mark_winners(table, collection, ledger)
+    except TertiumError as error:
+        logger.warning("%s, table %s: %s", table.paper, table.number, error)
 
 
 def _tables(args: argparse.Namespace) -> list[PaperTable]:

@@ -14,7 +14,7 @@ import numpy as np
 from papers.experiments import read_rankings
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
-from tertium.data.preferences import RankingSet, sample_comparisons
+from tertium.data.rankings import RankingSet, sample_comparisons
 from tertium.metrics.regression.metric import Regression
 from tertium.segment import Segment
 

@@ -16,7 +16,7 @@ from papers.table import Figure
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.data.testset import TestSet
 from tertium.data.wmt import SystemScores
 from tertium.errors import DataError

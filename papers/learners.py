@@ -28,10 +28,10 @@ from tertium.arrays import FloatArray
 from tertium.cache.files import TRAINED
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.meta.correlation import pearson
 from tertium.metrics import Metric, load_metric
-from tertium.metrics.heads.metric import OURS, HeadOptions
+from tertium.metrics.heads.settings import OURS, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVRConfig, SVROptions
 from tertium.models.examples import without_leaks
 from tertium.registry import METRICS, resolve

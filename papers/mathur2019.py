@@ -25,7 +25,7 @@ from papers.experiments import Segments, Systems
 from papers.learners import Curve, Head, SeededSegments, SeededSystems, curve_row, first_of
 from papers.printed import Example, Standing
 from papers.table import PaperTable, Row
-from tertium.metrics.heads.metric import PUBLISHED
+from tertium.metrics.heads.settings import PUBLISHED
 
 TO_ENGLISH = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
 FROM_ENGLISH = ("en-cs", "en-de", "en-fi", "en-lv", "en-ru", "en-tr", "en-zh")

@@ -14,7 +14,7 @@ from papers.experiments import Comparisons
 from papers.table import Figure
 from tertium.arrays import BoolArray, FloatArray, divide
 from tertium.data.collection import Collection
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.data.win_rates import win_ratio
 from tertium.meta.pairwise import consistency
 from tertium.meta.systems import tie_aware_spearman

@@ -12,7 +12,7 @@ from papers.experiments import Comparisons, over_seeds, read_judgements, read_ra
 from papers.table import Figure
 from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared, keep_shared
-from tertium.data.preferences import RankingSet, sample_comparisons
+from tertium.data.rankings import RankingSet, sample_comparisons
 from tertium.metrics.pairwise.ranker import DRAWN_BY, Pairwise, PairwiseOptions, learn
 from tertium.segment import Preference
 

@@ -34,7 +34,7 @@ from tertium.data.collection import Collection
 from tertium.data.formats import read_records
 from tertium.data.wmt import MetricsTask
 from tertium.meta.differences import DifferenceScale, fit_scales
-from tertium.meta.tasks import JudgedSet
+from tertium.meta.judged import JudgedSet
 from tertium.metrics import Metric, load_metric
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment

@@ -33,13 +33,14 @@ import torch
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import drop_shared
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import load_encoder
-from tertium.metrics.heads.metric import OURS, PUBLISHED, Difference, HeadConfig
 from tertium.metrics.heads.networks import PairNetwork, make_network
 from tertium.metrics.heads.recurrence import Sequences
-from tertium.metrics.heads.training import HeadTraining, LiveStates, agreement_on_scores, all_scores
+from tertium.metrics.heads.settings import OURS, PUBLISHED, Difference, HeadConfig
+from tertium.metrics.heads.states import LiveStates
+from tertium.metrics.heads.training import HeadTraining, agreement_on_scores, all_scores
 from tertium.models.checkpoint import Checkpoint, halve, write_checkpoint
 from tertium.models.examples import (
     Compared,

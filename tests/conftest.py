@@ -46,8 +46,8 @@ RELATED = {*REGRESSIONS, "meteor", "mt-rte-r-embeddings", "pairwise-minilm", "pa
 # Caches of loaded models, bounded by what a user's memory holds: tests of small models would push
 # out the large ones, which then are read again.
 MODELS = {
+    "tertium.encoders.body": ("_network", "_tokenizer"),
     "tertium.encoders.encoder": ("_load",),
-    "tertium.encoders.transformer": ("_network", "_tokenizer"),
     "tertium.metrics.heads.metric": ("_scorer",),
 }
 for module, names in MODELS.items():

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from tertium.cache.memory import forget
-from tertium.metrics.flagship import rows
+from tertium.metrics.flagship import rows, windows
 from tertium.runtime import runtime
 
 ROOM, JUDGED_PIECES = 32, 96
@@ -23,7 +23,8 @@ def short_windows() -> Iterator[None]:
     """Read long texts so, and keep nothing that is said of them: others read them otherwise."""
     with pytest.MonkeyPatch.context() as patch, runtime(cache=False):
         patch.setattr(rows.RowJudge, "_room", ROOM)
-        patch.setattr(rows, "JUDGED_PIECES", JUDGED_PIECES)
+        for module in (rows, windows):
+            patch.setattr(module, "JUDGED_PIECES", JUDGED_PIECES)
         forget()
         try:
             yield

@@ -12,7 +12,8 @@ from tertium import TestSet, rank, score_corpus
 from tertium.cli import main
 from tertium.encoders.encoder import load_encoder
 from tertium.errors import MissingResourceError, PluginError, UsageError
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.registry import METRICS, RANKERS
 from tertium.segment import Segment

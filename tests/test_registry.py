@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tertium.errors import UnknownNameError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 
 
 @pytest.mark.parametrize(

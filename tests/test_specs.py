@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertium.errors import UnknownNameError, UsageError
-from tertium.metrics.base.metric import load_metric, load_metrics
+from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import ChrF
 from tertium.segment import Segment

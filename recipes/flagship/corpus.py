@@ -28,7 +28,7 @@ from recipes.flagship.damage import KINDS, damage
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import drop_shared, normalise
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 
 IntArray = NDArray[np.int64]
 
@@ -166,17 +166,22 @@ def add_rankings(
     for year in RANKINGS:
         for lp in to_english(data, f"rankings/{year}"):
             ranking = drop_shared(data.rankings(f"rankings/{year}", lp), held_out).drop_ties()
-            rows: dict[int, int] = {}
-            for left, right, verdict in zip(
-                ranking.left, ranking.right, ranking.verdicts, strict=True
-            ):
-                for n in (int(left), int(right)):
-                    if n not in rows:
-                        segment = ranking.segments[n]
-                        rows[n] = builder.pair(segment.hypothesis, segment.references[0], "ranking")
-                        sources[segment.references[0]] = segment.source or ""
-                a, b = rows[int(left)], rows[int(right)]
-                builder.compare(*((a, b) if verdict == 1.0 else (b, a)))
+            sources |= add_ranking(builder, ranking)
+    return sources
+
+
+def add_ranking(builder: Builder, ranking: RankingSet) -> dict[str, str]:
+    """The comparisons of one set; returns reference -> source of those compared."""
+    sources: dict[str, str] = {}
+    rows: dict[int, int] = {}
+    for left, right, verdict in zip(ranking.left, ranking.right, ranking.verdicts, strict=True):
+        for n in (int(left), int(right)):
+            if n not in rows:
+                segment = ranking.segments[n]
+                rows[n] = builder.pair(segment.hypothesis, segment.references[0], "ranking")
+                sources[segment.references[0]] = segment.source or ""
+        a, b = rows[int(left)], rows[int(right)]
+        builder.compare(*((a, b) if verdict == 1.0 else (b, a)))
     return sources
 
 

@@ -17,7 +17,8 @@ from recipes.flagship.damage import KINDS, damage
 from tertium.data.collection import Collection
 from tertium.meta.correlation import pearson
 from tertium.meta.pairwise import kendall_strict
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
 
 

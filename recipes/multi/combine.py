@@ -17,6 +17,7 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -183,14 +184,13 @@ def climb(
         moved = True
         while moved:
             moved = False
-            for place in range(SAID):
-                for move in (step, -step):
-                    tried = weights.copy()
-                    tried[place] += move
-                    fair = tried[place] >= 0 and tried[0] >= tried[STRANGE]
-                    found = value(sets, tried, floors) if fair else best
-                    if found > best + 1e-5:
-                        best, weights, moved = found, tried, True
+            for place, move in product(range(SAID), (step, -step)):
+                tried = weights.copy()
+                tried[place] += move
+                fair = tried[place] >= 0 and tried[0] >= tried[STRANGE]
+                found = value(sets, tried, floors) if fair else best
+                if found > best + 1e-5:
+                    best, weights, moved = found, tried, True
     return best, weights
 
 

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from tertium.evaluation.scoring import score as score
     from tertium.evaluation.training import train as train
     from tertium.metrics.base.explanation import Explanation as Explanation
+    from tertium.metrics.base.loading import load_metric as load_metric
     from tertium.metrics.base.metric import Metric as Metric
     from tertium.metrics.base.metric import SegmentMetric as SegmentMetric
-    from tertium.metrics.base.metric import load_metric as load_metric
     from tertium.metrics.base.ranker import Ranker as Ranker
     from tertium.metrics.base.ranker import load_ranker as load_ranker
     from tertium.reporting.page.making import report as report
@@ -67,7 +67,8 @@ _NAMES = {
     "evaluation.scoring": "Evaluation score",
     "evaluation.training": "train",
     "metrics.base.explanation": "Explanation",
-    "metrics.base.metric": "Metric SegmentMetric load_metric",
+    "metrics.base.loading": "load_metric",
+    "metrics.base.metric": "Metric SegmentMetric",
     "metrics.base.ranker": "Ranker load_ranker",
     "reporting.page.making": "report",
     "reporting.page.page": "Report",

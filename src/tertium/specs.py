@@ -294,7 +294,7 @@ def check_types(cls: Any, fields: Mapping[str, Any]) -> None:
         if (value is None and type(None) in kinds) or len(plain) < len({*kinds} - {type(None)}):
             continue
         if not any(_is_of(value, one) for one in plain):
-            expected = " or ".join(map(_say, plain))
+            expected = " or ".join(map(_describe_kind, plain))
             raise UsageError(f"{name}={one_line(value)}: expected {expected}")
 
 
@@ -311,10 +311,10 @@ def _is_of(value: Any, kind: Any) -> bool:
     return isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
 
 
-def _say(kind: Any) -> str:
+def _describe_kind(kind: Any) -> str:
     args = typing.get_args(kind)
     if typing.get_origin(kind) is tuple:
-        return f"a list, each of it {_say(args[0])}"
+        return f"a list, each of it {_describe_kind(args[0])}"
     return " or ".join(map(repr, args)) if args else _SAYS[kind]
 
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import TertiumError
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment, place_segments
 
 TOLERANCE = 2e-5  # neural metrics: sums of float32 products in another order

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -62,9 +64,18 @@ ALLOWED: dict[str, set[str]] = {
 }
 
 
-def modules_imported_by(path: Path) -> set[str]:
+def statements(node: ast.AST, for_types: bool) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and not for_types and "TYPE_CHECKING" in ast.dump(child.test):
+            continue
+        yield child
+        yield from statements(child, for_types)
+
+
+def modules_imported_by(path: Path, *, for_types: bool = True) -> set[str]:
+    """What a module imports, early or late, also where only types ask for it unless told."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(ast.parse(path.read_text(encoding="utf-8")), for_types):
         if isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
@@ -109,6 +120,20 @@ def test_families_import_base_and_never_each_other(path: Path) -> None:
     }
     strangers = (imported & FAMILIES) - {family_of(path)}
     assert not strangers, f"{name_module(path)} must not import {sorted(strangers)}"
+
+
+def test_no_modules_import_each_other() -> None:
+    """Neither early nor late, nor in a longer circle: what two share has a room below both."""
+    homes = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
+        for path in PACKAGE.rglob("*.py")
+        if path.stem != "__init__"
+    }
+    graph = {
+        name: {*homes} & modules_imported_by(path, for_types=False) - {name}
+        for name, path in homes.items()
+    }
+    TopologicalSorter(graph).prepare()  # which names the modules of a circle
 
 
 def test_every_room_and_family_has_its_place() -> None:

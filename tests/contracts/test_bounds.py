@@ -16,7 +16,7 @@ from tests.short_windows import short_windows
 
 from tertium.encoders.encoder import load_encoder
 from tertium.errors import MissingResourceError, ModelError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.segment import Segment

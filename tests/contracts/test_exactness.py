@@ -13,7 +13,7 @@ import pytest
 from tertium.cache.memory import forget
 from tertium.data.testset import TestSet
 from tertium.errors import MissingResourceError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.models.checkpoint import shipped_models
 from tertium.registry import METRICS, RANKERS

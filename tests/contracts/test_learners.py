@@ -15,7 +15,7 @@ import pytest
 
 from tertium.errors import DataError, ModelError, TertiumError, UsageError
 from tertium.evaluation.training import Plan, find_learner, learners, options_of, train
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.flagship.base import TertiumBase
 from tertium.models.card import CARD, WRITTEN

@@ -11,7 +11,8 @@ import pytest
 from tertium.data.testset import TestSet
 from tertium.errors import MissingResourceError, TertiumError, UsageError
 from tertium.evaluation.scoring import score
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.segment import Segment

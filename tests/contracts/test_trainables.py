@@ -17,9 +17,10 @@ from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import SHARED
 from tertium.encoders.toy import ToyEncoder
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.trainable import Trainable
-from tertium.metrics.heads.metric import ESIM, BiLSTM, BiLSTMAttention, HeadOptions
+from tertium.metrics.heads.metric import ESIM, BiLSTM, BiLSTMAttention
+from tertium.metrics.heads.settings import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.examples import training_sets, without_leaks
 from tertium.segment import Judgement, Preference, Segment

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tertium.data.collection import Collection, SentencePair, describe, summarise
+from tertium.data.collection import Collection, SentencePair
 from tertium.data.formats import null_missing
+from tertium.data.overview import describe, summarise
 from tertium.errors import DataError, UnknownNameError, UsageError
 
 

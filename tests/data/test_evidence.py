@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from tertium.data.evidence import ScoreTable, read_evidence, read_sets
 from tertium.data.formats import pair_in
 from tertium.data.judgements import JudgementSet
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.data.ratings import even_out
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.models.examples import JudgedSets

@@ -10,7 +10,7 @@ import pytest
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
 from tertium.data.leaks import SHARED, drop_shared, keep_shared, normalise
-from tertium.data.preferences import ItemTexts, PairJudgement, gather
+from tertium.data.rankings import ItemTexts, PairJudgement, gather
 from tertium.errors import DataError
 from tertium.segment import Judgement, Segment
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.preferences import ItemTexts, PairJudgement, gather, read_preferences
+from tertium.data.preferences import read_preferences
+from tertium.data.rankings import ItemTexts, PairJudgement, gather
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError
 from tertium.segment import Segment

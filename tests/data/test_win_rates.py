@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import minimize
 
 from tertium.data.collection import Collection
-from tertium.data.preferences import PairJudgement, RankingSet, gather
+from tertium.data.rankings import PairJudgement, RankingSet, gather
 from tertium.data.win_rates import (
     expected_wins,
     judge_agreement,

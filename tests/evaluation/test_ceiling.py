@@ -15,7 +15,8 @@ from tertium.data.ratings import ONE_RATER, hold_out_rater
 from tertium.errors import DataError
 from tertium.evaluation.decisions import decide_with
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.reporting.tables.agreements import decision_table, people_notes
+from tertium.reporting.tables.agreements import people_notes
+from tertium.reporting.tables.decisions import decision_table
 from tertium.segment import Judgement, Segment
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError, LengthError, UsageError
-from tertium.evaluation.error_analysis import analyse, disagreement, draw_lots, top
-from tertium.metrics.base.metric import load_metric
+from tertium.evaluation.error_analysis import analyse, disagreement, draw_lots, mark_highest
+from tertium.metrics.base.loading import load_metric
 from tertium.segment import Judgement, Segment
 
 HUMAN = np.array([9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0])
@@ -30,7 +30,7 @@ def test_counts_by_hand() -> None:
 
 def test_groups_have_a_top_of_their_own() -> None:
     groups = ["a"] * 5 + ["b"] * 5
-    assert np.flatnonzero(top(HUMAN, groups, 0.2)).tolist() == [0, 5]
+    assert np.flatnonzero(mark_highest(HUMAN, groups, 0.2)).tolist() == [0, 5]
 
 
 def test_equals_that_are_left_out_are_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ from scipy import stats
 import tertium
 from tertium.cli import main
 from tertium.data.evidence import read_evidence
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.data.slices import slice_items, slice_testset
 from tertium.data.testset import TestSet
 from tertium.data.win_rates import expected_wins

@@ -26,11 +26,12 @@ from tests.tiny_models import save_model
 
 from tertium.encoders import load_encoder
 from tertium.errors import TertiumError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.flagship.base import TertiumBase
 from tertium.metrics.flagship.late import CrossHead
-from tertium.metrics.heads.metric import ESIM, HeadOptions
+from tertium.metrics.heads.metric import ESIM
+from tertium.metrics.heads.settings import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.checkpoint import load_into, shipped_models
 from tertium.models.trained import load_checkpoint

@@ -24,8 +24,9 @@ from tertium.data.testset import TestSet
 from tertium.errors import TertiumError
 from tertium.evaluation.scoring import score
 from tertium.frames import make_frame, write_frame
-from tertium.metrics.base.metric import load_metric
-from tertium.metrics.heads.metric import ESIM, HeadOptions
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.heads.metric import ESIM
+from tertium.metrics.heads.settings import HeadOptions
 from tertium.reporting.page.making import report_results
 from tertium.runtime import runtime
 from tertium.segment import Judgement, Segment

@@ -18,7 +18,7 @@ from tests import gallery
 from tests.laws.trial import Subject, Trial, hold
 
 from tertium.errors import TertiumError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 
 INTEGERS = (0, 1, 2, 3, 7, 10**6, -1)

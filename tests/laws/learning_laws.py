@@ -12,8 +12,9 @@ from tests.laws.trial import Subject, Trial, hold, run_well
 
 from tertium.errors import DataError
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.tasks import JudgedSet, tasks_for
-from tertium.metrics.base.metric import load_metric
+from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import tasks_for
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.scores import ScoreMatrix
 from tertium.segment import Judgement, Preference, Segment

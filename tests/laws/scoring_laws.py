@@ -18,7 +18,7 @@ from tests.laws.trial import Trial, hold
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.cache.memory import forget
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.runtime import runtime
 from tertium.segment import Segment
 

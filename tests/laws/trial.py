@@ -25,7 +25,8 @@ from tertium.data.testset import TestSet
 from tertium.errors import MissingResourceError, TertiumError
 from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.scoring import Evaluation, score
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker, load_ranker
 from tertium.models.checkpoint import shipped_models
 from tertium.registry import ALIASES, METRICS, RANKERS

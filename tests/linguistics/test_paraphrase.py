@@ -9,7 +9,7 @@ import pytest
 
 from tertium.errors import DataError, MissingResourceError
 from tertium.linguistics.paraphrase import ParaphraseTable, load_paraphrases, read_table
-from tertium.text.meteor_alignment import Match
+from tertium.text.meteor_search import Match
 
 
 def write(path: Path, entries: list[tuple[str, str]], zipped: bool = True) -> Path:

@@ -13,7 +13,7 @@ from tertium.meta.differences import (
     fit_scales,
     system_pairs,
 )
-from tertium.meta.tasks import JudgedSet
+from tertium.meta.judged import JudgedSet
 from tertium.scores import ScoreMatrix
 
 

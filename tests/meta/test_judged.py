@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.preferences import PairJudgement, gather
+from tertium.data.rankings import PairJudgement, gather
 from tertium.errors import DataError, LengthError, UnknownNameError
-from tertium.meta.tasks import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, JudgedSet
+from tertium.meta.judged import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, JudgedSet
 from tertium.scores import ScoreMatrix
 
 PEOPLE = ScoreMatrix(
@@ -121,6 +121,17 @@ def test_systems_taken_out_of_comparisons_leave_no_wins_behind():
     given = {"A": 3.0, "B": 2.0, "C": 1.0}
     official = JudgedSet.align("x", [], comparisons=rankings, human_systems=given)
     assert_allclose(official.drop_systems(["A"]).human_systems, [np.nan, 2, 1])
+
+
+def test_scores_that_people_gave_stay_when_they_happen_to_be_expected_wins():
+    said = [("A", "B", 1.0), ("A", "C", 1.0), ("B", "C", 1.0)]
+    rankings = gather([PairJudgement("1", *verdict) for verdict in said], name="r")
+    given = {"A": 1.0, "B": 0.5, "C": 0.0}  # of one opponent beaten, B beats half
+    official = JudgedSet.align("x", [], comparisons=rankings, human_systems=given)
+    assert_allclose(official.human_systems, official.comparisons.expected_wins(3))
+    assert_allclose(official.drop_systems(["A"]).human_systems, [np.nan, 0.5, 0.0])
+    slice_of_it = official.keep_items(np.array([True]), "slice")
+    assert_allclose(slice_of_it.drop_systems(["A"]).human_systems, [np.nan, 1.0, 0.0])
 
 
 def test_faults():

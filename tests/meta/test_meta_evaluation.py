@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.preferences import PairJudgement, gather
+from tertium.data.rankings import PairJudgement, gather
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.meta import acc_eq_calibrated, kendall_strict, pearson, system_accuracy
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.tasks import STATISTICS, JudgedSet, Task, tasks_for
+from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import STATISTICS, Task, tasks_for
 from tertium.scores import ScoreMatrix
 
 SYSTEMS = ("A", "B", "C", "D", "E")

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 
 from tertium.errors import UnknownNameError, UsageError
 from tertium.meta import JudgedSet, acc_eq, acc_eq_calibrated, pearson
-from tertium.meta.evaluation import clusters
 from tertium.meta.protocol import PROTOCOLS, follow_protocol
+from tertium.meta.results import clusters
 from tertium.meta.significance import williams
-from tertium.reporting.tables.agreements import protocol_table
+from tertium.reporting.tables.protocols import protocol_table
 from tertium.reporting.tables.table import render
 from tertium.scores import ScoreMatrix
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.data.preferences import ItemTexts, PairJudgement, gather
+from tertium.data.rankings import ItemTexts, PairJudgement, gather
 from tertium.meta import kendall_strict, pearson
 from tertium.models.examples import average_pearson, compared_pairs, strict_tau
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tertium.data.judgements import JudgementSet
-from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
+from tertium.data.rankings import ItemTexts, PairJudgement, RankingSet, gather
 from tertium.errors import DataError, UsageError
 from tertium.models.examples import (
     compared_pairs,

@@ -16,7 +16,7 @@ from papers.table import measure
 
 from tertium.cache.memory import forget
 from tertium.data.collection import Collection
-from tertium.encoders.transformer import Body
+from tertium.encoders.body import Body
 from tertium.metrics import load_metric
 from tertium.runtime import runtime
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tertium.data.collection import Collection
-from tertium.data.preferences import sample_comparisons
+from tertium.data.rankings import sample_comparisons
 from tertium.errors import UsageError
 
 

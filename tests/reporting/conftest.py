@@ -14,7 +14,7 @@ from tests.reporting import chromium
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
 from tertium.metrics.base.explanation import Votes
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.reporting.page.explained import Explained, explanation, win_probabilities
 from tertium.reporting.page.making import report_results
 from tertium.scores import ScoreMatrix

@@ -11,7 +11,8 @@ import pytest
 
 from tertium.errors import DataError, UsageError
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.tasks import JudgedSet, Task, tasks_for
+from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import Task, tasks_for
 from tertium.reporting.charts import clouds
 from tertium.reporting.tables.agreements import (
     agreement_findings,

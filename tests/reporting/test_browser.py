@@ -17,7 +17,8 @@ from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.scoring import score
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.tasks import JudgedSet, Task
+from tertium.meta.judged import JudgedSet
+from tertium.meta.tasks import Task
 from tertium.reporting.page.making import report_agreement, report_results
 
 TAB, ENTER = 9, 13

@@ -14,7 +14,7 @@ from tertium.metrics.base.explanation import (
     Votes,
     WordMatch,
 )
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.reporting.page.explained import LONGEST, explanation, heat_map, win_probabilities
 from tertium.segment import Segment
 

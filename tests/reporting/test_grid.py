@@ -12,7 +12,7 @@ import pytest
 
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
-from tertium.meta.tasks import JudgedSet
+from tertium.meta.judged import JudgedSet
 from tertium.reporting.markup import Markup
 from tertium.reporting.page.explained import Explained
 from tertium.reporting.page.grid import (

@@ -16,7 +16,7 @@ from tertium.evaluation.comparison import compare
 from tertium.evaluation.ranking import mean_scores, rank
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.explanation import Explanation
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.reporting.notebook import show
 from tertium.reporting.page.making import report, report_agreement, report_results
 from tertium.scores import Scores

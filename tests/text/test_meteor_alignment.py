@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 
 from tertium.text import meteor_crowds
 from tertium.text.meteor_alignment import (
-    BEAM,
-    Match,
     MeteorAlignment,
     align,
-    choose,
     count_chunks,
     exact_matches,
     stem_matches,
     synonym_matches,
 )
 from tertium.text.meteor_crowds import choose_from_crowds, crowds_of
+from tertium.text.meteor_search import BEAM, Match, choose
 
 WORDS = st.lists(st.sampled_from(["a", "b", "as", "bs", "c"]), max_size=8)
 

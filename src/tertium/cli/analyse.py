@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tertium.cli.inputs import add_list, load_in_precision
 from tertium.cli.output import FORMATS, print_records, print_table, print_warnings
@@ -13,6 +14,10 @@ from tertium.data.evidence import read_scored_sets
 from tertium.data.records import record_from_segment
 from tertium.errors import UsageError
 from tertium.reporting.tables.table import Cell, Table, show_controls
+from tertium.segment import Segment
+
+if TYPE_CHECKING:
+    from tertium.evaluation.error_analysis import ErrorAnalysis
 
 HELP = "see where two metrics part on good translations"
 DESCRIPTION = "Compare two metrics on the translations that people rate best."
@@ -54,10 +59,6 @@ def run(args: argparse.Namespace) -> int:
         found = analyse(
             sets, first, second, share=args.share, vocabulary=_vocabulary(args.vocabulary)
         )
-    names = {"only first": f"only {found.metrics[0]}", "only second": f"only {found.metrics[1]}"}
-    examples = {
-        who: found.examples(first=who == "only first", limit=args.examples) for who in names
-    }
     print_warnings(
         [
             f"warning: {metric}: {kind}: {count}"
@@ -66,25 +67,38 @@ def run(args: argparse.Namespace) -> int:
         ],
         quiet=args.quiet,
     )
+    examples = {
+        who: found.examples(first=who == "only first", limit=args.examples)
+        for who in ("only first", "only second")
+    }
     if args.format == "json":
         shown = {who: [record_from_segment(s) for s in some] for who, some in examples.items()}
         more = {"examples": shown} if args.examples else {}
         counted = {"counts": found.table, "warnings": found.warnings}
         print_records([{"metrics": found.metrics, **counted, **more}])
         return 0
+    names = {"only first": f"only {found.metrics[0]}", "only second": f"only {found.metrics[1]}"}
+    print_table(_table(found, names, args.share), args.format)
+    for who, segments in examples.items():
+        _print_examples(names[who], segments)
+    return 0
+
+
+def _table(found: ErrorAnalysis, names: Mapping[str, str], share: float) -> Table:
+    """A row of counts for each trait; `names` say of which metric a column is."""
     header = ["translations", *(names.get(key, key) for key in found.table["all"])]
     rows: list[list[Cell | str]] = [
         [trait, *(Cell(str(count), count) for count in counts.values())]
         for trait, counts in found.table.items()
     ]
-    title = f"the best {100 * args.share:g} % by human score"
-    print_table(Table(header, rows, title=title), args.format)
-    for who, segments in examples.items():
-        for segment in segments:
-            print(show_controls(f"\n{names[who]}: {segment.hypothesis}"))
-            for text in segment.references:
-                print(show_controls(f"  reference: {text}"))
-    return 0
+    return Table(header, rows, title=f"the best {100 * share:g} % by human score")
+
+
+def _print_examples(name: str, segments: Sequence[Segment]) -> None:
+    for segment in segments:
+        print(show_controls(f"\n{name}: {segment.hypothesis}"))
+        for text in segment.references:
+            print(show_controls(f"  reference: {text}"))
 
 
 def _two_metrics(metrics: Sequence[str], files: Sequence[str]) -> tuple[Sequence[str], list[str]]:

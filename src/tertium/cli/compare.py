@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.cli import inputs, output, score
-from tertium.cli.runtime import add_runtime, bars, runtime_of
-from tertium.errors import UsageError
+from tertium.cli import inputs, output
+from tertium.cli.paired import add_paired, compare_systems
+from tertium.cli.runtime import add_runtime
 
 HELP = "compare systems with significance tests"
 DESCRIPTION = "Compare systems: the first is the baseline; every pair is tested."
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown.add_argument(
         "--pairs", action="store_true", help="also the p-values of all pairs; in TSV these alone"
     )
-    score.add_paired(parser)
+    add_paired(parser)
     parser.add_argument(
         "--seed", type=int, default=12345, help="of all resampling (default: 12345)"
     )
@@ -43,41 +43,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.evaluation import comparison
-    from tertium.evaluation.scoring import usual_metrics
-    from tertium.reporting.tables import evaluations
-
-    score.check_compared(args)
-    output.check_outputs(args)
-    pairs = getattr(args, "pairs", False)
-    if args.format == "tsv" and pairs and args.by:
-        raise UsageError("-f tsv prints one kind of rows: --pairs or the slices of --by")
-    testset = inputs.read_inputs(args)
-    metrics = inputs.named_metrics(args, lambda: usual_metrics(testset))
-    with bars(args.quiet), runtime_of(args):
-        result = comparison.compare(
-            testset, metrics, **score.test_choices(args), alpha=getattr(args, "alpha", 0.05)
-        )
-        slices = score.sliced_results(args, result)
-        if args.report:
-            from tertium.reporting.page.making import report_results
-
-            page = report_results(result, metrics, slices=slices)
-            output.write_report(args.report, page, args.quiet)
-    if args.to_json:
-        output.write_json(args.to_json, result.records(segments=True) + score.records_of(slices))
-    if args.format not in output.NOTED:
-        output.print_warnings(evaluations.warning_lines(result), args.quiet)
-    if args.format == "json":
-        output.print_records(result.records() + score.records_of(slices))
-    elif slices and args.format == "tsv":
-        score.print_slices(args, slices)
-    elif pairs and args.format == "tsv":
-        output.print_table(evaluations.long_pair_table(result), args.format)
-    else:
-        table = evaluations.comparison_table(result, args.width, warnings=not args.quiet)
-        output.print_table(table, args.format)
-        for metric in result.metrics if pairs else ():
-            output.print_table(evaluations.pair_table(result, metric), args.format, first=False)
-        score.print_slices(args, slices)
-    return 0
+    return compare_systems(args, pairs=args.pairs, alpha=args.alpha)

@@ -10,7 +10,8 @@ from tertium.cli.inputs import add_languages, named_metrics
 from tertium.cli.output import print_result
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
-from tertium.metrics.base.metric import NO_SCORE, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import NO_SCORE
 
 if TYPE_CHECKING:
     from tertium.corpus.run import CorpusSummary

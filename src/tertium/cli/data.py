@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.data.collection import describe, summarise
+    from tertium.data.overview import describe, summarise
 
     collection = Collection.at(args.data)
     if not collection.sets:

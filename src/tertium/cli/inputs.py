@@ -11,7 +11,8 @@ from typing import Any
 from tertium.data.formats import RECORD_SUFFIXES, read_lines
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.registry import check_once
 from tertium.text.language_codes import check_code
 

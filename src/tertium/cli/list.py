@@ -10,7 +10,7 @@ from typing import Any
 
 from tertium.cli.output import FORMATS, print_records, print_result, print_table
 from tertium.errors import MissingResourceError, UsageError
-from tertium.metrics.base.metric import is_folder
+from tertium.metrics.base.loading import is_folder
 from tertium.models.checkpoint import read_config
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve_scorer
 from tertium.reporting.tables.table import Table

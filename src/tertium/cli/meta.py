@@ -362,7 +362,7 @@ def _metrics(args: argparse.Namespace) -> Any:
 
 def _show_protocol(args: argparse.Namespace) -> Shown:
     from tertium.evaluation.decisions import rank_metrics
-    from tertium.reporting.tables.agreements import protocol_table
+    from tertium.reporting.tables.protocols import protocol_table
 
     tests = {"samples": args.samples, "alpha": args.alpha, "seed": args.seed}
     ranking = rank_metrics(args.human, **sources(args), protocol=args.protocol, **tests)
@@ -371,7 +371,7 @@ def _show_protocol(args: argparse.Namespace) -> Shown:
 
 def _show_thresholds(args: argparse.Namespace) -> Shown:
     from tertium.evaluation.decisions import fit_differences
-    from tertium.reporting.tables.agreements import difference_table
+    from tertium.reporting.tables.decisions import difference_table
 
     scales = fit_differences(args.human, **sources(args))
     records = {"scales": [scale.record() for scale in scales]}
@@ -380,7 +380,7 @@ def _show_thresholds(args: argparse.Namespace) -> Shown:
 
 def _show_decisions(args: argparse.Namespace) -> Shown:
     from tertium.evaluation.decisions import decide_with
-    from tertium.reporting.tables.agreements import decision_table
+    from tertium.reporting.tables.decisions import decision_table
 
     decisions = decide_with(args.human, bar=args.decisions, **sources(args))
     records = {"bar": args.decisions, "decisions": [d.record() for d in decisions]}

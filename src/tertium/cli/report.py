@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.cli import inputs, output, score
+from tertium.cli import inputs, output
+from tertium.cli.paired import add_paired, check_compared, test_choices
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 
 HELP = "write an HTML page about systems and metrics"
@@ -49,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--explain", type=int, default=8, metavar="N", help="explain N segments (default: 8)"
     )
     group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
-    score.add_paired(parser)
+    add_paired(parser)
     parser.add_argument(
         "--seed", type=int, default=12345, help="of all resampling (default: 12345)"
     )
@@ -62,11 +63,11 @@ def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.scoring import usual_metrics
     from tertium.reporting.page.making import report
 
-    score.check_compared(args)
+    check_compared(args)
     output.check_outputs(args)
     testset = inputs.read_inputs(args)
     metrics = inputs.named_metrics(args, lambda: usual_metrics(testset))
-    choices = score.test_choices(args)
+    choices = test_choices(args)
     if not (args.paired_bs or args.paired_ar):
         choices |= {"test": None, "slice_resamples": args.paired_ar_n}
     with bars(args.quiet), runtime_of(args):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tertium.cli import inputs, output
+from tertium.cli.paired import add_paired, check_counts, compare_systems
 from tertium.cli.runtime import add_runtime, bars, runtime_of
+from tertium.cli.slices import print_slices, slice_records, sliced_results
 from tertium.data.formats import write_jsonl
 from tertium.errors import UsageError
 from tertium.extras import require
@@ -94,46 +96,6 @@ def add_confidence(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, default=12345, help="of all resampling (default: 12345)")
 
 
-def add_paired(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("paired tests against the first system")
-    kind = group.add_mutually_exclusive_group()
-    kind.add_argument("--paired-bs", action="store_true", help="paired bootstrap")
-    kind.add_argument("--paired-ar", action="store_true", help="approximate randomisation")
-    group.add_argument(
-        "--paired-bs-n", type=int, metavar="N", help="resamples of the bootstrap (default: 1000)"
-    )
-    group.add_argument(
-        "--paired-ar-n", type=int, metavar="N", help="trials of randomisation (default: 10000)"
-    )
-
-
-def test_choices(args: argparse.Namespace) -> dict[str, Any]:
-    """The paired test that was asked for, the bootstrap unless another was."""
-    kind = "randomisation" if args.paired_ar else "bootstrap"
-    resamples = args.paired_ar_n if args.paired_ar else args.paired_bs_n
-    return {"test": kind, "resamples": resamples, "seed": args.seed}
-
-
-def check_counts(args: argparse.Namespace, *, bootstrap: bool, randomisation: bool) -> None:
-    """Refuse numbers of resamples that no test takes, given the tests that are made."""
-    if args.paired_bs_n is not None and not bootstrap:
-        raise UsageError(
-            "--paired-bs-n says how many resamples --paired-bs takes, which is not done here: "
-            "give --paired-bs, or leave the number out"
-        )
-    if args.paired_ar_n is not None and not randomisation:
-        raise UsageError(
-            "--paired-ar-n says how many trials --paired-ar takes, which is not done here: "
-            "give --paired-ar, or leave the number out"
-        )
-
-
-def check_compared(args: argparse.Namespace) -> None:
-    """Refuse numbers of resamples that no test takes where systems are compared."""
-    sliced = bool(args.by) and not args.paired_bs  # by randomisation, whatever the whole takes
-    check_counts(args, bootstrap=not args.paired_ar, randomisation=args.paired_ar or sliced)
-
-
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation import scoring
     from tertium.evaluation.explaining import mark_systems
@@ -164,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
             _write_report(args, evaluation, metrics)
     if args.to_json:
         records = evaluation.records(segments=not args.only_system)
-        output.write_json(args.to_json, records + records_of(sliced))
+        output.write_json(args.to_json, records + slice_records(sliced))
     if args.output:
         write_frame(evaluation.segment_columns(), args.output)
     _print(args, evaluation, sliced)
@@ -172,8 +134,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    from tertium.cli import compare
-
     if args.output:
         raise UsageError("-o writes segment scores: leave out --paired-bs and --paired-ar")
     unread = [name for key, name in UNPAIRED.items() if getattr(args, key)]
@@ -182,7 +142,7 @@ def _compare(args: argparse.Namespace) -> int:
             f"{', '.join(unread)}: a paired test compares systems and shows their intervals; "
             "leave it out, or leave out --paired-bs and --paired-ar"
         )
-    return compare.run(args)
+    return compare_systems(args)
 
 
 def _write_report(
@@ -204,7 +164,7 @@ def _print(args: argparse.Namespace, evaluation: Evaluation, sliced: Sequence[Sl
         return
     if args.format == "json":
         records = evaluation.records(segments=args.sentence_level)
-        output.print_records(records + records_of(sliced))
+        output.print_records(records + slice_records(sliced))
     elif sliced and args.format == "tsv":
         print_slices(args, sliced)
     elif args.sentence_level:
@@ -234,40 +194,6 @@ def _print_scores(args: argparse.Namespace, evaluation: Evaluation) -> None:
             columns = [[s.system] for s in scores]
         for row in zip(*columns, strict=True):
             print("\t".join(number(v, n).text for v, n in zip(row, places, strict=True)))
-
-
-def sliced_results(args: argparse.Namespace, results: Evaluation) -> list[Slices]:
-    """The results by each column that --by names, tested as --paired-bs and --paired-ar say."""
-    from tertium.evaluation.slices import slice_results
-
-    bootstrap = args.paired_bs
-    return [
-        slice_results(
-            results,
-            column,
-            test="bootstrap" if bootstrap else "randomisation",
-            resamples=args.paired_bs_n if bootstrap else args.paired_ar_n,
-        )
-        for column in inputs.slice_columns(args)
-    ]
-
-
-def records_of(slices: Sequence[Slices]) -> list[dict[str, Any]]:
-    """All slices as plain values, for JSON."""
-    return [record for part in slices for record in part.records()]
-
-
-def print_slices(args: argparse.Namespace, slices: Sequence[Slices]) -> None:
-    """Print a table for each column that --by named, in TSV one of all."""
-    from tertium.reporting.tables.slices import slice_table
-    from tertium.reporting.tables.table import Table
-
-    tables = [slice_table(part, args.width) for part in slices]
-    if args.format == "tsv" and len(tables) > 1:
-        rows = [[table.header[0], *row] for table in tables for row in table.rows]
-        tables = [Table(["by", "slice", *tables[0].header[1:]], rows)]
-    for number, table in enumerate(tables):
-        output.print_table(table, args.format, first=number == 0 and args.format == "tsv")
 
 
 def _resamples(args: argparse.Namespace) -> int:

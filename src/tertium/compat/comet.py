@@ -15,7 +15,8 @@ from typing import Any
 from tertium.arrays import is_whole
 from tertium.compat.comet_metric import COMET
 from tertium.errors import UnknownNameError, UsageError
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.peers import Prediction
 
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")

@@ -15,7 +15,7 @@ from typing import Any
 
 from tertium.compat import comet, sacrebleu
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.peers import arrange, listed
 from tertium.segment import check_texts
 from tertium.text.language_codes import check_code

@@ -69,7 +69,7 @@ class Team:
             yield from run_local(job, parts, self.size, advance)
             return
         with cluster(self.address):
-            self.size = min(self.workers or room(self.cpus, self.gpus), len(parts))
+            self.size = min(self.workers or count_actors(self.cpus, self.gpus), len(parts))
             yield from run_ray(job, parts, self, advance)
 
 
@@ -92,7 +92,7 @@ def run_local(
         min(workers, len(parts)), mp_context=fresh, initializer=_begin, initargs=(job, marks)
     ) as pool:
         try:
-            yield from _outcomes([pool.submit(_do, part) for part in parts], marks, advance)
+            yield from _outcomes([pool.submit(_attempt, part) for part in parts], marks, advance)
         except BrokenProcessPool:
             raise TertiumError(
                 "a worker was killed (by the system, where memory ran out); what is done is kept: "
@@ -143,7 +143,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _do(part: CorpusPart) -> Outcome:
+def _attempt(part: CorpusPart) -> Outcome:
     assert _worker is not None
     return _worker.attempt(part, _count)
 
@@ -216,7 +216,7 @@ def cluster(address: str | None) -> Iterator[None]:
         ray.shutdown()
 
 
-def room(cpus: float, gpus: float) -> int:
+def count_actors(cpus: float, gpus: float) -> int:
     """How many actors the cluster has room for."""
     import ray
 

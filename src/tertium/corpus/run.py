@@ -28,7 +28,8 @@ from tertium.corpus.writing import ShardFormat, check_header, writer_of
 from tertium.data.records import WARNINGS
 from tertium.errors import DataError, TertiumError, UsageError, one_line
 from tertium.frames import is_frame
-from tertium.metrics.base.metric import Metric, load_metrics
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric
 from tertium.runtime import MEGABYTE, Runtime, current_runtime, runtime, task
 from tertium.segment import Segment
 from tertium.version import __version__
@@ -123,15 +124,7 @@ def score_corpus(
     for name, value in (("longest", longest), ("part_rows", part_rows)):
         if not is_whole(value, 1):
             raise UsageError(f"{name}={value}: expected at least 1")
-    if is_frame(inputs) or not isinstance(inputs, str | os.PathLike | Iterable):
-        raise UsageError(
-            f"a corpus is read from files, folders or globs, not from {one_line(inputs)}: "
-            "metric.predict scores a frame"
-        )
-    given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    if not given:
-        raise DataError("no files given to score")
-    paths = [os.fspath(path) for path in given]
+    paths = _list_paths(inputs)
     files, folder = find_files(paths), os.fspath(output)
     _check_apart(folder, files, paths, writer_of(shards).suffix)
     if fields and not any(file.kind in ("tsv", "csv") for file in files):
@@ -141,10 +134,7 @@ def score_corpus(
     with task("looking at the corpus"):
         parts = plan_parts(files, part_rows)
         job = _make_job(loaded, folder, parts, keep, fields, shards, longest, strict)
-    states = {file.path: [file.size, file.modified] for file in files}  # whether they are the same
-    names = {file.path: file.name for file in files}  # the same file may be found from elsewhere
-    manifest = {**_describe(job, loaded), "part_rows": part_rows, "inputs": states}
-    manifest["shard names"] = names
+    manifest = _describe(job, loaded, files, part_rows)
     ledger = RunLedger(folder)
     done = ledger.begin(manifest, writer_of(shards).suffix, resume=resume)
     if strict:
@@ -155,6 +145,19 @@ def score_corpus(
     summary = _summarise([counted[part.name] for part in parts], counted, left, team, seconds)
     ledger.summarise(summary.record())
     return summary
+
+
+def _list_paths(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """One path or many, as a list; what is no path is refused."""
+    if is_frame(inputs) or not isinstance(inputs, str | os.PathLike | Iterable):
+        raise UsageError(
+            f"a corpus is read from files, folders or globs, not from {one_line(inputs)}: "
+            "metric.predict scores a frame"
+        )
+    given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    if not given:
+        raise DataError("no files given to score")
+    return [os.fspath(path) for path in given]
 
 
 def _check_none_aside(folder: str, done: Mapping[str, Tally]) -> None:
@@ -245,15 +248,8 @@ def _make_job(
     if lines and shards != "jsonl":
         schema = infer_schema(records).serialize().to_pybytes()
     columns = schema_of(parts[0].file, fields)
-    known = columns.names if columns else {key: None for record in records for key in record}
-    specs = [metric.spec for metric in metrics]
-    more = [*specs, *(spec + WARNINGS for spec in specs)]
-    if taken := [name for name in more if name in known]:
-        raise refuse_column(taken[0])
-    if shards == "tsv":
-        check_header(known)
-    if keep:
-        check_columns(parse_keep(keep).names, [*known, *more], specs, where)
+    known = columns.names if columns else list(dict.fromkeys(key for r in records for key in r))
+    _check_names(known, [metric.spec for metric in metrics], keep, shards, where)
     return CorpusJob(
         output=output,
         metrics=tuple(metric.spec for metric in metrics),
@@ -269,6 +265,19 @@ def _make_job(
     )
 
 
+def _check_names(
+    known: Sequence[str], specs: Sequence[str], keep: str, shards: str, where: str
+) -> None:
+    """Refuse columns of rows that scores would replace, or that shards or `keep` cannot name."""
+    more = [*specs, *(spec + WARNINGS for spec in specs)]
+    if taken := [name for name in more if name in known]:
+        raise refuse_column(taken[0])
+    if shards == "tsv":
+        check_header(known)
+    if keep:
+        check_columns(parse_keep(keep).names, [*known, *more], specs, where)
+
+
 def _thrifty(settings: Runtime, metrics: Sequence[Metric], example: Segment) -> Runtime:
     """Settings that hold few vectors in memory: most texts come once, and one metric asks once."""
     if len(metrics) > 1:
@@ -277,7 +286,9 @@ def _thrifty(settings: Runtime, metrics: Sequence[Metric], example: Segment) -> 
     return replace(settings, memory=min(settings.memory, held))
 
 
-def _describe(job: CorpusJob, metrics: Sequence[Metric]) -> dict[str, Any]:
+def _describe(
+    job: CorpusJob, metrics: Sequence[Metric], files: Sequence[SourceFile], part_rows: int
+) -> dict[str, Any]:
     """What makes a run: whatever changes a shard."""
     return {
         "version": __version__,
@@ -286,4 +297,7 @@ def _describe(job: CorpusJob, metrics: Sequence[Metric]) -> dict[str, Any]:
         "fields": list(job.fields or ()),
         "shards": job.shards,
         "longest": job.longest,
+        "part_rows": part_rows,
+        "inputs": {f.path: [f.size, f.modified] for f in files},  # whether they are the same
+        "shard names": {f.path: f.name for f in files},  # one may be found from elsewhere
     }

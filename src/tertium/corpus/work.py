@@ -22,7 +22,8 @@ from tertium.corpus.tally import Tally, name_reason
 from tertium.corpus.writing import extend_schema, find_unwritable, writer_of
 from tertium.data.records import WARNINGS
 from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.runtime import Advance, Runtime, choose_device, listening, runtime
 from tertium.segment import Segment
 

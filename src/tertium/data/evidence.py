@@ -37,16 +37,12 @@ from tertium.data.campaigns import (
 )
 from tertium.data.collection import Collection, read_system_scores, read_texts
 from tertium.data.formats import LANGUAGE_PAIR, RECORD_SUFFIXES, PathLike, pair_in, read_records
-from tertium.data.judgements import Evidence, JudgementSet, Texts, read_judgements
+from tertium.data.human import Evidence, Texts
+from tertium.data.judgements import JudgementSet, read_judgements
 from tertium.data.mtme import EvalSet, eval_sets, read_score_file
-from tertium.data.preferences import (
-    LEFT_NAMES,
-    VERDICT_NAMES,
-    ItemTexts,
-    RankingSet,
-    read_preferences,
-)
+from tertium.data.preferences import LEFT_NAMES, VERDICT_NAMES, read_preferences
 from tertium.data.qe import qe_stems, read_qe
+from tertium.data.rankings import ItemTexts, RankingSet
 from tertium.data.ratings import average
 from tertium.data.testset import TestSet
 from tertium.data.wmt import MetricsTask, is_metrics_task, read_rankings

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.data.judgements import JudgementSet
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.segment import Segment
 
 SHARED = "reference occurs in held-out data"

@@ -18,7 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from tertium.arrays import generator
-from tertium.data.judgements import Evidence, JudgementSet
+from tertium.data.human import Evidence
+from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError, UsageError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Judgement

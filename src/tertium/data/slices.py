@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import BoolArray
-from tertium.data.judgements import Evidence
+from tertium.data.human import Evidence
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UnknownNameError
 from tertium.text.language_identification import identify

@@ -12,7 +12,7 @@ from typing import Literal, Self
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray, divide, mean_known
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.errors import DataError
 
 NOISE = 1.0  # standard deviation of one performance around the skill

@@ -32,7 +32,7 @@ from tertium.arrays import FloatArray
 from tertium.data.archive import Folder, bare_name, is_tar
 from tertium.data.formats import PathLike, read_lines, read_table
 from tertium.data.judgements import DUPLICATE, NO_SCORE, Collector, JudgementSet
-from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather, texts_of
+from tertium.data.rankings import ItemTexts, PairJudgement, RankingSet, gather, texts_of
 from tertium.data.records import ANNOTATOR_NAMES, lower_names, read_score, text_of
 from tertium.data.testset import TestSet, find_in
 from tertium.errors import DataError, UnknownNameError
@@ -254,7 +254,7 @@ def read_rankings(
     left_out: dict[str, Counter[str]] = {}
     for where, row in read_table(path, delimiter=","):
         record = lower_names(row)
-        lp = "-".join(_code(record, key, where) for key in ("srclang", "trglang"))
+        lp = "-".join(_language_code(record, key, where) for key in ("srclang", "trglang"))
         ranked, missing = _read_ranks(record, where)
         found.setdefault(lp, []).extend(_pairs(record, ranked, where))
         left_out.setdefault(lp, Counter())[NOT_RANKED] += missing
@@ -306,7 +306,7 @@ def plain_system(name: str) -> str:
     return re.sub(r"^[\w-]*test[\w-]*\.|\.[a-z]{2,3}-[a-z]{2,3}(\.txt)?$", "", name)
 
 
-def _code(record: Mapping[str, str], key: str, where: str) -> str:
+def _language_code(record: Mapping[str, str], key: str, where: str) -> str:
     language = record.get(key, "").strip().lower()
     if not language:
         raise DataError(f"{where}: no {key}; is this a WMT ranking file?")

@@ -136,7 +136,7 @@ class Bert(nn.Module):
     ) -> None:
         super().__init__()
         self.shape, self.depth, self.padding = shape, shape.num_hidden_layers, shape.pad_token_id
-        stored = _checked(tensors() if tensors else read_tensors(folder), folder)
+        stored = _tensors_by_shape(tensors() if tensors else read_tensors(folder), folder)
 
         def table(name: str, rows: int, width: int = shape.hidden_size) -> nn.Parameter:
             return _frozen(stored(f"{name}.weight", rows, width))
@@ -263,7 +263,7 @@ def _bare(name: str) -> str:
     )
 
 
-def _checked(tensors: Mapping[str, Any], folder: Path) -> Stored:
+def _tensors_by_shape(tensors: Mapping[str, Any], folder: Path) -> Stored:
     """A function from a name and a shape to a tensor in single precision, or an error."""
 
     def stored(name: str, *shape: int) -> Tensor:

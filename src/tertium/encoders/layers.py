@@ -98,7 +98,7 @@ class SequenceLayout(PassLayout):
 
     def __init__(self, lengths: Sequence[int], sizes: Sizes) -> None:
         super().__init__([(1, length) for length in lengths], [None] * len(lengths), sizes)
-        self.places = lie(lengths)
+        self.places = slices_of(lengths)
 
     def lay(self, pieces: Tensor) -> Tensor:
         """Pieces of all sequences, (pieces, d), as they lie in the pass, (pass, d)."""
@@ -115,7 +115,7 @@ class PaddedSequences(SequenceLayout):
         self.shapes, self.biases = [(len(lengths), longest)], [true[:, None, None].to(device)]
         self.places = [
             slice(at.start, at.start + length)
-            for at, length in zip(lie([longest] * len(lengths)), lengths, strict=True)
+            for at, length in zip(slices_of([longest] * len(lengths)), lengths, strict=True)
         ]
         self._true = true.flatten().nonzero()[:, 0].to(device)
 
@@ -125,10 +125,10 @@ class PaddedSequences(SequenceLayout):
         return fill_blocks(padded, self.sizes)
 
 
-def lie(sizes: Sequence[int], start: int = 0) -> list[slice]:
+def slices_of(sizes: Sequence[int], start: int = 0) -> list[slice]:
     """Where things of these sizes lie, one behind the other.
 
-    >>> lie([2, 3], start=10)
+    >>> slices_of([2, 3], start=10)
     [slice(10, 12, None), slice(12, 15, None)]
     """
     return [slice(*ends) for ends in pairwise(accumulate(sizes, initial=start))]

@@ -21,7 +21,8 @@ from tertium.data.formats import PathLike
 from tertium.display import Displayed
 from tertium.errors import UnknownNameError
 from tertium.evaluation.scoring import distinct_labels, served_by_all
-from tertium.metrics.base.metric import Metric, foresee, load_metrics
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric, foresee
 from tertium.runtime import track
 
 logger = logging.getLogger(__name__)

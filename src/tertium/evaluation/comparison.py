@@ -29,7 +29,8 @@ from tertium.evaluation.resampling import (
 )
 from tertium.evaluation.scoring import ByMetric, Evaluation, score, usual_metrics, with_intervals
 from tertium.meta.differences import INTO_ENGLISH, OTHERS, DifferenceScale
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.text.language_identification import are_english
 
 FILE = "differences.json"

@@ -14,7 +14,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import UnknownNameError
-from tertium.evaluation.agreement import Gathered, Sources, gather
+from tertium.evaluation.gathering import Gathered, Sources, gather
 from tertium.meta.decisions import (
     acceptance_curve,
     calibrate_errors,
@@ -24,8 +24,8 @@ from tertium.meta.decisions import (
     risk_coverage,
 )
 from tertium.meta.differences import DifferenceScale, fit_scales
+from tertium.meta.judged import JudgedSet
 from tertium.meta.protocol import PROTOCOLS, ProtocolResults, follow_protocol
-from tertium.meta.tasks import JudgedSet
 from tertium.metrics.base.metric import Metric
 
 

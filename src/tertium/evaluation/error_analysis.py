@@ -24,7 +24,8 @@ from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.evaluation.scoring import distinct_labels
-from tertium.metrics.base.metric import Metric, load_metrics
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
 
 logger = logging.getLogger(__name__)
@@ -123,7 +124,7 @@ def disagreement(
     if not 0 < share < 1:
         raise UsageError(f"a share of {share:g}: expected between 0 and 1")
     drawn = lots or Lots(None, None)
-    best = top(human, groups, share, drawn.people)
+    best = mark_highest(human, groups, share, drawn.people)
     if not best.any():
         raise UsageError(f"a share of {share:g} of {len(human)} translations is none: take more")
     rated = list(zip(groups, human.tolist(), strict=True))
@@ -138,12 +139,12 @@ def disagreement(
         )
     return Disagreement(
         best=best,
-        first=top(first, groups, share, drawn.metrics),
-        second=top(second, groups, share, drawn.metrics),
+        first=mark_highest(first, groups, share, drawn.metrics),
+        second=mark_highest(second, groups, share, drawn.metrics),
     )
 
 
-def top(
+def mark_highest(
     scores: FloatArray, groups: Sequence[str], share: float, lots: IntArray | None = None
 ) -> BoolArray:
     """The highest `share` of each group; of equal scores at the edge the lower lot, the earlier."""

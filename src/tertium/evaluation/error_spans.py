@@ -15,11 +15,11 @@ from typing import Any
 from tertium.arrays import FloatArray
 from tertium.data.evidence import read_evidence
 from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
-from tertium.data.judgements import Evidence
+from tertium.data.human import Evidence
 from tertium.display import Displayed
 from tertium.errors import DataError, UsageError
-from tertium.evaluation.agreement import Files, Sources, check_excluded, read_sets, several
 from tertium.evaluation.explaining import COLUMNS as ROW_OF_ERROR
+from tertium.evaluation.gathering import Files, Sources, check_excluded, read_sets, several
 from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomisation
 from tertium.evaluation.scoring import served_by_all
 from tertium.meta.error_spans import (
@@ -34,7 +34,8 @@ from tertium.meta.error_spans import (
     micro,
     split_raters,
 )
-from tertium.metrics.base.metric import Metric, load_metrics
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric
 from tertium.runtime import track
 from tertium.scores import Scores
 from tertium.segment import Segment

@@ -9,7 +9,7 @@ from itertools import product
 from math import inf, isfinite
 from typing import Any
 
-from tertium.data.judgements import Evidence
+from tertium.data.human import Evidence
 from tertium.data.records import record_from_segment
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
@@ -18,7 +18,8 @@ from tertium.evaluation.ranking import best_ranker
 from tertium.evaluation.scoring import Evaluation, as_numbers
 from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation, MarkedText
-from tertium.metrics.base.metric import NO_SCORE, Metric, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import NO_SCORE, Metric
 from tertium.metrics.base.ranker import Ranker, find_ranker
 from tertium.models.checkpoint import are_installed
 from tertium.registry import RANKERS

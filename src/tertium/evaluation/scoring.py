@@ -20,7 +20,8 @@ from tertium.errors import DataError, NeedsError, TertiumError, UnknownNameError
 from tertium.evaluation.resampling import Interval, bootstrap, interval
 from tertium.extras import explain_missing, is_installed
 from tertium.frames import make_frame
-from tertium.metrics.base.metric import Metric, foresee, load_metric, load_metrics
+from tertium.metrics.base.loading import load_metric, load_metrics
+from tertium.metrics.base.metric import Metric, foresee
 from tertium.models.checkpoint import are_installed
 from tertium.scores import Scores
 from tertium.segment import Segment

@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.data.judgements import Evidence
+from tertium.data.human import Evidence
 from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.evaluation.comparison import Comparison, Test, compare_evaluation
 from tertium.evaluation.scoring import ByMetric, Evaluation
-from tertium.meta.evaluation import MetaEvaluation, Results, TaskResult, clusters
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet
+from tertium.meta.results import Results, TaskResult, clusters
 from tertium.meta.significance import holm
-from tertium.meta.tasks import JudgedSet, Task
+from tertium.meta.tasks import Task
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

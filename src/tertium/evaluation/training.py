@@ -14,7 +14,7 @@ from tertium.atomic import REMAINS
 from tertium.data.evidence import read_sets
 from tertium.data.formats import PathLike
 from tertium.data.judgements import JudgementSet, read_judgements
-from tertium.data.preferences import RankingSet
+from tertium.data.rankings import RankingSet
 from tertium.errors import TertiumError, UnknownNameError, UsageError, one_line
 from tertium.frames import is_frame
 from tertium.models.checkpoint import CONFIG

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from tertium.cache.files import Arrays, cached_arrays
 from tertium.errors import DataError, MissingResourceError
-from tertium.text.meteor_alignment import PARAPHRASE, Match
+from tertium.text.meteor_search import PARAPHRASE, Match
 
 Hashes = NDArray[np.uint64]
 

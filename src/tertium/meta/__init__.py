@@ -3,6 +3,7 @@
 from tertium.meta.accuracy import acc_eq, acc_eq_calibrated
 from tertium.meta.correlation import Agreement, Grouping, pearson, spearman
 from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet
 from tertium.meta.pairwise import (
     consistency,
     darr,
@@ -12,7 +13,7 @@ from tertium.meta.pairwise import (
     kendall_wmt14,
 )
 from tertium.meta.systems import soft_pairwise_accuracy, system_accuracy, tie_aware_spearman
-from tertium.meta.tasks import JudgedSet, Task, tasks_for
+from tertium.meta.tasks import Task, tasks_for
 
 __all__ = [
     "Agreement",

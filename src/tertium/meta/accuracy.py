@@ -35,7 +35,7 @@ from tertium.meta.pairwise import (
     pair_blocks,
 )
 from tertium.meta.replicates import PairMatrix, Points, of_points, quadratic
-from tertium.meta.significance import exactly, finest_swaps, perm_both_any
+from tertium.meta.significance import finest_swaps, perm_both_any, undrawn_p
 
 
 def acc_eq(
@@ -250,5 +250,5 @@ def measure_accuracy(
             "pairs": partial(pair_test, laid_out, epsilon),
             "perm-both": partial(perm_both_any, human, scores, function),
         },
-        finest={"perm-both": finest_swaps(human), **({"pairs": exactly} if alike else {})},
+        finest={"perm-both": finest_swaps(human), **({"pairs": undrawn_p} if alike else {})},
     )

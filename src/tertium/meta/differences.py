@@ -15,7 +15,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import DataError
-from tertium.meta.tasks import JudgedSet
+from tertium.meta.judged import JudgedSet
 
 BINS = 8
 FEWEST = 20  # pairs of a bin: fewer say too little

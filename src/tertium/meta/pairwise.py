@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tertium.arrays import FloatArray, IntArray, divide
+from tertium.data.rankings import check_verdicts
 from tertium.data.win_rates import ComparisonIndex
-from tertium.errors import DataError, LengthError, UsageError
+from tertium.errors import LengthError, UsageError
 from tertium.meta.correlation import (
     Agreement,
     Grouping,
@@ -103,7 +104,9 @@ def count_verdicts(
     `verdicts` (n,) is 1 where people preferred `left`, 0 where `right`, 0.5 for a tie; `left` and
     `right` are the metric's scores, (metrics, n). `units` (n,) numbers the item of each comparison.
     """
-    people = _check_verdicts(verdicts) - 0.5
+    said = finite(verdicts, "verdicts")
+    check_verdicts(said[~np.isnan(said)], "human comparisons")
+    people = said - 0.5
     difference = finite(left, "left scores") - finite(right, "right scores")
     if difference.shape[-1:] != people.shape:
         raise LengthError(f"{people.shape} verdicts for score differences {difference.shape}")
@@ -111,16 +114,6 @@ def count_verdicts(
     size = int(where.max(initial=0)) + 1
     stack = difference.reshape(int(np.prod(difference.shape[:-1])), len(people))
     return np.stack([tally(outcomes(people, row, epsilon), where, size) for row in stack])
-
-
-def _check_verdicts(verdicts: ArrayLike) -> FloatArray:
-    people = finite(verdicts, "verdicts")
-    strange = people[~np.isin(people, (0.0, 0.5, 1.0)) & ~np.isnan(people)]
-    if strange.size:
-        raise DataError(
-            f"a verdict is 1 (the left is better), 0 (the right) or 0.5 (a tie), not {strange[0]:g}"
-        )
-    return people
 
 
 def check_epsilon(epsilon: float) -> float:

@@ -21,8 +21,10 @@ from tertium.arrays import FloatArray, generator
 from tertium.errors import UnknownNameError, UsageError
 from tertium.meta.contests import Contest, accuracy_contest, average_contest, soft_accuracy_contest
 from tertium.meta.correlation import judged_columns, lay_out
-from tertium.meta.evaluation import Figures, MetaEvaluation, TaskResult, figures_of
-from tertium.meta.tasks import JudgedSet, Task
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet
+from tertium.meta.results import Figures, TaskResult, figures_of
+from tertium.meta.tasks import Task
 from tertium.runtime import track
 
 WORKERS = 4  # tasks at a time; each draws from a generator of its own

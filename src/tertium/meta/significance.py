@@ -212,7 +212,7 @@ def finest_t(human: FloatArray, samples: int) -> float:
     return 0.0 if (~np.isnan(human)).sum() > 3 else 1.0
 
 
-def exactly(samples: int) -> float:
+def undrawn_p(samples: int) -> float:
     """The smallest p of a test that draws nothing."""
     return 0.0
 

@@ -18,9 +18,10 @@ from tertium.errors import DataError, LengthError, UsageError
 from tertium.meta import pairwise
 from tertium.meta.accuracy import coin_p_values, count_wins
 from tertium.meta.correlation import Agreement, Measured, finite, lay_out, pool_agreement, spearman
+from tertium.meta.judged import JudgedSet
 from tertium.meta.replicates import of_matrix, of_spearman
-from tertium.meta.significance import exactly
-from tertium.meta.tasks import JudgedSet, Task
+from tertium.meta.significance import undrawn_p
+from tertium.meta.tasks import Task
 
 BLOCK = 1 << 22  # numbers in memory at a time
 PERMUTATIONS = 1000  # of segments, in soft pairwise accuracy: those of the shared task
@@ -259,7 +260,7 @@ def measure_accuracies(sets: Sequence[JudgedSet]) -> Measured:
         replicate=replicate,
         strata=sizes,
         tests={"pairs": coins},
-        finest={"pairs": exactly},
+        finest={"pairs": undrawn_p},
     )
 
 
@@ -281,7 +282,7 @@ def measure_spa(judged: JudgedSet, rng: np.random.Generator) -> Measured:
         replicate=of_matrix(soft, eligible),
         strata=(size,),
         tests={"pairs": partial(flip_p_values, gaps)},
-        finest={"pairs": exactly},  # a plain share of flips, which may be none
+        finest={"pairs": undrawn_p},  # a plain share of flips, which may be none
     )
 
 

@@ -18,9 +18,10 @@ from typing import TypeVar
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
-from tertium.data.judgements import NO_REFERENCE, JudgementSet, reasons
+from tertium.data.human import reasons
+from tertium.data.judgements import NO_REFERENCE, JudgementSet
 from tertium.data.leaks import drop_shared
-from tertium.data.preferences import ItemTexts, PairJudgement, RankingSet, gather
+from tertium.data.rankings import ItemTexts, PairJudgement, RankingSet, gather
 from tertium.encoders.encoder import rows_of
 from tertium.errors import DataError, UsageError, one_line
 from tertium.segment import Judgement, Preference, Segment

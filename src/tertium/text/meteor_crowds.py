@@ -4,7 +4,7 @@ A beam of 40 paths would try each of them at each word, and a list of them grows
 the text. Here the words of the hypothesis that match a word in one stage are one integer, a bit
 each, and the continuations of all paths are streams of rising rank of which the best `beam` are
 drawn: a stream is opened, and a sum of distances added up, only when no better continuation is
-left. The result is that of `meteor_alignment.choose`.
+left. The result is that of `meteor_search.choose`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from tertium.arrays import BoolArray, IntArray
-from tertium.text.meteor_alignment import (
+from tertium.text.meteor_search import (
     CHUNK,
     EXACT,
     STEM,

@@ -13,10 +13,10 @@ from tertium.metrics.base.featurizer import (
     NAMES,
     Information,
     LexicalFeatures,
-    single,
+    split_references,
     tokens,
 )
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.lexical.nist import NIST
@@ -112,7 +112,7 @@ def test_tokens_are_lower_case_words() -> None:
 
 
 def test_several_references_are_taken_apart() -> None:
-    parts, owner = single([Segment("h", "s", ("a", "b")), Segment("k", None, ("c",))])
+    parts, owner = split_references([Segment("h", "s", ("a", "b")), Segment("k", None, ("c",))])
     assert [p.references for p in parts] == [("a",), ("b",), ("c",)]
     assert parts[0].source == "s"
     assert owner.tolist() == [0, 0, 1]

@@ -9,7 +9,7 @@ import pytest
 
 from tertium.encoders import Encoder, chunks, load_encoder
 from tertium.errors import UsageError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.centring import (
     Centring,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tertium.errors import ModelError, UsageError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.flagship.base import MODEL, TertiumBase
 from tertium.metrics.flagship.packaged import ENCODER_PREFIX
 from tertium.models.checkpoint import shipped_models

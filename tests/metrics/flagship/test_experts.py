@@ -10,7 +10,7 @@ import pytest
 
 from tertium.data.formats import read_records
 from tertium.data.records import segment_from_record
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.flagship.assessment import MOST_POINTS, EnglishAssessment
 from tertium.metrics.flagship.multi import VIEWS, TertiumMulti
 from tertium.metrics.flagship.packaged import BEND, ErrorSum

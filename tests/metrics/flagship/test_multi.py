@@ -21,7 +21,7 @@ from tertium.cache.memory import forget
 from tertium.cli.explain import show
 from tertium.errors import ModelError, NeedsError, UsageError
 from tertium.metrics.base.explanation import Explanation
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.multi import MODEL, VIEWS, TertiumMulti, rows_of, view_of
 from tertium.metrics.flagship.packaged import Packaged

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tertium.metrics.flagship.rows import align_windows
+from tertium.metrics.flagship.windows import align_windows
 from tertium.text.bounds import JUDGED_PIECES
 
 ROOM = 510

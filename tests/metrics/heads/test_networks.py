@@ -13,7 +13,6 @@ from torch.overrides import TorchFunctionMode
 
 from tertium.encoders.blank import Uninitialised
 from tertium.encoders.layers import TransformerLayer
-from tertium.metrics.heads.metric import HeadConfig
 from tertium.metrics.heads.networks import (
     NETWORKS,
     LayerMix,
@@ -24,6 +23,7 @@ from tertium.metrics.heads.networks import (
     mean_pool,
 )
 from tertium.metrics.heads.recurrence import Recurrent, Sequences
+from tertium.metrics.heads.settings import HeadConfig
 
 CONFIG = HeadConfig(hidden=4)
 

@@ -13,11 +13,12 @@ import pytest
 
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.linguistics.paraphrase import load_paraphrases
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical import meteor as module
 from tertium.metrics.lexical.meteor import COLUMNS, METEOR, meteor_statistics, word_senses
 from tertium.segment import Segment
-from tertium.text.meteor_alignment import Match, align
+from tertium.text.meteor_alignment import align
+from tertium.text.meteor_search import Match
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 INTO_ENGLISH = ("cs", "de", "fi", "lv", "ru", "tr", "zh")

@@ -16,7 +16,7 @@ from sacrebleu.metrics.chrf import CHRF as SacreChrF
 from tests.gallery import ALL, BLANKS
 
 from tertium.errors import MissingResourceError, UsageError
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import ChrF
 from tertium.metrics.lexical.sacre import match_statistics

@@ -11,8 +11,9 @@ import pytest
 from tertium.encoders.encoder import load_encoder
 from tertium.encoders.toy import ToyEncoder
 from tertium.errors import MissingResourceError
-from tertium.metrics.base.featurizer import single
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.featurizer import split_references
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.metrics.pairwise.inputs import Columns, learned_model
 from tertium.metrics.pairwise.ranker import Pairwise
 from tertium.metrics.pairwise.training import PairwiseOptions
@@ -72,7 +73,7 @@ def column(metric: Metric) -> np.ndarray:
 def test_every_metric_is_a_column(name: str, segments: list[Segment]) -> None:
     fields = {f.name for f in dataclasses.fields(resolve(METRICS, name, "metric"))}
     spec = f"{name}:encoder=toy" if "encoder" in fields and name != "mt-rte-r" else name
-    parts, _ = single(segments)
+    parts, _ = split_references(segments)
     try:
         table = Columns((spec,))(parts)
     except MissingResourceError as error:

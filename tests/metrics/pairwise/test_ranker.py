@@ -15,8 +15,8 @@ from tertium.data.collection import Collection
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, ModelError, NeedsError, UsageError
 from tertium.evaluation.ranking import rank
-from tertium.metrics.base.featurizer import single
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.featurizer import split_references
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import ByScore, load_ranker
 from tertium.metrics.pairwise.inputs import Columns, Projection, VectorName, sentence_vectors
 from tertium.metrics.pairwise.ranker import Pairwise
@@ -101,7 +101,10 @@ def test_raw_is_one_order_and_prefer_is_the_mean_of_both(small: Pairwise) -> Non
 def test_several_references_are_averaged(small: Pairwise) -> None:
     two = ("the cat sat on a mat", "two dogs barked at it")
     a, b = Segment("the cat sat on it", None, two), Segment("dogs barked at a mat", None, two)
-    parts = [small.prefer([x], [y])[0] for x, y in zip(single([a])[0], single([b])[0], strict=True)]
+    parts = [
+        small.prefer([x], [y])[0]
+        for x, y in zip(split_references([a])[0], split_references([b])[0], strict=True)
+    ]
     assert small.prefer([a], [b])[0] == pytest.approx(np.mean(parts), abs=1e-6)
 
 
@@ -164,7 +167,7 @@ def test_every_cost_and_the_flat_network_train(small: Pairwise) -> None:
 
 
 def test_columns_are_the_metrics_own_scores(segments: list[Segment]) -> None:
-    parts, _ = single(segments)
+    parts, _ = split_references(segments)
     table = Columns(("bleu", "ter", "chrf"))(parts)
     for column, name in enumerate(("bleu", "ter", "chrf")):
         expected = load_metric(name).score(parts).segments

@@ -22,7 +22,8 @@ from sacrebleu.metrics.ter import TERScore
 
 from tertium.errors import UsageError
 from tertium.frames import is_missing
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.peers import arrange, listed
 from tertium.metrics.lexical.sacre import load_sacre_bleu
 from tertium.segment import Segment, check_texts

@@ -86,11 +86,11 @@ class UniversalEncoder:
 
     @property
     def _tokenizer(self) -> PieceTokenizer:
-        return _loaded(self.weights.folder)[0]
+        return _load_parts(self.weights.folder)[0]
 
     @property
     def _network(self) -> UniversalNetwork:
-        return _loaded(self.weights.folder)[1]
+        return _load_parts(self.weights.folder)[1]
 
     def _encode_distinct(self, texts: Sequence[str], tokens: bool, sentences: bool) -> Embeddings:
         whole = self._tokenizer.encode(texts)
@@ -137,7 +137,7 @@ def _inner(ids: Sequence[Sequence[int]]) -> IntArray:
 
 
 @lru_cache(maxsize=1)
-def _loaded(folder: Path) -> tuple[PieceTokenizer, UniversalNetwork]:
+def _load_parts(folder: Path) -> tuple[PieceTokenizer, UniversalNetwork]:
     """What all layers share."""
     return PieceTokenizer(folder / "sp.model"), UniversalNetwork(folder / "weights.npz")
 

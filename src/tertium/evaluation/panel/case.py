@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, divide, generator, mean_known
-from tertium.data.judgements import Evidence, Texts
+from tertium.data.human import Evidence, Texts
 from tertium.errors import DataError
 from tertium.evaluation.scoring import served_by_all
-from tertium.meta.evaluation import MetaEvaluation, TaskResult, interval
-from tertium.meta.tasks import JudgedSet, Task
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet
+from tertium.meta.results import TaskResult, interval
+from tertium.meta.tasks import Task
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
 

@@ -1,7 +1,7 @@
 """What a featurizer is: segments to named columns.
 
 A featurizer compares a hypothesis with one reference. A metric with several references compares it
-with each (`single`) and decides afterwards.
+with each (`split_references`) and decides afterwards.
 
 The component scores of BLEU, NIST and TER are columns of this kind, which BLEUR, NISTR and TERR
 regress on (Pado et al. 2009, section 4.3). Each quantity stands in linear and in log space, since a
@@ -74,10 +74,10 @@ class Featurizer(Protocol):
     def __hash__(self) -> int: ...
 
 
-def single(segments: Sequence[Segment]) -> tuple[list[Segment], NDArray[np.int64]]:
+def split_references(segments: Sequence[Segment]) -> tuple[list[Segment], NDArray[np.int64]]:
     """One segment for each reference, and the number of the segment each came from.
 
-    >>> parts, owner = single([Segment("h", references=("a", "b"))])
+    >>> parts, owner = split_references([Segment("h", references=("a", "b"))])
     >>> [p.references for p in parts], owner
     ([('a',), ('b',)], array([0, 0]))
     """
@@ -91,7 +91,7 @@ def reference_of(segment: Segment) -> str:
     if len(segment.references) != 1:
         raise UsageError(
             f"features compare with one reference, and this segment has {len(segment.references)}: "
-            "take it apart with tertium.metrics.base.featurizer.single"
+            "take it apart with tertium.metrics.base.featurizer.split_references"
         )
     return segment.references[0]
 

@@ -27,7 +27,8 @@ from tertium.errors import (
 )
 from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation, Votes
-from tertium.metrics.base.metric import Metric, Scorer, change_fields, is_folder, load_metric
+from tertium.metrics.base.loading import change_fields, is_folder, load_metric
+from tertium.metrics.base.metric import Metric, Scorer
 from tertium.models.checkpoint import read_config
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.scores import ScoreMatrix

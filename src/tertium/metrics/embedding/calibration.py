@@ -69,10 +69,10 @@ def baseline(encoder: str, side: str) -> tuple[float, float, float]:
     return precision, recall, f1
 
 
-def bound(encoder: str, side: str, kind: Kind) -> float:
+def worst_value(encoder: str, side: str, kind: Kind) -> float:
     """The value of the worst translations under an encoder; a generic one where none is stored.
 
-    >>> bound("dir/mine@4", "reference", "sss")
+    >>> worst_value("dir/mine@4", "reference", "sss")
     0.0
     """
     return _NUMBERS.get((encoder, side), GENERIC)[BOUND_KINDS.index(kind)]

@@ -14,7 +14,7 @@ from tertium.errors import UsageError
 from tertium.metrics.base.explanation import Link
 from tertium.metrics.base.metric import Side
 from tertium.metrics.embedding.bertscore import BERTScore
-from tertium.metrics.embedding.calibration import EQUAL, WEIGHTS, bound
+from tertium.metrics.embedding.calibration import EQUAL, WEIGHTS, worst_value
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.metrics.embedding.smd import SMD
 from tertium.metrics.embedding.sss import SSS
@@ -88,7 +88,7 @@ class SentSim(EmbeddingMetric):
         formulas = [(part, part.formula(encoder, segments)) for part in self.components]
 
         def compare(chunk: Chunk) -> FloatArray:
-            return np.column_stack([_main(part, run(chunk)) for part, run in formulas])
+            return np.column_stack([_main_column(part, run(chunk)) for part, run in formulas])
 
         return compare
 
@@ -116,7 +116,8 @@ class SentSim(EmbeddingMetric):
 
     def _bounds(self, encoder: Encoder, side: Side) -> tuple[float, float]:
         token = self.token if self.token == "wmd" else self.measure
-        return bound(encoder.name, side, self.sentence), bound(encoder.name, side, token)
+        name = encoder.name
+        return worst_value(name, side, self.sentence), worst_value(name, side, token)
 
     def _extremes(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The best and the worst value of each component, blank texts aside, (2,) each."""
@@ -139,6 +140,6 @@ class SentSim(EmbeddingMetric):
         return {**fields, "comb": "plain"} if self.combine == "plain" else fields
 
 
-def _main(metric: EmbeddingMetric, values: FloatArray) -> FloatArray:
+def _main_column(metric: EmbeddingMetric, values: FloatArray) -> FloatArray:
     """The column of a component's result that is its score, (m,)."""
     return values if values.ndim == 1 else values[:, metric.parts.index(metric.main_part)]

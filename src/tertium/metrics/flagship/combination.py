@@ -24,7 +24,7 @@ from typing import Annotated
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.metrics.base.metric import load_metric
+from tertium.metrics.base.loading import load_metric
 from tertium.schema import NOT_NEGATIVE, POSITIVE
 from tertium.segment import Segment
 from tertium.text.language_identification import holds_words

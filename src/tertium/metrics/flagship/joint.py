@@ -37,7 +37,7 @@ from tertium.encoders.layers import (
     PassLayout,
     SequenceLayout,
     TransformerLayer,
-    lie,
+    slices_of,
 )
 from tertium.encoders.products import HalfLinear, gelu_of
 from tertium.metrics.flagship.meeting import (
@@ -260,7 +260,7 @@ class JointNetwork(nn.Module):
         lengths = [[len(row[role].states) for role in sorted(row)] for row in rows]
         layout = self._lay([sum(own) for own in lengths])
         places = [
-            dict(zip(sorted(row), lie(own, at.start), strict=True))
+            dict(zip(sorted(row), slices_of(own, at.start), strict=True))
             for row, own, at in zip(rows, lengths, layout.places, strict=True)
         ]
         states = layout.lay(torch.cat([text.states for text in texts]))
@@ -349,7 +349,7 @@ class JointNetwork(nn.Module):
 
         def run(rows: Sequence[Mapping[int, Tensor]]) -> list[Found]:
             texts = [row[role] for row in rows for role in roles]
-            each = iter(lie([len(text) for text in texts]))
+            each = iter(slices_of([len(text) for text in texts]))
             states = fill_blocks(torch.cat(texts), self.sizes)
             places = [{role: next(each) for role in roles} for _ in rows]
             seen = dict.fromkeys((*MIXED, *MATCHED), states)

@@ -1,24 +1,17 @@
 """Rows of texts through the network of tertium-multi: what its folder declares, and how it is run.
 
 A row is a hypothesis with a source, a reference or both; where a text is longer than the network's
-positions, several windows of them. Rows that share texts go together: each distinct text passes the
-lower layers once, each row the upper ones. Passes hold many texts or rows, each on one thread, and
-neither order nor neighbours nor threads change a bit.
-
-A network has so many positions. Where one text of a row has more pieces, all of them are cut into
-the same number of windows, the n-th of a translation beside the n-th of its source: the translation
-into equal ones and the others at the same shares of their length; a cut moves to the end of a
-sentence or a word nearby.
+positions, several windows of them (`windows`). Rows that share texts go together: each distinct
+text passes the lower layers once, each row the upper ones. Passes hold many texts or rows, each on
+one thread, and neither order nor neighbours nor threads change a bit.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import numpy as np
@@ -39,6 +32,7 @@ from tertium.metrics.base.metric import Side
 from tertium.metrics.flagship.combination import Corrections, Row, asked_for, strange_words
 from tertium.metrics.flagship.packaged import ExpertScale, HumanScale, Packaged, PackagedSettings
 from tertium.metrics.flagship.tagging import FINDINGS, TAGS, WayThresholds, find_errors
+from tertium.metrics.flagship.windows import align_windows
 from tertium.runtime import Precision, choose_device, current_runtime, task
 from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.text.bounds import JUDGED_PIECES
@@ -51,7 +45,7 @@ RoleIds = tuple[int, tuple[int, ...]]  # a text's role and its pieces
 Window = tuple[RoleIds, ...]  # of each text of a row, the hypothesis first
 SPECIALS = 2  # <s> and </s> around every text
 READ = slice(2, 3)  # of what is said of a row what is read a second time: behind the score and the
-# logit of no error, which nothing asks for any longer, and before its findings
+# logit of no error, which nothing asks for, and before its findings
 PIECES_AT_ONCE = 24_000  # of lower states that are held, 3 kB each
 PIECES_A_PASS = 2_048  # about, that a thread is given at a time
 # The same on a GPU, padding among them, and what starting a pass costs there in pieces.
@@ -64,11 +58,6 @@ TAGGED = Rule(lambda n: n in (0, TAGS), f"{TAGS}, or 0 of a model that tags no p
 UP_TO_TWELVE = Rule(lambda n: 0 <= n <= 12, "from 0 to 12")
 T = TypeVar("T")
 R = TypeVar("R")
-SLACK = 0.05  # of a window, which a cut may move by, either way
-# a window grows by a slack at both ends, twice where it follows the translation's, and by rounding
-GROWTH = 1 + 6 * SLACK
-WORD = "▁"  # what the first piece of a word begins with
-SENTENCE_ENDS = tuple(".!?…。！？؟।")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -391,43 +380,3 @@ def _blocks(
 def load_judge(model: Packaged, precision: Precision, device: str) -> RowJudge:
     """The judge of a model, kept for the next call."""
     return RowJudge(model, precision, device)
-
-
-def align_windows(texts: Sequence[Sequence[str]], room: int) -> list[tuple[slice, ...]]:
-    """Windows of at most `room` pieces over texts given as pieces, the translation first.
-
-    One window holds everything where it fits; beyond `JUDGED_PIECES` of the longest text the rest
-    of all texts is left out.
-
-    >>> align_windows([["▁a"] * 4, ["▁b"] * 2], room=4)
-    [(slice(0, 4, None), slice(0, 2, None))]
-    >>> align_windows([["▁a"] * 10, ["▁b"] * 5], room=7)
-    [(slice(0, 5, None), slice(0, 2, None)), (slice(5, 10, None), slice(2, 5, None))]
-    """
-    longest = max(map(len, texts))
-    if longest <= room:
-        return [tuple(slice(0, len(text)) for text in texts)]
-    share = min(1.0, JUDGED_PIECES / longest)
-    sizes = [round(len(text) * share) for text in texts]
-    count = math.ceil(max(sizes) * GROWTH / room)
-    shares = [n / count for n in range(1, count)]
-    own = _cut(texts[0], shares, sizes[0])
-    if int(SLACK * sizes[0] / count):  # else it is too short to say where others go on
-        shares = [cut.stop / sizes[0] for cut in own[:-1]]
-    others = [_cut(text, shares, size) for text, size in zip(texts[1:], sizes[1:], strict=True)]
-    return list(zip(own, *others, strict=True))
-
-
-def _cut(pieces: Sequence[str], shares: Sequence[float], size: int) -> list[slice]:
-    """The first `size` pieces, cut near these shares of them."""
-    slack = int(SLACK * size / (len(shares) + 1))
-    breaks = [_nearest_break(pieces, int(share * size), slack) for share in shares]
-    return [slice(start, stop) for start, stop in pairwise([0, *breaks, size])]
-
-
-def _nearest_break(pieces: Sequence[str], target: int, slack: int) -> int:
-    """The place within the slack where a sentence ends, else a word, else the target."""
-    near = sorted(range(target - slack, target + slack + 1), key=lambda place: abs(place - target))
-    ends = (p for p in near if slack and pieces[p - 1].endswith(SENTENCE_ENDS))
-    words = (p for p in near if slack and pieces[p].startswith(WORD))
-    return next(ends, next(words, target))

@@ -15,8 +15,8 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders import Chunk, chunks
+from tertium.encoders.body import run_or_halve
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.transformer import run_or_halve
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.flagship.assessment import EnglishAssessment

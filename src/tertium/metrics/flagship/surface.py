@@ -170,23 +170,23 @@ def _compare(h: Surface, r: Surface) -> list[float]:
     return [
         _ratio(common, r.counts.total()),
         _ratio(common, h.counts.total()),
-        *_both(h.cased, r.cased),
+        *_recall_and_precision(h.cased, r.cased),
         _ratio(_overlap(h.cased, r.cased), common),
         h.capitals - r.capitals,
-        *_both(h.bigrams, r.bigrams),
-        *_both(h.trigrams, r.trigrams),
+        *_recall_and_precision(h.bigrams, r.bigrams),
+        *_recall_and_precision(h.trigrams, r.trigrams),
         longest_run(h.words, r.words) / max(len(r.words), 1),
         order_agreement(h.words, r.words),
         _log_ratio(len(h.words), len(r.words)),
         _log_ratio(len(h.text), len(r.text)),
         20 * (h.spaces - r.spaces),
-        *_both(h.numbers, r.numbers),
-        *_both(h.names, r.names),
+        *_recall_and_precision(h.numbers, r.numbers),
+        *_recall_and_precision(h.names, r.names),
         float(abs((h.gender[0] - h.gender[1]) - (r.gender[0] - r.gender[1])) > 0),
         float((h.negations > 0) != (r.negations > 0)) + 0.5 * float(h.negations != r.negations),
         _repetition(h) - _repetition(r),
-        *_both(h.punctuation, r.punctuation),
-        *_both(h.content, r.content),
+        *_recall_and_precision(h.punctuation, r.punctuation),
+        *_recall_and_precision(h.content, r.content),
         h.foreign - r.foreign,
         float(not h.words),
         float(h.text == r.text),
@@ -247,7 +247,7 @@ def _overlap(a: Counter[Key], b: Counter[Key]) -> int:
     return sum([min(a[key], b[key]) for key in a.keys() & b.keys()])
 
 
-def _both(h: Counter[Key], r: Counter[Key]) -> tuple[float, float]:
+def _recall_and_precision(h: Counter[Key], r: Counter[Key]) -> tuple[float, float]:
     common = _overlap(h, r)
     return (_ratio(common, r.total()), _ratio(common, h.total()))
 

@@ -24,8 +24,8 @@ import torch
 from torch import Tensor, nn
 
 from tertium.encoders import Encoder
-from tertium.metrics.heads.metric import HeadConfig
 from tertium.metrics.heads.recurrence import Recurrent, Sequences, draw_first
+from tertium.metrics.heads.settings import HeadConfig
 from tertium.models.checkpoint import Checkpoint, load_into, read_declared
 
 

@@ -1,10 +1,7 @@
 """Trains a pair network over frozen states, from human scores, from comparisons, or from both.
 
 Stands between the loop, which knows no data, and the networks, which know no numbers of texts:
-numbers texts, prepares states, runs stages, keeps the best. `DiskStates` computes every text once,
-keeps half-precision numbers in a file and maps it, so that epochs run at the speed of the head in
-bounded memory; `LiveStates` runs the encoder for every batch, which a GPU does faster than a disk
-can read.
+numbers texts, runs stages over their states (`states`), keeps the best.
 """
 
 from __future__ import annotations
@@ -14,8 +11,7 @@ import itertools
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,14 +20,10 @@ import torch
 from torch import Tensor
 
 from tertium.arrays import FloatArray, IntArray
-from tertium.atomic import replace_content
-from tertium.encoders.encoder import Encoder, load_encoder, offsets_of
-from tertium.encoders.stream import stream
-from tertium.encoders.transformer import Transformer
-from tertium.errors import UsageError, WriteError
-from tertium.metrics.heads.metric import HeadConfig, HeadOptions
-from tertium.metrics.heads.networks import PairNetwork, make_network, split_layers
-from tertium.metrics.heads.recurrence import Sequences
+from tertium.encoders.encoder import Encoder, load_encoder
+from tertium.metrics.heads.networks import PairNetwork, make_network
+from tertium.metrics.heads.settings import HeadConfig, HeadOptions
+from tertium.metrics.heads.states import States, make_states
 from tertium.models.checkpoint import Checkpoint, halve, write_checkpoint
 from tertium.models.examples import (
     Compared,
@@ -52,104 +44,8 @@ from tertium.models.examples import (
 )
 from tertium.models.options import Epoch, PairLoss, TrainingOptions
 from tertium.models.trained import LOG, SNAPSHOT, Lesson
-from tertium.models.training import (
-    Run,
-    fit,
-    pairwise_loss,
-    read_log,
-    read_snapshot,
-    write_log,
-)
-from tertium.runtime import Precision, choose_device, current_runtime, task
-
-
-class DiskStates:
-    """States of all texts in one file of half-precision numbers, (total tokens, layers x d).
-
-    `file` is made anew; 160,000 texts of 28 tokens are 24 GB for minilm's seven layers, of which
-    the operating system keeps in memory what fits.
-    """
-
-    def __init__(
-        self, encoder: Encoder, texts: Sequence[str], file: Path, *, device: str = "cpu"
-    ) -> None:
-        self.device, self.layers = device, encoder.layers
-        lengths: list[int] = []
-        try:
-            with (
-                replace_content(file, durable=False) as out,
-                task("encoding", total=len(texts)) as advance,
-            ):
-                for part in stream(encoder, texts, sentences=False):
-                    out.write(part.vectors.astype(np.float16).tobytes())
-                    lengths += part.lengths.tolist()
-                    advance(len(part))
-        except WriteError as error:
-            size = _estimate(encoder, texts) / 1e9
-            raise WriteError(
-                f"{error}: about {size:.1f} GB are needed there for the encoder's states; set "
-                "TMPDIR to a folder with room"
-            ) from None
-        self._offsets = offsets_of(lengths)
-        shape = (int(self._offsets[-1]), encoder.dim)
-        self._flat = (
-            np.memmap(file, dtype=np.float16, mode="r", shape=shape)
-            if shape[0]
-            else np.zeros(shape, np.float16)
-        )
-
-    @property
-    def lengths(self) -> IntArray:
-        return np.diff(self._offsets)
-
-    def __call__(self, texts: IntArray) -> Sequences:
-        lengths = self.lengths[texts]
-        width = max(1, int(lengths.max(initial=0)))
-        padded = np.zeros((len(texts), width, self._flat.shape[1]), dtype=np.float16)
-        for row, text in enumerate(texts):
-            padded[row, : lengths[row]] = self._flat[self._offsets[text] : self._offsets[text + 1]]
-        values = torch.from_numpy(padded).to(self.device).float()
-        return Sequences(split_layers(values, self.layers), torch.from_numpy(lengths))
-
-
-class LiveStates:
-    """States computed by a forward pass of the encoder for each batch.
-
-    Texts are tokenised at once; the network is loaded with the first batch, so that processes
-    forked in between share the tokens and have a GPU of their own.
-    """
-
-    def __init__(
-        self,
-        encoder: Transformer,
-        texts: Sequence[str],
-        *,
-        device: str = "auto",
-        precision: Precision = "fp32",
-    ) -> None:
-        if encoder.layer != "all":
-            raise UsageError(f"encoder {encoder.name}: a learned mix needs all layers (@all)")
-        self._body = replace(encoder.body, device=device, precision=precision, long="truncate")
-        self._ids = self._body.number(texts)
-        self.lengths = np.array([len(ids) for ids in self._ids], dtype=np.int64)
-
-    @cached_property
-    def device(self) -> str:
-        return choose_device(self._body.device)
-
-    def __call__(self, texts: IntArray) -> Sequences:
-        states, _ = self._body.states([self._ids[text] for text in texts], "all")
-        lengths = torch.from_numpy(self.lengths[texts])
-        shift, width = len(self._body.tokenizer.prefix), max(1, int(lengths.max()))
-        return Sequences(states[:, :, shift : shift + width].permute(1, 2, 0, 3), lengths)
-
-
-States = DiskStates | LiveStates  # of texts by their numbers
-
-
-def _estimate(encoder: Encoder, texts: Sequence[str]) -> int:
-    return 2 * encoder.dim * sum(len(text) // 4 + 2 for text in texts)
-
+from tertium.models.training import Run, fit, pairwise_loss, read_log, read_snapshot, write_log
+from tertium.runtime import choose_device, current_runtime
 
 EVALUATED = 256  # pairs of one batch when nothing is learned
 
@@ -277,7 +173,7 @@ def agreement_on_comparisons(network: PairNetwork, states: States, held_out: Com
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Numbered:
-    """The same over one table of texts; `groups` are the language pairs of the scored pairs."""
+    """Judged sets over one table of texts; `groups` are the language pairs of the scored pairs."""
 
     scored: Scored | None
     compared: Compared | None
@@ -321,13 +217,6 @@ def train_head(name: str, lesson: Lesson) -> Checkpoint:
         )
         _run_stages(training, lesson.options, train)
     return keeper.finish()
-
-
-def make_states(encoder: Encoder, texts: Sequence[str], device: str, workspace: Path) -> States:
-    """On a GPU a transformer runs for each batch; otherwise states are computed once, to disk."""
-    if device.startswith("cuda") and isinstance(encoder, Transformer) and encoder.layer == "all":
-        return LiveStates(encoder, texts, device=device, precision="fp16")
-    return DiskStates(encoder, texts, workspace / "states", device=device)
 
 
 class _Keeper:
@@ -392,7 +281,7 @@ def _run_stages(training: HeadTraining, options: HeadOptions, data: Numbered) ->
         training.run("scores", training.by_scores(data.scored, second), second)
 
 
-def _choice(network: PairNetwork, states: States, held_out: Numbered) -> Any:
+def _choice(network: PairNetwork, states: States, held_out: Numbered) -> Callable[[], float] | None:
     """The statistic an epoch is chosen by; None where nothing is held out."""
     if held_out.scored is not None:
         scored, groups = held_out.scored, held_out.groups

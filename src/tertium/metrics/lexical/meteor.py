@@ -23,7 +23,8 @@ from tertium.segment import Segment
 from tertium.specs import Range
 from tertium.text import bounds
 from tertium.text.language_codes import CODES
-from tertium.text.meteor_alignment import CROWDED, STAGES, MeteorAlignment, align
+from tertium.text.meteor_alignment import CROWDED, MeteorAlignment, align
+from tertium.text.meteor_search import STAGES
 from tertium.text.meteor_words import function_words, has_stemmer, meteor_tokens, stemmer
 
 ALIASES = {"cz": "cs", "se": "sv"}  # the codes of METEOR 1.5

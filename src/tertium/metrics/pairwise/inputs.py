@@ -41,8 +41,9 @@ from tertium.metrics.base.featurizer import (
     reference_of,
     tokens,
 )
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.matching import cosine, find_partners
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.metric import Metric
 from tertium.runtime import runtime
 from tertium.segment import Segment
 from tertium.version import __version__

@@ -16,10 +16,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray, generator
-from tertium.data.preferences import sample_comparisons
+from tertium.data.rankings import sample_comparisons
 from tertium.encoders.encoder import count_unread, load_encoder
 from tertium.errors import DataError, ModelError, UsageError
-from tertium.metrics.base.featurizer import Information, single, tokens
+from tertium.metrics.base.featurizer import Information, split_references, tokens
 from tertium.metrics.base.metric import distinct_texts
 from tertium.metrics.base.ranker import Ranker
 from tertium.metrics.pairwise.inputs import (
@@ -151,7 +151,7 @@ class Pairwise(Trained, Ranker):
     def prefer_rows(
         self, segments: Sequence[Segment], left: IntArray, right: IntArray
     ) -> FloatArray:
-        parts, owner = single(segments)
+        parts, owner = split_references(segments)
         first, second, pair = _pair_parts(owner, len(segments), left, right)
         network = self.trained.network
         chances = network.prefer(self.inputs(parts), first, second).astype(np.float64)
@@ -320,7 +320,7 @@ def _comparisons(
     for preference in preferences:
         if preference.is_tie:
             continue
-        sides = (single([side])[0] for side in (preference.left, preference.right))
+        sides = (split_references([side])[0] for side in (preference.left, preference.right))
         for a, b in zip(*sides, strict=True):
             left.append(rows.setdefault(a, len(rows)))
             right.append(rows.setdefault(b, len(rows)))

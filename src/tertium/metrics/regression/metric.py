@@ -25,7 +25,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.encoders.encoder import load_encoder
 from tertium.errors import ModelError
-from tertium.metrics.base.featurizer import Featurizer, Information, single, tokens
+from tertium.metrics.base.featurizer import Featurizer, Information, split_references, tokens
 from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.regression.linear import (
     NOTHING_KNOWN,
@@ -164,7 +164,7 @@ class Regression(Trainable):
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         trained = self.trained
-        parts, owner = single(segments)
+        parts, owner = split_references(segments)
         # References stay together, so that each is analysed once; features are dropped block by
         # block, so that memory does not grow with the number of segments.
         order = sorted(range(len(parts)), key=lambda n: parts[n].references)
@@ -262,7 +262,7 @@ def _examples(
     metric: Regression, data: Sequence[Judgement], information: Information
 ) -> tuple[FloatArray, FloatArray, list[str]]:
     """Features (n, k), human scores (n,) and language pairs, one row for each reference."""
-    parts, owner = single([judgement.segment for judgement in data])
+    parts, owner = split_references([judgement.segment for judgement in data])
     scores = np.array([data[i].score for i in owner], dtype=np.float64)
     return metric.features(parts, information), scores, [data[i].lp for i in owner]
 
@@ -271,7 +271,7 @@ def _warn_of_bounds(
     metric: Regression, linear: LinearModel, data: Sequence[Judgement], information: Information
 ) -> None:
     """Say so where weights put references below their translations, which then score alike."""
-    parts, _ = single([judgement.segment for judgement in data[:LOOKED_AT]])
+    parts, _ = split_references([judgement.segment for judgement in data[:LOOKED_AT]])
     themselves = [Segment(part.references[0], None, part.references) for part in parts]
     given, most = (linear.predict(metric.features(s, information)) for s in (parts, themselves))
     share = float(np.mean(given > most))

@@ -26,8 +26,9 @@ from tertium.metrics.base.featurizer import (
     Part,
     reference_of,
 )
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.matching import cosine, find_partners, unit
-from tertium.metrics.base.metric import Metric, distinct_texts, load_metric
+from tertium.metrics.base.metric import Metric, distinct_texts
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.featurizer import DIRECTIONS, EntailmentFeatures
 from tertium.metrics.regression.metric import Regression, RegressionOptions

@@ -17,7 +17,7 @@ from tertium.arrays import FloatArray, IntArray
 from tertium.atomic import check_writable
 from tertium.errors import DataError, UsageError
 from tertium.meta.correlation import correlate
-from tertium.meta.tasks import JudgedSet
+from tertium.meta.judged import JudgedSet
 from tertium.reporting.charts.axes import MANY, Panel, bounds, dot, drawing, panel
 from tertium.reporting.charts.standalone import Captioned, write_picture
 from tertium.reporting.markup import Markup, compact, element

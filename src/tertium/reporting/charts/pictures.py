@@ -10,7 +10,7 @@ import numpy as np
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.curves import Curve
-from tertium.meta.tasks import JudgedSet
+from tertium.meta.judged import JudgedSet
 from tertium.reporting.charts.clouds import (
     Axis,
     cloud_chart,

@@ -18,7 +18,7 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray, IntArray, mean_known
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.correlation import ranks
-from tertium.meta.tasks import JudgedSet
+from tertium.meta.judged import JudgedSet
 from tertium.reporting.charts.clouds import Axis
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment

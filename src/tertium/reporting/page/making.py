@@ -16,10 +16,11 @@ from tertium.data.evidence import read_people
 from tertium.data.formats import PathLike
 from tertium.data.testset import TestSet, check_testset
 from tertium.errors import NeedsError, TertiumError, UsageError
-from tertium.evaluation.agreement import AgreementStudy, several
+from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.challenge import ChallengeStudy, challenge
 from tertium.evaluation.comparison import Test, with_tests
 from tertium.evaluation.explaining import MarkedTranslations, add_marks, mark_systems, people_marks
+from tertium.evaluation.gathering import several
 from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import (
@@ -32,9 +33,12 @@ from tertium.evaluation.scoring import (
 )
 from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.curves import Curve, read_curves
-from tertium.meta.evaluation import MetaEvaluation, Results
-from tertium.meta.tasks import JudgedSet, Task
-from tertium.metrics.base.metric import Metric, load_metrics
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.judged import JudgedSet
+from tertium.meta.results import Results
+from tertium.meta.tasks import Task
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.registry import check_once
 from tertium.reporting.marks import marked_section

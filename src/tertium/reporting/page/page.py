@@ -30,7 +30,7 @@ from tertium.atomic import write_text
 from tertium.display import Displayed
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.curves import Curve
-from tertium.meta.tasks import JudgedSet
+from tertium.meta.judged import JudgedSet
 from tertium.reporting.charts.pictures import pictures
 from tertium.reporting.markup import Markup, element, escape, join
 from tertium.reporting.page.explained import Explained

@@ -18,7 +18,7 @@ from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.resampling import Interval
 from tertium.evaluation.scoring import Evaluation
 from tertium.evaluation.slices import Slices
-from tertium.meta.evaluation import Results
+from tertium.meta.results import Results
 from tertium.reporting.charts.axes import Scale
 from tertium.reporting.charts.pictures import figure
 from tertium.reporting.charts.rows import direction, dots_chart

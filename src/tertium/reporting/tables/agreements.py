@@ -1,4 +1,4 @@
-"""Tables of meta-evaluation: agreement on judged sets, protocols, decisions, differences.
+"""Tables of agreement with people: metrics by statistic and judged set, with ranks and p-values.
 
 Marked are metrics that the best is not clearly better than.
 """
@@ -11,10 +11,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.data.ratings import PEOPLE
-from tertium.evaluation.decisions import Decision
-from tertium.meta.differences import DifferenceScale
-from tertium.meta.evaluation import Figures, Results, TaskResult
-from tertium.meta.protocol import ProtocolResults
+from tertium.meta.results import Figures, Results, TaskResult
 from tertium.meta.tasks import Task
 from tertium.reporting.tables.table import Cell, Table, number, too_few_draws
 
@@ -38,7 +35,7 @@ def agreement_table(part: Results, decimals: int = 3, *, intervals: bool = False
     columns: list[Figures] = [*tasks, *([part.average] if len(tasks) > 1 else [])]
     header = ["metric", *(t.task.label for t in tasks), *(["average"] if len(tasks) > 1 else [])]
     rows: list[list[Cell | str]] = []
-    for metric in _descending(part.average.values):
+    for metric in descending(part.average.values):
         row: list[Cell | str] = [part.metrics[metric]]
         row += [
             figure_cell(figures, metric, decimals, name if intervals else "")
@@ -61,7 +58,7 @@ def people_notes(metrics: Sequence[str], values: FloatArray) -> list[str]:
     >>> people_notes(("chrf", "people: held-out rater"), np.array([0.4, 0.8]))
     ['of what people reach: chrf 50 %']
     """
-    order = [n for n in _descending(values) if values[n] == values[n]]
+    order = [n for n in descending(values) if values[n] == values[n]]
     known = [(metrics[n], float(values[n])) for n in order]
     most = max((v for m, v in known if m.startswith(PEOPLE)), default=0.0)
     if most <= 0:
@@ -115,7 +112,7 @@ def rank_table(results: Results) -> Table:
 
 def p_value_table(result: TaskResult) -> Table:
     """The p-values of all pairs of metrics: is that of the row better than that of the column?"""
-    order = _descending(result.values)
+    order = descending(result.values)
     names = [result.metrics[m] for m in order]
     rows: list[list[Cell | str]] = []
     for row, name in zip(order, names, strict=True):
@@ -131,7 +128,7 @@ def _p_cell(result: TaskResult, row: int, column: int) -> Cell:
     return number(p, 3, "best" if p < result.alpha else "")
 
 
-def _descending(values: FloatArray) -> list[int]:
+def descending(values: FloatArray) -> list[int]:
     """Indices from the highest value down, undefined ones last."""
     return [int(n) for n in np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable")]
 
@@ -296,135 +293,3 @@ def left_out_lines(results: Results, judgements: Mapping[str, Mapping[str, int]]
             for (reason, count), metrics in reasons.items()
         ]
     return lines
-
-
-SHORT = {"spa": "SPA", "acc-eq*": "acc*"}
-
-
-def protocol_table(results: ProtocolResults, decimals: int = 3) -> Table:
-    """One row for each metric, best average first: rank, average, then `figure (rank)` by task."""
-    heads = [f"{t.task.label} {SHORT[t.task.statistic]}" for t in results.tasks]
-    average = results.average
-    rows: list[list[Cell | str]] = []
-    for metric in _descending(average.values):
-        known = not np.isnan(average.values[metric])
-        rank = Cell(str(average.ranks[metric]), average.ranks[metric]) if known else Cell("–", None)
-        best = "best" if known and average.ranks[metric] == 1 else ""
-        row: list[Cell | str] = [
-            results.metrics[metric],
-            rank,
-            number(float(average.values[metric]), decimals, best),  # type: ignore[arg-type]
-        ]
-        tasks = zip(results.tasks, heads, strict=True)
-        rows.append([*row, *(_protocol_cell(task, metric, head, decimals) for task, head in tasks)])
-    judged = [Cell(f"{t.agreement.judged:,}", t.agreement.judged, "dim") for t in results.tasks]
-    count = f"{len(results.tasks)} task{'s' * (len(results.tasks) != 1)}"
-    footer = [[Cell("judged", "judged", "dim"), Cell("", ""), Cell("", ""), *judged]]
-    return Table(
-        ["metric", "rank", "average", *heads],
-        rows,
-        title=f"{results.protocol.title}: {count} of equal weight",
-        footer=footer,
-        notes=_protocol_notes(results),
-    )
-
-
-def _protocol_cell(figures: Figures, metric: int, head: str, decimals: int) -> Cell:
-    value, rank = float(figures.values[metric]), figures.ranks[metric]
-    if value != value:
-        return number(value, decimals)
-    mark = "best" if rank == 1 else ""
-    text = f"{value:.{decimals}f} ({rank})"
-    return Cell(text, value, mark, {f"{head} rank": rank})  # type: ignore[arg-type]
-
-
-def _protocol_notes(results: ProtocolResults) -> Sequence[str]:
-    ranks = "no tests: ranks are places"
-    if results.samples:
-        ranks = (
-            "metrics of one rank cannot be told apart (SPA: perm-both, acc*: lots for pairs; "
-            f"p <= {results.average.alpha:.3g} one-sided, {results.samples} draws, "
-            f"seed {results.seed})"
-        )
-    what = "SPA: soft pairwise accuracy of systems; acc*: acc_eq with calibrated ties, by item"
-    notes = [ranks, what]
-    left_out = [
-        (task.task.label, int(task.agreement.left_out.max(initial=0)))
-        for task in results.tasks
-        if task.task.statistic == "acc-eq*"
-    ]
-    lacking = [f"{lp} {count:,}" for lp, count in left_out if count]
-    if lacking:
-        notes.append(f"pairs without a metric's score (at most): {', '.join(lacking)}")
-    if results.missing:
-        notes.append(f"the shared task also had {', '.join(results.missing)}")
-    people = people_notes(results.metrics, results.average.values)
-    return [*notes, *people, *results.protocol.caveats]
-
-
-COLUMNS = {
-    "average_precision": "AP",
-    "threshold": "threshold",
-    "precision": "precision",
-    "recall": "recall",
-    "precision_at_90": "P at R .9",
-    "reranking": "reranking",
-    "gain": "gain",
-}
-
-
-def decision_table(decisions: Sequence[Decision], decimals: int = 3) -> Table:
-    """A row for each set and metric, and one of chance for each set."""
-    rows: list[list[Cell | str]] = []
-    for n, decision in enumerate(decisions):
-        figures = decision.figures
-        cells = [number(figures[name], decimals) for name in COLUMNS]
-        if not decision.higher_is_better:
-            cells[1] = Cell(f"≤ {cells[1].text}", cells[1].value)
-        skill = number(decision.risk.get("skill", float("nan")), decimals)
-        rows.append([decision.set, decision.metric, *cells, skill])
-        if n + 1 == len(decisions) or decisions[n + 1].set != decision.set:
-            rows.append(_chance(decision, decimals))
-    return Table(
-        ["set", "metric", *COLUMNS.values(), "doubt"],
-        rows,
-        title="Deciding by a metric",
-        notes=[
-            "AP: average precision of good enough; threshold: where F1 is best, with its precision "
-            "and recall; P at R .9: precision where nine in ten good ones are accepted",
-            "reranking: segments whose best output is chosen; gain: 1 is always the best choice, "
-            "0 a random one, in human scores",
-            "doubt: 1 where the uncertainty it tells foretells its errors, 0 where it says nothing",
-        ],
-        left=frozenset({0, 1}),
-    )
-
-
-def _chance(decision: Decision, decimals: int) -> list[Cell | str]:
-    figures, blank = decision.figures, Cell("", "")
-    shown = {"average_precision": figures["good"], "reranking": figures["reranking_chance"]}
-    cells = [number(shown[name], decimals, "dim") if name in shown else blank for name in COLUMNS]
-    return [decision.set, Cell("(chance)", "(chance)", "dim"), *cells, blank]
-
-
-def difference_table(scales: Sequence[DifferenceScale], decimals: int = 3) -> Table:
-    """A row for each metric, language direction and range of differences."""
-    rows: list[list[Cell | str]] = [
-        [
-            scale.metric,
-            scale.direction,
-            number(part.low, decimals),
-            number(part.high, decimals),
-            Cell(f"{100 * part.agree:.0f} %", part.agree),
-            Cell(f"{part.pairs:,}", part.pairs),
-        ]
-        for scale in scales
-        for part in scale.bins
-    ]
-    return Table(
-        ["metric", "languages", "over", "up to", "people agree", "pairs"],
-        rows,
-        title="What a difference of two systems means",
-        notes=["of pairs of systems that the metric puts so far apart, those people order alike"],
-        left=frozenset({0, 1}),
-    )

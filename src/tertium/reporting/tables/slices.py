@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tertium.evaluation.comparison import FEW, Comparison
 from tertium.evaluation.slices import Slices
-from tertium.meta.evaluation import Results, TaskResult
+from tertium.meta.results import Results, TaskResult
 from tertium.reporting.tables.agreements import agreement_title, coarse_notes, figure_cell
 from tertium.reporting.tables.evaluations import column_name, how_tested, is_best, marked_p
 from tertium.reporting.tables.table import Cell, Table, number, too_few_draws

@@ -1,0 +1,120 @@
+"""Sets of human judgements in numbers: one line for each set, or one for each language pair."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tertium.data.collection import Collection, DataSet
+from tertium.data.formats import read_jsonl, read_lines
+from tertium.data.mtme import eval_sets
+from tertium.data.win_rates import judge_agreement
+from tertium.errors import DataError
+
+Record = dict[str, Any]
+
+
+def summarise(collection: Collection, entry: DataSet) -> Record:
+    """One set in numbers, counted without building it; NaN where a number is not known.
+
+    Systems are not where none are named. Rows are human judgements: scores of translations,
+    comparisons, scores of systems. A system is counted once for each language pair.
+    """
+    lps, rows, systems = entry.lps, 0, 0
+    if entry.kind == "metrics task":
+        task = collection.metrics_task(entry.name)
+        lps = task.lps
+        records = [describe_task(collection, entry.name, lp) for lp in lps]
+        rows = sum(r["judged segments"] + r["judged systems"] for r in records)
+        systems = sum(r["judged systems"] for r in records)
+    elif entry.kind == "mt-metrics-eval":
+        sets = eval_sets(entry.path)
+        lps, systems = tuple(s.lp for s in sets), sum(len(s.systems) for s in sets)
+    for (lp, part), path in entry.files.items():
+        if part == "judgements":
+            texts = read_jsonl(entry.file(lp, "texts"))
+            rows += len(read_lines(path)) - 1
+            systems += len({system for _, record in texts for system in record["outputs"]})
+        elif entry.kind != "rankings":
+            names = [str(record.get("system") or "") for _, record in read_jsonl(path)]
+            rows += len(names)
+            systems += len({part for name in names for part in name.split("+") if part})
+    counts = {"lps": lps, "rows": rows or math.nan, "systems": systems or math.nan}
+    return {"name": entry.name, "kind": entry.kind, **counts, "purpose": entry.purpose}
+
+
+def describe(collection: Collection, entry: DataSet) -> list[Record]:
+    """One record for each language pair (and part) of a set, read in full."""
+    if entry.kind == "metrics task":
+        task = collection.metrics_task(entry.name)
+        return [describe_task(collection, entry.name, lp) for lp in task.lps]
+    if entry.kind == "mt-metrics-eval":
+        return [
+            {
+                "lp": s.lp,
+                "systems": len(s.systems),
+                "references": ", ".join(s.references),
+                "human scores": ", ".join(s.human_scores),
+                "metric scores": len(s.metric_scores),
+            }
+            for s in eval_sets(entry.path)
+        ]
+    if entry.kind == "rankings":
+        return [describe_rankings(collection, entry.name, lp) for lp in entry.lps]
+    if entry.kind == "sentence pairs":
+        return [
+            {"part": part, "rows": len(pairs), "labelled": sum(bool(p.label) for p in pairs)}
+            for part in entry.parts
+            for pairs in [collection.pairs(entry.name, part)]
+        ]
+    return [describe_scores(collection, entry.name, lp, part) for lp, part in sorted(entry.files)]
+
+
+def describe_scores(collection: Collection, name: str, lp: str, part: str = "") -> Record:
+    """Scored translations in numbers."""
+    judged = collection.judgements(name, lp, part)
+    joint = sum("+" in j.system for j in judged.judgements)
+    return {
+        "lp": lp,
+        **({"part": part} if part else {}),
+        "rows": len(judged),
+        "segments": len(judged.items),
+        "systems": len(judged.systems) if any(judged.systems) else math.nan,
+        "joint": joint,
+        "lowest": float(judged.scores.min()),
+        "mean": float(judged.scores.mean()),
+        "highest": float(judged.scores.max()),
+        "left out": sum(judged.left_out.values()),
+    }
+
+
+def describe_rankings(collection: Collection, name: str, lp: str) -> Record:
+    """Comparisons in numbers, with the agreement of judges where they are known."""
+    rankings = collection.rankings(name, lp)
+    try:
+        inter, intra = judge_agreement(rankings)
+        kappas = {"kappa": inter.kappa, "own kappa": intra.kappa}
+    except DataError:
+        kappas = {"kappa": float("nan"), "own kappa": float("nan")}
+    return {
+        "lp": lp,
+        "rows": len(rankings),
+        "ties": rankings.ties,
+        "segments": len(rankings.items),
+        "systems": len(rankings.systems),
+        "judges": len(rankings.judges),
+        **kappas,
+        "left out": sum(rankings.left_out.values()),
+    }
+
+
+def describe_task(collection: Collection, name: str, lp: str) -> Record:
+    """A metrics task's language pair in numbers."""
+    task = collection.metrics_task(name)
+    outputs = lp in task.with_outputs
+    return {
+        "lp": lp,
+        "outputs": len(task.testset(lp).systems) if outputs else 0,
+        "judged systems": len(task.system_scores(lp)) if lp in task.system_level else 0,
+        "judged segments": task.count_segments(lp),
+    }
