@@ -92,6 +92,14 @@ def test_the_site_lists_every_page() -> None:
     assert {*inside} <= {*listed}
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_list_begins_behind_a_blank_line(page: Path) -> None:
+    """The site's Markdown takes its items for the end of a paragraph otherwise."""
+    text = re.sub(r"^```.*?^```|^<!--.*?-->", "", page.read_text("utf-8"), flags=re.M | re.DOTALL)
+    joined = re.findall(r"^(?![-*] |\d+\. |[ #]).+\n(?:[-*]|\d+\.) .*", text, re.MULTILINE)
+    assert not joined
+
+
 def test_building_the_site_fails_on_a_warning() -> None:
     (build,) = re.findall(r"mkdocs build (.*)", (ROOT / "Makefile").read_text("utf-8"))
     assert build.split() == ["--strict"]  # with --quiet MkDocs counts no warning
