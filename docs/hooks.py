@@ -33,8 +33,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
     def follow(match: re.Match[str]) -> str:
         text, target, anchor = match[1], match[2], match[3] or ""
-        place = posixpath.normpath(posixpath.join(folder, target)).removeprefix("docs/")
-        if files.get_file_from_path(place) is None and (ROOT / place).exists():
+        path = posixpath.normpath(posixpath.join(folder, target))
+        place = path.removeprefix("docs/")
+        if files.get_file_from_path(place) is None and (ROOT / path).exists():
             return text
         return f"[{text}]({posixpath.relpath(place, posixpath.dirname(here) or '.')}{anchor})"
 

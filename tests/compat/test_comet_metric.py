@@ -112,6 +112,21 @@ def test_several_references(folder: Path) -> None:
     assert mean == pytest.approx(np.mean(each))
 
 
+@pytest.mark.parametrize("kind", ["regression_metric", "unified_metric"])
+def test_texts_that_are_cut_are_counted(kind: str, tmp_path: Path) -> None:
+    metric = COMET(model=str(save_comet(tmp_path / "model", kind)))
+    room = metric._estimator.positions - 4
+    cut = "truncated text"
+    assert cut not in metric.score(SEGMENTS[:3]).warnings
+    assert metric.score([*SEGMENTS, SEGMENTS[3]]).warnings[cut] == 1  # the same text twice
+    full, longer = (Segment("cat " * size, "a", ("a",)) for size in (room, room + 1))
+    together = int(kind == "unified_metric")  # whose texts share the positions of one row
+    assert metric.score([full]).warnings.get(cut, 0) == together
+    assert metric.score([longer]).warnings[cut] == 1
+    short = Segment("cat " * (room // 2), "cat " * (room // 2), ("a",))
+    assert metric.score([short]).warnings.get(cut, 0) == together
+
+
 def test_what_it_needs_is_its_models_to_say(tmp_path: Path) -> None:
     kiwi = save_comet(tmp_path / "kiwi", "unified_metric", input_segments=["mt", "src"])
     assert COMET(model=str(kiwi)).needs == {"source"}

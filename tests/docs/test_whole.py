@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import runpy
+import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.docs.pages import DOCS, PAGES, ROOT
@@ -80,3 +83,38 @@ def test_a_metric_page_is_complete_and_agrees_with_the_metric(page: Path) -> Non
 
 def test_the_metrics_index_links_every_page() -> None:
     assert set(METRIC_PAGES) <= set(links(DOCS / "metrics" / "index.md"))
+
+
+def test_the_site_lists_every_page() -> None:
+    listed = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    inside = [page.relative_to(DOCS).as_posix() for page in PAGES if page.is_relative_to(DOCS)]
+    assert len(listed) == len({*listed})
+    assert {*inside} <= {*listed}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_list_begins_behind_a_blank_line(page: Path) -> None:
+    """The site's Markdown takes its items for the end of a paragraph otherwise."""
+    text = re.sub(r"^```.*?^```|^<!--.*?-->", "", page.read_text("utf-8"), flags=re.M | re.DOTALL)
+    joined = re.findall(r"^(?![-*] |\d+\. |[ #]).+\n(?:[-*]|\d+\.) .*", text, re.MULTILINE)
+    assert not joined
+
+
+def test_building_the_site_fails_on_a_warning() -> None:
+    (build,) = re.findall(r"mkdocs build (.*)", (ROOT / "Makefile").read_text("utf-8"))
+    assert build.split() == ["--strict"]  # with --quiet MkDocs counts no warning
+
+
+def test_links_of_the_site_to_what_is_no_page_keep_their_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = SimpleNamespace(File=object, Files=object)  # MkDocs is no requirement of the tests
+    monkeypatch.setitem(sys.modules, "mkdocs", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "mkdocs.structure", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "mkdocs.structure.files", files)
+    follow = runpy.run_path(str(DOCS / "hooks.py"))["on_page_markdown"]
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="results.md"))
+    pages = {"claims.md", "CHANGELOG.md"}
+    site = SimpleNamespace(get_file_from_path=lambda name: name if name in pages else None)
+    text = "[a](results/) [b](../LICENSE) [c](claims.md#x) [d](../CHANGELOG.md)"
+    assert follow(text, page, None, site) == "a b [c](claims.md#x) [d](CHANGELOG.md)"

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, IntArray
 from tertium.cache.files import file_hash, hub_folder
 from tertium.errors import MissingResourceError, ModelError
 from tertium.extras import explain_missing
@@ -110,10 +110,18 @@ class COMET(SegmentMetric):
         return {"weights": weights, "references": self.references, "prec": self.precision}
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        owners, rows = self._rows(segments)
+        return over_references(self._estimator.predict(rows), owners, self.references)
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        unread = self._estimator.count_unread(self._rows(segments)[1])
+        return {**super().warnings(segments), **unread}
+
+    def _rows(self, segments: Sequence[Segment]) -> tuple[IntArray, list[tuple[str, ...]]]:
+        """Which segment each row belongs to, and its texts in the order of the model's inputs."""
         against = AGAINST[read_hyperparameters(self._folder).inputs]
         owners, (hypotheses, *others) = compared_columns(segments, against)
-        rows = list(zip(hypotheses, *reversed(others), strict=True))  # the source goes first
-        return over_references(self._estimator.predict(rows), owners, self.references)
+        return owners, list(zip(hypotheses, *reversed(others), strict=True))  # the source first
 
     @property
     def _folder(self) -> Path:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from tertium.arrays import FloatArray, IntArray
 from tertium.encoders.apart import each_on_one_thread
 from tertium.encoders.network import Network
-from tertium.encoders.pieces import Tokenizer
+from tertium.encoders.pieces import Tokenizer, count_opaque
 from tertium.encoders.settings import read_settings
 from tertium.errors import ModelError
 from tertium.models.checkpoint import check_tensors, load_into
@@ -70,7 +70,7 @@ class Estimator:
         self.tokenizer = Tokenizer(encoder)
         config = encoder / "config.json"
         most = read_value(int, read_json(config).get(POSITIONS), config, POSITIONS)
-        self.positions = most - 2  # of any encoder, as XLM-R counts them
+        self.positions: int = most - 2  # of any encoder, as XLM-R counts them
         self.mix, self.gamma = _read_mix(told, _part(tensors, MIX), self.network.depth, weights)
         width = self._count_features() * read_settings(encoder).hidden
         head = load_into(partial(_make_head, told, width), _part(tensors, HEAD), weights)
@@ -95,6 +95,28 @@ class Estimator:
         scores = dict(zip(vectors, self._judge(list(vectors.values())), strict=True))
         return np.array([np.mean([scores[one] for one in joined]) for joined in asked])
 
+    def count_unread(self, rows: Sequence[tuple[str, ...]]) -> dict[str, int]:
+        """How many texts are cut or have no known piece; where texts are read together, rows."""
+        texts = list(dict.fromkeys(text for row in rows for text in row))
+        sizes = dict(zip(texts, map(len, self.tokenizer(texts)), strict=True))
+        read = set(rows) if self.told.unified else [(text,) for text in texts]
+        counts = {
+            "truncated text": sum(self._is_cut([sizes[text] for text in row]) for row in read),
+            "text of unknown pieces only": count_opaque(texts, self.tokenizer),
+        }
+        return {kind: count for kind, count in counts.items() if count}
+
+    def _is_cut(self, sizes: Sequence[int]) -> bool:
+        """Whether a row of texts of so many pieces is cut: one of them, or what they make."""
+        between = 2 * len(self.tokenizer.suffix) * (len(sizes) - 1)
+        joined = sum(sizes) + between + self.tokenizer.specials
+        return max(sizes) > self._room or joined > self.positions
+
+    @property
+    def _room(self) -> int:
+        """How many pieces of one text COMET reads."""
+        return self.positions - 2 - self.tokenizer.specials
+
     def _groups(self) -> tuple[tuple[str, ...], ...]:
         """Which texts are read together: with three inputs in three ways, as COMET does."""
         inputs = self.told.inputs
@@ -103,10 +125,9 @@ class Estimator:
     def _tokenize(self, texts: Sequence[str]) -> dict[str, Row]:
         """The numbers of each text's pieces with special tokens, cut where COMET cuts."""
         before, after = self.tokenizer.prefix, self.tokenizer.suffix
-        room = self.positions - 2 - self.tokenizer.specials
         distinct = list(dict.fromkeys(texts))
-        pieces = self.tokenizer(distinct)
-        return {t: (*before, *p.ids[:room], *after) for t, p in zip(distinct, pieces, strict=True)}
+        cut = [pieces.ids[: self._room] for pieces in self.tokenizer(distinct)]
+        return {t: (*before, *ids, *after) for t, ids in zip(distinct, cut, strict=True)}
 
     def _join(self, rows: Sequence[Row]) -> Row:
         """Several texts as one row, an end and another end between them."""

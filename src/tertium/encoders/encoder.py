@@ -1,7 +1,7 @@
 """What an encoder is, what it returns (`Embeddings`), and how a name becomes one.
 
     name    :=  family ["/" rest] ["@" layer]
-    family  :=  minilm | mpnet | e5 | use | glove | hf | dir | file | toy | one of a plugin
+    family  :=  minilm | mpnet | e5 | gemma | use | glove | hf | dir | file | toy | one of a plugin
     layer   :=  N (one layer) | N-M (the mean of layers N to M)
               | N+M+... (these layers, side by side) | all (every layer, side by side)
 

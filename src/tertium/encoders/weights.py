@@ -2,7 +2,7 @@
 
 A short name or `hf/NAME` is looked for, in this order, in the models folder, in an installed
 package that carries it (found without importing it), in the Hugging Face cache, and on the Hugging
-Face hub when it can be reached. `dir/PATH` is a folder and nothing else. WeightFolder load from
+Face hub when it can be reached. `dir/PATH` is a folder and nothing else. Weights load from
 safetensors or npz; a pickle can run code when it is loaded and is refused.
 """
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tertium
 from tertium.cli import main
 from tertium.data.collection import Collection
 from tertium.data.judgements import JudgementSet
@@ -158,6 +159,22 @@ def test_other_languages_are_counted(rter: RTER) -> None:
     )
     assert scores.warnings["hypothesis not English"] == 1
     assert scores.warnings["reference not English"] == 1
+
+
+GERMAN = "Wir gehen alle in den Park, weil die Sonne scheint und es warm ist, wie gestern schon."
+
+
+@pytest.mark.parametrize("name", ["bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r"])
+def test_references_that_what_ships_did_not_learn_from_are_counted(name: str) -> None:
+    segments = [Segment(text, None, (text,)) for text in (GERMAN, GERMAN[3:])]
+    assert load_metric(name).score(segments).warnings == {"reference not English": 2}
+    assert load_metric(name).score([Segment(PIRATES, None, (PIRATES,))]).warnings == {}
+
+
+def test_a_model_of_ones_own_may_be_of_any_language(tmp_path: Path) -> None:
+    german = [Judgement(Segment(GERMAN[n:], None, (GERMAN,)), -n, str(n)) for n in range(24)]
+    trained = tertium.train("bleu-r", german, folder=tmp_path / "german")
+    assert trained.warnings([german[0].segment]) == {}
 
 
 def test_entailment_goes_by_the_hypothesis_not_its_neighbours(rter: RTER) -> None:

@@ -29,6 +29,7 @@ from tertium.metrics.base.featurizer import (
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.matching import cosine, find_partners, unit
 from tertium.metrics.base.metric import Metric, distinct_texts
+from tertium.metrics.base.odd_texts import count_not_english
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.featurizer import DIRECTIONS, EntailmentFeatures
 from tertium.metrics.regression.metric import Regression, RegressionOptions
@@ -134,6 +135,13 @@ class LexicalRegression(Regression):
             for part in self.parts
         )
         return (*lexical, *((MetricColumn(load_metric("meteor")),) if self.meteor else ()))
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        counts = super().warnings(segments)
+        english = self.meteor or not self.model  # METEOR's language, and that of what ships
+        if english and (foreign := count_not_english(segments)):
+            counts["reference not English"] = foreign
+        return counts
 
     def explain(self, segment: Segment) -> Explanation:
         """Why a segment has its score: what each feature adds to or takes from it.
