@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Literal, get_args
 
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, one_line
-from tertium.frames import is_frame, is_missing
+from tertium.frames import is_frame, is_missing, plain_column
 from tertium.scores import Scores
 from tertium.segment import Segment, check_texts
 
@@ -56,10 +56,8 @@ class PeerCalls:
         self, hypothesis: str, references: Sequence[str] | None = (), *, source: str | None = None
     ) -> float:
         """As sacrebleu's `sentence_score(hypothesis, references)`; the number itself."""
-        if isinstance(references, str):
-            raise UsageError("references must be a list of texts, not one text: wrap it in [...]")
-        references = () if references is None else references
-        return float(self.score([Segment(hypothesis, source, tuple(references))]).segments[0])
+        given = () if references is None else _given(listed(references, "references"))
+        return float(self.score([Segment(hypothesis, source, given)]).segments[0])
 
     def predict(self, data: Iterable[Mapping[str, Any]] | Any) -> Prediction:
         """As COMET's `predict([{"src": ..., "mt": ..., "ref": ...}])`.
@@ -122,7 +120,7 @@ def listed(values: Any, label: str) -> list[Any]:
     >>> listed((text.lower() for text in ("A", "B")), "hypotheses")
     ['a', 'b']
     """
-    if isinstance(values, str):
+    if isinstance(values, str | bytes):
         raise UsageError(f"{label} must be a list of texts, not one text: wrap it in [...]")
     if is_frame(values):
         raise UsageError(
@@ -131,7 +129,7 @@ def listed(values: Any, label: str) -> list[Any]:
         )
     if isinstance(values, Set | Mapping) or not isinstance(values, Iterable):
         raise UsageError(f"{label} must be a list of texts, not {one_line(values)}")
-    return list(values)
+    return list(plain_column(values))
 
 
 def _reference_rows(n: int, references: References, layout: Layout) -> list[tuple[str, ...]]:
@@ -139,8 +137,8 @@ def _reference_rows(n: int, references: References, layout: Layout) -> list[tupl
         raise UnknownNameError("layout", str(layout), get_args(Layout))
     given = listed(references, "references")
     flat = any(isinstance(r, str) for r in given)
-    if flat and not all(isinstance(r, str) or is_missing(r) for r in given):
-        raise DataError("references mix plain texts and lists of texts; give one or the other")
+    if flat:
+        _check_all_texts(given)
     if flat or (given and all(map(is_missing, given))):
         if len(given) != n:
             raise LengthError(f"{len(given)} references for {n} hypotheses")
@@ -164,6 +162,16 @@ def _reference_rows(n: int, references: References, layout: Layout) -> list[tupl
         hint = '; of streams, say layout="streams"' if streams else ""
         raise LengthError(f"references for {len(nested)} segments, but {n} hypotheses{hint}")
     return [_given(row) for row in nested]
+
+
+def _check_all_texts(references: Sequence[Any]) -> None:
+    """Refuse what is neither a text nor missing, among references of which some are texts."""
+    for number, reference in enumerate(references, start=1):
+        if isinstance(reference, str) or is_missing(reference):
+            continue
+        if isinstance(reference, Iterable) and not isinstance(reference, bytes):
+            raise DataError("references mix plain texts and lists of texts; give one or the other")
+        raise DataError(f"references: segment {number} is {one_line(reference)}, not a text")
 
 
 def _given(row: Iterable[Any]) -> tuple[Any, ...]:
