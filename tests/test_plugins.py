@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
-from tertium import TestSet, rank, score_corpus
+from tertium import TestSet, rank, score, score_corpus
+from tertium.arrays import FloatArray
 from tertium.cli import main
 from tertium.encoders.encoder import load_encoder
 from tertium.errors import MissingResourceError, PluginError, UsageError
-from tertium.metrics.base.metric import Metric, load_metric
+from tertium.metrics.base.metric import Metric, SegmentMetric, load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.registry import METRICS, RANKERS
 from tertium.segment import Segment
@@ -68,6 +73,8 @@ class Strange(LengthRatio):
             "fewer": np.ones(size - 1),
             "more": np.ones(size + 1),
             "texts": np.array(["good"] * size),
+            "generator": (1.0 for _ in segments),
+            "nothing": None,
         }[self.gives]
 
 
@@ -178,11 +185,81 @@ def test_a_metric_of_ones_own_program_ranks_and_is_refused_by_a_corpus(tmp_path:
 @pytest.mark.usefixtures("ratios")
 def test_scores_that_do_not_fit_are_refused_and_those_that_are_none_are_counted() -> None:
     segments = [Segment(text, None, ("the cat",)) for text in ("a cat", "a dog", "a cow")]
-    for gives in ("fewer", "more", "texts"):
+    for gives in ("fewer", "more", "texts", "generator", "nothing"):
         metric = load_metric(f"strange:gives={gives}")
-        with pytest.raises(PluginError, match=r"^strange gave .*\(3, 2\), a row for each segment"):
+        with pytest.raises(
+            PluginError, match=r"^strange gave .* shape \(3,\), one for each segment"
+        ):
             metric.score(segments)
     assert load_metric("strange").score(segments).warnings == {"score that is no number": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words(Metric):
+    """A metric of one's own program: words for each segment."""
+
+    name: ClassVar[str] = "words"
+    title: ClassVar[str] = "Words"
+    citation: ClassVar[str] = "@misc{words, title={Words}}"
+
+    half: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("words", "segments")
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([[len(segment.hypothesis.split()), 1.0] for segment in segments])
+
+    def reduce(self, totals: FloatArray) -> FloatArray:
+        words: FloatArray = totals[..., 0] / totals[..., 1]
+        return words / 2 if self.half else words
+
+
+def wrong(*, frozen: bool = True, **changes: Any) -> Metric:
+    """A metric like the one above, but for what it breaks; None stands for what it lacks."""
+    whole = ("name", "title", "citation", "columns", "statistics", "reduce")
+    parts = {part: vars(Words)[part] for part in whole} | {"half": False, **changes}
+    made = type("Wrong", (Metric,), {k: v for k, v in parts.items() if v is not None})
+    metric: Metric = dataclass(frozen=frozen, kw_only=True)(made)()
+    return metric
+
+
+def test_the_laws_are_tried_on_a_metric_that_is_not_registered() -> None:
+    check_metric(Words())
+    with pytest.raises(AssertionError, match=r"^words: a perfect translation is better than a wro"):
+        check_metric(wrong(higher_is_better=False))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": None}, "^Wrong has no name, as specs name it: write name: ClassVar.str. = "),
+        ({"title": None}, "^Wrong has no title, as tables do: write title"),
+        ({"needs": "source"}, "^words needs 'source': .* a set .* of references, source, context"),
+        ({"needs": frozenset({"refs"})}, r"^words needs frozenset\({'refs'}\): "),
+        ({"reduce": lambda self, totals: totals[0] / totals[1]}, "^words: of sums of shape .5, 2."),
+        ({"reduce": lambda self, totals: totals.sum()}, "^words: of sums .* scores of shape ()"),
+    ],
+)
+def test_what_breaks_a_promise_of_the_interface_is_taught(
+    changes: dict[str, Any], message: str
+) -> None:
+    segments = [Segment(text, None, ("the cat",)) for text in "abc"]
+    with pytest.raises(PluginError, match=message):
+        wrong(**changes).score(segments).aggregate(np.ones((5, 3)))
+
+
+def test_a_class_that_is_no_dataclass_or_no_metric_yet_is_told() -> None:
+    bare = type("Bare", (SegmentMetric,), {"segment_scores": lambda self, segments: []})
+    with pytest.raises(PluginError, match=r"^Bare is no dataclass: write @dataclass\(frozen=True"):
+        bare()
+    testset = TestSet(systems={"a": ["a dog"]}, references=[["the cat"]])
+    for given in (Words, [Words]):
+        with pytest.raises(UsageError, match=r"^Words is a class: make a metric of it, Words\(\)"):
+            score(testset, given)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match=r"^words: .*: it is not frozen"):
+        check_metric(wrong(frozen=False))
 
 
 def test_what_is_broken_says_so_in_a_line_and_stops_nobody_else(

@@ -67,9 +67,11 @@ class Scorer(ABC):
     citation: ClassVar[str] = ""
 
     def __new__(cls, *args: Any, **fields: Any) -> Self:
+        made = super().__new__(cls)  # which refuses what is abstract
+        _check_class(cls)
         check_ranges(cls, fields)
         check_types(cls, fields)
-        return super().__new__(cls)
+        return made
 
     @property
     def label(self) -> str:
@@ -89,9 +91,10 @@ class Scorer(ABC):
                 "or the test set to tertium.score"
             )
         if not isinstance(segments, Sequence):
+            hint = "wrap it in [...]" if isinstance(segments, Segment) else ""
             raise UsageError(
                 f"{self.name} scores a list of segments, not {one_line(segments)}; "
-                "predict takes a frame or records"
+                f"{hint or 'predict takes a frame or records'}"
             )
         if not segments:
             raise DataError(f"{self.name}: there is nothing to score (no segments)")
@@ -102,6 +105,11 @@ class Scorer(ABC):
                 'Segment("a translation", references=["a reference"]), or texts to corpus_score'
             )
         needs = self.needs  # which what was trained reads from its settings
+        if not {*needs} <= {*WAYS}:
+            raise PluginError(
+                f"{self.name} needs {one_line(needs)}: a metric or ranker needs a set of what "
+                f"segments may lack, of {', '.join(WAYS)}"
+            )
         for number, segment in enumerate(segments, start=1):
             if "references" in needs and not segment.references:
                 raise NeedsError(
@@ -296,12 +304,31 @@ class SegmentMetric(Metric):
         """The score of each segment, (n,)."""
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        scores = self.segment_scores(segments)
+        scores = np.asarray(self.segment_scores(segments))
+        if scores.shape != (len(segments),) or scores.dtype.kind not in "bfiu":
+            raise PluginError(
+                f"{self.name} gave {scores.dtype} of shape {scores.shape} for {len(segments)} "
+                f"segments: segment_scores gives numbers of shape ({len(segments)},), one for each "
+                "segment in their order"
+            )
         return np.column_stack([scores, np.ones(len(scores))])
 
     def reduce(self, totals: FloatArray) -> FloatArray:
         result: FloatArray = totals[..., 0] / totals[..., 1]
         return result
+
+
+def _check_class(cls: type[Scorer]) -> None:
+    """Refuse a class of others that lacks what all that is told of it comes from."""
+    if not dataclasses.is_dataclass(cls):
+        raise PluginError(
+            f"{cls.__name__} is no dataclass: write @dataclass(frozen=True, kw_only=True) above it"
+        )
+    for needed, says in {"name": "as specs name it", "title": "as tables do"}.items():
+        if not hasattr(cls, needed):
+            raise PluginError(
+                f'{cls.__name__} has no {needed}, {says}: write {needed}: ClassVar[str] = "..."'
+            )
 
 
 def count_references(segments: Sequence[Segment]) -> str:
@@ -376,7 +403,7 @@ def load_metric(spec: str | Path | Metric, **fields: Any) -> Metric:
     if isinstance(spec, Metric):
         return change_fields(spec, fields)
     if not isinstance(spec, str | Path):
-        raise UsageError(f"a metric is named by a text such as 'chrf', not by {spec!r}")
+        raise _no_name(spec)
     spec = str(spec)
     if is_folder(spec):
         from tertium.models.trained import load_folder
@@ -411,7 +438,7 @@ def change_fields(scorer: Made, fields: Mapping[str, Any]) -> Made:
 def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:
     """Metrics from specs or metrics, one or several; a metric given twice is refused."""
     if not isinstance(metrics, Iterable | Metric):
-        raise UsageError(f"expected the name of a metric or several, got {one_line(metrics)}")
+        raise _no_name(metrics)
     several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     if not several:
         raise UsageError("no metric given; `tertium list` shows what there is")
@@ -441,6 +468,12 @@ def foresee(metrics: Sequence[Metric], *sets: Sequence[Segment]) -> Iterator[Non
 
     with foresee(needs):
         yield
+
+
+def _no_name(given: object) -> UsageError:
+    if isinstance(given, type) and issubclass(given, Metric):
+        return UsageError(f"{given.__name__} is a class: make a metric of it, {given.__name__}()")
+    return UsageError(f"a metric is named by a text such as 'chrf', not by {one_line(given)}")
 
 
 def _unknown_name(name: str) -> UsageError:
