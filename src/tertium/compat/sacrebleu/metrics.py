@@ -77,7 +77,7 @@ class _Scorer:
                 "references are streams, one list for each set of references, not texts: "
                 "give [references]"
             )
-        return self._score(arrange(hypotheses, streams, layout="streams"))  # type: ignore[arg-type]
+        return self._score(arrange(hypotheses, streams, layout="streams"))
 
     def sentence_score(self, hypothesis: str, references: Sequence[str | None]) -> Score:
         """The score of one sentence against its references; None is one that is missing."""

@@ -16,7 +16,8 @@ from tertium.scores import Scores
 from tertium.segment import Segment, check_texts
 
 Layout = Literal["auto", "streams", "segments"]
-References = Sequence[str] | Sequence[Sequence[str]]
+Texts = Iterable[str]  # a list, a column, an array, a generator
+References = Iterable[str | None] | Iterable[Iterable[str | None] | None]
 
 
 class Prediction(dict[str, Any]):
@@ -43,17 +44,21 @@ class PeerCalls:
 
     def corpus_score(
         self,
-        hypotheses: Sequence[str],
+        hypotheses: Texts,
         references: References | None = None,
         *,
-        sources: Sequence[str] | None = None,
+        sources: Iterable[str | None] | None = None,
         layout: Layout = "auto",
     ) -> Scores:
         """As sacrebleu's `corpus_score(hypotheses, reference_streams)`."""
         return self.score(arrange(hypotheses, references, sources, layout))
 
     def sentence_score(
-        self, hypothesis: str, references: Sequence[str] | None = (), *, source: str | None = None
+        self,
+        hypothesis: str,
+        references: Iterable[str | None] | None = (),
+        *,
+        source: str | None = None,
     ) -> float:
         """As sacrebleu's `sentence_score(hypothesis, references)`; the number itself."""
         given = () if references is None else _given(listed(references, "references"))
@@ -74,9 +79,9 @@ class PeerCalls:
     def compute(
         self,
         *,
-        predictions: Sequence[str],
+        predictions: Texts,
         references: References | None = None,
-        sources: Sequence[str] | None = None,
+        sources: Iterable[str | None] | None = None,
         layout: Layout = "segments",
     ) -> dict[str, Any]:
         """As HF evaluate's `compute(predictions=, references=)`: a dictionary."""
@@ -89,9 +94,9 @@ class PeerCalls:
 
 
 def arrange(
-    hypotheses: Sequence[str],
+    hypotheses: Texts,
     references: References | None = None,
-    sources: Sequence[str] | None = None,
+    sources: Iterable[str | None] | None = None,
     layout: Layout = "auto",
 ) -> list[Segment]:
     """Segments from parallel lists, whichever way the references are laid out.
