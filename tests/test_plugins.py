@@ -85,9 +85,13 @@ class Longer(tertium.Ranker):
     name: ClassVar[str] = "longer"
     title: ClassVar[str] = "Longer"
 
+    gives: str = "chances"
+
     def prefer_rows(self, segments, left, right):
         sizes = np.array([len(s.hypothesis) for s in segments])
-        return (np.sign(sizes[left] - sizes[right]) + 1) / 2
+        wins = (np.sign(sizes[left] - sizes[right]) + 1) / 2
+        others = {"fewer": wins[1:], "percent": 100 * wins, "nothing": None}
+        return others.get(self.gives, wins)
 
 
 def load(name, **chosen):
@@ -192,6 +196,21 @@ def test_scores_that_do_not_fit_are_refused_and_those_that_are_none_are_counted(
         ):
             metric.score(segments)
     assert load_metric("strange").score(segments).warnings == {"score that is no number": 1}
+
+
+@pytest.mark.usefixtures("ratios")
+def test_chances_that_are_none_are_refused() -> None:
+    testset = TestSet(systems={"a": ["dogs", "a"], "b": ["cat", "b"]}, references=[["cat"], ["b"]])
+    assert rank(testset, "longer").matrix.values.tolist() == [[1.0, 0.5], [0.0, 0.5]]
+    for gives in ("fewer", "percent", "nothing"):
+        with pytest.raises(
+            PluginError, match=r"^longer gave .* for 2 pairs: .* from 0 to 1 or NaN"
+        ):
+            rank(testset, f"longer:gives={gives}")
+    ranker, segment = load_ranker("longer"), Segment("a", None, ("b",))
+    for left in (["a"], segment):
+        with pytest.raises(UsageError, match=r"^longer scores .*segments, not "):
+            ranker.prefer(left, [segment])  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)

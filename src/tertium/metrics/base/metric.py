@@ -85,6 +85,13 @@ class Scorer(ABC):
 
     def check(self, segments: Sequence[Segment]) -> None:
         """Refuse segments that lack what it needs, naming the first."""
+        self.check_kind(segments)
+        if not segments:
+            raise DataError(f"{self.name}: there is nothing to score (no segments)")
+        self.check_needs(segments)
+
+    def check_kind(self, segments: Sequence[Segment]) -> None:
+        """Refuse what is no list of segments."""
         if isinstance(segments, TestSet):
             raise UsageError(
                 f"{self.name} scores segments, not a test set: give it testset.segments(system), "
@@ -96,14 +103,15 @@ class Scorer(ABC):
                 f"{self.name} scores a list of segments, not {one_line(segments)}; "
                 f"{hint or 'predict takes a frame or records'}"
             )
-        if not segments:
-            raise DataError(f"{self.name}: there is nothing to score (no segments)")
         if not all(isinstance(segment, Segment) for segment in segments):
             stranger = next(s for s in segments if not isinstance(s, Segment))
             raise UsageError(
                 f"{self.name} scores segments, not {one_line(stranger)}: give it "
                 'Segment("a translation", references=["a reference"]), or texts to corpus_score'
             )
+
+    def check_needs(self, segments: Sequence[Segment]) -> None:
+        """Refuse the first segment that lacks what it needs."""
         needs = self.needs  # which what was trained reads from its settings
         if not {*needs} <= {*WAYS}:
             raise PluginError(
