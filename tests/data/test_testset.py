@@ -430,6 +430,14 @@ def test_one_file_where_a_list_was_expected_is_told() -> None:
         TestSet.read("a.txt")
     with pytest.raises(UsageError, match=r"^references: r.txt is one file; give a list"):
         TestSet.read(["a.txt"], Path("r.txt"))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^translations: expected a list of files, got {'a': 'a"):
+        TestSet.read({"a": "a.txt"})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^references: expected a list of files, got <list_iter"):
+        TestSet.read(["a.txt"], iter(["r.txt"]))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^sources: expected one file, got \['s.txt'\]"):
+        TestSet.read(["a.txt"], sources=["s.txt"])  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^names: 'ours' is one name; give a list"):
+        TestSet.read(["a.txt"], names="ours")
 
 
 def test_records_in_memory_are_read_as_their_file_is(tmp_path: Path) -> None:

@@ -236,6 +236,13 @@ class TestSet:
         for label, given in {"translations": translations, "references": references}.items():
             if isinstance(given, str | Path):
                 raise UsageError(f"{label}: {given} is one file; give a list of files, [...]")
+            if not isinstance(given, Sequence):
+                raise UsageError(f"{label}: expected a list of files, got {one_line(given)}")
+        for label, given in {"sources": sources, "documents": documents}.items():
+            if not isinstance(given, str | os.PathLike | None):
+                raise UsageError(f"{label}: expected one file, got {one_line(given)}")
+        if isinstance(names, str):
+            raise UsageError(f"names: {names!r} is one name; give a list of names, [...]")
         if not translations:
             raise DataError("no translations given")
         if names is not None and len(names) != len(translations):
