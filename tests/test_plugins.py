@@ -94,6 +94,19 @@ class Longer(tertium.Ranker):
         return others.get(self.gives, wins)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stranger:
+    name: ClassVar[str] = "stranger"
+
+
+chosen = LengthRatio()
+object.__setattr__(chosen, "name", "chosen")
+
+
+def load_nothing(name, **chosen):
+    return Stranger()
+
+
 def load(name, **chosen):
     from tertium.encoders.encoder import EncoderName
     from tertium.encoders.toy import load
@@ -129,7 +142,9 @@ def ratios(site: Path) -> Path:
     entries = (
         "[tertium.metrics]\nlength-ratio = ratios:LengthRatio\nrandom = ratios:Random\n"
         "strange = ratios:Strange\nbleu = ratios:LengthRatio\n"
+        "stranger = ratios:Stranger\nchosen = ratios:chosen\n"
         "[tertium.rankers]\nlonger = ratios:Longer\n[tertium.encoders]\ntoys = ratios:load\n"
+        "nothing = ratios:load_nothing\n"
     )
     install(site, "ratios", entries, MODULE)
     return site
@@ -196,6 +211,17 @@ def test_scores_that_do_not_fit_are_refused_and_those_that_are_none_are_counted(
         ):
             metric.score(segments)
     assert load_metric("strange").score(segments).warnings == {"score that is no number": 1}
+
+
+@pytest.mark.usefixtures("ratios")
+def test_what_is_no_metric_and_no_encoder_is_refused() -> None:
+    for name in ("stranger", "chosen"):
+        with pytest.raises(PluginError, match=f"^{name} is .*, and no class of metrics"):
+            load_metric(name)
+    with pytest.raises(
+        PluginError, match=r"^encoder nothing is a Stranger, which has no dim: an en"
+    ):
+        load_encoder("nothing")
 
 
 @pytest.mark.usefixtures("ratios")

@@ -238,9 +238,9 @@ class TestSet:
                 raise UsageError(f"{label}: {given} is one file; give a list of files, [...]")
             if not isinstance(given, Sequence):
                 raise UsageError(f"{label}: expected a list of files, got {one_line(given)}")
-        for label, given in {"sources": sources, "documents": documents}.items():
-            if not isinstance(given, str | os.PathLike | None):
-                raise UsageError(f"{label}: expected one file, got {one_line(given)}")
+        for label, file in {"sources": sources, "documents": documents}.items():
+            if not isinstance(file, str | os.PathLike | None):
+                raise UsageError(f"{label}: expected one file, got {one_line(file)}")
         if isinstance(names, str):
             raise UsageError(f"names: {names!r} is one name; give a list of names, [...]")
         if not translations:

@@ -428,6 +428,8 @@ def load_metric(spec: str | Path | Metric, **fields: Any) -> Metric:
     if name not in METRICS:
         raise _unknown_name(name)
     cls = resolve(METRICS, name, "metric")
+    if not (isinstance(cls, type) and issubclass(cls, Metric)):
+        raise PluginError(f"{name} is {one_line(cls)}, and no class of metrics: mend its package")
     metric: Metric = build(cls, name, texts)
     return change_fields(metric, fields)
 
