@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import tertium
-from tertium.errors import TertiumError
+from tertium.errors import TertiumError, UnknownNameError
 
 
 @pytest.mark.parametrize(
@@ -29,3 +30,10 @@ def test_calls_that_make_no_sense_are_one_line(call: Callable[[], Any]) -> None:
     with pytest.raises(TertiumError) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_name_comes_back_from_another_process() -> None:
+    """A pool waits for ever for the result of a worker whose error cannot be read back."""
+    error = UnknownNameError("metric", "bluu", ["chrf", "bleu"])
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.name, again.known) == (str(error), "bluu", ("bleu", "chrf"))

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
-from tertium import TestSet, rank, score_corpus
+from tertium import TestSet, rank, score, score_corpus
+from tertium.arrays import FloatArray
 from tertium.cli import main
 from tertium.encoders.encoder import load_encoder
 from tertium.errors import MissingResourceError, PluginError, UsageError
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.metric import Metric, SegmentMetric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.registry import METRICS, RANKERS
 from tertium.segment import Segment
@@ -69,6 +74,8 @@ class Strange(LengthRatio):
             "fewer": np.ones(size - 1),
             "more": np.ones(size + 1),
             "texts": np.array(["good"] * size),
+            "generator": (1.0 for _ in segments),
+            "nothing": None,
         }[self.gives]
 
 
@@ -79,9 +86,26 @@ class Longer(tertium.Ranker):
     name: ClassVar[str] = "longer"
     title: ClassVar[str] = "Longer"
 
+    gives: str = "chances"
+
     def prefer_rows(self, segments, left, right):
         sizes = np.array([len(s.hypothesis) for s in segments])
-        return (np.sign(sizes[left] - sizes[right]) + 1) / 2
+        wins = (np.sign(sizes[left] - sizes[right]) + 1) / 2
+        others = {"fewer": wins[1:], "percent": 100 * wins, "nothing": None}
+        return others.get(self.gives, wins)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stranger:
+    name: ClassVar[str] = "stranger"
+
+
+chosen = LengthRatio()
+object.__setattr__(chosen, "name", "chosen")
+
+
+def load_nothing(name, **chosen):
+    return Stranger()
 
 
 def load(name, **chosen):
@@ -119,7 +143,9 @@ def ratios(site: Path) -> Path:
     entries = (
         "[tertium.metrics]\nlength-ratio = ratios:LengthRatio\nrandom = ratios:Random\n"
         "strange = ratios:Strange\nbleu = ratios:LengthRatio\n"
+        "stranger = ratios:Stranger\nchosen = ratios:chosen\n"
         "[tertium.rankers]\nlonger = ratios:Longer\n[tertium.encoders]\ntoys = ratios:load\n"
+        "nothing = ratios:load_nothing\n"
     )
     install(site, "ratios", entries, MODULE)
     return site
@@ -179,11 +205,107 @@ def test_a_metric_of_ones_own_program_ranks_and_is_refused_by_a_corpus(tmp_path:
 @pytest.mark.usefixtures("ratios")
 def test_scores_that_do_not_fit_are_refused_and_those_that_are_none_are_counted() -> None:
     segments = [Segment(text, None, ("the cat",)) for text in ("a cat", "a dog", "a cow")]
-    for gives in ("fewer", "more", "texts"):
+    for gives in ("fewer", "more", "texts", "generator", "nothing"):
         metric = load_metric(f"strange:gives={gives}")
-        with pytest.raises(PluginError, match=r"^strange gave .*\(3, 2\), a row for each segment"):
+        with pytest.raises(
+            PluginError, match=r"^strange gave .* shape \(3,\), one for each segment"
+        ):
             metric.score(segments)
     assert load_metric("strange").score(segments).warnings == {"score that is no number": 1}
+
+
+@pytest.mark.usefixtures("ratios")
+def test_what_is_no_metric_and_no_encoder_is_refused() -> None:
+    for name in ("stranger", "chosen"):
+        with pytest.raises(PluginError, match=f"^{name} is .*, and no class of metrics"):
+            load_metric(name)
+    with pytest.raises(
+        PluginError, match=r"^encoder nothing is a Stranger, which has no dim: an en"
+    ):
+        load_encoder("nothing")
+
+
+@pytest.mark.usefixtures("ratios")
+def test_chances_that_are_none_are_refused() -> None:
+    testset = TestSet(systems={"a": ["dogs", "a"], "b": ["cat", "b"]}, references=[["cat"], ["b"]])
+    assert rank(testset, "longer").matrix.values.tolist() == [[1.0, 0.5], [0.0, 0.5]]
+    for gives in ("fewer", "percent", "nothing"):
+        with pytest.raises(
+            PluginError, match=r"^longer gave .* for 2 pairs: .* from 0 to 1 or NaN"
+        ):
+            rank(testset, f"longer:gives={gives}")
+    ranker, segment = load_ranker("longer"), Segment("a", None, ("b",))
+    for left in (["a"], segment):
+        with pytest.raises(UsageError, match=r"^longer scores .*segments, not "):
+            ranker.prefer(left, [segment])  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words(Metric):
+    """A metric of one's own program: words for each segment."""
+
+    name: ClassVar[str] = "words"
+    title: ClassVar[str] = "Words"
+    citation: ClassVar[str] = "@misc{words, title={Words}}"
+
+    half: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("words", "segments")
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([[len(segment.hypothesis.split()), 1.0] for segment in segments])
+
+    def reduce(self, totals: FloatArray) -> FloatArray:
+        words: FloatArray = totals[..., 0] / totals[..., 1]
+        return words / 2 if self.half else words
+
+
+def wrong(*, frozen: bool = True, **changes: Any) -> Metric:
+    """A metric like the one above, but for what it breaks; None stands for what it lacks."""
+    whole = ("name", "title", "citation", "columns", "statistics", "reduce")
+    parts = {part: vars(Words)[part] for part in whole} | {"half": False, **changes}
+    made = type("Wrong", (Metric,), {k: v for k, v in parts.items() if v is not None})
+    metric: Metric = dataclass(frozen=frozen, kw_only=True)(made)()
+    return metric
+
+
+def test_the_laws_are_tried_on_a_metric_that_is_not_registered() -> None:
+    check_metric(Words())
+    with pytest.raises(AssertionError, match=r"^words: a perfect translation is better than a wro"):
+        check_metric(wrong(higher_is_better=False))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": None}, "^Wrong has no name, as specs name it: write name: ClassVar.str. = "),
+        ({"title": None}, "^Wrong has no title, as tables do: write title"),
+        ({"needs": "source"}, "^words needs 'source': .* a set .* of references, source, context"),
+        ({"needs": frozenset({"refs"})}, r"^words needs frozenset\({'refs'}\): "),
+        ({"reduce": lambda self, totals: totals[0] / totals[1]}, "^words: of sums of shape .5, 2."),
+        ({"reduce": lambda self, totals: totals.sum()}, "^words: of sums .* scores of shape ()"),
+    ],
+)
+def test_what_breaks_a_promise_of_the_interface_is_taught(
+    changes: dict[str, Any], message: str
+) -> None:
+    segments = [Segment(text, None, ("the cat",)) for text in "abc"]
+    with pytest.raises(PluginError, match=message):
+        wrong(**changes).score(segments).aggregate(np.ones((5, 3)))
+
+
+def test_a_class_that_is_no_dataclass_or_no_metric_yet_is_told() -> None:
+    bare = type("Bare", (SegmentMetric,), {"segment_scores": lambda self, segments: []})
+    with pytest.raises(PluginError, match=r"^Bare is no dataclass: write @dataclass\(frozen=True"):
+        bare()
+    testset = TestSet(systems={"a": ["a dog"]}, references=[["the cat"]])
+    for given in (Words, [Words]):
+        with pytest.raises(UsageError, match=r"^Words is a class: make a metric of it, Words\(\)"):
+            score(testset, given)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match=r"^words: .*: it is not frozen"):
+        check_metric(wrong(frozen=False))
 
 
 def test_what_is_broken_says_so_in_a_line_and_stops_nobody_else(

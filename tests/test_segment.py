@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from tertium import TestSet, load_metric
-from tertium.errors import DataError, LengthError
-from tertium.segment import Judgement, Segment, place_segments
+from tertium.errors import DataError, LengthError, UsageError
+from tertium.segment import Judgement, Preference, Segment, place_segments
 
 WRONG = {
     0xD800: r"U\+D800 is half of a surrogate pair",
@@ -67,3 +67,12 @@ def test_context_is_no_part_of_a_segment() -> None:
 def test_documents_of_another_length_are_refused() -> None:
     with pytest.raises(LengthError, match="1 names of documents for 2 segments"):
         place_segments([Segment("a"), Segment("b")], ["x"])
+
+
+def test_people_judge_segments_not_texts() -> None:
+    for made in (
+        lambda: Judgement("a cat", 1.0),  # type: ignore[arg-type]
+        lambda: Preference(Segment("a dog"), "a cat", 1.0),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(UsageError, match="people judge segments, not 'a cat': Segment"):
+            made()

@@ -48,6 +48,10 @@ class UnknownNameError(UsageError):
         listing = f"(known: {', '.join(self.known) or 'none'})"
         super().__init__(f"unknown {kind} {name!r}{hint} {listing}")
 
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
+        """What pickles it: a pool whose worker raised what cannot be read back waits for ever."""
+        return type(self), (self.kind, self.name, self.known)
+
 
 class NeedsError(UsageError):
     """A metric requires something the segments do not have."""

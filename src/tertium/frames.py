@@ -39,6 +39,11 @@ def is_frame(value: Any) -> bool:
     return hasattr(value, "columns") and hasattr(value, "shape")
 
 
+def plain_column(values: Any) -> Any:
+    """A column of Arrow, whose values are objects of its own, as a list; others as they are."""
+    return values.to_pylist() if hasattr(values, "to_pylist") else values
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value is one of those by which lists and frames say that there is none.
 

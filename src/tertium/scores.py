@@ -17,7 +17,14 @@ from numpy.typing import ArrayLike
 
 from tertium.arrays import FloatArray, chosen_rows, mean_known
 from tertium.display import Displayed
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, one_line
+from tertium.errors import (
+    DataError,
+    LengthError,
+    PluginError,
+    UnknownNameError,
+    UsageError,
+    one_line,
+)
 from tertium.frames import check_columns, make_frame, names, numbers
 
 if TYPE_CHECKING:
@@ -72,12 +79,27 @@ class Scores(Displayed):
     @cached_property
     def segments(self) -> FloatArray:
         """The score of each segment, (n,)."""
-        return (self.reduce_segments or self.reduce)(self.statistics)
+        scores = (self.reduce_segments or self.reduce)(self.statistics)
+        return self._check_shape(scores, self.statistics)
 
     @cached_property
     def system(self) -> float:
         """The score of all segments together."""
-        return float(self.reduce(self.statistics.sum(axis=0)))
+        return float(self.scores_of(self.statistics.sum(axis=0)))
+
+    def scores_of(self, totals: FloatArray) -> FloatArray:
+        """Sums of statistics to scores, (..., k) -> (...)."""
+        return self._check_shape(self.reduce(totals), totals)
+
+    def _check_shape(self, scores: FloatArray, totals: FloatArray) -> FloatArray:
+        """Refuse what a formula made of other axes than the last: it would be of other segments."""
+        if np.shape(scores) != totals.shape[:-1]:
+            raise PluginError(
+                f"{self.metric}: of sums of shape {totals.shape} its formula makes scores of shape "
+                f"{np.shape(scores)}, not {totals.shape[:-1]}: it reads the last axis, "
+                "as totals[..., 0] does"
+            )
+        return scores
 
     @property
     def sign(self) -> float:
@@ -100,7 +122,7 @@ class Scores(Displayed):
             raise LengthError(f"{count} weights for {len(self)} segments")
         if not np.isfinite(given).all():
             raise DataError("a weight is missing or infinite; give each segment a number")
-        return self.reduce(given @ self.statistics)
+        return self.scores_of(given @ self.statistics)
 
     def documents(self, ids: Iterable[str | int]) -> dict[str, float]:
         """The score of each document by its name, in order of first appearance."""
@@ -114,7 +136,7 @@ class Scores(Displayed):
         found, codes = np.unique(np.asarray(given, dtype=object).astype(str), return_inverse=True)
         totals = np.zeros((len(found), self.statistics.shape[1]))
         np.add.at(totals, codes, self.statistics)
-        scores = dict(zip(found.tolist(), self.reduce(totals).tolist(), strict=True))
+        scores = dict(zip(found.tolist(), self.scores_of(totals).tolist(), strict=True))
         return {name: scores[name] for name in dict.fromkeys(given)}
 
     def subset(self, rows: Any) -> Scores:

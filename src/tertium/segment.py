@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tertium.errors import DataError, LengthError, UsageError
+from tertium.errors import DataError, LengthError, UsageError, one_line
 from tertium.spans import Markings
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -121,6 +121,9 @@ class Judgement:
     document: str = ""
     markings: Markings | None = None
 
+    def __post_init__(self) -> None:
+        _check_judged(self.segment)
+
 
 @dataclass(frozen=True, slots=True)
 class Preference:
@@ -138,9 +141,22 @@ class Preference:
     judge: str = ""
     lp: str = ""
 
+    def __post_init__(self) -> None:
+        _check_judged(self.left)
+        _check_judged(self.right)
+
     @property
     def is_tie(self) -> bool:
         return self.verdict == 0.5
+
+
+def _check_judged(given: object) -> None:
+    """Refuse a bare text where a segment was judged."""
+    if not isinstance(given, Segment):
+        raise UsageError(
+            f"people judge segments, not {one_line(given)}: "
+            'Segment("a translation", references=["a reference"]) is one'
+        )
 
 
 def check_texts(texts: Any, label: str, each: str = "segment") -> None:

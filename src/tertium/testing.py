@@ -22,7 +22,9 @@ from tertium.arrays import FloatArray
 from tertium.errors import TertiumError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
+from tertium.registry import METRICS
 from tertium.segment import Segment, place_segments
+from tertium.specs import build, split_spec
 
 TOLERANCE = 2e-5  # neural metrics: sums of float32 products in another order
 EXAMPLE = (
@@ -49,7 +51,8 @@ def check_metric(metric: Metric | str, segments: Sequence[Segment] = EXAMPLE) ->
         try:
             law(found, segments)
         except AssertionError as error:
-            raise AssertionError(f"{found.spec}: {law.__doc__}: {error}") from error
+            says = (law.__doc__ or "").partition("\n")[0]
+            raise AssertionError(f"{found.spec}: {says}: {error}") from error
 
 
 def _rows(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
@@ -60,8 +63,10 @@ def scores_are_finite(metric: Metric, segments: Sequence[Segment]) -> None:
     """as many finite scores as segments, from as many statistics as columns"""
     scores = metric.score(segments)
     assert scores.statistics.shape == (len(segments), len(metric.columns))
-    assert scores.segments.shape == (len(segments),)
-    assert np.isfinite([*scores.segments, scores.system]).all()
+    assert scores.segments.shape == (len(segments),), f"`reduce` gives {scores.segments.shape}"
+    for segment, value in zip(segments, scores.segments, strict=True):
+        assert np.isfinite(value), f"{value} for {segment}"
+    assert np.isfinite(scores.system), f"{scores.system} for all together"
 
 
 def order_does_not_matter(metric: Metric, segments: Sequence[Segment]) -> None:
@@ -116,20 +121,31 @@ def scoring_is_deterministic(metric: Metric, segments: Sequence[Segment]) -> Non
 
 
 def specs_rebuild(metric: Metric, segments: Sequence[Segment]) -> None:
-    """`load_metric(metric.spec)` gives an equal metric, for every choice of its switches"""
+    """`load_metric(metric.spec)` gives an equal metric, for every choice of its switches
+
+    One that is not registered is made by its class, as it will be.
+    """
     switches = [f.name for f in dataclasses.fields(metric) if f.type in (bool, "bool")]  # type: ignore[arg-type]
     for changes in ({}, *({name: not getattr(metric, name)} for name in switches)):
         changed = dataclasses.replace(metric, **changes)  # type: ignore[type-var]
-        rebuilt = load_metric(changed.spec)
+        rebuilt = _load(changed.spec, type(metric))
         assert rebuilt == changed
         assert rebuilt.spec == changed.spec
         assert hash(rebuilt) == hash(changed)
 
 
+def _load(spec: str, cls: type[Metric]) -> Metric:
+    """The metric of a spec, by its class where the name is not registered."""
+    name, fields = split_spec(spec)
+    metric: Metric = load_metric(spec) if name in METRICS else build(cls, name, fields)
+    return metric
+
+
 def metrics_are_values(metric: Metric, segments: Sequence[Segment]) -> None:
     """a metric is a frozen dataclass with keywords only, and has something to cite"""
-    assert metric.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    assert all(field.kw_only for field in dataclasses.fields(metric))  # type: ignore[arg-type]
+    assert metric.__dataclass_params__.frozen, "it is not frozen"  # type: ignore[attr-defined]
+    for field in dataclasses.fields(metric):  # type: ignore[arg-type]
+        assert field.kw_only, f"{field.name} may be given without its name: say kw_only=True"
     assert metric.citation.startswith("@"), "`citation` is its BibTeX entry"
 
 

@@ -45,6 +45,7 @@ def test_public_names_are_pinned() -> None:
         "train",
     ]
     assert all(getattr(tertium, name) is not None for name in tertium.__all__)
+    assert len(dir(tertium)) == len({*dir(tertium)})
 
 
 def loaded_after(statement: str) -> set[str]:

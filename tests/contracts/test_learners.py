@@ -119,6 +119,28 @@ def test_equal_are_those_of_equal_weights_wherever_they_lie(name: str, tmp_path:
     assert here != there  # other weights now lie in the same folder
 
 
+def test_how_a_metric_is_used_is_saved_with_it(tmp_path: Path) -> None:
+    chosen = dataclasses.replace(trained("svr"), references="mean")
+    saved = chosen.save(tmp_path / "m")
+    assert load_metric(str(tmp_path / "m")) == saved == chosen != trained("svr")
+    assert "- references: mean" in (tmp_path / "m" / CARD).read_text()
+    trained("svr").save(tmp_path / "m")  # which chooses nothing
+    assert load_metric(str(tmp_path / "m")) == trained("svr")
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    (tmp_path / "m" / "config.json").write_text(json.dumps({**config, "fields": {"long": 3}}))
+    load_checkpoint.cache_clear()
+    with pytest.raises(ModelError, match=r"config.json: fields.long is the number 3, expected one"):
+        load_metric(str(tmp_path / "m"))
+
+
+def test_a_model_saved_where_python_runs_is_not_the_one_that_ships(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    saved = trained("svr").save("")
+    assert saved.weights_hash == trained("svr").weights_hash
+
+
 def test_a_ranker_whose_folder_names_no_metrics_says_the_same(tmp_path: Path) -> None:
     model = trained("pairwise")
     model.save(tmp_path)

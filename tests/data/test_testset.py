@@ -222,6 +222,26 @@ def test_columns_of_a_frame_are_read_in_their_order() -> None:
     assert testset.items == ("a", "b", "c")
 
 
+def test_columns_of_arrow_are_texts() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    texts, references = arrow.array(["a", "b"]), arrow.array([["a"], ["b", "c"]])
+    labels = arrow.chunked_array([["x"], ["y"]])
+    testset = TestSet(systems={"A": texts}, references=references, columns={"kind": labels})
+    assert testset == TestSet(
+        systems={"A": ["a", "b"]}, references=[["a"], ["b", "c"]], columns={"kind": ["x", "y"]}
+    )
+
+
+def test_a_test_set_does_not_change_with_the_lists_it_was_made_of() -> None:
+    outputs, references = ["a", "b"], [["a"], ["b"]]
+    testset = TestSet(systems={"ours": outputs}, references=references)
+    assert testset == TestSet(systems={"ours": ("a", "b")}, references=(("a",), ("b",)))
+    outputs[0] = "c"
+    references[1].append("d")
+    references.pop()
+    assert testset.segments("ours") == [Segment("a", None, ("a",)), Segment("b", None, ("b",))]
+
+
 def test_judgements_that_count_lines_from_0_are_refused(tmp_path: Path) -> None:
     testset = TestSet(systems={"A": ("a", "b", "c")})
     rated = tmp_path / "rated.csv"
@@ -376,6 +396,8 @@ def test_a_test_set_needs_a_system_and_parallel_parts() -> None:
         ({"references": ("the cat", "hi")}, "segment 1 has the text 'the cat'.* wrap each in"),
         ({"references": (("a",), (None,))}, "references of segment 2: reference 1 is None"),
         ({"references": (("a",), 3)}, "references of segment 2: expected a list of texts, got int"),
+        ({"references": iter([["a"], ["b"]])}, "for each segment, got a list_iterator"),
+        ({"references": {("a",), ("b",)}}, "for each segment, got a set"),
         ({"sources": ("a", 7)}, "sources: segment 2 is 7, not a text"),
         ({"sources": "ab"}, "sources: expected a list of texts, got the one text 'ab'"),
         ({"documents": (1, 2)}, "documents: segment 1 is 1, not a text"),
@@ -408,6 +430,14 @@ def test_one_file_where_a_list_was_expected_is_told() -> None:
         TestSet.read("a.txt")
     with pytest.raises(UsageError, match=r"^references: r.txt is one file; give a list"):
         TestSet.read(["a.txt"], Path("r.txt"))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^translations: expected a list of files, got {'a': 'a"):
+        TestSet.read({"a": "a.txt"})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^references: expected a list of files, got <list_iter"):
+        TestSet.read(["a.txt"], iter(["r.txt"]))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^sources: expected one file, got \['s.txt'\]"):
+        TestSet.read(["a.txt"], sources=["s.txt"])  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^names: 'ours' is one name; give a list"):
+        TestSet.read(["a.txt"], names="ours")
 
 
 def test_records_in_memory_are_read_as_their_file_is(tmp_path: Path) -> None:

@@ -32,6 +32,13 @@ def test_a_metric_answers_to_every_spelling(comparison: tertium.Comparison) -> N
         assert comparison.p_value(spelling, "poor") < 0.1
         assert comparison.difference(spelling, "poor") < 0
         assert comparison.clusters[spelling] == comparison.clusters["chrf:word_order=2"]
+        assert spelling in evaluation.scores["good"]
+        assert evaluation.scores["good"].get(spelling) is scores
+        meaning = comparison.meaning(spelling, "poor")
+        assert meaning is not None
+        assert meaning == comparison.meaning("chrf:word_order=2", "poor")
+    assert "bleu" not in evaluation.scores["good"]
+    assert evaluation.scores["good"].get("bleu") is None
     assert evaluation.metrics == ("chrf:word_order=2", "chrf")
 
 
@@ -47,6 +54,11 @@ def test_what_was_not_scored_is_answered_with_what_was(comparison: tertium.Compa
         comparison.p_value("chrf", "zzz")
     with pytest.raises(UnknownNameError, match="unknown system 'zzz'"):
         comparison.difference("chrf", "zzz")
+
+
+def test_a_comparison_says_in_a_line_what_it_is(comparison: tertium.Comparison) -> None:
+    assert "\n" not in repr(comparison)
+    assert "resamples=20" in repr(comparison)
 
 
 def test_an_evaluation_is_copied_and_sent_to_processes(comparison: tertium.Comparison) -> None:

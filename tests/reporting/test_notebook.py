@@ -90,6 +90,7 @@ def test_outside_of_a_notebook_no_text_is_poured_out(example: TestSet) -> None:
         assert first not in repr(value)
         assert "Berlin" not in repr(value)
         assert len(repr(value)) < 1000
+        assert "\n" not in repr(value)
     assert repr(example) == "<TestSet of 48 segments: good, fair, poor>"
     assert repr(scores) == "<Scores of 48 segments under chrf: 70.80>"
 

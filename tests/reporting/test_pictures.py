@@ -13,7 +13,7 @@ import pytest
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
 from tertium.meta.curves import Curve, LearningRun
-from tertium.reporting.charts.axes import Scale, bounds, panel, ticks
+from tertium.reporting.charts.axes import DIGIT, Scale, bounds, panel, ticks
 from tertium.reporting.charts.clouds import (
     Axis,
     buckets,
@@ -58,6 +58,13 @@ def test_ticks_are_round_and_inside() -> None:
     ]
     assert ticks(3.0, 3.0, 5) == [(3.0, "3")]
     assert ticks(NAN, NAN, 5) == []
+
+
+def test_a_long_number_at_the_end_of_an_axis_is_not_cut() -> None:
+    chart = parsed(ridge_chart(["a"], [np.array([99.0, 100.0])], title="x", higher_is_better=True))
+    last = [text for text in chart.iter("text") if text.get("class") == "tick"][-1]
+    assert last.text == "100.0"
+    assert float(last.get("x", "nan")) + 5 * DIGIT / 2 <= float(chart.get("width", "nan"))
 
 
 def test_a_scale_of_one_value_stands_in_the_middle() -> None:

@@ -7,7 +7,7 @@ means the same in every metric.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from tertium.data.records import (
     segment_from_record,
 )
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, one_line
-from tertium.frames import is_frame
+from tertium.frames import is_frame, plain_column
 from tertium.segment import (
     Segment,
     check_characters,
@@ -79,7 +79,7 @@ class TestSet:
         if not self.systems:
             raise DataError("a test set needs at least one system output")
         self._check_types()
-        self._keep_in_order()
+        self._keep()
         size, first = len(self), next(iter(self.systems))
         for label, values in self._parts():
             if len(values) != size:
@@ -98,21 +98,26 @@ class TestSet:
             if not name.strip():
                 raise DataError("a system has a blank name, which no table shows: name it")
             check_characters(name, f"the name {name!r} of a system")
-            check_texts(outputs, f"system {name!r}")
+            check_texts(plain_column(outputs), f"system {name!r}")
         for part, kind in (("references", Iterable), ("columns", Mapping)):
             if not isinstance(getattr(self, part), kind) and not is_frame(getattr(self, part)):
                 given = one_line(getattr(self, part))
                 raise UsageError(f"{part}: got {given}; leave it out where there are none")
+        if not hasattr(self.references, "__len__") or isinstance(self.references, Set):
+            name = type(self.references).__name__  # a generator would be used up by a look at it
+            raise UsageError(
+                f"references: expected a list of references for each segment, got a {name}"
+            )
         if is_frame(self.references):
             raise UsageError(
                 "references: expected a list of references for each segment, got a table: of its "
                 "columns make [[a text, ...], ...]; TestSet.from_records reads a whole table"
             )
-        check_texts(self.sources, "sources")
-        check_texts(self.documents, "documents")
+        check_texts(plain_column(self.sources), "sources")
+        check_texts(plain_column(self.documents), "documents")
         for name, labels in self.columns.items():
-            check_texts(labels, f"column {name!r}")
-        for number, texts in enumerate(self.references, start=1):
+            check_texts(plain_column(labels), f"column {name!r}")
+        for number, texts in enumerate(plain_column(self.references), start=1):
             if isinstance(texts, str):
                 raise UsageError(
                     f"references: segment {number} has the text {texts[:40]!r} where a list of "
@@ -120,13 +125,14 @@ class TestSet:
                 )
             check_texts(texts, f"references of segment {number}", "reference")
 
-    def _keep_in_order(self) -> None:
-        """Make plain sequences of columns of frames, of which [0] need not be the first."""
+    def _keep(self) -> None:
+        """Make tuples of all texts: a list may change later, and [0] of a column be another."""
         for part in ("systems", "columns"):
             given = getattr(self, part)
-            object.__setattr__(self, part, {name: _plain(texts) for name, texts in given.items()})
-        for part in ("references", "sources", "documents"):
-            object.__setattr__(self, part, _plain(getattr(self, part)))
+            object.__setattr__(self, part, {name: _own(texts) for name, texts in given.items()})
+        for part in ("sources", "documents"):
+            object.__setattr__(self, part, _own(getattr(self, part)))
+        object.__setattr__(self, "references", tuple(map(_own, _own(self.references))))
 
     def _parts(self) -> Iterable[tuple[str, Sequence[Any]]]:
         yield from self.systems.items()
@@ -230,6 +236,13 @@ class TestSet:
         for label, given in {"translations": translations, "references": references}.items():
             if isinstance(given, str | Path):
                 raise UsageError(f"{label}: {given} is one file; give a list of files, [...]")
+            if not isinstance(given, Sequence):
+                raise UsageError(f"{label}: expected a list of files, got {one_line(given)}")
+        for label, file in {"sources": sources, "documents": documents}.items():
+            if not isinstance(file, str | os.PathLike | None):
+                raise UsageError(f"{label}: expected one file, got {one_line(file)}")
+        if isinstance(names, str):
+            raise UsageError(f"names: {names!r} is one name; give a list of names, [...]")
         if not translations:
             raise DataError("no translations given")
         if names is not None and len(names) != len(translations):
@@ -308,8 +321,8 @@ class TestSet:
         )
 
 
-def _plain(values: Sequence[Any]) -> Sequence[Any]:
-    return values if isinstance(values, list | tuple) else tuple(values)
+def _own(values: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(plain_column(values))
 
 
 def check_testset(given: Any) -> None:

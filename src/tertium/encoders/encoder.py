@@ -17,13 +17,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from inspect import getattr_static
 from itertools import pairwise
 from typing import Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
 from tertium.arrays import BoolArray, Float32Array, IntArray
-from tertium.errors import DataError, UsageError
+from tertium.errors import DataError, PluginError, UsageError
 from tertium.extras import explain_missing
 from tertium.registry import Names, resolve
 from tertium.runtime import Long, Precision, current_runtime
@@ -346,4 +347,17 @@ def _load(name: str, precision: Precision, long: Long, special: bool, device: st
         encoder: Encoder = loader(
             parsed, precision=precision, long=long, special=special, device=device
         )
+    _check_parts(encoder, name)
     return encoder
+
+
+def _check_parts(encoder: object, name: str) -> None:
+    """Refuse what another package gives for an encoder and lacks a part of one."""
+    parts = [part for cls in Encoder.__mro__ for part in vars(cls) if not part.startswith("_")]
+    nothing = object()
+    for part in parts:  # looked at, not asked: a hash of weights takes time
+        if getattr_static(encoder, part, nothing) is nothing and not hasattr(encoder, part):
+            raise PluginError(
+                f"encoder {name} is a {type(encoder).__name__}, which has no {part}: an encoder "
+                f"has {', '.join(parts)} (tertium.encoders.Encoder)"
+            )

@@ -25,10 +25,10 @@ class AgreementStudy(Gathered, Displayed):
     `results` holds the figures, `slices` those slice by slice, by what was sliced by.
     """
 
-    results: Results
+    results: Results = field(repr=False)
     statistics: tuple[str, ...]
     level: str
-    slices: Mapping[str, Results] = field(default_factory=dict)
+    slices: Mapping[str, Results] = field(default_factory=dict, repr=False)
 
     def records(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any, Literal, get_args
 
@@ -43,9 +43,9 @@ class ChallengeStudy(Displayed):
     metrics: tuple[str, ...]
     names: tuple[str, ...]
     groups: tuple[str, ...]
-    right: IntArray
-    tied: IntArray
-    sizes: IntArray
+    right: IntArray = field(repr=False)
+    tied: IntArray = field(repr=False)
+    sizes: IntArray = field(repr=False)
 
     @property
     def accuracy(self) -> FloatArray:

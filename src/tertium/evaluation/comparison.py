@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal
@@ -111,8 +111,8 @@ class Comparison(Evaluation):
     resamples: int
     seed: int
     alpha: float
-    p_values: Mapping[str, FloatArray]
-    clusters: Mapping[str, Sequence[int]]
+    p_values: Mapping[str, FloatArray] = field(repr=False)
+    clusters: Mapping[str, Sequence[int]] = field(repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -139,7 +139,7 @@ class Comparison(Evaluation):
     @cached_property
     def scales(self) -> Mapping[str, DifferenceScale]:
         """By metric, what differences mean to people, where that is known."""
-        return find_scales(self)
+        return ByMetric(find_scales(self))
 
     def meaning(self, metric: str, system: str, other: str = "") -> Meaning | None:
         """How often people agree with a system's difference to another, or to the baseline.

@@ -43,7 +43,7 @@ def bootstrap(scores: Sequence[Scores], *, resamples: int = 1000, seed: int = 12
     """Scores of bootstrap samples, (len(scores), resamples); all see the same samples."""
     weights = _bootstrap_weights(_check(scores, resamples), resamples, seed)
     sums = _weighted_sums(scores, weights, resamples, "bootstrap")
-    return np.stack([s.reduce(rows) for s, rows in zip(scores, sums, strict=True)])
+    return np.stack([s.scores_of(rows) for s, rows in zip(scores, sums, strict=True)])
 
 
 def interval(samples: FloatArray) -> Interval:
@@ -94,8 +94,8 @@ def paired_randomisation(
     observed = np.array([s.system for s in scores])
 
     def extreme(a: int, b: int) -> int:
-        first = scores[a].reduce(kept[a] + totals[b] - kept[b])
-        second = scores[b].reduce(kept[b] + totals[a] - kept[a])
+        first = scores[a].scores_of(kept[a] + totals[b] - kept[b])
+        second = scores[b].scores_of(kept[b] + totals[a] - kept[a])
         # a swap that changes nothing may differ from what was observed in its last bits
         margin = abs(observed[a] - observed[b]) * (1 - 1e-12)
         return int(np.sum(~(np.abs(first - second) < margin)))  # no number counts as extreme

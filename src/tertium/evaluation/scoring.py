@@ -45,18 +45,32 @@ class BySystem(dict[str, Value]):
 class ByMetric(dict[str, Value]):
     """Values by the spec of a metric, found under every spelling of it.
 
-    >>> ByMetric({"chrf:word_order=2": 1})["chrf++"]
-    1
+    >>> found = ByMetric({"chrf:word_order=2": 1})
+    >>> found["chrf++"], "chrf++" in found, found.get("bleu")
+    (1, True, None)
     """
 
     def __missing__(self, name: str) -> Value:
-        try:
-            spec = load_metric(name).spec
-        except TertiumError:
-            spec = name
-        if spec not in self:
+        spec = _usual_spelling(name)
+        if not super().__contains__(spec):
             raise UnknownNameError("metric", name, self)
         return self[spec]
+
+    def __contains__(self, name: object) -> bool:
+        if super().__contains__(name) or not isinstance(name, str):
+            return super().__contains__(name)
+        return super().__contains__(_usual_spelling(name))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return super().get(name if super().__contains__(name) else _usual_spelling(name), default)
+
+
+def _usual_spelling(name: str) -> str:
+    """The spec that a metric of this name prints; the name itself where there is none."""
+    try:
+        return load_metric(name).spec
+    except TertiumError:
+        return name
 
 
 @dataclass(frozen=True)

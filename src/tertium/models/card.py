@@ -44,7 +44,7 @@ def card_text(title: str, checkpoint: Checkpoint) -> str:
         kind=checkpoint.kind,
         name=checkpoint.name,
         command="rank" if checkpoint.kind == "ranker" else "score",
-        settings=_bullets(checkpoint.config),
+        settings=_bullets({**checkpoint.config, **checkpoint.fields}),
         data=_bullets(checkpoint.training),
         encoders="\n\nIt reads vectors of encoders that are not part of it:\n" + "\n".join(encoders)
         if encoders

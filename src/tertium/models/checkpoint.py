@@ -158,6 +158,7 @@ class Stored:
     config: Mapping[str, Any]
     encoders: Mapping[str, Sha256]
     training: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
     weights_sha256: Sha256 | None = None
 
     def __post_init__(self) -> None:
@@ -171,7 +172,8 @@ class Checkpoint:
 
     `name` is its registered name, `config` what rebuilds it; `encoders` maps the name of each
     encoder it was trained with to the sha256 of its weights; `arrays` are its weights (`halve`
-    makes them small); `training` says what it was trained on and how.
+    makes them small); `training` says what it was trained on and how, `fields` how it is used,
+    where that is not the default: the same weights are read with others.
     """
 
     name: str
@@ -179,6 +181,7 @@ class Checkpoint:
     encoders: Mapping[str, str]
     arrays: Mapping[str, Array]
     training: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
     kind: Literal["metric", "ranker"] = "metric"
 
     @cached_property
@@ -214,6 +217,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         "config": dict(checkpoint.config),
         "encoders": dict(checkpoint.encoders),
         "training": null_missing(checkpoint.training),
+        **({"fields": dict(checkpoint.fields)} if checkpoint.fields else {}),
     }
     write_folder(folder, config, arrays)
 
@@ -227,6 +231,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         config=stored.config,
         encoders=stored.encoders,
         training=_null_to_nan(stored.training),
+        fields=stored.fields,
         arrays={
             name: array.astype(np.float32) if array.dtype == np.float16 else array
             for name, array in read_weights(folder, stored.weights_sha256).items()

@@ -38,12 +38,13 @@ from tertium.models.examples import JudgedSets, TrainingData, judged_sets
 from tertium.models.options import Epoch, Recipe
 from tertium.registry import resolve
 from tertium.schema import SHOWN, construct, read_fields
-from tertium.specs import print_value
+from tertium.specs import non_default_fields, print_value
 
 UNSAVED = "unsaved-"
 SNAPSHOT, LOG = "training.safetensors", "log.tsv"  # of a training that can go on
 PLACES = ("model", "folder")  # fields that say where weights lie, and nothing about them
 SETTINGS = "settings"  # where a configuration keeps the fields of what was trained
+FIELDS = "fields"  # where a folder keeps those that were chosen since
 
 _unsaved: dict[str, Checkpoint] = {}
 
@@ -228,10 +229,19 @@ class Trained(EqualByWeights):
 
     def save(self, folder: str | Path) -> Self:
         """Write the model with its card to a folder; what reads it from there."""
-        write_checkpoint(Path(folder), self.checkpoint)
-        write_card(Path(folder), self.title, self.checkpoint)
+        kept = dataclasses.replace(self.checkpoint, fields=self._chosen_fields)
+        write_checkpoint(Path(folder), kept)
+        write_card(Path(folder), self.title, kept)
         load_checkpoint.cache_clear()
-        return dataclasses.replace(self, model=str(folder))  # type: ignore[type-var]
+        return dataclasses.replace(self, model=str(folder or "."))  # type: ignore[type-var]
+
+    @property
+    def _chosen_fields(self) -> dict[str, Any]:
+        """Its fields that are not default, where its configuration does not hold them."""
+        if self.settings is None:
+            return {}
+        own = self.own_settings
+        return {name: value for name, value in non_default_fields(self) if name in own}
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -240,14 +250,14 @@ class Trained(EqualByWeights):
         checkpoint = load_checkpoint(where)
         if checkpoint.name != cls.name:
             raise ModelError(f"{where} holds a model of {checkpoint.name}, not of {cls.name}")
-        fields: dict[str, Any] = {}
         file = Path(where) / CONFIG
         if cls.settings is None:
-            kept = checkpoint.config.get(SETTINGS, {})
-            fields = read_fields(cls, kept, file, f"config.{SETTINGS}", without="model")
+            key, kept = f"config.{SETTINGS}", checkpoint.config.get(SETTINGS, {})
         else:
+            key, kept = FIELDS, checkpoint.fields
             read_declared(cls.stored or cls.settings, checkpoint, where)
-        return construct(cls, {**fields, "model": str(folder)}, file, f"config.{SETTINGS}")
+        fields = read_fields(cls, kept, file, key, without="model")
+        return construct(cls, {**fields, "model": str(folder)}, file, key)
 
     def load_frozen(self, name: str, **how: Any) -> Encoder:
         """The encoder of a name; refused where its weights are not those of training."""

@@ -108,9 +108,12 @@ def test_what_is_no_table_is_refused(data: Any, message: str) -> None:
 def test_texts_may_be_columns_arrays_and_generators() -> None:
     expected = BLEU().corpus_score(HYPOTHESES, REFERENCES).system
     given: list[Any] = [pd.Series(HYPOTHESES, index=[2, 1]), np.array(HYPOTHESES), None]
+    given += [pa.array(HYPOTHESES), pa.table({"mt": HYPOTHESES})["mt"]]
     for texts in given:
         hypotheses = iter(HYPOTHESES) if texts is None else texts
         assert BLEU().corpus_score(hypotheses, iter(REFERENCES)).system == expected
+    nested = pa.array([[text] for text in REFERENCES])
+    assert BLEU().corpus_score(HYPOTHESES, nested).system == expected
 
 
 @pytest.mark.parametrize("texts", [{"a", "b"}, {"a": 1, "b": 2}, pd.DataFrame({"a": ["x", "y"]})])
@@ -154,6 +157,10 @@ def test_sentence_score_wants_a_list() -> None:
     assert BLEU().sentence_score("a b c d", ["a b c d"]) == pytest.approx(100)
     with pytest.raises(UsageError, match="list of texts"):
         BLEU().sentence_score("a", "a")
+    assert BLEU().sentence_score("a b c d", ["a b c d", None]) == pytest.approx(100)
+    for references in ({"a", "b"}, {"a": "b"}, 3, b"a"):
+        with pytest.raises(UsageError, match="references must be a list of texts, not "):
+            BLEU().sentence_score("a", references)  # type: ignore[arg-type]
 
 
 def test_lengths_are_checked_never_cut() -> None:
@@ -174,3 +181,8 @@ def test_strings_in_place_of_lists_are_refused() -> None:
         arrange(["hello"], "hello")
     with pytest.raises(DataError, match="mix plain texts and lists"):
         arrange(["a", "b"], ["x", ["y"]])
+    with pytest.raises(UsageError, match="not one text"):
+        arrange(b"hello", ["hello"])  # type: ignore[arg-type]
+    for reference in (1, b"y"):
+        with pytest.raises(DataError, match=f"references: segment 2 is {reference!r}, not a text"):
+            arrange(["a", "b"], ["x", reference])  # type: ignore[list-item]

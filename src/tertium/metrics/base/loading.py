@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tertium.errors import UnknownNameError, UsageError, one_line
+from tertium.errors import PluginError, UnknownNameError, UsageError, one_line
 from tertium.metrics.base.metric import Metric, Scorer
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.specs import build, read_fields, split_spec
@@ -27,7 +27,7 @@ def load_metric(spec: str | Path | Metric, **fields: Any) -> Metric:
     if isinstance(spec, Metric):
         return change_fields(spec, fields)
     if not isinstance(spec, str | Path):
-        raise UsageError(f"a metric is named by a text such as 'chrf', not by {spec!r}")
+        raise _no_name(spec)
     spec = str(spec)
     if is_folder(spec):
         from tertium.models.trained import load_folder
@@ -44,6 +44,8 @@ def load_metric(spec: str | Path | Metric, **fields: Any) -> Metric:
     if name not in METRICS:
         raise _unknown_name(name)
     cls = resolve(METRICS, name, "metric")
+    if not (isinstance(cls, type) and issubclass(cls, Metric)):
+        raise PluginError(f"{name} is {one_line(cls)}, and no class of metrics: mend its package")
     metric: Metric = build(cls, name, texts)
     return change_fields(metric, fields)
 
@@ -62,7 +64,7 @@ def change_fields(scorer: Made, fields: Mapping[str, Any]) -> Made:
 def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:
     """Metrics from specs or metrics, one or several; a metric given twice is refused."""
     if not isinstance(metrics, Iterable | Metric):
-        raise UsageError(f"expected the name of a metric or several, got {one_line(metrics)}")
+        raise _no_name(metrics)
     several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     if not several:
         raise UsageError("no metric given; `tertium list` shows what there is")
@@ -72,6 +74,12 @@ def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]
     if repeated:
         raise UsageError(f"metric {repeated!r} is given twice")
     return loaded
+
+
+def _no_name(given: object) -> UsageError:
+    if isinstance(given, type) and issubclass(given, Metric):
+        return UsageError(f"{given.__name__} is a class: make a metric of it, {given.__name__}()")
+    return UsageError(f"a metric is named by a text such as 'chrf', not by {one_line(given)}")
 
 
 def _unknown_name(name: str) -> UsageError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -56,9 +57,11 @@ class Scorer(ABC):
     citation: ClassVar[str] = ""
 
     def __new__(cls, *args: Any, **fields: Any) -> Self:
+        made = super().__new__(cls)  # which refuses what is abstract
+        _check_class(cls)
         check_ranges(cls, fields)
         check_types(cls, fields)
-        return super().__new__(cls)
+        return made
 
     @property
     def label(self) -> str:
@@ -72,25 +75,39 @@ class Scorer(ABC):
 
     def check(self, segments: Sequence[Segment]) -> None:
         """Refuse segments that lack what it needs, naming the first."""
+        self.check_kind(segments)
+        if not segments:
+            raise DataError(f"{self.name}: there is nothing to score (no segments)")
+        self.check_needs(segments)
+
+    def check_kind(self, segments: Sequence[Segment]) -> None:
+        """Refuse what is no list of segments."""
         if isinstance(segments, TestSet):
             raise UsageError(
                 f"{self.name} scores segments, not a test set: give it testset.segments(system), "
                 "or the test set to tertium.score"
             )
         if not isinstance(segments, Sequence):
+            hint = "wrap it in [...]" if isinstance(segments, Segment) else ""
             raise UsageError(
                 f"{self.name} scores a list of segments, not {one_line(segments)}; "
-                "predict takes a frame or records"
+                f"{hint or 'predict takes a frame or records'}"
             )
-        if not segments:
-            raise DataError(f"{self.name}: there is nothing to score (no segments)")
         if not all(isinstance(segment, Segment) for segment in segments):
             stranger = next(s for s in segments if not isinstance(s, Segment))
             raise UsageError(
                 f"{self.name} scores segments, not {one_line(stranger)}: give it "
                 'Segment("a translation", references=["a reference"]), or texts to corpus_score'
             )
+
+    def check_needs(self, segments: Sequence[Segment]) -> None:
+        """Refuse the first segment that lacks what it needs."""
         needs = self.needs  # which what was trained reads from its settings
+        if not {*needs} <= {*WAYS}:
+            raise PluginError(
+                f"{self.name} needs {one_line(needs)}: a metric or ranker needs a set of what "
+                f"segments may lack, of {', '.join(WAYS)}"
+            )
         for number, segment in enumerate(segments, start=1):
             if "references" in needs and not segment.references:
                 raise NeedsError(
@@ -285,12 +302,31 @@ class SegmentMetric(Metric):
         """The score of each segment, (n,)."""
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        scores = self.segment_scores(segments)
+        scores = np.asarray(self.segment_scores(segments))
+        if scores.shape != (len(segments),) or scores.dtype.kind not in "bfiu":
+            raise PluginError(
+                f"{self.name} gave {scores.dtype} of shape {scores.shape} for {len(segments)} "
+                f"segments: segment_scores gives numbers of shape ({len(segments)},), one for each "
+                "segment in their order"
+            )
         return np.column_stack([scores, np.ones(len(scores))])
 
     def reduce(self, totals: FloatArray) -> FloatArray:
         result: FloatArray = totals[..., 0] / totals[..., 1]
         return result
+
+
+def _check_class(cls: type[Scorer]) -> None:
+    """Refuse a class of others that lacks what all that is told of it comes from."""
+    if not is_dataclass(cls):
+        raise PluginError(
+            f"{cls.__name__} is no dataclass: write @dataclass(frozen=True, kw_only=True) above it"
+        )
+    for needed, says in {"name": "as specs name it", "title": "as tables do"}.items():
+        if not hasattr(cls, needed):
+            raise PluginError(
+                f'{cls.__name__} has no {needed}, {says}: write {needed}: ClassVar[str] = "..."'
+            )
 
 
 def count_references(segments: Sequence[Segment]) -> str:

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Literal, get_args
 
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, one_line
-from tertium.frames import is_frame, is_missing
+from tertium.frames import is_frame, is_missing, plain_column
 from tertium.scores import Scores
 from tertium.segment import Segment, check_texts
 
 Layout = Literal["auto", "streams", "segments"]
-References = Sequence[str] | Sequence[Sequence[str]]
+Texts = Iterable[str]  # a list, a column, an array, a generator
+References = Iterable[str | None] | Iterable[Iterable[str | None] | None]
 
 
 class Prediction(dict[str, Any]):
@@ -43,23 +44,25 @@ class PeerCalls:
 
     def corpus_score(
         self,
-        hypotheses: Sequence[str],
+        hypotheses: Texts,
         references: References | None = None,
         *,
-        sources: Sequence[str] | None = None,
+        sources: Iterable[str | None] | None = None,
         layout: Layout = "auto",
     ) -> Scores:
         """As sacrebleu's `corpus_score(hypotheses, reference_streams)`."""
         return self.score(arrange(hypotheses, references, sources, layout))
 
     def sentence_score(
-        self, hypothesis: str, references: Sequence[str] | None = (), *, source: str | None = None
+        self,
+        hypothesis: str,
+        references: Iterable[str | None] | None = (),
+        *,
+        source: str | None = None,
     ) -> float:
         """As sacrebleu's `sentence_score(hypothesis, references)`; the number itself."""
-        if isinstance(references, str):
-            raise UsageError("references must be a list of texts, not one text: wrap it in [...]")
-        references = () if references is None else references
-        return float(self.score([Segment(hypothesis, source, tuple(references))]).segments[0])
+        given = () if references is None else _given(listed(references, "references"))
+        return float(self.score([Segment(hypothesis, source, given)]).segments[0])
 
     def predict(self, data: Iterable[Mapping[str, Any]] | Any) -> Prediction:
         """As COMET's `predict([{"src": ..., "mt": ..., "ref": ...}])`.
@@ -76,9 +79,9 @@ class PeerCalls:
     def compute(
         self,
         *,
-        predictions: Sequence[str],
+        predictions: Texts,
         references: References | None = None,
-        sources: Sequence[str] | None = None,
+        sources: Iterable[str | None] | None = None,
         layout: Layout = "segments",
     ) -> dict[str, Any]:
         """As HF evaluate's `compute(predictions=, references=)`: a dictionary."""
@@ -91,9 +94,9 @@ class PeerCalls:
 
 
 def arrange(
-    hypotheses: Sequence[str],
+    hypotheses: Texts,
     references: References | None = None,
-    sources: Sequence[str] | None = None,
+    sources: Iterable[str | None] | None = None,
     layout: Layout = "auto",
 ) -> list[Segment]:
     """Segments from parallel lists, whichever way the references are laid out.
@@ -122,7 +125,7 @@ def listed(values: Any, label: str) -> list[Any]:
     >>> listed((text.lower() for text in ("A", "B")), "hypotheses")
     ['a', 'b']
     """
-    if isinstance(values, str):
+    if isinstance(values, str | bytes):
         raise UsageError(f"{label} must be a list of texts, not one text: wrap it in [...]")
     if is_frame(values):
         raise UsageError(
@@ -131,7 +134,7 @@ def listed(values: Any, label: str) -> list[Any]:
         )
     if isinstance(values, Set | Mapping) or not isinstance(values, Iterable):
         raise UsageError(f"{label} must be a list of texts, not {one_line(values)}")
-    return list(values)
+    return list(plain_column(values))
 
 
 def _reference_rows(n: int, references: References, layout: Layout) -> list[tuple[str, ...]]:
@@ -139,8 +142,8 @@ def _reference_rows(n: int, references: References, layout: Layout) -> list[tupl
         raise UnknownNameError("layout", str(layout), get_args(Layout))
     given = listed(references, "references")
     flat = any(isinstance(r, str) for r in given)
-    if flat and not all(isinstance(r, str) or is_missing(r) for r in given):
-        raise DataError("references mix plain texts and lists of texts; give one or the other")
+    if flat:
+        _check_all_texts(given)
     if flat or (given and all(map(is_missing, given))):
         if len(given) != n:
             raise LengthError(f"{len(given)} references for {n} hypotheses")
@@ -164,6 +167,16 @@ def _reference_rows(n: int, references: References, layout: Layout) -> list[tupl
         hint = '; of streams, say layout="streams"' if streams else ""
         raise LengthError(f"references for {len(nested)} segments, but {n} hypotheses{hint}")
     return [_given(row) for row in nested]
+
+
+def _check_all_texts(references: Sequence[Any]) -> None:
+    """Refuse what is neither a text nor missing, among references of which some are texts."""
+    for number, reference in enumerate(references, start=1):
+        if isinstance(reference, str) or is_missing(reference):
+            continue
+        if isinstance(reference, Iterable) and not isinstance(reference, bytes):
+            raise DataError("references mix plain texts and lists of texts; give one or the other")
+        raise DataError(f"references: segment {number} is {one_line(reference)}, not a text")
 
 
 def _given(row: Iterable[Any]) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from tertium.errors import (
     DataError,
     LengthError,
     ModelError,
+    PluginError,
     UnknownNameError,
     UsageError,
     one_line,
@@ -51,6 +52,8 @@ class Ranker(Scorer):
 
     def prefer(self, left: Sequence[Segment], right: Sequence[Segment]) -> FloatArray:
         """The chance that left[i] is better than right[i], (n,)."""
+        for side in (left, right):
+            self.check_kind(side)
         if len(left) != len(right):
             raise LengthError(f"{len(left)} left translations for {len(right)} right ones")
         for number, (a, b) in enumerate(zip(left, right, strict=True), start=1):
@@ -64,8 +67,22 @@ class Ranker(Scorer):
         segments = list(rows)
         self.check(segments)
         index = np.array(places, dtype=np.int64)
+        return self._checked_chances(segments, index[0], index[1])
+
+    def _checked_chances(
+        self, segments: Sequence[Segment], left: IntArray, right: IntArray
+    ) -> FloatArray:
+        """`prefer_rows`, a chance for each pair: others would count for wrong translations."""
         with explain_missing(self.name):
-            return self.prefer_rows(segments, index[0], index[1])
+            chances = np.asarray(self.prefer_rows(segments, left, right))
+        numbers = chances.shape == left.shape and chances.dtype.kind in "bfiu"
+        if not numbers or (chances < 0).any() or (chances > 1).any():
+            what = "other numbers" if numbers else f"{chances.dtype} of shape {chances.shape}"
+            raise PluginError(
+                f"{self.name} gave {what} for {len(left)} pairs: prefer_rows gives chances, from 0 "
+                f"to 1 or NaN, of shape ({len(left)},), one for each pair in their order"
+            )
+        return chances.astype(np.float64, copy=False)
 
     def win_rates(self, groups: Sequence[Sequence[Segment]]) -> list[FloatArray]:
         """The mean chance of each translation to beat the others of its group, where it is known.
@@ -77,8 +94,7 @@ class Ranker(Scorer):
         segments = list(rows)
         self.check(segments)
         firsts, seconds = _all_pairs(places)
-        with explain_missing(self.name):
-            chances = self.prefer_rows(segments, firsts, seconds)
+        chances = self._checked_chances(segments, firsts, seconds)
         rates, start = [], 0
         for group in groups:
             size = len(group) * (len(group) - 1) // 2
