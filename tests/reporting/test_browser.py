@@ -15,10 +15,13 @@ from tests.reporting.chromium import Browser
 from tertium.data.testset import TestSet
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import compare
+from tertium.evaluation.explaining import MarkedTranslation, MarkedTranslations
 from tertium.evaluation.scoring import score
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.reporting.page.making import report_agreement, report_results
+from tertium.segment import Segment
+from tertium.spans import Span
 
 TAB, ENTER = 9, 13
 PAPER = "rgb(255, 255, 255)"
@@ -536,6 +539,61 @@ def test_a_fragment_keeps_to_the_colours_of_its_notebook(
     assert contrast(browser.evaluate(ink), PAPER) > 4.5
     browser.evaluate("document.body.setAttribute('data-jp-theme-light', 'false')")
     assert contrast(browser.evaluate(ink), "rgb(17, 17, 17)") > 4.5
+
+
+def marked_notebook(path: Path, *texts: str) -> Path:
+    """Two outputs of one notebook: what people marked, a minor and a major error in each text."""
+    spans = (Span(0, 1, severity="minor"), Span(1, 3, severity="major"))
+    entries = [
+        MarkedTranslation(system="a", item=n, segment=Segment(text), score=0.0, spans=own)
+        for n, text in enumerate(texts)
+        for own in (spans, (Span(0, 1, severity="bad"),))
+    ]
+    marked = MarkedTranslations(metric="people", label="People", translations=tuple(entries))
+    shown = marked._repr_html_()
+    path.write_text(f"<!doctype html><meta charset=utf-8><body>{shown}{shown}", encoding="utf-8")
+    return path
+
+
+def test_major_errors_only_is_chosen_for_one_list_of_a_notebook(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = marked_notebook(tmp_path / "marked.html", "abc", "def")
+    browser.open(path, ready="document.querySelector('.tertium')")
+    seen = (
+        "[...document.querySelectorAll('.markings')].map((list) => [...list.querySelectorAll("
+        "'li')].filter((line) => line.checkVisibility()).length)"
+    )
+    assert browser.evaluate(seen) == [4, 4]
+    browser.evaluate("document.querySelectorAll('.markings > label')[1].click()")
+    assert browser.evaluate(seen) == [4, 2]
+    shades = (
+        "[...document.querySelectorAll('.markings')[1].querySelectorAll('mark')].filter((mark) => "
+        "mark.checkVisibility() && getComputedStyle(mark).backgroundColor !== 'rgba(0, 0, 0, 0)')"
+        ".map((mark) => mark.textContent)"
+    )
+    assert browser.evaluate(shades) == ["bc", "ef"]
+
+
+def test_the_line_below_a_mark_is_not_cut_and_joined_letters_stay_joined(
+    browser: Browser, tmp_path: Path
+) -> None:
+    browser.open(
+        marked_notebook(tmp_path / "marked.html", "سلام"), ready="document.querySelector('mark')"
+    )
+    cut = (
+        "[...document.querySelectorAll('mark')].map((mark) => mark.getBoundingClientRect().bottom"
+        " - mark.closest('p').getBoundingClientRect().bottom)"
+    )
+    assert max(browser.evaluate(cut)) <= 0
+    wide = "(() => {{ const box = document.createElement('bdi'); box.innerHTML = {};"
+    wide += "document.querySelector('.marked p').append(box);"
+    wide += "const found = box.getBoundingClientRect().width; box.remove(); return found; }})()"
+    plain, marked = (
+        browser.evaluate(wide.format(json.dumps(text)))
+        for text in ("سلام", "س<mark class=major>لا</mark>م")
+    )
+    assert marked == pytest.approx(plain, abs=0.1)
 
 
 HOSTILE = (
