@@ -161,6 +161,28 @@ def test_the_outermost_translations_are_linked_and_shades_are_counted(example: T
     assert f"darkest shade: {darkest(np.tile(chrf, 4), np.tile(ter, 4))}</figcaption>" in html
 
 
+def test_a_link_leads_to_a_segment_by_its_name() -> None:
+    """By its place it led to another one, where segments have other numbers."""
+    names = ("3", "1", "a b/ç")
+    grid = grid_of_evaluation(
+        score(
+            TestSet(
+                systems={"a": ("x", "y", "z")},
+                references=(("x",), ("v",), ("w",)),
+                columns={"segment": names},
+            ),
+            "chrf",
+        )
+    )
+    assert [grid.anchor(row) for row in range(3)] == [
+        "#segment-3",
+        "#segment-1",
+        "#segment-a%20b%2F%C3%A7",
+    ]
+    twice = replace(grid, items=(grid.items[0],) * 3)
+    assert [twice.anchor(row) for row in range(3)] == ["#segment-1", "#segment-2", "#segment-3"]
+
+
 def repeated(grid: TranslationGrid, times: int) -> dict[str, Any]:
     """The columns of a grid, each translation so many times."""
     columns = tuple(replace(c, values=np.tile(c.values, times)) for c in grid.columns)
@@ -242,3 +264,14 @@ def test_long_numbers_at_the_left_push_the_plot_aside() -> None:
     usual, wide = panel((0, 1), (0, 100)), panel((0, 1), (0, 1_000_000))
     assert usual.x.start == 52
     assert wide.x.start > 26 + 6 * len("1000000")
+
+
+def test_a_long_number_below_the_right_end_stays_inside() -> None:
+    chart = parsed(
+        ridge_chart(["a"], [np.array([0.0, 80000.0])], title="TER", higher_is_better=False)
+    )
+    wide = float(chart.get("viewBox", "").split()[2])
+    numbers = [t for t in chart.iter("text") if t.get("class") == "tick"]
+    assert numbers[-1].text == "80000"
+    for tick in numbers:
+        assert float(tick.get("x") or 0) + 6.6 * len(tick.text or "") / 2 <= wide

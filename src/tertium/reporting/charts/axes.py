@@ -64,7 +64,8 @@ class Panel:
             parts.append(upright(place, top, bottom, "grid"))
             half = DIGIT * len(text) / 2
             if place - half > free or texts is None:
-                parts.append(words(place, bottom + 15, text, "tick", anchor="middle"))
+                inside = min(place, self.width - half)  # a long number at the end is not cut
+                parts.append(words(inside, bottom + 15, text, "tick", anchor="middle"))
                 free = place + half + DIGIT
         middle = (self.x.start + self.x.end) / 2
         return [*parts, words(middle, bottom + 32, label, "label", anchor="middle")]

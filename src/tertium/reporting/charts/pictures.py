@@ -174,12 +174,7 @@ def _with_rows(grid: TranslationGrid, chart: Markup, caption: str, x: Axis, y: A
     if most:
         return figure(chart, f"{caption}; darkest shade: {most:,}")
     links = [
-        element(
-            "a",
-            element("bdi", grid.label(row)),
-            data_row=int(row),
-            href=f"#segment-{grid.item_of[row] + 1}",
-        )
+        element("a", element("bdi", grid.label(row)), data_row=int(row), href=grid.anchor(row))
         for row in outermost(x.values, y.values)
     ]
     outer = element("p", "Outermost: ", join(links, "; "), class_="note outer") if links else ""

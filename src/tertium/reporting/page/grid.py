@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from urllib.parse import quote
 
 import numpy as np
 
@@ -101,6 +102,12 @@ class TranslationGrid:
         item, system = self.items[self.item_of[row]], self.systems[self.system_of[row]]
         where = f" of {item.document}" if item.label in self._repeated else ""
         return f"segment {item.label}{where}, {system}"
+
+    def anchor(self, row: int) -> str:
+        """Where its page shows a row's segment: by its name, else by its place."""
+        item = int(self.item_of[row])
+        label = self.items[item].label
+        return f"#segment-{item + 1 if label in self._repeated else quote(label, safe='')}"
 
     @cached_property
     def _repeated(self) -> set[str]:
