@@ -640,6 +640,24 @@ def test_hostile_texts_are_shown_and_never_run(browser: Browser, tmp_path: Path)
     assert browser.problems == []
 
 
+def test_lines_without_blanks_are_sorted_and_filtered_by_their_characters(
+    browser: Browser, tmp_path: Path
+) -> None:
+    lines = ("我们明天早上去图书馆看书。", "𠀀𠀁好", "今天 下雨。")
+    testset = TestSet(systems={"a": lines}, references=[(line,) for line in lines])
+    report = report_results(score(testset, ["chrf"]))
+    report.write(tmp_path / "chinese.html")
+    browser.open(tmp_path / "chinese.html")
+    assert browser.evaluate("[...rows.lengths]") == report.grid.lengths.tolist() == [13, 3, 6]
+    browser.choose("#sort", "length")
+    assert labels(browser) == ["2", "3", "1"]
+    assert browser.evaluate("$('shortest').labels[0].textContent") == "Characters from"
+    browser.choose("#longest", "5")
+    assert labels(browser) == ["2"]
+    assert "characters of the translation" in texts(browser, "#pictures .label")
+    assert browser.problems == []
+
+
 def direction(browser: Browser, place: int) -> Any:
     browser.choose("#left", "0")
     box = f"document.querySelectorAll('#results td.output .text')[{place}]"

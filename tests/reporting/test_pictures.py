@@ -137,7 +137,7 @@ def test_few_translations_are_dots_that_know_their_row_and_many_are_shades() -> 
 @pytest.mark.parametrize("size", [0, 1, 5, 200])
 def test_length_pictures_of_any_size(size: int) -> None:
     rng = np.random.default_rng(3)
-    words = rng.integers(0, 60, size).astype(float)
+    words = Axis(name="words", values=rng.integers(0, 60, size).astype(float))
     chart = parsed(length_chart(words, Axis(name="m", values=rng.normal(size=size))))
     assert f"n = {size}" in str(chart.get("aria-label"))
     assert len(list(chart.iter("circle"))) == size

@@ -151,11 +151,11 @@ def length_pictures(grid: TranslationGrid) -> Markup:
     """Each metric against the length of the translation."""
     if not any(grid.texts):
         return Markup("")
-    words = Axis(name="words of the translation", values=grid.lengths)
+    length = Axis(name=f"{grid.unit}s of the translation", values=grid.lengths)
     figures = []
     for column in grid.columns:
-        chart = length_chart(grid.lengths, column, label=grid.label)
-        figures.append(_with_rows(grid, chart, column.name, words, column))
+        chart = length_chart(length, column, label=grid.label)
+        figures.append(_with_rows(grid, chart, column.name, length, column))
     said = "The line is the median of translations of about one length, the band their middle half."
     return group("Length against score", f"{_sign(figures)} {said}", figures)
 

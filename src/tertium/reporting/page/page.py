@@ -86,6 +86,7 @@ class Report(Displayed):
                 element("li", element("a", title, href=f"#{name}")) for name, title in links
             ),
             "explained": self._explained_note(),
+            "units": escape(f"{self.grid.unit}s".capitalize()),
             "data": Markup(encode(self.grid, self.explained)),
             "version": escape(__version__),
         }
@@ -194,6 +195,7 @@ def contents(grid: TranslationGrid, explained: Sequence[Explained]) -> dict[str,
             for item, texts in zip(grid.items, by_item, strict=True)
         ],
         "systemOf": grid.system_of.tolist(),
+        "unit": grid.unit,
         "columns": [_column(column) for column in grid.columns],
         "human": None if grid.human is None else _human(grid.human),
         "spread": whole(grid.spread, PER_MILLE),

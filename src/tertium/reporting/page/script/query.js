@@ -15,7 +15,7 @@ const KEYS = {
   right: ([, right]) => score(column(), right),
   difference: (unit) => difference(unit),
   apart: (unit) => Math.abs(difference(unit)),
-  length: ([left]) => rows.words[left],
+  length: ([left]) => rows.lengths[left],
   spread: (unit) => farthest(data.spread, unit),
   misfit: (unit) => Math.abs(farthest(data.misfit, unit)),
   human: ([left]) => human(left),
@@ -70,8 +70,8 @@ function filters() {
     short = parseFloat($("shortest").value),
     long = parseFloat($("longest").value);
   if (gap > 0 && paired()) tests.push((unit) => Math.abs(difference(unit)) >= gap);
-  if (short > 0) tests.push(([left]) => rows.words[left] >= short);
-  if (!Number.isNaN(long)) tests.push(([left]) => rows.words[left] <= long);
+  if (short > 0) tests.push(([left]) => rows.lengths[left] >= short);
+  if (!Number.isNaN(long)) tests.push(([left]) => rows.lengths[left] <= long);
   const warning = chosen("warning"),
     mask = warning === ALL ? ~0 : 1 << warning;
   const warned = (row) => row >= 0 && (data.warned[row] & mask) !== 0;
