@@ -20,6 +20,7 @@ from tertium.evaluation.scoring import score
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.reporting.page.making import report_agreement, report_results
+from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 from tertium.spans import Span
 
@@ -486,6 +487,39 @@ def test_no_width_makes_the_page_scroll_sideways(opened: Browser) -> None:
             opened.click(f'[data-ask="{question}"]')
             opened.click("#results .unfold")
             assert opened.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_translations_keep_their_room_beside_many_numbers(
+    browser: Browser, example: TestSet, people: ScoreMatrix, tmp_path: Path
+) -> None:
+    """Beside five metrics and people a window of 800 left them no pixel."""
+    metrics = ["bleu", "chrf", "ter", "chrf:word_order=2", "chrf:char_order=3"]
+    path = tmp_path / "numbers.html"
+    report_results(compare(example, metrics, resamples=5), human=people).write(path)
+    browser.open(path)
+    box = "document.querySelector('#results td.output').getBoundingClientRect().width"
+    for question in ("metrics", "systems"):
+        browser.click(f'[data-ask="{question}"]')
+        for width in (390, 721, 800, 1000, 1001, 1280):
+            browser.resize(width, 900)
+            assert browser.evaluate(box) > 150, (question, width)
+            assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_names_beside_many_warnings_stay_in_one_line(browser: Browser, tmp_path: Path) -> None:
+    words = " ".join(f"w{n}" for n in range(9))
+    lines = ("", words, f"{words} {words} {words}", "a", "b")
+    testset = TestSet(
+        systems={"our first system": lines, "our second system": lines[::-1]},
+        references=((words,), ("a",), (words,), (words,), ("",)),
+        sources=(words, words, words, "a", "b"),
+    )
+    path = tmp_path / "warnings.html"
+    report_results(compare(testset, ["chrf"], resamples=5)).write(path)
+    browser.open(path)
+    assert len(texts(browser, "table.warned thead th")) == 6
+    name = "document.querySelector('table.warned tbody th bdi')"
+    assert browser.evaluate(f"{name}.getClientRects().length") == 1
 
 
 def test_a_printed_page_is_light_whole_and_without_controls(opened: Browser) -> None:

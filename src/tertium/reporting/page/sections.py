@@ -264,7 +264,7 @@ def _warnings(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
         for place, system in enumerate(grid.systems)
     ]
     title = "Warnings: how many translations"
-    return html_table(Table(["system", *counts], rows, title=title))
+    return html_table(Table(["system", *counts], rows, title=title), style="warned")
 
 
 def signature_list(signatures: Sequence[str]) -> Markup:
