@@ -555,6 +555,8 @@ def test_paper_has_room_for_every_column(opened: Browser) -> None:
     }
     wide = opened.evaluate("document.querySelector('table.scores').getBoundingClientRect().right")
     assert wide <= 700
+    foot = "getComputedStyle(document.querySelector('#agreement tfoot')).display"
+    assert opened.evaluate(foot) == "table-row-group"  # else on every page of a long table
     cell = "document.querySelector('#results td.output')"  # two systems stay side by side
     assert opened.evaluate(f"getComputedStyle({cell}).display") == "table-cell"
     assert opened.evaluate(f"{cell}.nextSibling.offsetTop === {cell}.offsetTop")
