@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
 from tertium.meta.curves import Curve, LearningRun
@@ -275,3 +276,46 @@ def test_a_long_number_below_the_right_end_stays_inside() -> None:
     assert numbers[-1].text == "80000"
     for tick in numbers:
         assert float(tick.get("x") or 0) + 6.6 * len(tick.text or "") / 2 <= wide
+
+
+def ends_of_fit(x: list[float], y: list[float]) -> FloatArray:
+    chart = parsed(
+        cloud_chart(
+            Axis(name="x", values=np.array(x)), Axis(name="y", values=np.array(y)), fit=True
+        )
+    )
+    [line] = [p for p in chart.iter("polyline") if p.get("class") == "fit"]
+    return np.array([point.split(",") for point in line.get("points", "").split()], dtype=float)
+
+
+def test_the_fit_ends_where_its_plot_does_and_keeps_its_slope() -> None:
+    """Of many translations the outermost lie outside; so did the line, over the axis."""
+    rng = np.random.default_rng(2)
+    x = np.append(rng.normal(0, 1, 1999), -50.0)
+    y = 3 * x + rng.normal(0, 1, 2000)
+    plot = panel(bounds(x), bounds(y))
+    ends = ends_of_fit(x.tolist(), y.tolist())
+    assert plot.x.start <= ends[:, 0].min() < ends[:, 0].max() <= plot.x.end
+    slope, start = np.polyfit(x, y, 1)
+    for place, value in ends:
+        a = plot.x.low + (place - plot.x.start) / (plot.x.end - plot.x.start) * (
+            plot.x.high - plot.x.low
+        )
+        assert value == pytest.approx(plot.y(start + slope * a), abs=0.1)
+    few = ends_of_fit([0.0, 1.0, 2.0], [0.0, 1.0, 2.0])  # all of it where it fits
+    small = panel(bounds(np.arange(3.0)), bounds(np.arange(3.0)))
+    assert few[:, 0].tolist() == pytest.approx([small.x(0.0), small.x(2.0)], abs=0.01)
+
+
+def test_one_peak_does_not_flatten_the_other_outlines() -> None:
+    rng = np.random.default_rng(4)
+    samples = [np.full(300, 100.0), *(rng.normal(50, 12, 300) for _ in range(3))]
+    chart = parsed(ridge_chart(list("abcd"), samples, title="chrF", higher_is_better=True))
+    heights = []
+    for path in (p for p in chart.iter("path") if p.get("class") == "ridge"):
+        ys = [
+            float(place.split()[1]) for place in re.findall(r"[\d.]+ [\d.]+", path.get("d") or "")
+        ]
+        heights.append(max(ys) - min(ys))
+    assert heights[0] == pytest.approx(26 * 0.95, abs=0.1)  # no higher than its row
+    assert min(heights[1:]) > 10

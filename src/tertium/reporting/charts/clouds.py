@@ -188,10 +188,17 @@ def _shades(a: FloatArray, b: FloatArray, plot: Panel) -> list[Markup]:
 
 
 def _fit(a: FloatArray, b: FloatArray, plot: Panel) -> list[Markup]:
+    """The least-squares line over the values known, as far as it runs inside the plot."""
     if correlation(a, b) != correlation(a, b):
         return []
-    slope, start = np.polyfit(a, b, 1)
-    ends = [(float(x), float(start + slope * x)) for x in (a.min(), a.max())]
+    slope, start = (float(v) for v in np.polyfit(a, b, 1))
+    left, right = max(float(a.min()), plot.x.low), min(float(a.max()), plot.x.high)
+    if slope:
+        below, above = sorted((edge - start) / slope for edge in (plot.y.low, plot.y.high))
+        left, right = max(left, below), min(right, above)
+    if left >= right:
+        return []
+    ends = [(x, start + slope * x) for x in (left, right)]
     return [element("polyline", points=_points(ends, plot), class_="fit")]
 
 

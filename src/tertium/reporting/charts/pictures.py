@@ -93,7 +93,10 @@ def distribution_pictures(grid: TranslationGrid) -> Markup:
                 higher_is_better=column.higher_is_better,
             )
             figures.append(figure(chart, column.name))
-    said = "The dot is the median; the line below an outline spans the middle half of the segments."
+    said = (
+        "The dot is the median; the line below an outline spans the middle half of the segments. "
+        "A peak more than twice as high as those of most is cut."
+    )
     if (counts < FEWEST).any() or len(counts) > MOST_ROWS:
         said += f" At most {MOST_ROWS} systems, of {FEWEST} segments or more."
     return group("Distributions", said, figures)
