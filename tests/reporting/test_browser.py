@@ -16,7 +16,8 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.explaining import MarkedTranslation, MarkedTranslations
-from tertium.evaluation.scoring import score
+from tertium.evaluation.ranking import mean_scores
+from tertium.evaluation.scoring import Evaluation, score
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import JudgedSet, Task
 from tertium.reporting.page.making import report_agreement, report_results
@@ -119,6 +120,21 @@ def test_filters_keep_what_they_say(opened: Browser, example: TestSet) -> None:
     assert texts(opened, "#results .badge")[0] == "empty hypothesis"
 
 
+def test_a_difference_of_just_what_is_asked_for_is_found(browser: Browser, tmp_path: Path) -> None:
+    """.3 less .2 is not .1 in binary, but it is shown so."""
+    testset = TestSet(systems={"a": ("x", "y", "z"), "b": ("x", "y", "z")})
+    values = {"a": [0.3, 0.3, np.nan], "b": [0.2, 0.2001, 0.1]}
+    scores = {s: {"m": mean_scores("m", np.array(own), "m")} for s, own in values.items()}
+    path = tmp_path / "gap.html"
+    report_results(Evaluation(testset, ("a", "b"), ("m",), scores)).write(path)
+    browser.open(path)
+    shown = "#results tbody > tr:nth-child(2) > td:last-child"
+    assert texts(browser, shown) == ["▲ 0.1000", "▲ 0.0999", "–"]
+    browser.choose("#gap", "0.1")
+    assert texts(browser, shown) == ["▲ 0.1000"]
+    assert browser.problems == []
+
+
 def test_filters_are_counted_shown_and_cleared(opened: Browser) -> None:
     assert opened.evaluate("$('clear').hidden") is True
     opened.click('[data-ask="warned"]')
@@ -180,6 +196,8 @@ DIFFERENCES: list[tuple[str, str, list[str], list[str]]] = [
     ("a b c", "a c", ["b"], []),
     ("one two three four", "one 2 3 four", ["two three"], ["2 3"]),
     ("彼は日本に行く", "彼は中国に行く", ["日本"], ["中国"]),  # compared sign by sign
+    ("ຂ້ອຍໄປບ້ານ", "ຂ້ອຍມາບ້ານ", ["ໄປ"], ["ມາ"]),
+    ("ខ្ញុំទៅ", "ខ្ញុំមក", ["ទៅ"], ["មក"]),
     ("", "new words", [], ["new words"]),
     ("same  same", "same same", [], []),  # blanks are no difference
     ("e\u0301a", "ea", ["e\u0301a"], ["ea"]),
@@ -746,9 +764,6 @@ def test_sixty_very_long_lines_open_at_once(browser: Browser, tmp_path: Path) ->
 
 
 def test_one_system_without_references_has_a_page(browser: Browser, tmp_path: Path) -> None:
-    from tertium.evaluation.ranking import mean_scores
-    from tertium.evaluation.scoring import Evaluation
-
     testset = TestSet(systems={"only": ("one", "", "three")}, sources=("a", "b", "c"))
     values = np.array([0.1, np.nan, 0.3])
     scores = {"only": {"mine": mean_scores("mine", values, "Mine")}}
@@ -789,9 +804,6 @@ def test_a_page_of_whole_systems_says_that_there_are_no_segments(
 
 
 def test_thirty_thousand_translations_stay_usable(browser: Browser, tmp_path: Path) -> None:
-    from tertium.evaluation.ranking import mean_scores
-    from tertium.evaluation.scoring import Evaluation
-
     rng = np.random.default_rng(5)
     words = np.array([f"word{n}" for n in range(500)])
     lines = [" ".join(rng.choice(words, 12)) for _ in range(3000)]

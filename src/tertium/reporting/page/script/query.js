@@ -22,9 +22,10 @@ const KEYS = {
 };
 const PARTIAL = ["spread", "misfit", "human"]; // what has none of these is not an answer
 function difference([left, right]) {
-  // above 0: the first is better
-  const gap = score(column(), left) - score(column(), right);
-  return column().up ? gap : -gap;
+  // above 0: the first is better; of whole numbers, for .3 - .2 is less than .1
+  const { values, decimals, up } = column(),
+    [a, b] = [left, right].map((row) => values[row] ?? NaN);
+  return (up ? a - b : b - a) / 10 ** decimals;
 }
 function candidates() {
   const left = chosen("left"),
