@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def draw_columns(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
     lines |= {label: line for label, line in published.items() if line}
     heights = [y for line in lines.values() for _, y in line]
     plot = panel((-0.3, len(columns) - 0.7), bounds(np.array(heights)), width=WIDTH, height=HEIGHT)
-    statistic = _short(outcome.table.experiment.statistic)
+    statistic = short_statistic(outcome.table.experiment.statistic)
     parts = [*plot.horizontal("", dict(enumerate(columns))), *plot.vertical(statistic)]
     for number, (label, line) in enumerate(lines.items()):
         style = "line dashed" if label in published else "line"
@@ -66,7 +67,7 @@ def draw_rows(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
         x=Scale(min(low, 0.0), max(high, 0.0), left, left + 280),
         y=Scale(0, 1, bottom, 6),
     )
-    parts = plot.horizontal(f"{_short(outcome.table.experiment.statistic)}, average")
+    parts = plot.horizontal(f"{short_statistic(outcome.table.experiment.statistic)}, average")
     for place, row in enumerate(rows):
         parts += _bar(row, 10 + BAR * place, plot, outcome.table.digits)
     said = "; ".join(f"{row.row.label} {known_mean(row.measured):.3f}" for row in rows)
@@ -89,7 +90,7 @@ def draw_layers(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
     plot = panel(width, bounds(heights), width=WIDTH, height=HEIGHT)
     label = "layer (0: the embeddings); the band is the range over columns"
     parts = plot.horizontal(label, {layer: str(layer) for layer in layers})
-    parts += plot.vertical(_short(outcome.table.experiment.statistic))
+    parts += plot.vertical(short_statistic(outcome.table.experiment.statistic))
     lines: dict[str, Places] = {}
     for number, (encoder, curve) in enumerate(curves.items()):
         upper = [(layer, max(curve[layer])) for layer in sorted(curve)]
@@ -204,5 +205,6 @@ def _points(places: Places, plot: Panel) -> str:
     return " ".join(f"{compact(plot.x(x))},{compact(plot.y(y))}" for x, y in places)
 
 
-def _short(statistic: str) -> str:
-    return statistic.partition(":")[0].partition(",")[0]
+def short_statistic(statistic: str) -> str:
+    """A statistic without how it is computed."""
+    return re.split(r":|, | \(", statistic)[0]

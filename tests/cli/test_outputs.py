@@ -34,6 +34,21 @@ WRITING = [
 ]
 
 
+def test_a_terminal_obeys_no_name(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither in warnings nor in errors, which tell of systems by their names."""
+    row = {"system": "a\x1b[2J", "segment": 1, "mt": "", "ref": "x"}
+    Path("set.jsonl").write_text(json.dumps(row) + "\n")
+    command = ["score", "-t", "set.jsonl", "-m", "chrf", "-f", "json"]
+    assert main(command) == 0
+    assert capsys.readouterr().err == "tertium: warning: empty hypothesis: a␛[2J 1\n"
+    other = {**row, "system": "b", "ref": "another\x1b"}
+    Path("set.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(other) + "\n")
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "other references" in said
+    assert "\x1b" not in said
+
+
 @ONLY_UNIX
 @pytest.mark.parametrize("command", WRITING, ids=lambda c: f"{c[0]} {c[-1]}")
 @pytest.mark.parametrize("name", ["a.txt", "ref.txt", "link", "./a.txt"])

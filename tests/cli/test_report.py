@@ -79,6 +79,15 @@ def test_a_report_holds_scores_people_and_explanations(
     assert {title for _, title in explained} == {"BERTScore", "by score"}
 
 
+def test_agreement_is_tested_with_the_seed_and_the_level_asked_for(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    people = ["--human", str(EXAMPLES / "ratings.csv"), "--explain", "0", "-o", str(page)]
+    options = ["-m", "chrf", "ter", "--seed", "7", "--alpha", "0.01", "--paired-bs-n", "100"]
+    assert main(["report", *INPUTS, *options, *people]) == 0
+    agreement = page.read_text(encoding="utf-8").partition('id="agreement"')[2]
+    assert "p &lt; 0.01 one-sided, 1000 samples, seed 7" in agreement
+
+
 def test_what_a_metric_warns_of_can_be_found(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     texts = [f"line {n}" for n in range(9)]

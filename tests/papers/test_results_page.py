@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from papers.ledger import Ledger, way_of
 from papers.overview import SEEN
-from papers.pictures import write_agreement, write_picture
+from papers.pictures import short_statistic, write_agreement, write_picture
 from papers.table import Figure, MeasuredRow, Outcome, PaperTable, Row, measure
 
-from papers import page, tables_of
+from papers import PAPERS, page, tables_of
 from tertium.cli import main
 from tertium.data.collection import Collection
 from tertium.errors import DataError, MissingResourceError
@@ -74,6 +74,13 @@ def test_the_page_its_figures_and_its_pictures(
     assert "old" not in filled
     assert "<svg" in (tmp_path / "pictures" / "results-overview-da-wmt17.svg").read_text()
     assert "overview, table da/wmt17" in text.split("## Not measured")[1]  # the other rows
+
+
+def test_labels_of_pictures_are_not_cut_inside_a_number() -> None:
+    statistics = {t.experiment.statistic for paper in PAPERS for t in tables_of(paper)}
+    labels = {short_statistic(statistic) for statistic in statistics}
+    assert "soft pairwise accuracy of systems" in labels  # (1,000 permutations)
+    assert not [label for label in labels if label.count("(") != label.count(")")]
 
 
 def test_what_is_known_is_not_measured_again(data: Path, tmp_path: Path) -> None:

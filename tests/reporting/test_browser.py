@@ -15,11 +15,16 @@ from tests.reporting.chromium import Browser
 from tertium.data.testset import TestSet
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import compare
-from tertium.evaluation.scoring import score
+from tertium.evaluation.explaining import MarkedTranslation, MarkedTranslations
+from tertium.evaluation.ranking import mean_scores
+from tertium.evaluation.scoring import Evaluation, score
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
 from tertium.meta.tasks import Task
 from tertium.reporting.page.making import report_agreement, report_results
+from tertium.scores import ScoreMatrix
+from tertium.segment import Segment
+from tertium.spans import Span
 
 TAB, ENTER = 9, 13
 PAPER = "rgb(255, 255, 255)"
@@ -116,6 +121,21 @@ def test_filters_keep_what_they_say(opened: Browser, example: TestSet) -> None:
     assert texts(opened, "#results .badge")[0] == "empty hypothesis"
 
 
+def test_a_difference_of_just_what_is_asked_for_is_found(browser: Browser, tmp_path: Path) -> None:
+    """.3 less .2 is not .1 in binary, but it is shown so."""
+    testset = TestSet(systems={"a": ("x", "y", "z"), "b": ("x", "y", "z")})
+    values = {"a": [0.3, 0.3, np.nan], "b": [0.2, 0.2001, 0.1]}
+    scores = {s: {"m": mean_scores("m", np.array(own), "m")} for s, own in values.items()}
+    path = tmp_path / "gap.html"
+    report_results(Evaluation(testset, ("a", "b"), ("m",), scores)).write(path)
+    browser.open(path)
+    shown = "#results tbody > tr:nth-child(2) > td:last-child"
+    assert texts(browser, shown) == ["▲ 0.1000", "▲ 0.0999", "–"]
+    browser.choose("#gap", "0.1")
+    assert texts(browser, shown) == ["▲ 0.1000"]
+    assert browser.problems == []
+
+
 def test_filters_are_counted_shown_and_cleared(opened: Browser) -> None:
     assert opened.evaluate("$('clear').hidden") is True
     opened.click('[data-ask="warned"]')
@@ -177,6 +197,8 @@ DIFFERENCES: list[tuple[str, str, list[str], list[str]]] = [
     ("a b c", "a c", ["b"], []),
     ("one two three four", "one 2 3 four", ["two three"], ["2 3"]),
     ("彼は日本に行く", "彼は中国に行く", ["日本"], ["中国"]),  # compared sign by sign
+    ("ຂ້ອຍໄປບ້ານ", "ຂ້ອຍມາບ້ານ", ["ໄປ"], ["ມາ"]),
+    ("ខ្ញុំទៅ", "ខ្ញុំមក", ["ទៅ"], ["មក"]),
     ("", "new words", [], ["new words"]),
     ("same  same", "same same", [], []),  # blanks are no difference
     ("e\u0301a", "ea", ["e\u0301a"], ["ea"]),
@@ -486,6 +508,39 @@ def test_no_width_makes_the_page_scroll_sideways(opened: Browser) -> None:
             assert opened.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_translations_keep_their_room_beside_many_numbers(
+    browser: Browser, example: TestSet, people: ScoreMatrix, tmp_path: Path
+) -> None:
+    """Beside five metrics and people a window of 800 left them no pixel."""
+    metrics = ["bleu", "chrf", "ter", "chrf:word_order=2", "chrf:char_order=3"]
+    path = tmp_path / "numbers.html"
+    report_results(compare(example, metrics, resamples=5), human=people).write(path)
+    browser.open(path)
+    box = "document.querySelector('#results td.output').getBoundingClientRect().width"
+    for question in ("metrics", "systems"):
+        browser.click(f'[data-ask="{question}"]')
+        for width in (390, 721, 800, 1000, 1001, 1280):
+            browser.resize(width, 900)
+            assert browser.evaluate(box) > 150, (question, width)
+            assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_names_beside_many_warnings_stay_in_one_line(browser: Browser, tmp_path: Path) -> None:
+    words = " ".join(f"w{n}" for n in range(9))
+    lines = ("", words, f"{words} {words} {words}", "a", "b")
+    testset = TestSet(
+        systems={"our first system": lines, "our second system": lines[::-1]},
+        references=((words,), ("a",), (words,), (words,), ("",)),
+        sources=(words, words, words, "a", "b"),
+    )
+    path = tmp_path / "warnings.html"
+    report_results(compare(testset, ["chrf"], resamples=5)).write(path)
+    browser.open(path)
+    assert len(texts(browser, "table.warned thead th")) == 6
+    name = "document.querySelector('table.warned tbody th bdi')"
+    assert browser.evaluate(f"{name}.getClientRects().length") == 1
+
+
 def test_a_printed_page_is_light_whole_and_without_controls(opened: Browser) -> None:
     opened.media(scheme="dark", kind="print")
     shown = "getComputedStyle(document.querySelector('#controls')).display"
@@ -519,6 +574,8 @@ def test_paper_has_room_for_every_column(opened: Browser) -> None:
     }
     wide = opened.evaluate("document.querySelector('table.scores').getBoundingClientRect().right")
     assert wide <= 700
+    foot = "getComputedStyle(document.querySelector('#agreement tfoot')).display"
+    assert opened.evaluate(foot) == "table-row-group"  # else on every page of a long table
     cell = "document.querySelector('#results td.output')"  # two systems stay side by side
     assert opened.evaluate(f"getComputedStyle({cell}).display") == "table-cell"
     assert opened.evaluate(f"{cell}.nextSibling.offsetTop === {cell}.offsetTop")
@@ -537,6 +594,61 @@ def test_a_fragment_keeps_to_the_colours_of_its_notebook(
     assert contrast(browser.evaluate(ink), PAPER) > 4.5
     browser.evaluate("document.body.setAttribute('data-jp-theme-light', 'false')")
     assert contrast(browser.evaluate(ink), "rgb(17, 17, 17)") > 4.5
+
+
+def marked_notebook(path: Path, *texts: str) -> Path:
+    """Two outputs of one notebook: what people marked, a minor and a major error in each text."""
+    spans = (Span(0, 1, severity="minor"), Span(1, 3, severity="major"))
+    entries = [
+        MarkedTranslation(system="a", item=n, segment=Segment(text), score=0.0, spans=own)
+        for n, text in enumerate(texts)
+        for own in (spans, (Span(0, 1, severity="bad"),))
+    ]
+    marked = MarkedTranslations(metric="people", label="People", translations=tuple(entries))
+    shown = marked._repr_html_()
+    path.write_text(f"<!doctype html><meta charset=utf-8><body>{shown}{shown}", encoding="utf-8")
+    return path
+
+
+def test_major_errors_only_is_chosen_for_one_list_of_a_notebook(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = marked_notebook(tmp_path / "marked.html", "abc", "def")
+    browser.open(path, ready="document.querySelector('.tertium')")
+    seen = (
+        "[...document.querySelectorAll('.markings')].map((list) => [...list.querySelectorAll("
+        "'li')].filter((line) => line.checkVisibility()).length)"
+    )
+    assert browser.evaluate(seen) == [4, 4]
+    browser.evaluate("document.querySelectorAll('.markings > label')[1].click()")
+    assert browser.evaluate(seen) == [4, 2]
+    shades = (
+        "[...document.querySelectorAll('.markings')[1].querySelectorAll('mark')].filter((mark) => "
+        "mark.checkVisibility() && getComputedStyle(mark).backgroundColor !== 'rgba(0, 0, 0, 0)')"
+        ".map((mark) => mark.textContent)"
+    )
+    assert browser.evaluate(shades) == ["bc", "ef"]
+
+
+def test_the_line_below_a_mark_is_not_cut_and_joined_letters_stay_joined(
+    browser: Browser, tmp_path: Path
+) -> None:
+    browser.open(
+        marked_notebook(tmp_path / "marked.html", "سلام"), ready="document.querySelector('mark')"
+    )
+    cut = (
+        "[...document.querySelectorAll('mark')].map((mark) => mark.getBoundingClientRect().bottom"
+        " - mark.closest('p').getBoundingClientRect().bottom)"
+    )
+    assert max(browser.evaluate(cut)) <= 0
+    wide = "(() => {{ const box = document.createElement('bdi'); box.innerHTML = {};"
+    wide += "document.querySelector('.marked p').append(box);"
+    wide += "const found = box.getBoundingClientRect().width; box.remove(); return found; }})()"
+    plain, marked = (
+        browser.evaluate(wide.format(json.dumps(text)))
+        for text in ("سلام", "س<mark class=major>لا</mark>م")
+    )
+    assert marked == pytest.approx(plain, abs=0.1)
 
 
 HOSTILE = (
@@ -580,6 +692,24 @@ def test_hostile_texts_are_shown_and_never_run(browser: Browser, tmp_path: Path)
     assert browser.evaluate("typeof window.hacked") == "undefined"
     assert texts(browser, "#results script, #results img, #results i, h1 script") == []
     assert direction(browser, 4) == "rtl"
+    assert browser.problems == []
+
+
+def test_lines_without_blanks_are_sorted_and_filtered_by_their_characters(
+    browser: Browser, tmp_path: Path
+) -> None:
+    lines = ("我们明天早上去图书馆看书。", "𠀀𠀁好", "今天 下雨。")
+    testset = TestSet(systems={"a": lines}, references=[(line,) for line in lines])
+    report = report_results(score(testset, ["chrf"]))
+    report.write(tmp_path / "chinese.html")
+    browser.open(tmp_path / "chinese.html")
+    assert browser.evaluate("[...rows.lengths]") == report.grid.lengths.tolist() == [13, 3, 6]
+    browser.choose("#sort", "length")
+    assert labels(browser) == ["2", "3", "1"]
+    assert browser.evaluate("$('shortest').labels[0].textContent") == "Characters from"
+    browser.choose("#longest", "5")
+    assert labels(browser) == ["2"]
+    assert "characters of the translation" in texts(browser, "#pictures .label")
     assert browser.problems == []
 
 
@@ -635,9 +765,6 @@ def test_sixty_very_long_lines_open_at_once(browser: Browser, tmp_path: Path) ->
 
 
 def test_one_system_without_references_has_a_page(browser: Browser, tmp_path: Path) -> None:
-    from tertium.evaluation.ranking import mean_scores
-    from tertium.evaluation.scoring import Evaluation
-
     testset = TestSet(systems={"only": ("one", "", "three")}, sources=("a", "b", "c"))
     values = np.array([0.1, np.nan, 0.3])
     scores = {"only": {"mine": mean_scores("mine", values, "Mine")}}
@@ -678,9 +805,6 @@ def test_a_page_of_whole_systems_says_that_there_are_no_segments(
 
 
 def test_thirty_thousand_translations_stay_usable(browser: Browser, tmp_path: Path) -> None:
-    from tertium.evaluation.ranking import mean_scores
-    from tertium.evaluation.scoring import Evaluation
-
     rng = np.random.default_rng(5)
     words = np.array([f"word{n}" for n in range(500)])
     lines = [" ".join(rng.choice(words, 12)) for _ in range(3000)]

@@ -81,6 +81,20 @@ def test_warnings_name_the_rows(grid: TranslationGrid) -> None:
     assert [int(grid.item_of[r]) + 1 for r in copied] == [13]
 
 
+def test_lengths_are_those_of_the_script(grid: TranslationGrid) -> None:
+    """Where there are no blanks, every line was one word long and none too short."""
+    assert grid.unit == "word"
+    full = "図書館は日曜日を除いて毎日午前九時に開きます。"
+    testset = TestSet(
+        systems={"a": (full, "図書館は開く。", f"{full} {full}{full}")}, references=((full,),) * 3
+    )
+    found = grid_of_evaluation(score(testset, "chrf"))
+    assert found.unit == "character"
+    assert found.lengths.tolist() == [23, 7, 70]
+    assert found.warnings["much shorter than the reference"].tolist() == [False, True, False]
+    assert found.warnings["much longer than the reference"].tolist() == [False, False, True]
+
+
 def test_interesting_items_come_from_each_list_in_turn(grid: TranslationGrid) -> None:
     chosen = interesting_items(grid, 6)
     assert len(chosen) == 6

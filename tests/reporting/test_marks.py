@@ -23,7 +23,7 @@ from tertium.reporting.page.making import report_results
 from tertium.reporting.tables.explanations import span_table
 from tertium.reporting.tables.table import Cell
 from tertium.segment import Judgement, Segment
-from tertium.spans import Markings, Span
+from tertium.spans import Markings, Span, Unplaced
 
 HOME = "tests.reporting.marking_metric:Suspicious"
 NASTY = '<b>"cat" & 猫</b>\u202e𝒜\n<script>alert(1)</script>'
@@ -130,6 +130,40 @@ def test_a_report_shows_what_people_marked(tmp_path: Path) -> None:
     longer = tertium.TestSet(systems={"A": ("tiny",)}, references=(("x",),))
     with pytest.raises(DataError, match="item 1 of 'A': a span ends at 9"):
         tertium.report(longer, "chrf", human=file)
+
+
+def test_errors_without_a_place_are_counted_and_shown(tmp_path: Path) -> None:
+    """Omissions, a tenth of the errors of a campaign of ESA."""
+    gone = [{"severity": "major", "category": "Omission"}, {"severity": "minor"}]
+    rows: list[dict[str, object]] = [
+        {"system": "A", "segment": 1, "mt": "a cat sat", "score": -6, "spans": [], "missing": gone},
+        {"system": "B", "segment": 1, "mt": "<cat>", "score": 0, "spans": []},
+    ]
+    file = tmp_path / "esa.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    [marked] = people_marks(TESTSET, read_evidence(file)[0])
+    assert marked.counts() == {"major": 1, "minor": 1}
+    assert [(e.system, e.weight) for e in marked.worst(9)] == [("A", 6.0)]
+    html = marked_section([marked])
+    assert "1 major, 1 minor in 2 translations; the worst of them:" in html
+    assert "without a place in the text: major: Omission; minor" in html
+    file.write_text("".join(json.dumps(row) + "\n" for row in marked.records()), encoding="utf-8")
+    assert read_evidence(file)[0].markings()["A", "1"].missing == (
+        Unplaced("major", "Omission"),
+        Unplaced("minor"),
+    )
+
+
+def test_where_no_error_is_major_there_is_nothing_to_choose() -> None:
+    """The list would be empty without a word."""
+    (marked,) = mark_systems(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
+    light = [
+        replace(entry, spans=tuple(replace(span, severity="minor") for span in entry.spans))
+        for entry in marked.translations
+    ]
+    html = marked_section([replace(marked, translations=tuple(light))])
+    assert html.count("<li ") == 3
+    assert "major errors only" not in html
 
 
 NUMBERED_ANEW = tertium.TestSet(  # in each of two documents

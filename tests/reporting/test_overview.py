@@ -121,6 +121,22 @@ def test_systems_that_share_the_first_place_share_a_sentence(example: TestSet) -
     assert "same order" in plain(order)
 
 
+def test_an_order_does_not_depend_on_that_of_the_systems() -> None:
+    """chrF tells them apart, TER does not: two orders, whichever system is named first."""
+    outputs = {"a": ("the cat sits",), "b": ("the cat dog",)}
+    for systems in (outputs, dict(reversed(outputs.items()))):
+        evaluation = score(
+            TestSet(systems=systems, references=(("the cat sat",),)), ["chrf", "ter"]
+        )
+        assert plain(findings(evaluation)[-1]) == (
+            "The metrics put the systems into 2 different orders."
+        )
+    equal = TestSet(systems={"a": ("x",), "b": ("x",)}, references=(("y",),))
+    assert [*map(plain, findings(score(equal, ["chrf", "ter"])))] == [
+        "a and b are best under both metrics."
+    ]
+
+
 def test_one_system_has_no_ranking(example: TestSet) -> None:
     alone = TestSet(systems={"good": example.systems["good"]}, references=example.references)
     assert "Score of the system" in ranking_pictures(score(alone, ["chrf"]))

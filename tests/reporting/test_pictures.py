@@ -10,10 +10,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
 from tertium.meta.curves import Curve, LearningRun
-from tertium.reporting.charts.axes import DIGIT, Scale, bounds, panel, ticks
+from tertium.reporting.charts.axes import Scale, bounds, panel, ticks
 from tertium.reporting.charts.clouds import (
     Axis,
     buckets,
@@ -58,13 +59,6 @@ def test_ticks_are_round_and_inside() -> None:
     ]
     assert ticks(3.0, 3.0, 5) == [(3.0, "3")]
     assert ticks(NAN, NAN, 5) == []
-
-
-def test_a_long_number_at_the_end_of_an_axis_is_not_cut() -> None:
-    chart = parsed(ridge_chart(["a"], [np.array([99.0, 100.0])], title="x", higher_is_better=True))
-    last = [text for text in chart.iter("text") if text.get("class") == "tick"][-1]
-    assert last.text == "100.0"
-    assert float(last.get("x", "nan")) + 5 * DIGIT / 2 <= float(chart.get("width", "nan"))
 
 
 def test_a_scale_of_one_value_stands_in_the_middle() -> None:
@@ -144,7 +138,7 @@ def test_few_translations_are_dots_that_know_their_row_and_many_are_shades() -> 
 @pytest.mark.parametrize("size", [0, 1, 5, 200])
 def test_length_pictures_of_any_size(size: int) -> None:
     rng = np.random.default_rng(3)
-    words = rng.integers(0, 60, size).astype(float)
+    words = Axis(name="words", values=rng.integers(0, 60, size).astype(float))
     chart = parsed(length_chart(words, Axis(name="m", values=rng.normal(size=size))))
     assert f"n = {size}" in str(chart.get("aria-label"))
     assert len(list(chart.iter("circle"))) == size
@@ -166,6 +160,28 @@ def test_the_outermost_translations_are_linked_and_shades_are_counted(example: T
     assert "A shade is the number of translations." in html
     assert "A dot" not in html
     assert f"darkest shade: {darkest(np.tile(chrf, 4), np.tile(ter, 4))}</figcaption>" in html
+
+
+def test_a_link_leads_to_a_segment_by_its_name() -> None:
+    """By its place it led to another one, where segments have other numbers."""
+    names = ("3", "1", "a b/ç")
+    grid = grid_of_evaluation(
+        score(
+            TestSet(
+                systems={"a": ("x", "y", "z")},
+                references=(("x",), ("v",), ("w",)),
+                columns={"segment": names},
+            ),
+            "chrf",
+        )
+    )
+    assert [grid.anchor(row) for row in range(3)] == [
+        "#segment-3",
+        "#segment-1",
+        "#segment-a%20b%2F%C3%A7",
+    ]
+    twice = replace(grid, items=(grid.items[0],) * 3)
+    assert [twice.anchor(row) for row in range(3)] == ["#segment-1", "#segment-2", "#segment-3"]
 
 
 def repeated(grid: TranslationGrid, times: int) -> dict[str, Any]:
@@ -249,3 +265,57 @@ def test_long_numbers_at_the_left_push_the_plot_aside() -> None:
     usual, wide = panel((0, 1), (0, 100)), panel((0, 1), (0, 1_000_000))
     assert usual.x.start == 52
     assert wide.x.start > 26 + 6 * len("1000000")
+
+
+def test_a_long_number_below_the_right_end_stays_inside() -> None:
+    chart = parsed(
+        ridge_chart(["a"], [np.array([0.0, 80000.0])], title="TER", higher_is_better=False)
+    )
+    wide = float(chart.get("viewBox", "").split()[2])
+    numbers = [t for t in chart.iter("text") if t.get("class") == "tick"]
+    assert numbers[-1].text == "80000"
+    for tick in numbers:
+        assert float(tick.get("x") or 0) + 6.6 * len(tick.text or "") / 2 <= wide
+
+
+def ends_of_fit(x: list[float], y: list[float]) -> FloatArray:
+    chart = parsed(
+        cloud_chart(
+            Axis(name="x", values=np.array(x)), Axis(name="y", values=np.array(y)), fit=True
+        )
+    )
+    [line] = [p for p in chart.iter("polyline") if p.get("class") == "fit"]
+    return np.array([point.split(",") for point in line.get("points", "").split()], dtype=float)
+
+
+def test_the_fit_ends_where_its_plot_does_and_keeps_its_slope() -> None:
+    """Of many translations the outermost lie outside; so did the line, over the axis."""
+    rng = np.random.default_rng(2)
+    x = np.append(rng.normal(0, 1, 1999), -50.0)
+    y = 3 * x + rng.normal(0, 1, 2000)
+    plot = panel(bounds(x), bounds(y))
+    ends = ends_of_fit(x.tolist(), y.tolist())
+    assert plot.x.start <= ends[:, 0].min() < ends[:, 0].max() <= plot.x.end
+    slope, start = np.polyfit(x, y, 1)
+    for place, value in ends:
+        a = plot.x.low + (place - plot.x.start) / (plot.x.end - plot.x.start) * (
+            plot.x.high - plot.x.low
+        )
+        assert value == pytest.approx(plot.y(start + slope * a), abs=0.1)
+    few = ends_of_fit([0.0, 1.0, 2.0], [0.0, 1.0, 2.0])  # all of it where it fits
+    small = panel(bounds(np.arange(3.0)), bounds(np.arange(3.0)))
+    assert few[:, 0].tolist() == pytest.approx([small.x(0.0), small.x(2.0)], abs=0.01)
+
+
+def test_one_peak_does_not_flatten_the_other_outlines() -> None:
+    rng = np.random.default_rng(4)
+    samples = [np.full(300, 100.0), *(rng.normal(50, 12, 300) for _ in range(3))]
+    chart = parsed(ridge_chart(list("abcd"), samples, title="chrF", higher_is_better=True))
+    heights = []
+    for path in (p for p in chart.iter("path") if p.get("class") == "ridge"):
+        ys = [
+            float(place.split()[1]) for place in re.findall(r"[\d.]+ [\d.]+", path.get("d") or "")
+        ]
+        heights.append(max(ys) - min(ys))
+    assert heights[0] == pytest.approx(26 * 0.95, abs=0.1)  # no higher than its row
+    assert min(heights[1:]) > 10

@@ -101,7 +101,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except TertiumError as error:
-        print(f"tertium: error: {error}", file=sys.stderr)
+        from tertium.reporting.tables.table import show_controls
+
+        print(show_controls(f"tertium: error: {error}"), file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
         _close_output()  # the reader (`head`, say) has gone

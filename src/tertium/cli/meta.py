@@ -17,7 +17,7 @@ from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
 from tertium.meta.protocol import PROTOCOLS
 from tertium.meta.tasks import STATISTICS
-from tertium.reporting.tables.table import Table
+from tertium.reporting.tables.table import Table, show_controls
 
 if TYPE_CHECKING:
     from tertium.evaluation.agreement import AgreementStudy
@@ -317,7 +317,7 @@ def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:
         for table in agreement_slice_tables(sliced, by, args.width, intervals=args.intervals):
             output.print_table(table, args.format, first=False)
     for line in () if args.quiet else agreements.left_out_lines(results, agreement.left_out):
-        print(line, file=sys.stderr)
+        print(show_controls(line), file=sys.stderr)
 
 
 def chosen_mode(args: argparse.Namespace) -> Mode | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tertium.atomic import check_writable, write_text
 from tertium.data.formats import null_missing
 from tertium.errors import UsageError
-from tertium.reporting.tables.table import Format, Table, render
+from tertium.reporting.tables.table import Format, Table, render, show_controls
 
 if TYPE_CHECKING:
     from tertium.reporting.page.page import Report
@@ -107,7 +107,7 @@ def print_table(table: Table, style: Format, *, first: bool = True) -> None:
 def print_warnings(lines: Sequence[str], quiet: bool) -> None:
     """Print warnings to stderr, where a format has no place for them."""
     for line in () if quiet else lines:
-        print(f"tertium: {line}", file=sys.stderr)
+        print(show_controls(f"tertium: {line}"), file=sys.stderr)
 
 
 def to_json(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -12,10 +13,13 @@ from tertium.data.human import Evidence
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UnknownNameError
 from tertium.text.language_identification import identify
+from tertium.text.scripts import WITHOUT_BLANKS, main_script
 
 LANGUAGE_NAMES = ("language", "lp", "langpair", "language_pair")
 NO_LABEL = "(none)"
 PARTS = 4  # of about equal size that lengths are cut into
+SAMPLED = 1000  # texts whose script is looked at
+LengthUnit = Literal["word", "character"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +82,16 @@ def _slicing(
         raise UnknownNameError(f"column of {where}", by, {*columns, "length", "language"})
     labels = tuple(label or NO_LABEL for label in column)
     return Slicing(by=by, labels=labels, names=tuple(dict.fromkeys(labels)))
+
+
+def length_unit(texts: Sequence[str]) -> LengthUnit:
+    """What most of these texts are measured by: characters where their script has no blanks.
+
+    >>> length_unit(["two words", "some more"]), length_unit(["你好。", "再见。"])
+    ('word', 'character')
+    """
+    some = texts[:: max(1, len(texts) // SAMPLED)]
+    return "character" if main_script("".join(some)) in WITHOUT_BLANKS else "word"
 
 
 def _by_length(texts: Sequence[str]) -> Slicing:

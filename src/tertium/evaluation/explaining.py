@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from math import inf, isfinite
 from typing import Any
@@ -24,7 +24,7 @@ from tertium.metrics.base.ranker import Ranker, find_ranker
 from tertium.models.checkpoint import are_installed
 from tertium.registry import RANKERS
 from tertium.segment import Segment
-from tertium.spans import Span, check_places, score_spans
+from tertium.spans import Span, Unplaced, check_places, score_spans
 from tertium.specs import split_spec
 from tertium.text.language_identification import seem_english
 
@@ -92,18 +92,27 @@ COLUMNS = ("system", "segment", "side", "start", "end", "severity", "category", 
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedTranslation:
-    """One translation, what its segment is called in the test set, its score and its errors."""
+    """One translation, what its segment is called in the test set, its score and its errors.
+
+    `missing` are those without a place in the texts, such as omissions, which people note.
+    """
 
     system: str
     item: str | int
     segment: Segment
     score: float
     spans: tuple[Span, ...]
+    missing: tuple[Unplaced, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Span | Unplaced, ...]:
+        """All of them, with a place or without."""
+        return (*self.spans, *self.missing)
 
     @property
     def weight(self) -> float:
         """What the errors weigh together."""
-        return -score_spans(self.spans, weights=WEIGHTS)
+        return -score_spans(self.errors, weights=WEIGHTS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -123,7 +132,7 @@ class MarkedTranslations(Displayed):
     def counts(self) -> dict[str, int]:
         """How many errors of each severity there are, the gravest first."""
         found: Counter[str] = Counter(
-            span.severity for entry in self.translations for span in entry.spans
+            error.severity for entry in self.translations for error in entry.errors
         )
         return {severity: found[severity] for severity in WEIGHTS if found[severity]}
 
@@ -133,7 +142,7 @@ class MarkedTranslations(Displayed):
         Errors weigh a few whole numbers, so that ties are many: in the order of systems, the list
         would hold those of the first one alone.
         """
-        marked = [entry for entry in self.translations if entry.spans]
+        marked = [entry for entry in self.translations if entry.errors]
 
         def badness(entry: MarkedTranslation) -> tuple[float, float]:
             return (-entry.weight, self.sign * entry.score if isfinite(entry.score) else inf)
@@ -150,6 +159,7 @@ class MarkedTranslations(Displayed):
                 **record_from_segment(entry.segment),
                 "score": entry.score,
                 "spans": [span.as_dict() for span in entry.spans],
+                **({"missing": [asdict(e) for e in entry.missing]} if entry.missing else {}),
             }
             for entry in self.translations
         ]
@@ -206,13 +216,19 @@ def people_marks(testset: TestSet, people: Evidence) -> list[MarkedTranslations]
         for called, item, segment in own:
             key = (system, called)
             if key in marks and key in scores:
-                spans, where = marks[key].spans, f"{people.title}, item {called} of {system!r}"
+                spans, missing = marks[key].spans, marks[key].missing
+                where = f"{people.title}, item {called} of {system!r}"
                 check_places(spans, segment.hypothesis, "hypothesis", where)
                 check_places(spans, segment.source or "", "source", where)
                 score = scores[key]
                 found.append(
                     MarkedTranslation(
-                        system=system, item=item, segment=segment, score=score, spans=spans
+                        system=system,
+                        item=item,
+                        segment=segment,
+                        score=score,
+                        spans=spans,
+                        missing=missing,
                     )
                 )
     marked = MarkedTranslations(metric="people", label="People", translations=tuple(found))

@@ -13,7 +13,7 @@ from typing import Any
 
 from tertium.evaluation.explaining import MarkedTranslation, MarkedTranslations
 from tertium.reporting.markup import Markup, element, escape, join
-from tertium.spans import Side, Span, pieces_of
+from tertium.spans import Side, Span, Unplaced, pieces_of
 
 WORST = 50  # translations that a page lists
 FIELDS = ("side", "severity", "category", "rater", "chance")
@@ -38,13 +38,12 @@ data-category="Style">&lt;b&gt;</mark> c'
 
 
 def _mark(inner: Markup, span: Span, number: int) -> Markup:
-    said = ": ".join(part for part in (span.severity, span.category) if part)
     sure = "" if span.chance is None else f", chance {span.chance:.2f}"
     return element(
         "mark",
         inner,
         class_=span.severity,
-        title=said + sure,
+        title=_kind(span) + sure,
         data_span=number,
         data_side=None if span.side == "hypothesis" else span.side,
         data_severity=span.severity,
@@ -52,6 +51,10 @@ def _mark(inner: Markup, span: Span, number: int) -> Markup:
         data_rater=span.rater or None,
         data_chance=None if span.chance is None else repr(span.chance),
     )
+
+
+def _kind(error: Span | Unplaced) -> str:
+    return ": ".join(part for part in (error.severity, error.category) if part)
 
 
 def read_marks(markup: str) -> tuple[str, tuple[Span, ...]]:
@@ -101,10 +104,10 @@ class _Reader(HTMLParser):
 
 def marked_section(marked: Sequence[MarkedTranslations]) -> Markup:
     """A section of a page: of each metric the worst translations, their errors marked."""
-    return join(_metric_list(entry, place) for place, entry in enumerate(marked))
+    return join(map(_metric_list, marked))
 
 
-def _metric_list(marked: MarkedTranslations, place: int) -> Markup:
+def _metric_list(marked: MarkedTranslations) -> Markup:
     worst = marked.worst(WORST)
     counts = marked.counts()
     said = ", ".join(f"{count:,} {severity}" for severity, count in counts.items()) or "no errors"
@@ -115,20 +118,23 @@ def _metric_list(marked: MarkedTranslations, place: int) -> Markup:
     if any(span.chance is not None for entry in worst for span in entry.spans):
         said = f"suspected: {said}"  # people mark errors, a metric gives them a chance
     worst_ones = f"{len(worst)} worst" if worst[1:] else "worst"
-    label = f"major-only-{place}"
+    # around its box, with no id: a notebook may show several lists
+    choice = element("label", element("input", type="checkbox"), " major errors only")
     return element(
         "div",
         element("h3", marked.label),
         element("p", f"{said}; the {worst_ones} of them:"),
-        element("input", type="checkbox", id=label, class_="major-only"),
-        element("label", " major errors only", for_=label),
+        choice if any(map(_is_grave, worst)) else "",
         element("ol", *(_entry(entry, marked.decimals) for entry in worst), class_="marked"),
         class_="markings",
     )
 
 
+def _is_grave(entry: MarkedTranslation) -> bool:
+    return any(error.severity in ("major", "critical") for error in entry.errors)
+
+
 def _entry(entry: MarkedTranslation, decimals: int | None) -> Markup:
-    grave = any(span.severity in ("major", "critical") for span in entry.spans)
     said = f"{entry.score:.4g}" if decimals is None else f"{entry.score:.{decimals}f}"
     where = element(
         "p",
@@ -140,7 +146,10 @@ def _entry(entry: MarkedTranslation, decimals: int | None) -> Markup:
     texts = [marked_paragraph(entry.segment.hypothesis, entry.spans)]
     if entry.segment.source is not None:
         texts.append(marked_paragraph(entry.segment.source, entry.spans, "source"))
-    return element("li", where, *texts, class_=None if grave else "light")
+    if entry.missing:
+        kinds = "; ".join(_kind(error) for error in entry.missing)
+        texts.append(element("p", f"without a place in the text: {kinds}", class_="note"))
+    return element("li", where, *texts, class_=None if _is_grave(entry) else "light")
 
 
 def marked_paragraph(text: str, spans: Iterable[Span], side: Side = "hypothesis") -> Markup:

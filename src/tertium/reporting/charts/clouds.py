@@ -69,23 +69,23 @@ def cloud_chart(
 
 
 def length_chart(
-    lengths: FloatArray, score: Axis, *, label: Callable[[int], str] = "row {}".format
+    length: Axis, score: Axis, *, label: Callable[[int], str] = "row {}".format
 ) -> Markup:
     """Scores against the length of a translation, with median and quartiles of each bucket."""
     known = np.isfinite(score.values)
-    words, values = lengths[known], score.values[known]
-    plot = panel(bounds(words), bounds(values))
+    lengths, values = length.values[known], score.values[known]
+    plot = panel(bounds(lengths), bounds(values))
     rows = np.flatnonzero(known)
-    parts = [*plot.horizontal("words of the translation"), *plot.vertical(score.name)]
-    parts += _translations(words, values, rows, plot, label)
-    middles, quarters = buckets(words, values)
+    parts = [*plot.horizontal(length.name), *plot.vertical(score.name)]
+    parts += _translations(lengths, values, rows, plot, label)
+    middles, quarters = buckets(lengths, values)
     if middles:
         lower, line, upper = ([*zip(middles, q, strict=True)] for q in zip(*quarters, strict=True))
         band = _points([*upper, *reversed(lower)], plot)
         parts.append(element("polygon", points=band, class_="spread"))
         parts.append(element("polyline", points=_points(line, plot), class_="fit"))
     title = f"{score.name} against length"
-    return drawing(plot.width, plot.height, title, describe(words, values), parts)
+    return drawing(plot.width, plot.height, title, describe(lengths, values), parts)
 
 
 def correlation(a: FloatArray, b: FloatArray) -> float:
@@ -130,18 +130,18 @@ def outermost(x: FloatArray, y: FloatArray) -> list[int]:
     return [int(rows[n]) for n in np.argsort(-far, kind="stable")[:OUTERMOST]]
 
 
-def buckets(words: FloatArray, values: FloatArray) -> tuple[list[float], list[FloatArray]]:
+def buckets(lengths: FloatArray, values: FloatArray) -> tuple[list[float], list[FloatArray]]:
     """Translations in equal shares by length: the median length, and the quartiles of the values.
 
     Translations of one length stay together, so there may be fewer buckets.
     """
-    if len(words) < 2 * BUCKETS:
+    if len(lengths) < 2 * BUCKETS:
         return [], []
-    edges = np.unique(np.quantile(words, np.linspace(0, 1, BUCKETS + 1)))
-    place = np.clip(np.searchsorted(edges, words, side="right") - 1, 0, max(len(edges) - 2, 0))
+    edges = np.unique(np.quantile(lengths, np.linspace(0, 1, BUCKETS + 1)))
+    place = np.clip(np.searchsorted(edges, lengths, side="right") - 1, 0, max(len(edges) - 2, 0))
     groups = [place == n for n in range(max(len(edges) - 1, 1))]
     kept = [mask for mask in groups if mask.sum() >= 3]
-    middles = [float(np.median(words[mask])) for mask in kept]
+    middles = [float(np.median(lengths[mask])) for mask in kept]
     return middles, [np.percentile(values[mask], [25, 50, 75]) for mask in kept]
 
 
@@ -188,10 +188,17 @@ def _shades(a: FloatArray, b: FloatArray, plot: Panel) -> list[Markup]:
 
 
 def _fit(a: FloatArray, b: FloatArray, plot: Panel) -> list[Markup]:
+    """The least-squares line over the values known, as far as it runs inside the plot."""
     if correlation(a, b) != correlation(a, b):
         return []
-    slope, start = np.polyfit(a, b, 1)
-    ends = [(float(x), float(start + slope * x)) for x in (a.min(), a.max())]
+    slope, start = (float(v) for v in np.polyfit(a, b, 1))
+    left, right = max(float(a.min()), plot.x.low), min(float(a.max()), plot.x.high)
+    if slope:
+        below, above = sorted((edge - start) / slope for edge in (plot.y.low, plot.y.high))
+        left, right = max(left, below), min(right, above)
+    if left >= right:
+        return []
+    ends = [(x, start + slope * x) for x in (left, right)]
     return [element("polyline", points=_points(ends, plot), class_="fit")]
 
 

@@ -93,7 +93,10 @@ def distribution_pictures(grid: TranslationGrid) -> Markup:
                 higher_is_better=column.higher_is_better,
             )
             figures.append(figure(chart, column.name))
-    said = "The dot is the median; the line below an outline spans the middle half of the segments."
+    said = (
+        "The dot is the median; the line below an outline spans the middle half of the segments. "
+        "A peak more than twice as high as those of most is cut."
+    )
     if (counts < FEWEST).any() or len(counts) > MOST_ROWS:
         said += f" At most {MOST_ROWS} systems, of {FEWEST} segments or more."
     return group("Distributions", said, figures)
@@ -151,11 +154,11 @@ def length_pictures(grid: TranslationGrid) -> Markup:
     """Each metric against the length of the translation."""
     if not any(grid.texts):
         return Markup("")
-    words = Axis(name="words of the translation", values=grid.lengths)
+    length = Axis(name=f"{grid.unit}s of the translation", values=grid.lengths)
     figures = []
     for column in grid.columns:
-        chart = length_chart(grid.lengths, column, label=grid.label)
-        figures.append(_with_rows(grid, chart, column.name, words, column))
+        chart = length_chart(length, column, label=grid.label)
+        figures.append(_with_rows(grid, chart, column.name, length, column))
     said = "The line is the median of translations of about one length, the band their middle half."
     return group("Length against score", f"{_sign(figures)} {said}", figures)
 
@@ -174,12 +177,7 @@ def _with_rows(grid: TranslationGrid, chart: Markup, caption: str, x: Axis, y: A
     if most:
         return figure(chart, f"{caption}; darkest shade: {most:,}")
     links = [
-        element(
-            "a",
-            element("bdi", grid.label(row)),
-            data_row=int(row),
-            href=f"#segment-{grid.item_of[row] + 1}",
-        )
+        element("a", element("bdi", grid.label(row)), data_row=int(row), href=grid.anchor(row))
         for row in outermost(x.values, y.values)
     ]
     outer = element("p", "Outermost: ", join(links, "; "), class_="note outer") if links else ""

@@ -74,17 +74,26 @@ def ridge_chart(
     plot = _plot(short, np.concatenate([*known, np.zeros(0)]), margin=0.0)
     parts = plot.horizontal(f"score of a segment, {direction(higher_is_better)}")
     densities = [density(values, plot.x.low, plot.x.high) for values in known]
-    tallest = max((float(d.max()) for d in densities), default=1.0) or 1.0
+    tallest = _tallest([float(d.max()) for d in densities])
     for place, n in enumerate(order):
         base = _middle(place) + ROW * 0.36
         parts.append(_name(names[n], short[n], _middle(place), plot))
-        parts.append(_outline(densities[n] / tallest, plot.x, base))
+        parts.append(_outline(np.minimum(densities[n] / tallest, 1.0), plot.x, base))
         if known[n].size:
             parts += _quartiles(known[n], plot.x, base, names[n])
     said = "; ".join(
         f"{names[n]}: median {medians[n]:.3g}, {known[n].size} segments" for n in order
     )
     return drawing(plot.width, plot.height, f"Distribution of {title}", said, parts)
+
+
+def _tallest(peaks: Sequence[float]) -> float:
+    """The peak that fills a row: the highest, but no more than twice that of most rows.
+
+    A system whose scores are all alike, a reference beside itself say, would flatten the others.
+    """
+    known = sorted(peak for peak in peaks if peak) or [1.0]
+    return min(known[-1], 2 * known[(len(known) - 1) // 2])
 
 
 def density(values: FloatArray, low: float, high: float) -> FloatArray:

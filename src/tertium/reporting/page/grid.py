@@ -12,10 +12,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from urllib.parse import quote
 
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray, mean_known
+from tertium.data.slices import LengthUnit, length_unit
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.correlation import ranks
 from tertium.meta.judged import JudgedSet
@@ -23,8 +25,8 @@ from tertium.reporting.charts.clouds import Axis
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 
-SHORT, LONG = 0.5, 2.0  # times the words of the reference that are worth a warning
-MARGIN = 3  # words that a length may differ without one
+SHORT, LONG = 0.5, 2.0  # times the length of the reference that are worth a warning
+MARGIN: Mapping[LengthUnit, int] = {"word": 3, "character": 8}  # it may differ without one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +70,18 @@ class TranslationGrid:
         return len(self.texts)
 
     @cached_property
+    def unit(self) -> LengthUnit:
+        """What the page counts lengths in."""
+        return length_unit(self.texts)
+
+    @cached_property
     def lengths(self) -> FloatArray:
-        """The words of each translation, (rows,)."""
-        return np.array([len(text.split()) for text in self.texts], dtype=np.float64)
+        """The words or characters of each translation, (rows,)."""
+        return np.array([self.measure(text) for text in self.texts], dtype=np.float64)
+
+    def measure(self, text: str) -> int:
+        """The length of a text; `script/data.js` counts likewise."""
+        return len(text.split() if self.unit == "word" else text)
 
     @cached_property
     def ranks(self) -> FloatArray:
@@ -101,6 +112,12 @@ class TranslationGrid:
         item, system = self.items[self.item_of[row]], self.systems[self.system_of[row]]
         where = f" of {item.document}" if item.label in self._repeated else ""
         return f"segment {item.label}{where}, {system}"
+
+    def anchor(self, row: int) -> str:
+        """Where its page shows a row's segment: by its name, else by its place."""
+        item = int(self.item_of[row])
+        label = self.items[item].label
+        return f"#segment-{item + 1 if label in self._repeated else quote(label, safe='')}"
 
     @cached_property
     def _repeated(self) -> set[str]:
@@ -218,10 +235,10 @@ def row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:
     """What a reader should know of single translations, by kind; only kinds that occur."""
     items = [grid.items[i] for i in grid.item_of]
     pairs = list(zip(grid.texts, items, strict=True))
-    words = [[len(text.split()) for text in item.references] for item in grid.items]
-    counts = np.array([sum(own) / len(own) if own else np.nan for own in words])
+    lengths = [[grid.measure(text) for text in item.references] for item in grid.items]
+    counts = np.array([sum(own) / len(own) if own else np.nan for own in lengths])
     expected = counts[grid.item_of] if len(grid) else np.zeros(0)
-    apart = np.abs(grid.lengths - expected) > MARGIN
+    apart = np.abs(grid.lengths - expected) > MARGIN[grid.unit]
     filled = np.array([bool(text.strip()) for text in grid.texts], dtype=bool)
     found = {
         "empty hypothesis": ~filled,

@@ -130,6 +130,8 @@ def report(
         slices=[slice_results(results, column, **sliced) for column in several(by)],
         marked=marked,
         tried=_try_challenge(join_challenges(pairs), loaded) if pairs else None,
+        seed=seed,
+        alpha=alpha,
     )
 
 
@@ -164,12 +166,15 @@ def report_results(
     slices: Sequence[Slices] = (),
     marked: Sequence[MarkedTranslations] = (),
     tried: ChallengeStudy | None = None,
+    seed: int = 12345,
+    alpha: float = 0.05,
 ) -> Report:
     """The same of systems that were scored or compared before, by these metrics.
 
     `human` holds people's scores, its systems and items named as in the evaluation, or its items
     numbered from 1; `marked` are errors that others marked, people for one; `tried` is how the
-    metrics did on a challenge set. Without metrics it is about the scores alone.
+    metrics did on a challenge set. Without metrics it is about the scores alone. `seed` and `alpha`
+    are those of the tests of agreement.
     """
     grid = grid_of_evaluation(results)
     human = None if human is None else _name_items(human, results.testset)
@@ -182,7 +187,7 @@ def report_results(
         title=title or _title(results),
         grid=grid,
         results=results,
-        agreement=() if human is None else human_tables(results, human),
+        agreement=() if human is None else human_tables(results, human, seed, alpha),
         explained=tuple(explain_items(results.testset, grid, metrics, ranker, explain)),
         curves=curves or {},
         more=tuple(more),
@@ -204,7 +209,9 @@ def _name_items(
     return replace(human, items=tuple(called.get(label, label) for label in human.labels))
 
 
-def human_tables(evaluation: Evaluation, human: ScoreMatrix) -> tuple[Table, ...]:
+def human_tables(
+    evaluation: Evaluation, human: ScoreMatrix, seed: int, alpha: float
+) -> tuple[Table, ...]:
     """How well the metrics agree with people on these translations, by two correlations."""
     names = evaluation.names
     matrices = []
@@ -215,10 +222,10 @@ def human_tables(evaluation: Evaluation, human: ScoreMatrix) -> tuple[Table, ...
         matrices.append(ScoreMatrix(names[metric], evaluation.systems, values, items))
     judged = JudgedSet.align("segments", matrices, human=human)
     tasks = [
-        Task(sets=("segments",), statistic="pearson", samples=SAMPLES),
+        Task(sets=("segments",), statistic="pearson", samples=SAMPLES, alpha=alpha),
         Task(sets=("segments",), statistic="kendall", samples=0),
     ]
-    results = MetaEvaluation([judged]).run(tasks)
+    results = MetaEvaluation([judged], seed=seed).run(tasks)
     down = [names[m] for m in evaluation.metrics if not evaluation.of_metric(m)[0].higher_is_better]
     return tuple(_noted_table(part, down) for part in results.by_statistic().values())
 

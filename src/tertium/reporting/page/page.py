@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,7 @@ class Report(Displayed):
                 element("li", element("a", title, href=f"#{name}")) for name, title in links
             ),
             "explained": self._explained_note(),
+            "units": escape(f"{self.grid.unit}s".capitalize()),
             "data": Markup(encode(self.grid, self.explained)),
             "version": escape(__version__),
         }
@@ -193,6 +195,7 @@ def contents(grid: TranslationGrid, explained: Sequence[Explained]) -> dict[str,
             for item, texts in zip(grid.items, by_item, strict=True)
         ],
         "systemOf": grid.system_of.tolist(),
+        "unit": grid.unit,
         "columns": [_column(column) for column in grid.columns],
         "human": None if grid.human is None else _human(grid.human),
         "spread": whole(grid.spread, PER_MILLE),
@@ -204,13 +207,15 @@ def contents(grid: TranslationGrid, explained: Sequence[Explained]) -> dict[str,
 
 
 def whole(values: FloatArray, decimals: int) -> list[int | None]:
-    """Numbers without their point, None where there is none.
+    """Numbers as tables round them without their point, None where there is none.
 
-    >>> whole(np.array([0.5, np.nan]), 2)
-    [50, None]
+    >>> whole(np.array([0.5, 0.015, np.nan]), 2)  # 0.015 is a little less in binary, 1.5 is not
+    [50, 1, None]
     """
-    scaled = np.round(values * 10**decimals)
-    return [None if v != v else int(v) for v in scaled.tolist()]
+    return [
+        int(f"{value:.{decimals}f}".replace(".", "")) if isfinite(value) else None
+        for value in values.tolist()
+    ]
 
 
 def _column(column: Column) -> dict[str, Any]:
@@ -219,9 +224,7 @@ def _column(column: Column) -> dict[str, Any]:
         "spec": column.spec,
         "up": column.higher_is_better,
         "decimals": column.decimals,
-        "values": whole(
-            np.where(np.isfinite(column.values), column.values, np.nan), column.decimals
-        ),
+        "values": whole(column.values, column.decimals),
     }
 
 

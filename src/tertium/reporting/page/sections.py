@@ -18,6 +18,7 @@ from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.resampling import Interval
 from tertium.evaluation.scoring import Evaluation
 from tertium.evaluation.slices import Slices
+from tertium.meta.correlation import ranks
 from tertium.meta.results import Results
 from tertium.reporting.charts.axes import Scale
 from tertium.reporting.charts.pictures import figure
@@ -204,15 +205,17 @@ def _how_sure(alone: int, won: int) -> str:
 
 
 def _orders(evaluation: Evaluation) -> list[Markup]:
-    """Whether the metrics put the systems into one order."""
+    """Whether the metrics put the systems into one order; equals are part of it."""
     if len(evaluation.metrics) < 2:
         return []
-    orders: set[tuple[int, ...]] = set()
+    orders: set[tuple[float, ...]] = set()
     for metric in evaluation.metrics:
-        scores = [s.sign * s.system for s in evaluation.of_metric(metric)]
+        scores = np.array([s.sign * s.system for s in evaluation.of_metric(metric)])
         if np.isnan(scores).any():
             return []
-        orders.add(tuple(np.argsort(np.negative(scores), kind="stable").tolist()))
+        orders.add(tuple(ranks(scores).tolist()))
+    if all(len({*order}) == 1 for order in orders):
+        return []  # all systems are equal under all metrics
     every = "Both" if len(evaluation.metrics) == 2 else "All"
     if len(orders) == 1:
         return [escape(f"{every} metrics put the systems into the same order.")]
@@ -261,7 +264,7 @@ def _warnings(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
         for place, system in enumerate(grid.systems)
     ]
     title = "Warnings: how many translations"
-    return html_table(Table(["system", *counts], rows, title=title))
+    return html_table(Table(["system", *counts], rows, title=title), style="warned")
 
 
 def signature_list(signatures: Sequence[str]) -> Markup:

@@ -8,7 +8,7 @@ async function unpack() {
   for (let n = 0; n < packed.length; n++) bytes[n] = packed.charCodeAt(n);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   data = JSON.parse(await new Response(stream).text());
-  rows = { item: [], text: [], start: [], words: null };
+  rows = { item: [], text: [], start: [], lengths: null };
   data.items.forEach((item, n) => {
     rows.start.push(rows.text.length);
     for (const text of item[4]) {
@@ -17,16 +17,19 @@ async function unpack() {
     }
   });
   rows.start.push(rows.text.length);
-  rows.words = Int32Array.from(rows.text, countWords);
+  rows.lengths = Int32Array.from(rows.text, lengthOf);
   data.explainedBy = new Map();
   for (const entry of data.explained) {
     if (!data.explainedBy.has(entry[0])) data.explainedBy.set(entry[0], []);
     data.explainedBy.get(entry[0]).push(entry);
   }
 }
-function countWords(text) {
-  const found = text.match(/\S+/g);
-  return found ? found.length : 0;
+function lengthOf(text) {
+  // in words, or in code points where a script has no blanks
+  if (data.unit === "word") return text.match(/\S+/g)?.length ?? 0;
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
 }
 function rowOf(item, system) {
   for (let row = rows.start[item]; row < rows.start[item + 1]; row++)

@@ -5,7 +5,9 @@ const MOST_HITS = 100; // of one term that are shown in one text
 const REMEMBERED = 2000; // texts whose comparisons are kept
 
 // Words are separated by blanks; scripts without blanks are compared sign by sign.
-const UNSPACED = "\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}";
+const UNSPACED = ["Han", "Hiragana", "Katakana", "Khmer", "Lao", "Myanmar", "Thai", "Tibetan"]
+  .map((script) => `\\p{Script=${script}}`)
+  .join("");
 const WORD = new RegExp(`[${UNSPACED}]\\p{M}*|[^\\s${UNSPACED}]+`, "gu");
 const wordsOf = (text) => [...text.matchAll(WORD)];
 

@@ -15,16 +15,17 @@ const KEYS = {
   right: ([, right]) => score(column(), right),
   difference: (unit) => difference(unit),
   apart: (unit) => Math.abs(difference(unit)),
-  length: ([left]) => rows.words[left],
+  length: ([left]) => rows.lengths[left],
   spread: (unit) => farthest(data.spread, unit),
   misfit: (unit) => Math.abs(farthest(data.misfit, unit)),
   human: ([left]) => human(left),
 };
 const PARTIAL = ["spread", "misfit", "human"]; // what has none of these is not an answer
 function difference([left, right]) {
-  // above 0: the first is better
-  const gap = score(column(), left) - score(column(), right);
-  return column().up ? gap : -gap;
+  // above 0: the first is better; of whole numbers, for .3 - .2 is less than .1
+  const { values, decimals, up } = column(),
+    [a, b] = [left, right].map((row) => values[row] ?? NaN);
+  return (up ? a - b : b - a) / 10 ** decimals;
 }
 function candidates() {
   const left = chosen("left"),
@@ -70,8 +71,8 @@ function filters() {
     short = parseFloat($("shortest").value),
     long = parseFloat($("longest").value);
   if (gap > 0 && paired()) tests.push((unit) => Math.abs(difference(unit)) >= gap);
-  if (short > 0) tests.push(([left]) => rows.words[left] >= short);
-  if (!Number.isNaN(long)) tests.push(([left]) => rows.words[left] <= long);
+  if (short > 0) tests.push(([left]) => rows.lengths[left] >= short);
+  if (!Number.isNaN(long)) tests.push(([left]) => rows.lengths[left] <= long);
   const warning = chosen("warning"),
     mask = warning === ALL ? ~0 : 1 << warning;
   const warned = (row) => row >= 0 && (data.warned[row] & mask) !== 0;
