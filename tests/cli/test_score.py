@@ -285,6 +285,12 @@ def test_bad_calls_are_one_line_and_exit_2(
         (["score", "-t", "x", "-m", "chrf", "-b", "bleu"], "(--metrics, "),
         (["analyse", "x", "-q", "y", "-m", "chrf", "ter"], "of y: words for FILE stand together"),
         (["train", "esim", "-o", "x", "--epohcs", "3"], "--epohcs 3, did you mean --epochs"),
+        (["score", "-t", "x", "-s", "a", "--sources", "b"], "-s/--sources: given twice, 'a' and"),
+        (["rank", "-t", "x", "-w", "4", "-w", "2"], "-w/--width: given twice, 4 and 2"),
+        (["train", "pairwise", "-o", "x", "--choose-on", "3", "--choose_on", "4"], "given twice"),
+        (["score", "-t", "x", "--to-json", ""], "--to-json: the value is empty"),
+        (["challenge", "damage", "--plot="], "--plot: the value is empty"),
+        (["list", ""], "metric: the value is empty"),
     ],
 )
 def test_a_call_that_cannot_be_read_is_one_line_too(
@@ -294,6 +300,12 @@ def test_a_call_that_cannot_be_read_is_one_line_too(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_what_is_said_twice_alike_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "chrf", "-b", "-w", "1"]
+    assert main(["score", *given, "--width", "1"]) == 0
+    assert len(capsys.readouterr().out.split(".")[1].strip()) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pipe of Linux or macOS")
