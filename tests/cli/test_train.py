@@ -314,6 +314,13 @@ def help_of(arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(capsys.readouterr().out.split())
 
 
+def test_help_of_all_says_what_an_option_means_to_each(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = help_of("", capsys)
+    assert "epochs on scores, at most (bilstm, bilstm-attention, esim: 12)" in shown
+    assert "; epochs of each cost, at most (pairwise: 6)" in shown
+    assert "; of the folds (svr: 1)" in shown
+
+
 def test_help_shows_what_a_metric_reads_with_its_own_defaults(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
