@@ -14,6 +14,7 @@ from tests.partial_metric import UNSCORED
 
 from tertium.cli import main
 from tertium.cli.inputs import named_metrics
+from tertium.metrics.lexical.sacre import TOKENISERS_BY_LANGUAGE
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]
@@ -491,3 +492,30 @@ def test_languages_reach_the_metrics_that_take_them() -> None:
     metrics = named_metrics(args)
     assert [getattr(m, "lp", None) for m in metrics[:3]] == ["en-de", "fi-en", None]
     assert [getattr(m, "language", None) for m in metrics[3:]] == ["de", "cs"]
+
+
+def test_bleu_takes_the_tokeniser_that_sacrebleu_takes_for_a_language(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sacrebleu.metrics.bleu import BLEU
+
+    hypotheses = ["他昨天在车站附近买了两本书。", "我们明天不去。"]
+    references = ["他昨天在火车站旁边买了两本书。", "我们明天不去了。"]
+    for name, texts in (("t", hypotheses), ("r", references)):
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    files = ["-t", str(tmp_path / "t"), "-r", str(tmp_path / "r"), "-f", "json", "--only-system"]
+    for language in ("zh", "de"):
+        pair = ["--source-language", "en", "--target-language", language]
+        assert main(["score", *files, "-q", "-m", "bleu", *pair]) == 0
+        wanted = BLEU(trg_lang=language).corpus_score(hypotheses, [references]).score
+        assert json.loads(capsys.readouterr().out)["score"] == wanted
+    args = argparse.Namespace(
+        metrics=["bleu", "bleu:lowercase=true", "bleu:tokenize = 13a"],
+        model=[],
+        precision=None,
+        source_language="en",
+        target_language="ko",
+    )
+    taken = [getattr(metric, "tokenize", None) for metric in named_metrics(args)]
+    assert taken == ["ko-mecab", "ko-mecab", "13a"]
+    assert BLEU._TOKENIZER_MAP == TOKENISERS_BY_LANGUAGE

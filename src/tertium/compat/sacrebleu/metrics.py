@@ -13,12 +13,11 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.peers import arrange
 from tertium.metrics.lexical.bleu import BLEU as BleuMetric
 from tertium.metrics.lexical.chrf import ChrF
+from tertium.metrics.lexical.sacre import TOKENISERS_BY_LANGUAGE
 from tertium.metrics.lexical.ter import TER as TerMetric
 from tertium.segment import Segment, check_texts
 
 Streams = Sequence[Sequence[str | None]]
-
-TOKENIZERS_BY_LANGUAGE = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,7 +130,7 @@ class BLEU(_Scorer):
         super().__init__(references)
         self.metric = BleuMetric(
             lowercase=lowercase,
-            tokenize=tokenize or TOKENIZERS_BY_LANGUAGE.get(trg_lang, "13a"),
+            tokenize=tokenize or TOKENISERS_BY_LANGUAGE.get(trg_lang, "13a"),
             smooth_method=smooth_method,  # type: ignore[arg-type]
             smooth_value=smooth_value,
             max_ngram_order=max_ngram_order,
