@@ -38,6 +38,9 @@ def test_a_set_goes_by_its_path_and_a_strange_file_is_told(
 ) -> None:
     assert main(["data", str(folder / "da" / "mine"), "--data", str(folder)]) == 0
     assert capsys.readouterr().out.startswith("da/mine (scores)")
+    part = str(folder / "da" / "mine" / "cs-en.jsonl")
+    assert main(["data", part, "--data", str(folder)]) == 2
+    assert f"{part} is a part of a set: `tertium data da/mine`" in capsys.readouterr().err
     own = tmp_path_factory.mktemp("own") / "mine.jsonl"
     own.write_text((folder / "da" / "mine" / "cs-en.jsonl").read_text())
     assert main(["data", str(own), "--data", str(folder)]) == 2
