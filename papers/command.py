@@ -36,6 +36,11 @@ where an interrupted one stopped, and what is known is not measured again unless
 it. The page shows all that is kept; --kept writes it and measures nothing.
 """
 ALL = "all"
+# options that say nothing to a choice
+UNREAD = {
+    "list": ("rows", "output", "again", "kept", "winners"),
+    "kept": ("table", "rows", "again", "winners"),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
     from papers.table import measure
 
     if args.list:
+        _refuse_unread(args, "list")
         return _list(args)
     if not args.paper:
         raise UsageError("which paper? `tertium reproduce --list` names them")
@@ -74,15 +80,25 @@ def run(args: argparse.Namespace) -> int:
     if args.again or args.kept or args.winners:
         raise UsageError("--again, --kept and --winners are about kept figures: give -o FILE")
     tables, collection = _tables(args), Collection.at(args.data)
+    if args.format == "tsv" and len(tables) > 1:
+        numbers = ", ".join(table.number for table in tables)
+        raise UsageError(f"-f tsv prints one table: choose it with --table ({numbers})")
     with bars(args.quiet):
         outcomes = []
         for table in tables:
             outcomes.append(outcome := measure(table, collection))
             if args.format != "json":
-                print_table(as_table(outcome), args.format)
+                print_table(as_table(outcome), args.format, first=table is tables[0])
     if args.format == "json":
         print_records([as_record(outcome) for outcome in outcomes])
     return 0
+
+
+def _refuse_unread(args: argparse.Namespace, choice: str) -> None:
+    """Refuse options that say nothing to a choice."""
+    given = [name for name in UNREAD[choice] if getattr(args, name)]
+    if given:
+        raise UsageError(f"--{given[0]} does not go with --{choice}, which measures nothing")
 
 
 def _write(args: argparse.Namespace) -> int:
@@ -91,7 +107,11 @@ def _write(args: argparse.Namespace) -> int:
     from papers.page import write_results
 
     page = Path(args.output)
+    if args.format != "text":
+        raise UsageError(f"-o writes a page of Markdown: leave out -f {args.format}")
     check_outputs(args)
+    if args.kept:
+        _refuse_unread(args, "kept")
     tables = _tables(args)
     if not args.kept:
         collection, ledger = Collection.at(args.data), Ledger(page.parent / page.stem, args.again)
@@ -122,9 +142,10 @@ def _tables(args: argparse.Namespace) -> list[PaperTable]:
     """The tables that were asked for, with the rows that were asked for."""
     from papers import PAPERS, chosen_tables
 
-    if args.paper == ALL and args.table:
+    one = args.paper not in (ALL, None)
+    if args.table and not one:
         raise UsageError("--table goes with one paper")
-    papers = list(PAPERS) if args.paper == ALL else [args.paper]
+    papers = [args.paper] if one else list(PAPERS)
     tables = [table for paper in papers for table in chosen_tables(paper, args.table)]
     labels = args.rows or []
     known = {row.label for table in tables for row in table.rows}
@@ -138,25 +159,24 @@ def _tables(args: argparse.Namespace) -> list[PaperTable]:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from papers import PAPERS, tables_of
+    from papers import PAPERS
 
-    papers = [args.paper] if args.paper else list(PAPERS)
+    tables = _tables(args)
     records = [
         {
-            "paper": paper,
+            "paper": table.paper,
             "table": table.number,
             "title": table.title,
             "data": table.experiment.data,
             "measured": [row.label for row in table.rows if row.model is not None],
         }
-        for paper in papers
-        for table in tables_of(paper)
+        for table in tables
     ]
     if args.format == "json":
         print_records(records)
         return 0
     rows = [[*map(str, list(r.values())[:4]), ", ".join(r["measured"])] for r in records]
-    cited = [f"{paper}: {PAPERS[paper]}" for paper in papers]
+    cited = [f"{paper}: {PAPERS[paper]}" for paper in dict.fromkeys(t.paper for t in tables)]
     header = ["paper", "table", "title", "data", "measured rows"]
     print_table(Table(header, rows, notes=cited, left=frozenset(range(5))), args.format)
     return 0

@@ -19,7 +19,7 @@ in tertium and keeps its traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class TertiumError(Exception):
@@ -43,7 +43,7 @@ class UnknownNameError(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        close = difflib.get_close_matches(name.lower(), self.known, n=3, cutoff=0.5)
+        close = _similar(name.lower(), self.known)
         hint = f": did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
         listing = f"(known: {', '.join(self.known) or 'none'})"
         super().__init__(f"unknown {kind} {name!r}{hint} {listing}")
@@ -51,6 +51,18 @@ class UnknownNameError(UsageError):
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
         """What pickles it: a pool whose worker raised what cannot be read back waits for ever."""
         return type(self), (self.kind, self.name, self.known)
+
+
+def _similar(name: str, known: Sequence[str]) -> list[str]:
+    """What may have been meant: names that are nearly the same, else those that begin so.
+
+    >>> _similar("goood", ["fair", "good"]), _similar("nobody", ["fair", "good"])
+    (['good'], [])
+    >>> _similar("tok", ["lowercase", "tokenize"])
+    ['tokenize']
+    """
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.65)
+    return close or [one for one in known if name and one.lower().startswith(name)][:3]
 
 
 class NeedsError(UsageError):

@@ -38,6 +38,9 @@ def test_a_set_goes_by_its_path_and_a_strange_file_is_told(
 ) -> None:
     assert main(["data", str(folder / "da" / "mine"), "--data", str(folder)]) == 0
     assert capsys.readouterr().out.startswith("da/mine (scores)")
+    part = str(folder / "da" / "mine" / "cs-en.jsonl")
+    assert main(["data", part, "--data", str(folder)]) == 2
+    assert f"{part} is a part of a set: `tertium data da/mine`" in capsys.readouterr().err
     own = tmp_path_factory.mktemp("own") / "mine.jsonl"
     own.write_text((folder / "da" / "mine" / "cs-en.jsonl").read_text())
     assert main(["data", str(own), "--data", str(folder)]) == 2
@@ -82,3 +85,30 @@ def test_a_dash_is_what_is_not_known_in_every_format(
         "0",
         True,
     )
+
+
+def test_the_list_counts_what_a_set_is_described_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "1\tA\t3\tx\ty\n1\tB\t2\tz\ty\n"
+    texts = json.dumps({"segment": 1, "source": "s", "outputs": {"A": "x", "B": "z"}})
+    files = {
+        "mine/de-en.tsv": f"segment\tsystem\tscore\tmt\tref\n{rows}",  # was not read as JSONL
+        "other/de-en.tsv": f"Segment\tModel\tScore\tmt\tref\n{rows}",  # of no known system
+        "ranked/de-en.texts.jsonl": f"{texts}\n",
+        "ranked/de-en.judgements.tsv": "segment\tsystem_a\tsystem_b\tpreference\n"
+        "1\tA\tB\ta\n\n1\tA\tB\tb\n\n",  # blank lines are no rows
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert main(["data", "--data", str(tmp_path), "-f", "json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    for entry in listed:
+        assert main(["data", entry["name"], "--data", str(tmp_path), "-f", "json"]) == 0
+        (described,) = json.loads(capsys.readouterr().out)
+        counts = [(record["rows"], record["systems"]) for record in (entry, described)]
+        assert counts == [(2, 2), (2, 2)]
+    (tmp_path / "ranked/de-en.texts.jsonl").write_text('{"segment": 1}\n')
+    assert main(["data", "--data", str(tmp_path)]) == 2
+    assert "line 1: segment and outputs (system -> text) are needed" in capsys.readouterr().err

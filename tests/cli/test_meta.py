@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tertium.cli import main
+from tertium.cli import main, make_parser
 from tertium.data.testset import TestSet
 from tertium.reporting.page.making import report
 
@@ -319,6 +319,13 @@ def test_excluded_systems_are_not_judged(files, capsys):
     assert "unknown system of de-en 'Z'" in capsys.readouterr().err
 
 
+def test_files_of_marked_errors_may_be_given_one_by_one():
+    read = make_parser(["meta"]).parse_args
+    one_by_one = read(["meta", "--human", "x", "--spans", "a", "--spans", "b"])
+    assert one_by_one.spans == ["a", "b"]  # the last one counted
+    assert read(["meta", "--human", "x", "--spans"]).spans == []
+
+
 def test_an_excluded_system_need_not_be_in_every_set(capsys, tmp_path):
     rows = [(n, s, 10.0 * n + m) for n in range(1, 5) for m, s in enumerate("ABCD")]
     header = ("item", "system", "score")
@@ -330,7 +337,7 @@ def test_an_excluded_system_need_not_be_in_every_set(capsys, tmp_path):
         for lp, absent in (("de-en", "D"), ("fi-en", "A"))
     }
     human, scores = zip(*files.values(), strict=True)
-    argv = ["--human", *human, "--scores", *scores, "--samples", "0"]
+    argv = ["--human", *human, "--scores", *scores]
     counts = run_json(capsys, *argv, "--exclude", "A")["tasks"]
     assert [task["judged"] for task in counts] == [8, 12]
     assert main(["meta", *argv, "--exclude", "Z"]) == 2

@@ -90,6 +90,22 @@ def test_candidates_are_reordered(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (second["candidates"], second["scores"]) == (["nobody"], [None])
 
 
+def test_names_of_candidates_and_texts_are_read_in_any_case(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "lists.jsonl"
+    file.write_text(
+        '{"Reference": "a cat sat", "NBest": ["dog", "a cat sat"], "cost": NaN}\n'
+        '{"Ref": "a cat sat", "nbest": ["dog", "a cat sat"], "NBest": "of another tool"}\n'
+    )
+    assert main(["rank", "-m", "chrf", "-q", "--nbest", "-t", str(file)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    first, second = (json.loads(line, parse_constant=pytest.fail) for line in lines)
+    assert (first["NBest"], first["order"]) == (["a cat sat", "dog"], [1, 0])
+    assert first["cost"] is None  # JSON has no NaN
+    assert second["nbest"] == ["a cat sat", "dog"]
+
+
 def test_a_score_that_is_no_number_is_no_tie(
     files: Path, partial: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,12 +163,15 @@ def test_faults_are_one_line(
     lists.write_text('{"candidates": "not a list"}\n')
     empty = tmp_path / "empty.jsonl"
     empty.write_text('{"candidates": []}\n')
+    unnamed = tmp_path / "unnamed.jsonl"
+    unnamed.write_text('{"ref": "a", "hyps": ["a", "b"]}\n')
     scored = tmp_path / "scored.jsonl"  # of a decoder, which were replaced in silence
     scored.write_text('{"candidates": ["a", "b"], "ref": "a", "scores": [-0.1, -0.2]}\n')
     one = str(files / "good.txt")
     for arguments, message in (
         (["rank", "-m", "chrf", "-t", one, "-r", one], "two systems"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists)], "line 1: expected a list"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(unnamed)], "no candidates (looked for cand"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(scored)], "line 1: there is 'scores' already"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(empty)], "under `candidates`, found []"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-r", one], "-t FILE alone"),

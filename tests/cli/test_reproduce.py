@@ -78,3 +78,34 @@ def test_rows_are_chosen_without_a_page_too(
     assert "did you mean 'chrF'" in capsys.readouterr().err
     assert main([*command, "--kept"]) == 2
     assert "-o FILE" in capsys.readouterr().err
+
+
+def test_the_list_is_of_the_table_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "mathur2019", "--list", "--table", "2", "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["table"] == "2"
+    lists = []
+    for papers in ([], ["all"]):
+        assert main(["reproduce", *papers, "--list", "-f", "json"]) == 0
+        lists.append(capsys.readouterr().out)
+    assert lists[0] == lists[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--list", "-o", "{page}"], "--output does not go with --list"),
+        (["--list", "--rows", "chrF"], "--rows does not go with --list"),
+        (["--kept", "--again", "-o", "{page}"], "--again does not go with --kept"),
+        (["--kept", "--table", "2", "-o", "{page}"], "--table does not go with --kept"),
+        (["--kept", "-f", "json", "-o", "{page}"], "leave out -f json"),
+        (["-f", "tsv", "--data", "{data}"], "one table: choose it with --table (1, "),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(
+    options: list[str], message: str, wmt17: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = wmt17 / "page.md"
+    given = [word.format(page=page, data=wmt17) for word in options]
+    assert main(["reproduce", "mathur2019", *given]) == 2
+    assert message in capsys.readouterr().err
+    assert not page.exists()

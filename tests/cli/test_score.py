@@ -14,6 +14,7 @@ from tests.partial_metric import UNSCORED
 
 from tertium.cli import main
 from tertium.cli.inputs import named_metrics
+from tertium.metrics.lexical.sacre import TOKENISERS_BY_LANGUAGE
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]
@@ -286,6 +287,12 @@ def test_bad_calls_are_one_line_and_exit_2(
         (["score", "-t", "x", "-m", "chrf", "-b", "bleu"], "(--metrics, "),
         (["analyse", "x", "-q", "y", "-m", "chrf", "ter"], "of y: words for FILE stand together"),
         (["train", "esim", "-o", "x", "--epohcs", "3"], "--epohcs 3, did you mean --epochs"),
+        (["score", "-t", "x", "-s", "a", "--sources", "b"], "-s/--sources: given twice, 'a' and"),
+        (["rank", "-t", "x", "-w", "4", "-w", "2"], "-w/--width: given twice, 4 and 2"),
+        (["train", "pairwise", "-o", "x", "--choose-on", "3", "--choose_on", "4"], "given twice"),
+        (["score", "-t", "x", "--to-json", ""], "--to-json: the value is empty"),
+        (["challenge", "damage", "--plot="], "--plot: the value is empty"),
+        (["list", ""], "metric: the value is empty"),
     ],
 )
 def test_a_call_that_cannot_be_read_is_one_line_too(
@@ -295,6 +302,12 @@ def test_a_call_that_cannot_be_read_is_one_line_too(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_what_is_said_twice_alike_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "chrf", "-b", "-w", "1"]
+    assert main(["score", *given, "--width", "1"]) == 0
+    assert len(capsys.readouterr().out.split(".")[1].strip()) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pipe of Linux or macOS")
@@ -480,3 +493,30 @@ def test_languages_reach_the_metrics_that_take_them() -> None:
     metrics = named_metrics(args)
     assert [getattr(m, "lp", None) for m in metrics[:3]] == ["en-de", "fi-en", None]
     assert [getattr(m, "language", None) for m in metrics[3:]] == ["de", "cs"]
+
+
+def test_bleu_takes_the_tokeniser_that_sacrebleu_takes_for_a_language(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sacrebleu.metrics.bleu import BLEU
+
+    hypotheses = ["他昨天在车站附近买了两本书。", "我们明天不去。"]
+    references = ["他昨天在火车站旁边买了两本书。", "我们明天不去了。"]
+    for name, texts in (("t", hypotheses), ("r", references)):
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    files = ["-t", str(tmp_path / "t"), "-r", str(tmp_path / "r"), "-f", "json", "--only-system"]
+    for language in ("zh", "de"):
+        pair = ["--source-language", "en", "--target-language", language]
+        assert main(["score", *files, "-q", "-m", "bleu", *pair]) == 0
+        wanted = BLEU(trg_lang=language).corpus_score(hypotheses, [references]).score
+        assert json.loads(capsys.readouterr().out)["score"] == wanted
+    args = argparse.Namespace(
+        metrics=["bleu", "bleu:lowercase=true", "bleu:tokenize = 13a"],
+        model=[],
+        precision=None,
+        source_language="en",
+        target_language="ko",
+    )
+    taken = [getattr(metric, "tokenize", None) for metric in named_metrics(args)]
+    assert taken == ["ko-mecab", "ko-mecab", "13a"]
+    assert BLEU._TOKENIZER_MAP == TOKENISERS_BY_LANGUAGE

@@ -150,7 +150,7 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["svr:encoders=toy", "--train", "{train}", "--seed", "-1"], "seed=-1: expected"),
         (["bleu-r", "--train", "{train}", "--strengths", "0"], "strengths=0.0: expected above 0"),
         (["bleu-r", "--train", "{train}", "--strengths", "inf"], "strengths=inf: expected above 0"),
-        (["bleu-r", "--train", "{train}", "--strengths", ""], "strengths=: expected above 0"),
+        (["bleu-r", "--train", "{train}", "--strengths", ""], "--strengths: the value is empty"),
         (["bleu-r", "--train", "{train}", "{train}"], "train.tsv is given twice"),
         (["bleu-r", "--train", "{train}", "--dev", "{train}"], "train: every reference of it"),
         (["bleu-r:model=mine", "--train", "{train}"], "model= is what was trained before"),
@@ -279,7 +279,7 @@ def test_analyse_counts_what_only_one_metric_rates_high(
     for refused in (["--examples", "-1"], ["--examples", "1", "-f", "tsv"]):
         assert main([*arguments, *refused]) == 2
         assert "--examples" in capsys.readouterr().err
-    assert main([*arguments, "--share", "0.01"]) == 2
+    assert main([*arguments[:-1], "0.01"]) == 2
     assert "a share of 0.01 of 16 translations is none" in capsys.readouterr().err
     assert main(["analyse", files["train"], "-m", "chrf", "chrf:beta=1"]) == 0
     assert "only chrf:beta=1" in capsys.readouterr().out
@@ -312,6 +312,13 @@ def help_of(arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit):
         main(["train", *arguments.split(), "--help"])
     return " ".join(capsys.readouterr().out.split())
+
+
+def test_help_of_all_says_what_an_option_means_to_each(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = help_of("", capsys)
+    assert "epochs on scores, at most (bilstm, bilstm-attention, esim: 12)" in shown
+    assert "; epochs of each cost, at most (pairwise: 6)" in shown
+    assert "; of the folds (svr: 1)" in shown
 
 
 def test_help_shows_what_a_metric_reads_with_its_own_defaults(

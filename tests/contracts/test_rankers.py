@@ -9,6 +9,7 @@ import pytest
 
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError, UsageError
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import Ranker, load_ranker
 from tertium.registry import RANKERS
 from tertium.segment import Segment
@@ -94,3 +95,28 @@ def test_an_explanation_says_what_each_pair_says(ranker: Ranker, segments: list[
     assert explained.as_dict()["names"] == ("a", "b", "c")
     with pytest.raises(UsageError, match="two or more"):
         ranker.explain([first])
+
+
+def test_a_metric_that_reads_the_corpus_ranks_as_it_scores() -> None:
+    # equal outputs of systems counted once: weights of words were those of no system's corpus
+    rng = np.random.default_rng(0)
+    words = [f"w{n}" for n in range(30)]
+
+    def disturb(text: str) -> str:
+        return " ".join(w if rng.random() > 0.3 else rng.choice(words) for w in text.split())
+
+    references = [" ".join(rng.choice(words, rng.integers(3, 9))) for _ in range(200)]
+    first = [disturb(text) for text in references]
+    both = [*zip(first, references, strict=True)]
+    more = [[a if rng.random() < 0.5 else disturb(r) for a, r in both] for _ in range(2)]
+    systems = dict(zip("abc", [first, *more], strict=True))
+    testset = TestSet(systems=systems, references=[[text] for text in references])
+    metric = load_metric("bertscore:encoder=toy,idf=true")
+    assert metric.reads_corpus
+    scores = [metric.score(testset.segments(name)).segments for name in "abc"]
+    ranked = load_ranker(metric.spec).rank(testset)
+    for item, of_segment in enumerate(zip(*scores, strict=True)):
+        for system, score in enumerate(of_segment):
+            others = [of_segment[n] for n in range(3) if n != system]
+            wins = np.mean([float(score > other) + 0.5 * (score == other) for other in others])
+            assert ranked.values[system, item] == wins

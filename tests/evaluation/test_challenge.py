@@ -281,3 +281,28 @@ def test_pairs_without_what_a_metric_reads_are_left_out_and_counted(tmp_path: Pa
     none = write(tmp_path / "none.jsonl", json.dumps(bare) + "\n")
     with pytest.raises(NeedsError, match="chrf needs references, and segment 1 has none"):
         tertium.challenge(none, "chrf")
+
+
+def test_what_metrics_warn_of_is_told_of_better_translations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = "昨天下午他在火车站附近的那家小店里付了三百欧元，"
+    chinese = {"good-translation": long + "没有收据。", "reference": long + "没拿收据。"}
+    empty = {"incorrect-translation": "", "langpair": "en-zh"}  # what is worse is meant to be odd
+    bare = ACES | {"reference": ""}
+    lines = [json.dumps(record) + "\n" for record in (ACES, ACES | chinese | empty, bare)]
+    argv = ["challenge", write(tmp_path / "aces.jsonl", "".join(lines)), "-m", "chrf", "bleu"]
+    left_out, warning = "reads: 1", "warning: no blanks to split words at: BLEU 1"
+    assert main(argv) == 0
+    notes = capsys.readouterr().out.splitlines()[-2:]
+    assert notes[0].endswith(left_out)
+    assert notes[1] == warning
+    for style in ("tsv", "json"):
+        assert main([*argv, "-f", style]) == 0
+        printed = capsys.readouterr()
+        assert printed.err.splitlines()[0].endswith(left_out)
+        assert printed.err.splitlines()[1:] == [f"tertium: {warning}"]
+    counted = [metric.get("warnings") for metric in json.loads(printed.out)["metrics"]]
+    assert counted == [None, {"no blanks to split words at": 1}]
+    assert main([*argv, "-q"]) == main([*argv, "-q", "-f", "tsv"]) == 0
+    assert "warning" not in "".join(capsys.readouterr())

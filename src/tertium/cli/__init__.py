@@ -39,6 +39,7 @@ examples:
 """
 
 
+TEXT = "TEXT"  # the name of values in help that may be empty
 Late = Callable[[argparse.ArgumentParser, Sequence[str]], None]
 
 
@@ -49,13 +50,30 @@ class OneLineParser(argparse.ArgumentParser):
         raise UsageError(f"{message}; `{self.prog} --help` shows what there is")
 
 
+class StoreOnce(argparse._StoreAction):
+    """Takes one value; another one for the same is refused, where argparse takes the last."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        first = parser.given.setdefault(self.dest, values)
+        if option is not None and first is not values and first != values:  # NaN is not itself
+            raise argparse.ArgumentError(self, f"given twice, {first!r} and {values!r}; keep one")
+        super().__call__(parser, namespace, values, option)
+
+
 class LateParser(OneLineParser):
     """Learns its options when it is used, so that other commands need not load them.
 
     `late` is called once, with the arguments it is given, before it parses or explains itself.
+    An option is given once, and no value is empty, as that of a shell's unset variable is.
     """
 
     late: Late | None = None
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.given: dict[str, Any] = {}  # the value of each option so far
+        for action in (None, "store"):
+            self.register("action", action, StoreOnce)
 
     def complete(self, arguments: Sequence[str] = ()) -> None:
         late, self.late = self.late, None
@@ -64,6 +82,7 @@ class LateParser(OneLineParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.complete(args or ())
+        self.given = {}
         known, rest = super().parse_known_args(args, namespace)
         if rest:
             close = get_close_matches(rest[0], self._option_string_actions, n=2)
@@ -84,6 +103,11 @@ class LateParser(OneLineParser):
             if action.option_strings and action.metavar in ("FILE", "METRIC")
         ]
         return f": name the option that it is for ({', '.join(takers)})" if takers else ""
+
+    def _get_value(self, action: argparse.Action, text: str) -> Any:
+        if not text and action.metavar != TEXT and action.default != text:
+            raise argparse.ArgumentError(action, "the value is empty (a variable that is not set?)")
+        return super()._get_value(action, text)
 
     def format_help(self) -> str:
         self.complete()

@@ -6,7 +6,14 @@ import argparse
 import sys
 
 from tertium.cli.inputs import BEST, add_list, add_metrics, named_metrics
-from tertium.cli.output import FORMATS, check_outputs, decimals, print_result
+from tertium.cli.output import (
+    FORMATS,
+    NOTED,
+    check_outputs,
+    decimals,
+    print_result,
+    print_warnings,
+)
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
 
@@ -42,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-w", "--width", type=decimals, metavar="N", help="decimals (default: 1)")
     parser.set_defaults(width=1)
     group.add_argument("--plot", metavar="FILE", help="a picture (.svg)")
-    group.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
 
 
 def _share(text: str) -> float:
@@ -59,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
     from tertium.data.challenge import join_challenges, read_challenge
     from tertium.evaluation.challenge import challenge
     from tertium.evaluation.scoring import best_metric
-    from tertium.reporting.tables.challenges import challenge_chart, challenge_table
+    from tertium.reporting.tables.challenges import challenge_chart, challenge_table, left_out_lines
+    from tertium.reporting.tables.table import counted_lines
 
     check_outputs(args)
     if not args.sets:
@@ -77,7 +85,10 @@ def run(args: argparse.Namespace) -> int:
         from tertium.reporting.charts.standalone import write_picture
 
         write_picture(args.plot, [[("", challenge_chart(study))]])
-    print_result([study.records()], challenge_table(study, args.width), args.format)
+    table = challenge_table(study, args.width, warnings=not args.quiet)
+    print_result([study.records()], table, args.format)
+    if args.format not in NOTED:
+        print_warnings([*left_out_lines(study), *counted_lines(study.warnings)], args.quiet)
     means = zip(study.names, study.mean, strict=True)
     bound = (args.at_least or 0) - 1e-9  # a mean of .6, .9, .9 is rounded to less than .8
     low = [name for name, mean in means if mean < bound]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.cli.list import scorer_name
-from tertium.registry import resolve_scorer
+from tertium.cli.list import named_scorer
 
 HELP = "what to cite for a metric or ranker"
 DESCRIPTION = "Print the BibTeX entries of metrics and rankers."
@@ -21,6 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    entries = [resolve_scorer(scorer_name(metric)).citation for metric in args.metrics]
+    entries = [named_scorer(metric)[1].citation for metric in args.metrics]
     print("\n".join(dict.fromkeys(entries)))
     return 0

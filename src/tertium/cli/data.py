@@ -62,10 +62,15 @@ def run(args: argparse.Namespace) -> int:
 def _name_in(collection: Collection, given: str) -> str:
     """The name of a set; of a path that lies in the collection, what follows its folder."""
     name, path, root = given.rstrip("/"), Path(given).resolve(), collection.root.resolve()
-    if name in [entry.name for entry in collection.sets] or not path.exists():
+    known = [entry.name for entry in collection.sets]
+    if name in known or not path.exists():
         return name
     if path.is_relative_to(root):
-        return path.relative_to(root).as_posix()
+        inside = path.relative_to(root).as_posix()
+        holders = [one for one in known if inside.startswith(f"{one}/")]
+        if holders and inside not in known:
+            raise UsageError(f"{given} is a part of a set: `tertium data {max(holders, key=len)}`")
+        return inside
     raise UsageError(
         f"{given} is no part of {collection.root}, of which sets are described: `tertium meta "
         "--human` and `tertium train --train` read it as it is, --data names another folder"

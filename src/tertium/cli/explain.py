@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tertium.cli import TEXT
 from tertium.cli.output import print_records, print_table, print_warnings
 from tertium.errors import UsageError
 from tertium.segment import Segment, check_characters
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-i",
         action="append",
         required=True,
-        metavar="TEXT",
+        metavar=TEXT,
         help="the translation; again for one to compare it with",
     )
     parser.add_argument(
@@ -55,10 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reference",
         action="append",
         default=[],
-        metavar="TEXT",
+        metavar=TEXT,
         help="the reference; again for another",
     )
-    parser.add_argument("-s", "--source", metavar="TEXT", help="the source sentence")
+    parser.add_argument("-s", "--source", metavar=TEXT, help="the source sentence")
     parser.add_argument(
         "-m",
         "--metric",

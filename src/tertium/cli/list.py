@@ -77,7 +77,17 @@ def _first_line(text: str | None) -> str:
     return (text or "").split("\n")[0].rstrip(".")
 
 
-def scorer_name(spec: str) -> str:
+def named_scorer(spec: str) -> tuple[str, Any]:
+    """The name and class of a metric or ranker; fields that it cannot have are refused."""
+    name = _scorer_name(spec)
+    cls = resolve_scorer(name)
+    fields = read_fields(cls, name, {} if is_folder(spec) else split_spec(spec)[1])
+    if fields:
+        cls(**fields)  # checks what its types do not tell, such as the name of a tokeniser
+    return name, cls
+
+
+def _scorer_name(spec: str) -> str:
     """The name of a metric or ranker by its spec, by an alias, or by the folder it was saved to."""
     name = spec if is_folder(spec) else split_spec(spec)[0]
     if is_folder(name):
@@ -89,9 +99,7 @@ def scorer_name(spec: str) -> str:
 
 
 def _explain(spec: str, style: Any) -> int:
-    name = scorer_name(spec)
-    cls = resolve_scorer(name)
-    read_fields(cls, name, {} if is_folder(spec) else split_spec(spec)[1])  # refuses unknown ones
+    name, cls = named_scorer(spec)
     takes = describe_fields(cls)
     rows = [
         [field.name, takes[field.name], print_value(field.default)]

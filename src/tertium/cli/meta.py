@@ -93,6 +93,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--spans",
         nargs="*",
+        action="extend",
         metavar="FILE",
         help="compare marked errors instead: those in files, or of the metrics of -m that mark any",
     )

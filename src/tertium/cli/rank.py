@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tertium.cli import inputs, output
 from tertium.cli.runtime import add_runtime, bars, runtime_of
+from tertium.data.formats import null_missing
 from tertium.errors import UsageError
 from tertium.reporting.tables.table import CHANCE_DECIMALS
 
@@ -105,6 +106,6 @@ def _rerank(args: argparse.Namespace, given: Ranker | None) -> int:
     if args.to_json:
         output.write_json(args.to_json, records)
     for record in records:
-        sys.stdout.write(json.dumps(record, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(null_missing(record), ensure_ascii=False) + "\n")
     output.print_warnings([f"warning: {kind}: {n}" for kind, n in counts.items()], args.quiet)
     return 0

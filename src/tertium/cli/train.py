@@ -143,14 +143,17 @@ def _by_name(known: Sequence[type[Trained]]) -> dict[str, dict[type[Trained], Op
 
 def _explain(read: Mapping[type[Trained], Option], *, alone: bool) -> str:
     """What an option means and its default: of one learner in each recipe, of several by theirs."""
-    (cls, option), *_ = read.items()
     if alone:
+        (cls, option), *_ = read.items()
         return f"{option.says} ({_defaults(cls, option.name)})"
-    defaults: dict[str, list[str]] = {}
-    for cls, one in read.items():
-        defaults.setdefault(one.default, []).append(cls.name)
-    told = "; ".join(f"{', '.join(names)}: {value}" for value, names in defaults.items())
-    return f"{option.says} ({told})"
+    meanings: dict[str, dict[str, list[str]]] = {}
+    for cls, option in read.items():
+        meanings.setdefault(option.says, {}).setdefault(option.default, []).append(cls.name)
+    told = []
+    for says, defaults in meanings.items():
+        values = [f"{', '.join(names)}: {value}" for value, names in defaults.items()]
+        told.append(f"{says} ({'; '.join(values)})")
+    return "; ".join(told)
 
 
 def _defaults(cls: type[Trained], name: str) -> str:

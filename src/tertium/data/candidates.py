@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tertium.data.formats import PathLike, read_jsonl
-from tertium.data.records import pick, references_from, source_from
+from tertium.data.records import fold_names, pick, references_from, source_from
 from tertium.errors import DataError, one_line
 from tertium.segment import Segment
 
@@ -48,10 +48,11 @@ def read_candidates(path: PathLike) -> list[CandidateList]:
     """Read candidate lists."""
     lists = []
     for where, record in read_jsonl(path):
-        given = pick(record, CANDIDATE_NAMES, where)
+        key = _candidates_key(record, where)
+        given = record[key]
         if not isinstance(given, list) or not given or not all(isinstance(c, str) for c in given):
             raise DataError(
-                f"{where}: expected a list of at least one text under `candidates`, "
+                f"{where}: expected a list of at least one text under `{key}`, "
                 f"found {one_line(given)}"
             )
         if taken := next((name for name in ADDED if name in record), None):
@@ -59,10 +60,22 @@ def read_candidates(path: PathLike) -> list[CandidateList]:
                 f"{where}: there is {taken!r} already, which is to hold our own: rename or "
                 f"drop it, as in jq -c 'del(.{taken})'"
             )
-        source, references = source_from(record, where), references_from(record, where)
+        folded = fold_names(record)
+        source, references = source_from(folded, where), references_from(folded, where)
         segments = tuple(Segment(text, source, references) for text in given)
-        key = next(name for name in CANDIDATE_NAMES if record.get(name) is not None)
         lists.append(CandidateList(segments=segments, record=record, key=key))
     if not lists:
         raise DataError(f"{path} holds no candidate lists")
     return lists
+
+
+def _candidates_key(record: Mapping[str, Any], where: str) -> str:
+    """Where a record keeps its candidates, in whichever case."""
+    given = sorted(name for name in record if record[name] is not None)  # lower case comes last
+    keys = {name.lower(): name for name in given}
+    if pick(keys, CANDIDATE_NAMES, where) is None:
+        raise DataError(
+            f"{where}: no candidates (looked for {', '.join(CANDIDATE_NAMES)}; "
+            f"found {', '.join(record) or 'nothing'})"
+        )
+    return next(keys[name] for name in CANDIDATE_NAMES if name in keys)

@@ -7,7 +7,7 @@ pairs and for shares near 0 and 1.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any, Literal, get_args
@@ -35,7 +35,9 @@ LACKING = "no reference or source that a metric reads"
 class ChallengeStudy(Displayed):
     """What came of metrics on a challenge set, by phenomenon or by language pair.
 
-    `right` and `tied` (metrics, groups) count pairs, `sizes` (groups,) all of them.
+    `right` and `tied` (metrics, groups) count pairs, `sizes` (groups,) all of them. `warnings`
+    counts, for each kind and metric, better translations that a metric warns of: what is odd about
+    the worse ones is what it is asked for.
     """
 
     challenge: ChallengeSet
@@ -46,6 +48,7 @@ class ChallengeStudy(Displayed):
     right: IntArray = field(repr=False)
     tied: IntArray = field(repr=False)
     sizes: IntArray = field(repr=False)
+    warnings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def accuracy(self) -> FloatArray:
@@ -94,10 +97,15 @@ class ChallengeStudy(Displayed):
                         }
                         for g, group in enumerate(self.groups)
                     ],
+                    **({"warnings": warnings} if (warnings := self._warnings_of(m)) else {}),
                 }
                 for m, metric in enumerate(self.metrics)
             ],
         }
+
+    def _warnings_of(self, metric: int) -> dict[str, int]:
+        name = self.names[metric]
+        return {kind: by[name] for kind, by in self.warnings.items() if name in by}
 
 
 def challenge(
@@ -122,9 +130,11 @@ def challenge(
     groups = tuple(dict.fromkeys(named))
     place = np.array([groups.index(name) for name in named])
     segments = [s for contrast in contrasts for s in (contrast.better, contrast.worse)]
+    names = tuple(distinct_labels({m.spec: m.label for m in loaded}).values())
     counts = []
+    warnings: dict[str, dict[str, int]] = {}
     with foresee(loaded, segments):
-        for metric in track(loaded, "challenging"):
+        for metric, name in track(list(zip(loaded, names, strict=True)), "challenging"):
             scores = metric.score(segments).upward
             ahead = scores[0::2] - scores[1::2]
             if lost := int(np.isnan(ahead).sum()):
@@ -133,15 +143,18 @@ def challenge(
                 )
             for found in (ahead > 0, ahead == 0):
                 counts.append(np.bincount(place[found], minlength=len(groups)))
+            for kind, count in metric.warnings(segments[0::2]).items():
+                warnings.setdefault(kind, {})[name] = count
     return ChallengeStudy(
         challenge=chosen,
         by=by,
         metrics=tuple(metric.spec for metric in loaded),
-        names=tuple(distinct_labels({m.spec: m.label for m in loaded}).values()),
+        names=names,
         groups=groups,
         right=np.array(counts[0::2]),
         tied=np.array(counts[1::2]),
         sizes=np.bincount(place, minlength=len(groups)),
+        warnings=warnings,
     )
 
 

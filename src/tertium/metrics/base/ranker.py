@@ -106,14 +106,17 @@ class Ranker(Scorer):
         """The mean win probability of each system on each segment, (systems, segments)."""
         if len(testset.systems) < 2:
             raise DataError("ranking takes at least two systems")
-        outputs = [testset.segments(system) for system in testset.systems]
-        rates = self.win_rates(list(zip(*outputs, strict=True)))
+        rates = self.system_rates([testset.segments(system) for system in testset.systems])
         return ScoreMatrix(
             self.spec,
             tuple(testset.systems),
             np.column_stack(rates),
             testset.items,
         )
+
+    def system_rates(self, outputs: Sequence[Sequence[Segment]]) -> list[FloatArray]:
+        """The mean chance of each system to beat the others on each segment."""
+        return self.win_rates(list(zip(*outputs, strict=True)))
 
     def explain(self, translations: Sequence[Segment], names: Sequence[str] = ()) -> Explanation:
         """The chance of each of several translations of one source to beat each other one.
@@ -164,10 +167,22 @@ class ByScore(Ranker):
     def prefer_rows(
         self, segments: Sequence[Segment], left: IntArray, right: IntArray
     ) -> FloatArray:
-        scores = self.metric.score(segments)
-        values = np.where(np.isfinite(scores.upward), scores.upward, np.nan)
-        result: FloatArray = (np.sign(values[left] - values[right]) + 1) / 2
-        return result
+        values = self._values(segments)
+        return _chance(values[left], values[right])
+
+    def system_rates(self, outputs: Sequence[Sequence[Segment]]) -> list[FloatArray]:
+        """Of a metric that reads the corpus, by the scores that each system has alone."""
+        if not self.metric.reads_corpus:
+            return super().system_rates(outputs)
+        values = np.array([self._values(part) for part in outputs])  # (systems, segments)
+        first, second = _pair_places(len(outputs))
+        chances = _chance(values[first], values[second])  # (pairs, segments)
+        return [_mean_wins(column, len(outputs)) for column in chances.T]
+
+    def _values(self, segments: Sequence[Segment]) -> FloatArray:
+        """Scores of which the higher is better, NaN where one is no number."""
+        upward = self.metric.score(segments).upward
+        return np.where(np.isfinite(upward), upward, np.nan)
 
     def check(self, segments: Sequence[Segment]) -> None:
         self.metric.check(segments)
@@ -242,6 +257,12 @@ def _load_folder(folder: str, **fields: Any) -> Ranker:
         return ByScore(metric=load_metric(folder, **fields))
     ranker: Ranker = load_folder(Path(folder), RANKERS, "ranker")
     return change_fields(ranker, fields)
+
+
+def _chance(left: FloatArray, right: FloatArray) -> FloatArray:
+    """1 where the left score is higher, 0 where the right one is, 1/2 where they are equal."""
+    chance: FloatArray = (np.sign(left - right) + 1) / 2
+    return chance
 
 
 @lru_cache(maxsize=64)

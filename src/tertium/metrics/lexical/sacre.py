@@ -24,6 +24,8 @@ TOKENISER_PACKAGES: Mapping[str, str] = {
     "ko-mecab": "sacrebleu[ko]",
     **dict.fromkeys(("spm", "flores101", "flores200", "spBLEU-1K"), "sentencepiece"),
 }
+# what sacrebleu takes where it is told the target language and no tokeniser
+TOKENISERS_BY_LANGUAGE: Mapping[str, str] = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 LONGEST = 100  # n-grams that can be asked for: hardly a longer one is ever shared
 SPLIT_AT_BLANKS = frozenset({"13a", "intl", "none"})  # tokenisers that know no other words
 
@@ -70,7 +72,8 @@ def load_sacre_bleu(**settings: Any) -> Any:
     except (ImportError, RuntimeError):
         package = TOKENISER_PACKAGES.get(name, "sacrebleu")
         raise MissingResourceError(
-            f"tokenize={name} needs a package that is not installed: run pip install '{package}'"
+            f"tokenize={name} needs a package that is not installed: run pip install '{package}', "
+            "or choose another tokeniser, such as tokenize=char"
         ) from None
     except (OSError, SystemExit) as error:
         raise MissingResourceError(

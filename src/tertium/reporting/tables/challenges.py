@@ -7,10 +7,12 @@ import numpy as np
 from tertium.evaluation.challenge import ChallengeStudy, wilson
 from tertium.reporting.charts.rows import dots_chart
 from tertium.reporting.markup import Markup
-from tertium.reporting.tables.table import Cell, Table
+from tertium.reporting.tables.table import Cell, Table, counted_lines
+
+METHOD = "95 % intervals by Wilson's method; a tie is no right answer; a coin gets 50"
 
 
-def challenge_table(study: ChallengeStudy, decimals: int = 1) -> Table:
+def challenge_table(study: ChallengeStudy, decimals: int = 1, *, warnings: bool = True) -> Table:
     """Phenomena x metrics: the share of pairs put right with its interval, and ties."""
     rows: list[list[Cell | str]] = []
     for g, group in enumerate(study.groups):
@@ -22,6 +24,7 @@ def challenge_table(study: ChallengeStudy, decimals: int = 1) -> Table:
                 study, m, int(study.right[m, g]), int(study.tied[m, g]), size, decimals, best
             )
         rows.append(row)
+    said = counted_lines(study.warnings) if warnings else []
     header = [study.by, "pairs"]
     for name in study.names:
         header += [f"{name} %", "ties"]
@@ -29,7 +32,7 @@ def challenge_table(study: ChallengeStudy, decimals: int = 1) -> Table:
         header,
         rows,
         title=f"{study.challenge.name}: how often the better translation scores higher",
-        notes=_notes(study),
+        notes=[METHOD, *left_out_lines(study), *said],
         footer=_footer(study, decimals),
         together=2,
         lead=2,
@@ -59,10 +62,9 @@ def _footer(study: ChallengeStudy, decimals: int) -> list[list[Cell | str]]:
     return [everything, mean]
 
 
-def _notes(study: ChallengeStudy) -> list[str]:
-    notes = ["95 % intervals by Wilson's method; a tie is no right answer; a coin gets 50"]
-    notes += [f"left out: {why}: {count}" for why, count in study.challenge.left_out.items()]
-    return notes
+def left_out_lines(study: ChallengeStudy) -> list[str]:
+    """How many pairs were read and not tried, a line for each reason."""
+    return [f"left out: {why}: {count}" for why, count in study.challenge.left_out.items()]
 
 
 def challenge_chart(study: ChallengeStudy) -> Markup:
