@@ -210,6 +210,21 @@ def test_what_was_done_to_a_stray_translation_is_told() -> None:
     assert "astray" not in toy("sss", lp="de-en").score(referenced).signature
 
 
+def test_settings_that_give_other_scores_have_other_signatures() -> None:
+    segments = [Segment(LONG_GERMAN, LONG_GERMAN), Segment(LONG_ENGLISH, LONG_FINNISH)]
+    others = ({"lp": "de-fi"}, {"lp": "en-de"}, {"astray": 0.3000001}, {"astray": 1.0})
+    found = [
+        toy("sss", **{"against": "source", "lp": "de-en", **other}).score(segments)
+        for other in ({}, *others)
+    ]
+    assert len({scores.signature for scores in found}) == len(found)
+    assert len({scores.segments.tobytes() for scores in found}) == len(found)
+    assert "|lp:de-en|astray:0.3|" in found[0].signature
+    assert "|astray:1|" in found[-1].signature
+    idle = [toy("sss", against="source", lp=lp, astray=0.0) for lp in ("de-en", "de-fi")]
+    assert len({metric.score(segments).signature for metric in idle}) == 1
+
+
 def test_a_text_of_two_languages_is_counted() -> None:
     mixed = Segment(f"{LONG_ENGLISH * 2} {LONG_FINNISH * 2}", LONG_GERMAN * 4)
     assert toy("sss", against="source").score([mixed]).warnings == {"text of two languages": 1}
