@@ -37,6 +37,22 @@ def test_the_best_of_several_references_is_taken_as_the_package_does() -> None:
         np.testing.assert_allclose(found, case["best"], atol=1e-5)
 
 
+def test_f1_of_unrelated_texts_is_no_pole() -> None:
+    """Precision just above and recall just below zero made an F1 of -1,227 or 5."""
+    words = "cat blue null ♥ justice why sings photon unto Tuesday".split()
+    texts = [*words, *(f"{a} {b}" for a in words for b in words)]
+    segments = [Segment(a, None, (b,)) for a in texts for b in texts[::3]]
+    precision, recall, f1, _ = BERTScore(encoder="toy").score(segments).statistics.T
+    apart = precision * recall <= 0
+    assert 100 < apart.sum() < len(segments) / 2
+    assert (f1[apart] == 0).all()
+    least, most = np.minimum(precision, recall), np.maximum(precision, recall)
+    assert ((least <= f1 + 1e-12) & (f1 <= most + 1e-12)).all()
+    np.testing.assert_array_equal(
+        f1[~apart], (2 * precision * recall / (precision + recall))[~apart]
+    )
+
+
 def test_mean_over_references_is_the_mean_of_single_scores() -> None:
     hypothesis, references = "a dog barked", ("the dog barked loudly", "a dog was barking")
     metric = BERTScore(encoder="toy", references="mean")
