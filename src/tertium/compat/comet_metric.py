@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, IntArray
 from tertium.cache.files import file_hash, hub_folder
+from tertium.encoders.settings import read_settings
 from tertium.errors import MissingResourceError, ModelError
 from tertium.extras import explain_missing
 from tertium.metrics.base.metric import Over, SegmentMetric, compared_columns, over_references
@@ -102,18 +104,32 @@ class COMET(SegmentMetric):
 
     @property
     def learned(self) -> tuple[str, ...]:
-        return (f"comet@{file_hash(weights_file(self._folder))[:8]}",)
+        weights = file_hash(weights_file(self._folder))
+        return (f"comet@{weights[:8]}+{hash_settings(self._folder)}",)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         name = self._folder.name.replace(":", "-").replace("|", "-")
-        weights = self.learned[0].replace("comet", name)
-        return {"weights": weights, "references": self.references, "prec": self.precision}
+        fields = {"weights": self.learned[0].replace("comet", name), "prec": self.precision}
+        if "references" in self.needs and any(len(s.references) > 1 for s in segments):
+            fields["refs"] = self.references
+        return {**fields, "trunc": str(self._count_truncated(segments))}
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        cut = self._count_truncated(segments)
+        return super().warnings(segments) | ({"truncated text": cut} if cut else {})
+
+    def _count_truncated(self, segments: Sequence[Segment]) -> int:
+        return self._estimator.count_truncated(self._rows(segments)[1])
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        owners, rows = self._rows(segments)
+        return over_references(self._estimator.predict(rows), owners, self.references)
+
+    def _rows(self, segments: Sequence[Segment]) -> tuple[IntArray, list[tuple[str, ...]]]:
+        """Which segment each row belongs to, and the texts of rows in the order of `inputs`."""
         against = AGAINST[read_hyperparameters(self._folder).inputs]
         owners, (hypotheses, *others) = compared_columns(segments, against)
-        rows = list(zip(hypotheses, *reversed(others), strict=True))  # the source goes first
-        return over_references(self._estimator.predict(rows), owners, self.references)
+        return owners, list(zip(hypotheses, *reversed(others), strict=True))
 
     @property
     def _folder(self) -> Path:
@@ -126,13 +142,14 @@ class COMET(SegmentMetric):
 
     @property
     def _estimator(self) -> Estimator:
-        weights = file_hash(weights_file(self._folder))
-        return _estimator(self._folder, weights, self.precision, current_runtime().device)
+        return _estimator(self._folder, self.learned, self.precision, current_runtime().device)
 
 
 @lru_cache(maxsize=2)
-def _estimator(folder: Path, weights: str, precision: Precision, device: str) -> Estimator:
-    """The network of a folder, loaded once a process; `weights` is their hash."""
+def _estimator(
+    folder: Path, learned: tuple[str, ...], precision: Precision, device: str
+) -> Estimator:
+    """The network of a folder, loaded once a process as long as what it `learned` is the same."""
     with explain_missing(f"comet:model={folder}"):
         from tertium.compat.comet_network import Estimator
 
@@ -180,6 +197,13 @@ def read_hyperparameters(folder: Path) -> Hyperparameters:
     if found.unified and not found.encoder_model.startswith("XLM-RoBERTa"):
         raise ModelError(f"{file}: unified metrics over {found.encoder_model} are not read here")
     return found
+
+
+def hash_settings(folder: Path) -> str:
+    """What stands for all that decides a score beside weights, in eight digits."""
+    told = read_hyperparameters(folder)
+    encoder = read_settings(encoder_folder(folder, told))
+    return sha256(f"{told} {encoder.hash}".encode()).hexdigest()[:8]
 
 
 def weights_file(folder: Path) -> Path:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from tertium.arrays import FloatArray, IntArray
 from tertium.encoders.apart import each_on_one_thread
 from tertium.encoders.network import Network
-from tertium.encoders.pieces import Tokenizer
+from tertium.encoders.pieces import Tokenizer, surely_fits
 from tertium.encoders.settings import read_settings
 from tertium.errors import ModelError
 from tertium.models.checkpoint import check_tensors, load_into
@@ -70,7 +70,7 @@ class Estimator:
         self.tokenizer = Tokenizer(encoder)
         config = encoder / "config.json"
         most = read_value(int, read_json(config).get(POSITIONS), config, POSITIONS)
-        self.positions = most - 2  # of any encoder, as XLM-R counts them
+        self.positions: int = most - 2  # of any encoder, as XLM-R counts them
         self.mix, self.gamma = _read_mix(told, _part(tensors, MIX), self.network.depth, weights)
         width = self._count_features() * read_settings(encoder).hidden
         head = load_into(partial(_make_head, told, width), _part(tensors, HEAD), weights)
@@ -95,6 +95,24 @@ class Estimator:
         scores = dict(zip(vectors, self._judge(list(vectors.values())), strict=True))
         return np.array([np.mean([scores[one] for one in joined]) for joined in asked])
 
+    def count_truncated(self, rows: Sequence[tuple[str, ...]]) -> int:
+        """How many texts lose pieces, or rows, where the texts of one are read together."""
+        read = rows if self.told.unified else [(text,) for row in rows for text in row]
+        return sum(map(self._is_cut, dict.fromkeys(read)))
+
+    def _is_cut(self, texts: tuple[str, ...]) -> bool:
+        between = 4 * (len(texts) - 1)  # two ends, and what a text may begin with
+        if surely_fits("".join(texts), self._room - between):
+            return False
+        sizes = [len(pieces) for pieces in self.tokenizer(list(texts))]
+        ends = self.tokenizer.specials + 2 * len(self.tokenizer.suffix) * (len(texts) - 1)
+        return max(sizes) > self._room or sum(sizes) + ends > self.positions
+
+    @property
+    def _room(self) -> int:
+        """How many pieces of a text are read."""
+        return self.positions - 2 - self.tokenizer.specials
+
     def _groups(self) -> tuple[tuple[str, ...], ...]:
         """Which texts are read together: with three inputs in three ways, as COMET does."""
         inputs = self.told.inputs
@@ -103,10 +121,10 @@ class Estimator:
     def _tokenize(self, texts: Sequence[str]) -> dict[str, Row]:
         """The numbers of each text's pieces with special tokens, cut where COMET cuts."""
         before, after = self.tokenizer.prefix, self.tokenizer.suffix
-        room = self.positions - 2 - self.tokenizer.specials
         distinct = list(dict.fromkeys(texts))
         pieces = self.tokenizer(distinct)
-        return {t: (*before, *p.ids[:room], *after) for t, p in zip(distinct, pieces, strict=True)}
+        pairs = zip(distinct, pieces, strict=True)
+        return {text: (*before, *own.ids[: self._room], *after) for text, own in pairs}
 
     def _join(self, rows: Sequence[Row]) -> Row:
         """Several texts as one row, an end and another end between them."""
