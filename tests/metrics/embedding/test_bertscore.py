@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tertium.encoders.toy import ToyEncoder
-from tertium.errors import MissingResourceError, UsageError
+from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.metrics import load_metric
 from tertium.metrics.embedding.bertr import BERTR
 from tertium.metrics.embedding.bertscore import BERTScore, Frequencies
@@ -115,6 +115,23 @@ def test_idf_from_a_file_lets_a_score_stand_alone(tmp_path: Path) -> None:
     one = Segment("the cat", None, ("the dog",))
     other = Segment("a bird sang", None, ("a bird sang",))
     assert metric.score([one]).segments[0] == metric.score([one, other]).segments[0]
+
+
+def test_lines_of_a_file_for_idf_are_those_of_every_other_file(tmp_path: Path) -> None:
+    """U+2028 and the like do not end a line: they made three documents of two."""
+    texts, one = tmp_path / "texts.txt", Segment("the cat sat", None, ("the dog sat down",))
+    metric = BERTScore(encoder="toy", idf=True, idf_texts=str(texts))
+    found = []
+    for end in (" ", "\u2028", "\x0c", "\x85"):
+        texts.write_text(f"the cat{end}the dog\r\na bird sat\n", encoding="utf-8", newline="")
+        found.append(metric.score([one]).system)
+    assert len(set(found)) == 1
+    texts.write_bytes("déjà vu\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"texts\.txt.*UTF-8"):
+        metric.score([one])
+    texts.write_bytes(b"")
+    with pytest.raises(DataError, match="is empty"):
+        metric.score([one])
 
 
 def test_idf_from_references_reads_the_corpus() -> None:

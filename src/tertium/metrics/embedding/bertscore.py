@@ -13,9 +13,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, products
+from tertium.data.formats import read_lines
 from tertium.encoders import Chunk, Encoder
 from tertium.encoders.encoder import Embeddings
-from tertium.errors import DataError, MissingResourceError, UsageError
+from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.explanation import Link
 from tertium.metrics.base.matching import best_partners, greedy
 from tertium.metrics.base.metric import Side, comparisons
@@ -100,7 +101,7 @@ class BERTScore(EmbeddingMetric):
         if not self.idf:
             return None
         if self.idf_texts:
-            return Frequencies.count(encoder, read_lines(Path(self.idf_texts)))
+            return Frequencies.count(encoder, read_texts(Path(self.idf_texts)))
         (side, *_) = self.sides(segments)
         return Frequencies.count(encoder, comparisons(segments, side)[2])
 
@@ -156,11 +157,8 @@ def with_f1(values: FloatArray) -> FloatArray:
     return np.column_stack([values, f1])
 
 
-def read_lines(path: Path) -> list[str]:
+def read_texts(path: Path) -> list[str]:
     """The lines of a text file, of which there must be some."""
     if not path.is_file():
         raise MissingResourceError(f"idf_texts: there is no file {path}")
-    lines = path.read_text(encoding="utf-8").splitlines()
-    if not lines:
-        raise DataError(f"idf_texts: {path} is empty")
-    return lines
+    return read_lines(path)
