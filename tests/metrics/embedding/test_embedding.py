@@ -36,6 +36,15 @@ def test_both_is_the_mean_of_reference_and_source(name: str) -> None:
     assert toy(name, against="both").score([BOTH]).system == pytest.approx(np.mean(sides))
 
 
+def test_with_idf_each_side_is_weighed_by_its_own_texts() -> None:
+    segments = [BOTH, Segment("the dog sat", "der Hund saß", ("the dog sat down",))]
+    found = {
+        side: toy("bertscore", idf=True, against=side).score(segments).segments
+        for side in ("reference", "source", "both")
+    }
+    np.testing.assert_allclose(found["both"], (found["reference"] + found["source"]) / 2)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_auto_takes_references_where_there_are_any(name: str) -> None:
     auto = toy(name)

@@ -34,10 +34,10 @@ class BERTScore(EmbeddingMetric):
         F1 = 2 P R / (P + R), 0 where only one of both is above zero
 
     `measure` is the score; all three are statistics. `idf` weighs a piece by its inverse document
-    frequency w = log((N + 1) / (df + 1)), counted over the references that are scored (so that a
-    segment's score depends on the others'), or over the lines of the file `idf_texts`. `special`
-    lets a piece match [CLS] or [SEP], which never count themselves, as the bert-score package does;
-    with it the values equal that package's (but for the zero of F1). `rescale` maps
+    frequency w = log((N + 1) / (df + 1)), counted over the references or sources that are scored
+    (so that a segment's score depends on the others'), or over the lines of the file `idf_texts`.
+    `special` lets a piece match [CLS] or [SEP], which never count themselves, as the bert-score
+    package does; with it the values equal that package's (but for the zero of F1). `rescale` maps
     (x - b) / (1 - b) with b the value of unrelated sentences under the encoder: the same order on a
     wider scale.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -213,11 +213,12 @@ class EmbeddingMetric(Metric):
         owners, left, right = comparisons(segments, side)
         encoder = self.encoder_of(side)
         parts = self.parts_of(encoder, side)
+        alone = replace(self, against=side)  # so that an idf is that of this side's texts
         values = pairwise(
             encoder,
             left,
             right,
-            self.formula(encoder, segments),
+            alone.formula(encoder, segments),
             tokens="tokens" in parts,
             sentences="sentences" in parts,
             change=self.centring(encoder, side),
