@@ -140,7 +140,7 @@ def test_signature_and_hash_follow_the_weights(folder: Path, copy: Path) -> None
 
     metric = COMET(model=str(folder))
     name, digest = metric.learned[0].split("@")
-    assert (name, len(digest)) == ("comet", 8)
+    assert (name, [*map(len, digest.split("+"))]) == ("comet", [8, 8])
     assert f"|weights:tiny-comet-da@{digest}|" in metric.signature(SEGMENTS)
     weights = load_file(copy / "model.safetensors")
     weights["estimator.ff.6.bias"] += 1
@@ -149,6 +149,42 @@ def test_signature_and_hash_follow_the_weights(folder: Path, copy: Path) -> None
     assert changed.learned != metric.learned
     moved = changed.score(SEGMENTS).segments - metric.score(SEGMENTS).segments
     np.testing.assert_allclose(moved, 1, atol=1e-5)
+
+
+def test_signature_and_scores_follow_the_settings(copy: Path) -> None:
+    """The same weights under other settings, or another tokenizer, are another model."""
+    metric, file = COMET(model=str(copy)), copy / "hparams.yaml"
+    found = [metric.score(SEGMENTS)]
+    file.write_text(file.read_text().replace("pool: avg", "pool: max"))
+    found.append(metric.score(SEGMENTS))
+    words = copy / "encoder" / "tokenizer.json"
+    words.write_text(words.read_text().replace('"cat"', '"tac"'))
+    found.append(metric.score(SEGMENTS))
+    assert len({scores.signature for scores in found}) == 3
+    assert len({scores.segments.tobytes() for scores in found}) == 3
+    file.write_text(file.read_text().replace("batch_size: 4", "batch_size: 8"))  # of training
+    assert metric.score(SEGMENTS).signature == found[-1].signature
+
+
+def test_references_are_named_where_there_are_several(folder: Path, tmp_path: Path) -> None:
+    several = [Segment("the cat", "a cat", ("the cat sat", "a dog"))]
+    assert "|refs:mean|" in COMET(model=str(folder), references="mean").signature(several)
+    assert "|refs:" not in COMET(model=str(folder), references="mean").signature(SEGMENTS)
+    kiwi = save_comet(tmp_path / "kiwi", "unified_metric", input_segments=["mt", "src"])
+    assert "|refs:" not in COMET(model=str(kiwi), references="mean").signature(several)
+
+
+@pytest.mark.parametrize(("kind", "cut"), [("regression_metric", 1), ("unified_metric", 2)])
+def test_texts_that_are_not_read_whole_are_counted(kind: str, cut: int, tmp_path: Path) -> None:
+    """Alone 20 pieces are read, of texts that are read together 24, ends and all."""
+    metric = COMET(model=str(save_comet(tmp_path / "model", kind)))
+    whole = [Segment("the " * 20, "cat", ("a",)), Segment("a", "cat", ("the",))]
+    assert metric.score(whole[1:]).warnings == {}
+    assert "|trunc:0|" in metric.score(whole[1:]).signature
+    together = [Segment("the " * 9, "cat " * 6, ("dog " * 6,)), Segment("the " * 21, "a", ("a",))]
+    found = metric.score([*together, *together])
+    assert found.warnings == {"truncated text": cut}
+    assert f"|trunc:{cut}|" in found.signature
 
 
 def test_a_checkpoint_is_not_unpickled(copy: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import tertium
 from tertium.evaluation import comparison
-from tertium.evaluation.comparison import find_scale, shipped_scales
+from tertium.evaluation.comparison import find_scale, find_scales, shipped_scales
 from tertium.meta.differences import DifferenceBin, DifferenceScale
 from tertium.reporting.page.making import report_results
 from tertium.reporting.tables.evaluations import (
@@ -49,6 +49,40 @@ def test_a_difference_is_put_into_words(compared):
         f"ours: {difference:.2f} chrF better: people agree in {100 * found.agree:.0f} % of such "
         f"pairs of systems (n = {found.pairs:,}, into English)"
     )
+
+
+ENGLISH = "The old train to the coast leaves at seven in the morning, rain or shine: "
+GERMAN = "Der alte Zug an die Küste fährt bei jedem Wetter um sieben Uhr morgens ab: "
+
+
+def lines_in(*texts: str) -> list[str]:
+    return [f"{texts[n % len(texts)]} {n}." for n in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("languages", "direction"),
+    [
+        ((ENGLISH,), "into English"),
+        ((GERMAN,), "not into English"),
+        ((ENGLISH, GERMAN), "all"),
+        ((GERMAN, GERMAN, GERMAN, ENGLISH), "all"),
+        ((ENGLISH, ENGLISH, ENGLISH, GERMAN), "all"),
+    ],
+)
+def test_pairs_of_systems_are_those_into_the_languages_of_the_test_set(languages, direction):
+    references = lines_in(*languages)
+    worse = [r.replace("e", "a", 2) for r in references]
+    testset = tertium.TestSet({"base": worse, "ours": references}, [[r] for r in references])
+    found = tertium.compare(testset, ["chrf", "bleu"], resamples=20)
+    assert {found.meaning(m, "ours").direction for m in found.metrics} == {direction}
+
+
+def test_without_references_translations_tell_the_language():
+    outputs = {"base": lines_in(ENGLISH[:40]), "ours": lines_in(ENGLISH)}
+    testset = tertium.TestSet(outputs, sources=lines_in(GERMAN))
+    scores = tertium.score(testset, "sss:encoder=toy")
+    found = find_scales(replace(scores, metrics=("chrf",)))
+    assert found["chrf"].direction == "into English"
 
 
 def test_under_a_metric_of_errors_fewer_are_better(compared):

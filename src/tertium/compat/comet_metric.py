@@ -14,11 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.cache.files import file_hash, hub_folder
+from tertium.encoders.encoder import TRUNCATED
+from tertium.encoders.settings import read_settings
 from tertium.errors import MissingResourceError, ModelError
 from tertium.extras import explain_missing
 from tertium.metrics.base.metric import Over, SegmentMetric, compared_columns, over_references
@@ -102,20 +105,25 @@ class COMET(SegmentMetric):
 
     @property
     def learned(self) -> tuple[str, ...]:
-        return (f"comet@{file_hash(weights_file(self._folder))[:8]}",)
+        weights = file_hash(weights_file(self._folder))
+        return (f"comet@{weights[:8]}+{hash_settings(self._folder)}",)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         name = self._folder.name.replace(":", "-").replace("|", "-")
-        weights = self.learned[0].replace("comet", name)
-        return {"weights": weights, "references": self.references, "prec": self.precision}
+        fields = {"weights": self.learned[0].replace("comet", name), "prec": self.precision}
+        if "references" in self.needs and any(len(s.references) > 1 for s in segments):
+            fields["refs"] = self.references
+        return {**fields, "trunc": str(self._count_unread(segments).get(TRUNCATED, 0))}
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         owners, rows = self._rows(segments)
         return over_references(self._estimator.predict(rows), owners, self.references)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        unread = self._estimator.count_unread(self._rows(segments)[1])
-        return {**super().warnings(segments), **unread}
+        return {**super().warnings(segments), **self._count_unread(segments)}
+
+    def _count_unread(self, segments: Sequence[Segment]) -> dict[str, int]:
+        return self._estimator.count_unread(self._rows(segments)[1])
 
     def _rows(self, segments: Sequence[Segment]) -> tuple[IntArray, list[tuple[str, ...]]]:
         """Which segment each row belongs to, and its texts in the order of the model's inputs."""
@@ -134,13 +142,14 @@ class COMET(SegmentMetric):
 
     @property
     def _estimator(self) -> Estimator:
-        weights = file_hash(weights_file(self._folder))
-        return _estimator(self._folder, weights, self.precision, current_runtime().device)
+        return _estimator(self._folder, self.learned, self.precision, current_runtime().device)
 
 
 @lru_cache(maxsize=2)
-def _estimator(folder: Path, weights: str, precision: Precision, device: str) -> Estimator:
-    """The network of a folder, loaded once a process; `weights` is their hash."""
+def _estimator(
+    folder: Path, learned: tuple[str, ...], precision: Precision, device: str
+) -> Estimator:
+    """The network of a folder, loaded once a process as long as what it `learned` is the same."""
     with explain_missing(f"comet:model={folder}"):
         from tertium.compat.comet_network import Estimator
 
@@ -188,6 +197,13 @@ def read_hyperparameters(folder: Path) -> Hyperparameters:
     if found.unified and not found.encoder_model.startswith("XLM-RoBERTa"):
         raise ModelError(f"{file}: unified metrics over {found.encoder_model} are not read here")
     return found
+
+
+def hash_settings(folder: Path) -> str:
+    """What stands for all that decides a score beside weights, in eight digits."""
+    told = read_hyperparameters(folder)
+    encoder = read_settings(encoder_folder(folder, told))
+    return sha256(f"{told} {encoder.hash}".encode()).hexdigest()[:8]
 
 
 def weights_file(folder: Path) -> Path:

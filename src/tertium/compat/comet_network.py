@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.encoders.apart import each_on_one_thread
+from tertium.encoders.encoder import TRUNCATED
 from tertium.encoders.network import Network
 from tertium.encoders.pieces import Tokenizer, count_opaque
 from tertium.encoders.settings import read_settings
@@ -101,7 +102,7 @@ class Estimator:
         sizes = dict(zip(texts, map(len, self.tokenizer(texts)), strict=True))
         read = set(rows) if self.told.unified else [(text,) for text in texts]
         counts = {
-            "truncated text": sum(self._is_cut([sizes[text] for text in row]) for row in read),
+            TRUNCATED: sum(self._is_cut([sizes[text] for text in row]) for row in read),
             "text of unknown pieces only": count_opaque(texts, self.tokenizer),
         }
         return {kind: count for kind, count in counts.items() if count}

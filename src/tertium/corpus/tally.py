@@ -17,12 +17,12 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.corpus.scoring import JOINED, ScoredBlock
+from tertium.encoders.encoder import TRUNCATED
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
 
 MANTISSA = 8  # bits of it that are kept
 _SHIFT = 52 - MANTISSA
-TRUNCATED = "truncated text"
 
 
 @dataclass

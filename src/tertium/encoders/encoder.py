@@ -30,6 +30,7 @@ from tertium.registry import Names, resolve
 from tertium.runtime import Long, Precision, current_runtime
 
 T = TypeVar("T")
+TRUNCATED = "truncated text"  # the warning of texts that are not read whole
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -218,7 +219,7 @@ def count_unread(readers: Sequence[Reader], texts: Sequence[str]) -> dict[str, i
     Only counts above zero, by the words of a warning.
     """
     counts = {
-        "truncated text": max((r.count_truncated(texts) for r in readers), default=0),
+        TRUNCATED: max((r.count_truncated(texts) for r in readers), default=0),
         "text of unknown pieces only": max((r.count_opaque(texts) for r in readers), default=0),
     }
     return {kind: count for kind, count in counts.items() if count}

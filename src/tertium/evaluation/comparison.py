@@ -28,10 +28,16 @@ from tertium.evaluation.resampling import (
     paired_randomisation,
 )
 from tertium.evaluation.scoring import ByMetric, Evaluation, score, usual_metrics, with_intervals
-from tertium.meta.differences import INTO_ENGLISH, OTHERS, DifferenceScale
+from tertium.meta.differences import ALL, INTO_ENGLISH, OTHERS, DifferenceScale
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.text.language_identification import are_english
+from tertium.text.language_identification import (
+    STRANGERS,
+    are_english,
+    identify,
+    is_not_english,
+    is_short,
+)
 
 FILE = "differences.json"
 FEW = 30  # segments below which resampling, and a difference, say little about others
@@ -74,7 +80,7 @@ def shipped_scales() -> tuple[DifferenceScale, ...]:
 def find_scale(spec: str, direction: str) -> DifferenceScale | None:
     """The scale of a metric as it is now; none where it was not fitted, or learned anew since."""
     known = {s.direction: s for s in shipped_scales() if s.metric == spec}
-    scale = known.get(direction) or known.get("all")
+    scale = known.get(direction) or known.get(ALL)
     if scale is None:
         return None
     try:
@@ -86,11 +92,25 @@ def find_scale(spec: str, direction: str) -> DifferenceScale | None:
 
 def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
     """By metric the scale for the language that the systems translate into, where there is one."""
-    texts = [s.references[:1] for s in evaluation.testset.segments(evaluation.systems[0])]
-    references = [text for own in texts for text in own]
-    direction = INTO_ENGLISH if references and are_english(references) else OTHERS
+    segments = evaluation.testset.segments(evaluation.systems[0])
+    direction = find_direction([(*s.references, s.hypothesis)[0] for s in segments])
     found = {metric: find_scale(metric, direction) for metric in evaluation.metrics}
     return {metric: scale for metric, scale in found.items() if scale is not None}
+
+
+def find_direction(texts: Sequence[str]) -> str:
+    """Which pairs of systems are like those that translate into the language of these texts.
+
+    All pairs, where some of the texts are English and others are clearly not.
+
+    >>> find_direction(["The train to the coast leaves at seven in the morning, rain or shine."])
+    'into English'
+    """
+    strangers = sum(map(is_not_english, texts))
+    if are_english(texts):
+        return INTO_ENGLISH if strangers <= STRANGERS * len(texts) else ALL
+    told = [identify(text) for text in texts if not is_short(text)]
+    return OTHERS if told.count("en") <= STRANGERS * len(told) else ALL
 
 
 Test = Literal["bootstrap", "randomisation"]

@@ -19,7 +19,7 @@ from tertium.meta.judged import JudgedSet
 
 BINS = 8
 FEWEST = 20  # pairs of a bin: fewer say too little
-INTO_ENGLISH, OTHERS = "into English", "not into English"
+INTO_ENGLISH, OTHERS, ALL = "into English", "not into English", "all"
 
 
 @dataclass(frozen=True)
@@ -136,12 +136,12 @@ def fit_scales(
     for judged in sets:
         for metric, scores in zip(judged.metrics, judged.system_scores, strict=True):
             pairs = system_pairs(judged.human_systems, scores)
-            for direction in filter(None, ("all", direction_of(judged.name.split()[-1]))):
+            for direction in filter(None, (ALL, direction_of(judged.name.split()[-1]))):
                 found.setdefault((metric, direction), []).append(pairs)
     scales = []
     for (metric, direction), parts in sorted(found.items()):
         own = [len(found.get((metric, d), ())) for d in (INTO_ENGLISH, OTHERS)]
-        if direction == "all" and len(parts) in own:  # all sets are of one direction
+        if direction == ALL and len(parts) in own:  # all sets are of one direction
             continue
         sizes, agree = (np.concatenate(column) for column in zip(*parts, strict=True))
         if len(sizes) < FEWEST:

@@ -177,6 +177,10 @@ def test_embedding_columns_of_a_toy() -> None:
     )
     assert (recall, precision) == (0.5, 1.0)
     assert f1 == pytest.approx(2 / 3)
+    recall, precision, f1 = greedy_match(
+        np.array([[1, 0]], dtype=np.float32), np.array([[-1, 0], [3, 4]], dtype=np.float32)
+    )
+    assert (recall, precision, f1) == (pytest.approx(-0.2), pytest.approx(0.6), 0.0)
 
 
 def test_pieces_are_found_in_their_text() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tertium.encoders.toy import ToyEncoder
-from tertium.errors import MissingResourceError, UsageError
+from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.metrics import load_metric
 from tertium.metrics.embedding.bertr import BERTR
 from tertium.metrics.embedding.bertscore import BERTScore, Frequencies
@@ -35,6 +35,22 @@ def test_the_best_of_several_references_is_taken_as_the_package_does() -> None:
         segment = Segment(case["hypothesis"], None, tuple(case["references"]))
         found = BERTScore(encoder="minilm@4").score([segment]).statistics[0, :3]
         np.testing.assert_allclose(found, case["best"], atol=1e-5)
+
+
+def test_f1_of_unrelated_texts_is_no_pole() -> None:
+    """Precision just above and recall just below zero made an F1 of -1,227 or 5."""
+    words = "cat blue null ♥ justice why sings photon unto Tuesday".split()
+    texts = [*words, *(f"{a} {b}" for a in words for b in words)]
+    segments = [Segment(a, None, (b,)) for a in texts for b in texts[::3]]
+    precision, recall, f1, _ = BERTScore(encoder="toy").score(segments).statistics.T
+    apart = precision * recall <= 0
+    assert 100 < apart.sum() < len(segments) / 2
+    assert (f1[apart] == 0).all()
+    least, most = np.minimum(precision, recall), np.maximum(precision, recall)
+    assert ((least <= f1 + 1e-12) & (f1 <= most + 1e-12)).all()
+    np.testing.assert_array_equal(
+        f1[~apart], (2 * precision * recall / (precision + recall))[~apart]
+    )
 
 
 def test_mean_over_references_is_the_mean_of_single_scores() -> None:
@@ -99,6 +115,23 @@ def test_idf_from_a_file_lets_a_score_stand_alone(tmp_path: Path) -> None:
     one = Segment("the cat", None, ("the dog",))
     other = Segment("a bird sang", None, ("a bird sang",))
     assert metric.score([one]).segments[0] == metric.score([one, other]).segments[0]
+
+
+def test_lines_of_a_file_for_idf_are_those_of_every_other_file(tmp_path: Path) -> None:
+    """U+2028 and the like do not end a line: they made three documents of two."""
+    texts, one = tmp_path / "texts.txt", Segment("the cat sat", None, ("the dog sat down",))
+    metric = BERTScore(encoder="toy", idf=True, idf_texts=str(texts))
+    found = []
+    for end in (" ", "\u2028", "\x0c", "\x85"):
+        texts.write_text(f"the cat{end}the dog\r\na bird sat\n", encoding="utf-8", newline="")
+        found.append(metric.score([one]).system)
+    assert len(set(found)) == 1
+    texts.write_bytes("déjà vu\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"texts\.txt.*UTF-8"):
+        metric.score([one])
+    texts.write_bytes(b"")
+    with pytest.raises(DataError, match="is empty"):
+        metric.score([one])
 
 
 def test_idf_from_references_reads_the_corpus() -> None:

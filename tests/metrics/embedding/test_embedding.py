@@ -36,6 +36,15 @@ def test_both_is_the_mean_of_reference_and_source(name: str) -> None:
     assert toy(name, against="both").score([BOTH]).system == pytest.approx(np.mean(sides))
 
 
+def test_with_idf_each_side_is_weighed_by_its_own_texts() -> None:
+    segments = [BOTH, Segment("the dog sat", "der Hund saß", ("the dog sat down",))]
+    found = {
+        side: toy("bertscore", idf=True, against=side).score(segments).segments
+        for side in ("reference", "source", "both")
+    }
+    np.testing.assert_allclose(found["both"], (found["reference"] + found["source"]) / 2)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_auto_takes_references_where_there_are_any(name: str) -> None:
     auto = toy(name)
@@ -208,6 +217,21 @@ def test_what_was_done_to_a_stray_translation_is_told() -> None:
     referenced = [Segment(LONG_GERMAN, LONG_GERMAN, (LONG_GERMAN,))]
     assert toy("sss", lp="de-en").score(referenced).system == pytest.approx(1)
     assert "astray" not in toy("sss", lp="de-en").score(referenced).signature
+
+
+def test_settings_that_give_other_scores_have_other_signatures() -> None:
+    segments = [Segment(LONG_GERMAN, LONG_GERMAN), Segment(LONG_ENGLISH, LONG_FINNISH)]
+    others = ({"lp": "de-fi"}, {"lp": "en-de"}, {"astray": 0.3000001}, {"astray": 1.0})
+    found = [
+        toy("sss", **{"against": "source", "lp": "de-en", **other}).score(segments)
+        for other in ({}, *others)
+    ]
+    assert len({scores.signature for scores in found}) == len(found)
+    assert len({scores.segments.tobytes() for scores in found}) == len(found)
+    assert "|lp:de-en|astray:0.3|" in found[0].signature
+    assert "|astray:1|" in found[-1].signature
+    idle = [toy("sss", against="source", lp=lp, astray=0.0) for lp in ("de-en", "de-fi")]
+    assert len({metric.score(segments).signature for metric in idle}) == 1
 
 
 def test_a_text_of_two_languages_is_counted() -> None:

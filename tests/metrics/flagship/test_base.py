@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -143,6 +144,35 @@ def test_scores_are_calibrated_and_a_copy_scores_one(tuned: Path) -> None:
     assert ((scores[:-1] > 0) & (scores[:-1] < 1)).all()
     raw = metric.raw_scores(["big house"], ["the big house , unseen"])
     assert scores[3] == pytest.approx(float(metric.human_scale.calibrate(raw)[0]))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("scale", 3.0),
+        ("shift", 0.5),
+        ("positions", 8),
+        ("calibration", {"raw": [-2.0, 0.0, 2.0], "score": [0.2, 0.6, 0.8]}),
+    ],
+)
+def test_the_same_weights_under_other_settings_are_another_model(
+    tuned: Path, tmp_path: Path, setting: str, value: Any
+) -> None:
+    """Their scores are neither equal nor those that were kept of the other."""
+    segments = [Segment(h, None, (r,)) for h, r in PAIRS]
+    metric = TertiumBase(folder=str(tuned))
+    kept = metric.score(segments)
+    copy = shutil.copytree(tuned, tmp_path / "copy")
+    assert TertiumBase(folder=str(copy)) == metric
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps({**config, setting: value}))
+    other = TertiumBase(folder=str(shutil.copytree(copy, tmp_path / "other")))
+    found = other.score(segments)
+    with runtime(cache=False, memory=0):
+        np.testing.assert_array_equal(other.score(segments).segments, found.segments)
+    assert not (found.segments == kept.segments).all()
+    assert found.signature != kept.signature
+    assert other != metric
 
 
 def test_long_texts_are_cut_and_counted(tuned: Path) -> None:

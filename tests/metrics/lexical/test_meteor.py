@@ -250,3 +250,13 @@ def test_signature_tells_the_settings(table: str) -> None:
         "METEOR|nrefs:1|lang:en|case:lc|tok:meteor|stages:exact+stem+synonym+paraphrase"
         "|params:0.85/0.2/0.6/0.75|beam:40|paraphrases:"
     )
+
+
+@pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta"])
+def test_parameters_that_differ_by_little_have_other_signatures(name: str) -> None:
+    segments = [Segment("A dog sat on a mat there.", references=("A cat sat on the mat.",))]
+    own = getattr(METEOR().parameters, name)
+    near = METEOR(synonyms=False, **{name: own + 1e-7}).score(segments)
+    plain = METEOR(synonyms=False).score(segments)
+    assert near.system != plain.system
+    assert near.signature != plain.signature

@@ -13,9 +13,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, products
+from tertium.data.formats import read_lines
 from tertium.encoders import Chunk, Encoder
 from tertium.encoders.encoder import Embeddings
-from tertium.errors import DataError, MissingResourceError, UsageError
+from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.explanation import Link
 from tertium.metrics.base.matching import best_partners, greedy
 from tertium.metrics.base.metric import Side, comparisons
@@ -30,14 +31,15 @@ class BERTScore(EmbeddingMetric):
 
         P = sum_i w(x_i) max_j cos(x_i, y_j) / sum_i w(x_i)
         R = sum_j w(y_j) max_i cos(x_i, y_j) / sum_j w(y_j)
-        F1 = 2 P R / (P + R)
+        F1 = 2 P R / (P + R), 0 where only one of both is above zero
 
     `measure` is the score; all three are statistics. `idf` weighs a piece by its inverse document
-    frequency w = log((N + 1) / (df + 1)), counted over the references that are scored (so that a
-    segment's score depends on the others'), or over the lines of the file `idf_texts`. `special`
-    lets a piece match [CLS] or [SEP], which never count themselves, as the bert-score package does;
-    with it the values equal that package's. `rescale` maps (x - b) / (1 - b) with b the value of
-    unrelated sentences under the encoder: the same order on a wider scale.
+    frequency w = log((N + 1) / (df + 1)), counted over the references or sources that are scored
+    (so that a segment's score depends on the others'), or over the lines of the file `idf_texts`.
+    `special` lets a piece match [CLS] or [SEP], which never count themselves, as the bert-score
+    package does; with it the values equal that package's (but for the zero of F1). `rescale` maps
+    (x - b) / (1 - b) with b the value of unrelated sentences under the encoder: the same order on a
+    wider scale.
 
     Relatives: BERTR is its recall without special tokens; WMD matches all pieces at once.
 
@@ -99,7 +101,7 @@ class BERTScore(EmbeddingMetric):
         if not self.idf:
             return None
         if self.idf_texts:
-            return Frequencies.count(encoder, read_lines(Path(self.idf_texts)))
+            return Frequencies.count(encoder, read_texts(Path(self.idf_texts)))
         (side, *_) = self.sides(segments)
         return Frequencies.count(encoder, comparisons(segments, side)[2])
 
@@ -142,21 +144,21 @@ class Frequencies:
 
 
 def with_f1(values: FloatArray) -> FloatArray:
-    """Precision and recall (m, 2) with their harmonic mean, (m, 3); 0 where both are.
+    """Precision and recall (m, 2) with their harmonic mean, (m, 3).
 
-    >>> with_f1(np.array([[0.5, 1.0], [0.0, 0.0]])).round(3).tolist()
-    [[0.5, 1.0, 0.667], [0.0, 0.0, 0.0]]
+    It is 0 where one is above zero and the other is not: there the formula has a pole, and gave
+    unrelated texts any number at all.
+
+    >>> with_f1(np.array([[0.5, 1.0], [0.0, 0.0], [0.1, -0.0999]])).round(3)[:, 2].tolist()
+    [0.667, 0.0, 0.0]
     """
     p, r = values.T
-    total = np.where(p + r == 0, 1.0, p + r)
-    return np.column_stack([values, 2 * p * r / total])
+    f1 = np.divide(2 * p * r, p + r, out=np.zeros(len(values)), where=p * r > 0)
+    return np.column_stack([values, f1])
 
 
-def read_lines(path: Path) -> list[str]:
+def read_texts(path: Path) -> list[str]:
     """The lines of a text file, of which there must be some."""
     if not path.is_file():
         raise MissingResourceError(f"idf_texts: there is no file {path}")
-    lines = path.read_text(encoding="utf-8").splitlines()
-    if not lines:
-        raise DataError(f"idf_texts: {path} is empty")
-    return lines
+    return read_lines(path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -38,7 +38,7 @@ from tertium.metrics.base.odd_texts import ENGLISH, count_not_english
 from tertium.metrics.embedding.centring import Centring, language_means, translation_directions
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
-from tertium.specs import Range
+from tertium.specs import Range, plain
 from tertium.text.language_codes import parse_pair
 from tertium.text.language_identification import (
     STRAYS,
@@ -213,11 +213,12 @@ class EmbeddingMetric(Metric):
         owners, left, right = comparisons(segments, side)
         encoder = self.encoder_of(side)
         parts = self.parts_of(encoder, side)
+        alone = replace(self, against=side)  # so that an idf is that of this side's texts
         values = pairwise(
             encoder,
             left,
             right,
-            self.formula(encoder, segments),
+            alone.formula(encoder, segments),
             tokens="tokens" in parts,
             sentences="sentences" in parts,
             change=self.centring(encoder, side),
@@ -342,10 +343,12 @@ class EmbeddingMetric(Metric):
             encoder = self.encoder_of(side)
             mark = "src" if side == "source" and len(sides) > 1 else ""
             fields |= {f"{mark}{key}": value for key, value in encoder.signature_fields().items()}
-            if centring := self.centring(encoder, side):
+            centring = self.centring(encoder, side)
+            if centring:
                 fields |= centring.signature()
             if side == "source" and self.lp and self.astray:
-                fields["astray"] = f"{self.astray:g}"
+                fields |= {} if centring else {"lp": self.lp}
+                fields["astray"] = str(plain(self.astray, int | float))
         cut = sum(encoder.count_truncated(texts) for encoder, texts in self._readings(segments))
         return {**fields, "trunc": str(cut), **self.settings(segments)}
 

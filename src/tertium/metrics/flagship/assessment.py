@@ -80,6 +80,11 @@ class Assessment(EqualByWeights, SegmentMetric):
         return self.model.hash + self.beside
 
     @property
+    def fingerprint(self) -> str:
+        """What decides all that the network says of a row, beside precision."""
+        return self.model.fingerprint
+
+    @property
     def learned(self) -> tuple[str, ...]:
         return (f"{self.name}@{self.model.hash[:8]}{self.beside}",)
 
@@ -123,7 +128,7 @@ class Assessment(EqualByWeights, SegmentMetric):
         Each distinct row is judged once; what was said of it is kept with the vectors. `judge` is
         given the places of rows; `version` changes where the same weights say something else.
         """
-        fingerprint = f"{self.name}-{version}:{self.model.fingerprint}:{self.precision}"
+        fingerprint = f"{self.name}-{version}:{self.fingerprint}:{self.precision}"
         places = {key: n for n, key in reversed(list(enumerate(keys)))}
         known = recall(fingerprint, list(places))
         missing = sorted(n for key, n in places.items() if key not in known)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -86,6 +87,23 @@ class TertiumBase(EnglishAssessment):
     @property
     def settings(self) -> BaseSettings:
         return self.model.settings(BaseSettings)
+
+    @property
+    def fingerprint(self) -> str:
+        told = self.settings
+        parts = (told.encoder_sha256, told.positions, told.scale, told.shift)
+        return f"{super().fingerprint}:{'+'.join(map(str, parts))}"
+
+    @property
+    def weights_hash(self) -> str:
+        """The hash of the weights, and of the settings that scores follow from with them."""
+        told = f"{self.fingerprint} {self.human_scale}"
+        return f"{self.model.hash}+{sha256(told.encode()).hexdigest()[:8]}"
+
+    @property
+    def beside(self) -> str:
+        """Of another model than the one that ships, its settings."""
+        return self.weights_hash.removeprefix(self.model.hash) if self.folder else ""
 
     @property
     def reader(self) -> PairJudge:

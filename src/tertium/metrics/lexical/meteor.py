@@ -20,7 +20,7 @@ from tertium.linguistics.wordnet import DETACHMENTS, POS, WordNet, load_wordnet
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.odd_texts import count_not_english, leave_tokenised
 from tertium.segment import Segment
-from tertium.specs import Range
+from tertium.specs import Range, plain
 from tertium.text import bounds
 from tertium.text.language_codes import CODES
 from tertium.text.meteor_alignment import CROWDED, MeteorAlignment, align
@@ -228,7 +228,7 @@ class METEOR(Metric):
             "case": case,
             "tok": "meteor" if self.normalise else "none",
             "stages": "+".join(self.stages),
-            "params": f"{p.alpha:g}/{p.beta:g}/{p.gamma:g}/{p.delta:g}",
+            "params": "/".join(str(plain(value, int | float)) for value in p[:4]),
             "beam": str(self.beam),
         }
         if self.paraphrases is not None:

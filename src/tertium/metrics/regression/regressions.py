@@ -87,6 +87,8 @@ def _compare(chunk: Chunk) -> FloatArray:
 def greedy_match(hypothesis: Float32Array, reference: Float32Array) -> tuple[float, float, float]:
     """Recall, precision and F1 of the best match of each token; 0 where a text has none.
 
+    Of recall and precision that are not both above zero F1 is 0, too.
+
     >>> greedy_match(np.eye(2, dtype=np.float32), np.eye(3, 2, dtype=np.float32)[:2])
     (1.0, 1.0, 1.0)
     """
@@ -94,8 +96,9 @@ def greedy_match(hypothesis: Float32Array, reference: Float32Array) -> tuple[flo
         return 0.0, 0.0, 0.0
     found = find_partners(products(unit(hypothesis), unit(reference)))
     recall, precision = float(found.recall.mean()), float(found.precision.mean())
-    both = recall + precision
-    return recall, precision, 2 * recall * precision / both if both > 0 else 0.0
+    if min(recall, precision) <= 0:
+        return recall, precision, 0.0
+    return recall, precision, 2 * recall * precision / (recall + precision)
 
 
 @dataclass(frozen=True)
