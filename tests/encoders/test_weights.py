@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -108,7 +109,10 @@ def test_a_hub_model_from_the_cache(
     encoder = load_encoder("hf/org/tiny@2")
     assert encoder.encode(["the cat"]).vectors.shape == (2, 16)
     assert encoder.name == "hf/org/tiny@2"
-    assert encoder.signature_fields()["model"] == f"hf/org/tiny@{encoder.weights_hash[:8]}"
+    settings = encoder.settings.hash[:8]
+    assert encoder.signature_fields()["model"] == (
+        f"hf/org/tiny@{encoder.weights_hash[:8]}+{settings}"
+    )
     assert in_hub_cache() == ["org/tiny"]
 
 
@@ -241,3 +245,19 @@ def test_names_that_are_none() -> None:
         load_encoder("hf@4")
     with pytest.raises(UsageError, match="unknown precision 'int8'"):
         load_encoder("toy", precision="int8")  # type: ignore[arg-type]
+
+
+def test_a_folder_that_reads_otherwise_has_another_signature(
+    tmp_path: Path, tiny_model: Callable[[str], Path]
+) -> None:
+    signed = []
+    for name in ("one", "other"):
+        folder = tmp_path / name
+        shutil.copytree(tiny_model("bert"), folder)
+        file = folder / "tokenizer_config.json"
+        file.write_text(file.read_text().replace("{", f'{{"note": "{name}",', 1))
+        model = load_encoder(f"dir/{folder}@2").signature_fields()["model"]
+        signed.append(model.partition("@")[2].split("+"))
+    (weights, settings), (same_weights, other_settings) = signed
+    assert weights == same_weights
+    assert settings != other_settings

@@ -117,8 +117,9 @@ class Transformer:
 
     def signature_fields(self) -> Mapping[str, str]:
         stem = self.name.rpartition("@")[0].replace(":", "_").replace("|", "_")
+        told = "" if self.weights.card else f"+{self.settings.hash[:8]}"  # which a card fixes
         fields = {
-            "model": f"{stem}@{self.weights_hash[:8]}",
+            "model": f"{stem}@{self.weights_hash[:8]}{told}",
             "layer": self.layer,
             "prec": self.body.precision,
             "maxlen": str(self.max_length),
