@@ -27,8 +27,9 @@ LAYERED = ("minilm", "mpnet", "hf", "dir")  # families whose layers can be mixed
 class HeadConfig:
     """What decides a head apart from its weights.
 
-    `encoder` is frozen, all its layers mixed unless its name says which (`mpnet@8`); `against` is
-    what a hypothesis is compared with; `hidden` units in each direction; `dropout` its rate;
+    `encoder` is frozen, all its layers mixed unless its name says which (`mpnet@8`), but of `e5`
+    and `use` one; `against` is what a hypothesis is compared with; `hidden` units in each
+    direction; `dropout` its rate;
     `input_dropout` that of the encoder's vectors (None: the same); `difference` of two vectors
     with its sign, as published, or absolute, from which a distance is learned far sooner.
 
@@ -57,7 +58,7 @@ class HeadConfig:
 
     @property
     def encoder_name(self) -> str:
-        """The encoder with all its layers, unless its name says which."""
+        """The encoder with all its layers where they are mixed and its name does not say which."""
         name = EncoderName.parse(self.encoder)
         return f"{self.encoder}@all" if name.family in LAYERED and not name.layer else self.encoder
 
