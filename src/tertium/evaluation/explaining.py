@@ -215,21 +215,21 @@ def people_marks(testset: TestSet, people: Evidence) -> list[MarkedTranslations]
         own = zip(items, testset.items, testset.segments(system), strict=True)
         for called, item, segment in own:
             key = (system, called)
-            if key in marks and key in scores:
-                spans, missing = marks[key].spans, marks[key].missing
-                where = f"{people.title}, item {called} of {system!r}"
-                check_places(spans, segment.hypothesis, "hypothesis", where)
-                check_places(spans, segment.source or "", "source", where)
-                score = scores[key]
-                found.append(
-                    MarkedTranslation(
-                        system=system,
-                        item=item,
-                        segment=segment,
-                        score=score,
-                        spans=spans,
-                        missing=missing,
-                    )
+            if key not in marks or key not in scores:
+                continue
+            spans, missing = marks[key].spans, marks[key].missing
+            where = f"{people.title}, item {called} of {system!r}"
+            check_places(spans, segment.hypothesis, "hypothesis", where)
+            check_places(spans, segment.source or "", "source", where)
+            found.append(
+                MarkedTranslation(
+                    system=system,
+                    item=item,
+                    segment=segment,
+                    score=scores[key],
+                    spans=spans,
+                    missing=missing,
                 )
+            )
     marked = MarkedTranslations(metric="people", label="People", translations=tuple(found))
     return [marked] if found else []

@@ -45,6 +45,7 @@ from tertium.metrics.flagship.meeting import (
     OTHERS,
     REFERENCE,
     SOURCE,
+    Meeting,
     PaddedRows,
     RowByRow,
 )
@@ -70,7 +71,6 @@ class Lower(NamedTuple):
 
 
 Texts = Mapping[int, Lower]  # of a row, by role
-Meeting = RowByRow | PaddedRows
 
 
 class Together(NamedTuple):

@@ -125,6 +125,9 @@ class PaddedRows:
         return work(rows)
 
 
+Meeting = RowByRow | PaddedRows
+
+
 class _PaddedTexts:
     """Texts that lie at some places of a pass, all as long as the longest.
 
