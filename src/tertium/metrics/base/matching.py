@@ -32,13 +32,13 @@ def unit(vectors: Vectors) -> Vectors:
     """
     norms = np.sqrt(squares(vectors))
     norms[norms == 0] = 1
-    result: Vectors = (vectors / norms[:, None]).astype(vectors.dtype)
-    return result
+    result: Vectors = np.empty_like(vectors)
+    return np.divide(vectors, norms[:, None], out=result, dtype=np.float64, casting="same_kind")
 
 
 def cosine(a: Float32Array, b: Float32Array) -> float:
     """The cosine of two vectors, 0 where one is zero."""
-    size = float(np.sqrt(squares(a) * squares(b)))
+    size = float(np.sqrt(squares(np.stack([a, b])).prod()))
     return float(products(a[None], b[None])[0, 0]) / size if size > 0 else 0.0
 
 
