@@ -15,6 +15,7 @@ True
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -105,6 +106,14 @@ def choose_device(device: str) -> str:
     if not there[family]:
         raise UsageError(f"device {device} is not available here: choose cpu (gpus=0) or auto")
     return device
+
+
+def accelerator() -> str | None:
+    """The GPU that networks of this process run on; torch is not loaded to find out."""
+    if "torch" not in sys.modules:
+        return None
+    device = choose_device(current_runtime().device)
+    return None if device == "cpu" else device
 
 
 T = TypeVar("T")

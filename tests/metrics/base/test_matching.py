@@ -1,4 +1,4 @@
-"""Greedy matching: by hand, by a plain loop, with weights and with special tokens."""
+"""Greedy matching: by hand, by a plain loop, with weights and with special tokens; in both ways."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ import pytest
 
 from tertium.encoders.encoder import Embeddings, from_parts, rows_of
 from tertium.encoders.stream import Chunk
+from tertium.metrics.base import matching, padded_matching
 from tertium.metrics.base.matching import content_weights, greedy, spans, unit
+from tertium.runtime import choose_device
+
+
+@pytest.fixture(autouse=True, params=["exact", "padded"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a CPU, and as on a GPU: on the one there is, or on a CPU in its place."""
+    device = choose_device("auto") if request.param == "padded" else None
+    monkeypatch.setattr(matching, "accelerator", lambda: device)
 
 
 def make_chunk(
@@ -70,7 +79,11 @@ def slow(texts: Embeddings, i: int, j: int) -> tuple[float, float]:
     return float(precision), float(recall)
 
 
-def test_one_product_for_many_hypotheses_equals_a_loop() -> None:
+@pytest.mark.parametrize("rows", [1, 12, 1 << 17])
+def test_one_product_for_many_hypotheses_equals_a_loop(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(padded_matching, "ROWS", rows)
     rng = np.random.default_rng(3)
     matrices = [rng.normal(size=(n, 2)) for n in (3, 1, 5, 2, 4)]
     pieces = [tuple("abcdefgh"[: len(m)]) for m in matrices]

@@ -5,6 +5,7 @@
 
 One matrix product compares a right text (a reference) with all left texts that go with it (the
 hypotheses of every system); it is exact (`arrays`), so that none of them changes another's cosines.
+Where networks run on a GPU it compares texts, too (`padded_matching`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tertium.encoders.encoder import Embeddings, offsets_of, rows_of
 from tertium.encoders.stream import Chunk
 from tertium.metrics.base.explanation import Beside, Direction, Link, TextComparison
 from tertium.metrics.base.metric import Side
+from tertium.runtime import accelerator
 
 Vectors = TypeVar("Vectors", Float32Array, FloatArray)
 
@@ -72,9 +74,11 @@ def greedy(
     tokens never count; `special` lets a piece match one, as the bert-score package does. Where the
     weights of a text add up to nothing its pieces count alike.
     """
-    vectors = on_grid(unit(chunk.texts.vectors))
     starts, stops = spans(chunk.texts, special=special)
     mass = _mass(chunk.texts, weights)
+    if device := accelerator():
+        return _match_on(device, chunk, starts, stops, mass)
+    vectors = on_grid(unit(chunk.texts.vectors))
     result = np.full((len(chunk), 2), np.nan)
     for right, pairs in chunk.groups():
         left = chunk.left[pairs]
@@ -89,6 +93,20 @@ def greedy(
         found = cosines.max(axis=1) * mass[rows]
         result[places + pairs.start, 0] = np.add.reduceat(found, bounds)
         result[places + pairs.start, 1] = (best * mass[there]).sum(axis=1)
+    return result
+
+
+def _match_on(
+    device: str, chunk: Chunk, starts: IntArray, stops: IntArray, mass: Float32Array
+) -> FloatArray:
+    """What `greedy` gives, computed on a GPU."""
+    from tertium.metrics.base.padded_matching import match_padded
+
+    bounds = np.stack([starts, stops], axis=1)
+    left, right = bounds[chunk.left], bounds[chunk.right]
+    whole = (np.diff(left) > 0).ravel() & (np.diff(right) > 0).ravel()
+    result = np.full((len(chunk), 2), np.nan)
+    result[whole] = match_padded(chunk.texts.vectors, mass, left[whole], right[whole], device)
     return result
 
 
