@@ -15,12 +15,12 @@ from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.explanation import Explanation
 from tertium.reporting.charts.axes import bounds
-from tertium.reporting.charts.pictures import figure, ranking_pictures
 from tertium.reporting.charts.rows import ridge_chart
 from tertium.reporting.marks import marked_section
 from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.page.explained import explanation
 from tertium.reporting.page.page import Report, resource
+from tertium.reporting.page.pictures import figure, ranking_pictures
 from tertium.reporting.tables.agreements import agreement_table
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 from tertium.reporting.tables.error_spans import detail_tables, span_table

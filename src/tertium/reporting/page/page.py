@@ -32,10 +32,10 @@ from tertium.display import Displayed
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.curves import Curve
 from tertium.meta.judged import JudgedSet
-from tertium.reporting.charts.pictures import pictures
 from tertium.reporting.markup import Markup, element, escape, join
 from tertium.reporting.page.explained import Explained
 from tertium.reporting.page.grid import Column, TranslationGrid
+from tertium.reporting.page.pictures import pictures
 from tertium.reporting.page.sections import overview, signature_list
 from tertium.reporting.tables.table import Table, html_table
 from tertium.version import __version__
