@@ -25,10 +25,9 @@ from tertium.errors import ModelError
 from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
-from tertium.metrics.flagship.assessment import EnglishAssessment
+from tertium.metrics.flagship.assessment import AssessmentSettings, EnglishAssessment
 from tertium.metrics.flagship.packaged import (
     ENCODER_PREFIX,
-    AssessmentSettings,
     Packaged,
     apply_difference,
     load_packaged,
