@@ -10,7 +10,7 @@ from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.challenge import ChallengeStudy
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.error_spans import SpanStudy
-from tertium.evaluation.explaining import MarkedTranslations
+from tertium.evaluation.marking import MarkedTranslations
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.explanation import Explanation
