@@ -34,13 +34,8 @@ from tertium.cache.files import rows_by_key
 from tertium.encoders.encoder import Encoder, load_encoder
 from tertium.encoders.stream import Chunk, pairwise, stream
 from tertium.errors import NeedsError, UsageError
-from tertium.metrics.base.featurizer import (
-    Information,
-    brevity_penalty,
-    nist_components,
-    reference_of,
-    tokens,
-)
+from tertium.metrics.base.components import Information, brevity_penalty, nist_components, tokens
+from tertium.metrics.base.featurizer import reference_of
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.matching import cosine, find_partners
 from tertium.metrics.base.metric import Metric

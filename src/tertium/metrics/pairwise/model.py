@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from tertium.errors import ModelError
-from tertium.metrics.base.featurizer import Information
+from tertium.metrics.base.components import Information
 from tertium.metrics.pairwise.inputs import Projection, VectorName
 from tertium.metrics.pairwise.network import PairwiseNetwork, Weights
 from tertium.metrics.pairwise.training import Scaler

@@ -19,7 +19,8 @@ from tertium.arrays import FloatArray, IntArray, generator
 from tertium.data.rankings import sample_comparisons
 from tertium.encoders.encoder import count_unread, load_encoder
 from tertium.errors import DataError, ModelError, UsageError
-from tertium.metrics.base.featurizer import Information, split_references, tokens
+from tertium.metrics.base.components import Information, tokens
+from tertium.metrics.base.featurizer import split_references
 from tertium.metrics.base.metric import distinct_texts
 from tertium.metrics.base.ranker import Ranker
 from tertium.metrics.pairwise.inputs import (

@@ -25,7 +25,8 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.encoders.encoder import load_encoder
 from tertium.errors import ModelError
-from tertium.metrics.base.featurizer import Featurizer, Information, split_references, tokens
+from tertium.metrics.base.components import Information, tokens
+from tertium.metrics.base.featurizer import Featurizer, split_references
 from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.regression.linear import (
     NOTHING_KNOWN,
