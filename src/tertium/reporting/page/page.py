@@ -229,7 +229,7 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def _human(values: FloatArray) -> dict[str, Any]:
-    """People's scores with as many decimals as tell them apart: none for 0 to 100."""
+    """People's scores with as many decimals as tell them apart: one for 0 to 100, three for z."""
     known = values[np.isfinite(values)]
     wide = known.size > 0 and float(np.ptp(known)) > 20
     decimals = 1 if wide else 3
