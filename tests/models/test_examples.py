@@ -18,8 +18,8 @@ from tertium.models.examples import (
     item_sizes,
     plan,
     scored_pairs,
-    training_sets,
 )
+from tertium.models.judged import training_sets
 from tertium.segment import Judgement, Preference, Segment
 
 

@@ -43,7 +43,7 @@ from tertium.metrics.pairwise.training import (
     train_networks,
 )
 from tertium.models.checkpoint import Checkpoint
-from tertium.models.examples import JudgedSets
+from tertium.models.judged import JudgedSets
 from tertium.models.options import Recipe
 from tertium.models.trained import Lesson, Trained
 from tertium.segment import Preference, Segment
@@ -51,7 +51,7 @@ from tertium.specs import Range
 
 __all__ = ["Pairwise", "PairwiseOptions"]
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 DRAWN_BY = 13  # the seed of comparisons to choose by: the same for every seed of a network
 COSTS: dict[str, tuple[Cost, ...]] = {
     "logistic": ("logistic",),
@@ -246,7 +246,7 @@ def _warn_of_others(checkpoint: Checkpoint, where: str) -> None:
     """Say once where a column is now another model than the one it was learned with."""
     for name, wanted in checkpoint.config.get("metrics", {}).items():
         if (found := learned_model(name)) != wanted:
-            _log.warning("%s learned to read %s, but finds %s here", where, wanted, found)
+            logger.warning("%s learned to read %s, but finds %s here", where, wanted, found)
 
 
 def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> PairwiseModel:

@@ -36,7 +36,7 @@ from tertium.metrics.regression.linear import (
     fit,
 )
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, Like, check_arrays, read_declared
-from tertium.models.examples import JudgedSets, check_targets
+from tertium.models.judged import JudgedSets, check_targets
 from tertium.models.options import Options, Rates, Recipe
 from tertium.models.trained import SETTINGS, Lesson
 from tertium.runtime import cores, task
