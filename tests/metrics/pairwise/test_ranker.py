@@ -18,9 +18,10 @@ from tertium.evaluation.ranking import rank
 from tertium.metrics.base.featurizer import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import ByScore, load_ranker
-from tertium.metrics.pairwise.inputs import Columns, Projection, VectorName, sentence_vectors
+from tertium.metrics.pairwise.columns import Columns
 from tertium.metrics.pairwise.ranker import Pairwise
 from tertium.metrics.pairwise.training import PairwiseOptions
+from tertium.metrics.pairwise.vectors import Projection, VectorName, sentence_vectors
 from tertium.models.trained import load_checkpoint
 from tertium.segment import Preference, Segment
 

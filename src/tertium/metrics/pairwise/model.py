@@ -17,9 +17,9 @@ import numpy as np
 
 from tertium.errors import ModelError
 from tertium.metrics.base.components import Information
-from tertium.metrics.pairwise.inputs import Projection, VectorName
 from tertium.metrics.pairwise.network import PairwiseNetwork, Weights
 from tertium.metrics.pairwise.training import Scaler
+from tertium.metrics.pairwise.vectors import Projection, VectorName
 from tertium.models.checkpoint import CONFIG, WEIGHTS, Checkpoint, Like, check_arrays, read_declared
 from tertium.models.trained import SETTINGS, EqualByWeights
 from tertium.schema import NOT_NEGATIVE, POSITIVE, construct

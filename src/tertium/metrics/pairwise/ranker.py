@@ -23,16 +23,7 @@ from tertium.metrics.base.components import Information, tokens
 from tertium.metrics.base.featurizer import split_references
 from tertium.metrics.base.metric import distinct_texts
 from tertium.metrics.base.ranker import Ranker
-from tertium.metrics.pairwise.inputs import (
-    SYNTAX,
-    Columns,
-    Projection,
-    VectorName,
-    encoder_behind,
-    joint_vectors,
-    learned_model,
-    sentence_vectors,
-)
+from tertium.metrics.pairwise.columns import Columns, encoder_behind, learned_model
 from tertium.metrics.pairwise.model import PairwiseModel, as_checkpoint, restore_model
 from tertium.metrics.pairwise.network import Cost, Rows, inputs_of
 from tertium.metrics.pairwise.training import (
@@ -41,6 +32,13 @@ from tertium.metrics.pairwise.training import (
     Scaler,
     Scaling,
     train_networks,
+)
+from tertium.metrics.pairwise.vectors import (
+    SYNTAX,
+    Projection,
+    VectorName,
+    joint_vectors,
+    sentence_vectors,
 )
 from tertium.models.checkpoint import Checkpoint
 from tertium.models.judged import JudgedSets
