@@ -44,14 +44,20 @@ class PairwiseConfig:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PairwiseModel:
+class InputNumbers:
+    """What makes inputs of texts, learned from references before there is a network."""
+
+    projections: Mapping[VectorName, Projection] = field(default_factory=dict)
+    information: Information = field(default_factory=Information.nothing)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairwiseModel(InputNumbers):
     """The numbers of a ranker: the network, and what makes its inputs."""
 
     network: PairwiseNetwork
     scaler: Scaler
     columns: tuple[str, ...]
-    projections: Mapping[VectorName, Projection] = field(default_factory=dict)
-    information: Information = field(default_factory=Information.nothing)
 
     @cached_property
     def digest(self) -> str:
