@@ -259,7 +259,7 @@ def _measure(args: argparse.Namespace) -> AgreementStudy:
     )
 
 
-def _numbers_of_statistics(args: argparse.Namespace) -> dict[str, float]:
+def _numbers_of_statistics(args: argparse.Namespace) -> dict[str, Any]:
     """Numbers that one statistic alone reads, as far as given; one that none reads is refused."""
     given = {name: getattr(args, name) for name in OF_STATISTICS}
     numbers = {name: value for name, value in given.items() if value is not None}

@@ -127,7 +127,7 @@ def text_by_text(layer: Layer) -> Layer:
     return forward
 
 
-def fill_blocks(pieces: Tensor, sizes: Sizes = (BLOCK_ROWS,)) -> Tensor:
+def fill_blocks(pieces: Tensor, sizes: Sizes) -> Tensor:
     """Vectors of pieces, (pieces, d), with zeros behind them up to a whole number of blocks."""
     return F.pad(pieces, (0, 0, 0, -len(pieces) % sizes[0]))
 
@@ -135,7 +135,7 @@ def fill_blocks(pieces: Tensor, sizes: Sizes = (BLOCK_ROWS,)) -> Tensor:
 def in_blocks(
     work: Callable[..., Tensor],
     *inputs: Tensor,
-    sizes: Sizes = (BLOCK_ROWS,),
+    sizes: Sizes,
     into: Tensor | None = None,
 ) -> Tensor:
     """What `work` makes of each row, (whole blocks, d); on a CPU block after block.

@@ -129,8 +129,8 @@ def _one_epoch(
     return mean
 
 
-def half_precision(network: nn.Module, wanted: bool = True) -> AbstractContextManager[Any]:
-    """Matrix products in bf16 where the network lies on a GPU."""
+def half_precision(network: nn.Module, wanted: bool) -> AbstractContextManager[Any]:
+    """Matrix products in bf16 where that is wanted and the network lies on a GPU."""
     device = next(network.parameters()).device.type
     if wanted and device == "cuda":
         return torch.autocast(device, dtype=torch.bfloat16)
