@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.corpus import wmt17
 from tertium.linguistics.parse import load_parser
-from tertium.metrics.base.featurizer import LexicalFeatures
+from tertium.metrics.base.components import LexicalFeatures
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.regression.entailment.featurizer import EntailmentFeatures, forget, sentences
 from tertium.metrics.regression.metric import rows_of

@@ -23,8 +23,8 @@ from tertium.data.leaks import drop_shared
 from tertium.data.rankings import RankingSet
 from tertium.encoders.encoder import load_encoder
 from tertium.metrics import load_metric
-from tertium.metrics.base.featurizer import Information, tokens
-from tertium.metrics.pairwise.inputs import Columns, Projection, sentence_vectors
+from tertium.metrics.base.components import Information, tokens
+from tertium.metrics.pairwise.columns import Columns
 from tertium.metrics.pairwise.network import Cost, PairwiseNetwork, Rows, inputs_of
 from tertium.metrics.pairwise.training import (
     Comparisons,
@@ -33,6 +33,7 @@ from tertium.metrics.pairwise.training import (
     Scaling,
     train_networks,
 )
+from tertium.metrics.pairwise.vectors import Projection, sentence_vectors
 from tertium.segment import Segment
 
 OWN_NIST = "nist, own references"

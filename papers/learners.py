@@ -33,7 +33,7 @@ from tertium.meta.correlation import pearson
 from tertium.metrics import Metric, load_metric
 from tertium.metrics.heads.settings import OURS, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVRConfig, SVROptions
-from tertium.models.examples import without_leaks
+from tertium.models.judged import without_leaks
 from tertium.registry import METRICS, resolve
 
 SEEDS = (1, 2, 3)

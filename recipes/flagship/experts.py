@@ -30,7 +30,7 @@ from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
 from tertium.metrics.flagship.assessment import MOST_POINTS, EnglishAssessment
 from tertium.metrics.flagship.base import TertiumBase
-from tertium.metrics.flagship.packaged import ErrorSum
+from tertium.metrics.flagship.scales import ErrorSum
 from tertium.metrics.flagship.small import TertiumSmall
 from tertium.models.checkpoint import shipped_models
 

@@ -24,7 +24,7 @@ from recipes.flagship.ship import calibration, judged_scores, percentiles, wmt18
 from tertium.arrays import FloatArray, generator
 from tertium.data.collection import Collection
 from tertium.meta.correlation import pearson
-from tertium.metrics.flagship.packaged import LengthCost
+from tertium.metrics.flagship.scales import LengthCost
 from tertium.metrics.flagship.small import TertiumSmall
 from tertium.models.checkpoint import shipped_models
 

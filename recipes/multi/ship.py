@@ -46,8 +46,9 @@ from tertium.encoders.cards import CARDS
 from tertium.metrics.flagship.combination import Row
 from tertium.metrics.flagship.joint import Readout
 from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
-from tertium.metrics.flagship.packaged import ENCODER, ErrorSum
+from tertium.metrics.flagship.packaged import ENCODER
 from tertium.metrics.flagship.rows import NETWORK, WORDS
+from tertium.metrics.flagship.scales import ErrorSum
 from tertium.models.checkpoint import shipped_models
 
 FloatArray = NDArray[np.float64]

@@ -122,18 +122,33 @@ def test_families_import_base_and_never_each_other(path: Path) -> None:
     assert not strangers, f"{name_module(path)} must not import {sorted(strangers)}"
 
 
-def test_no_modules_import_each_other() -> None:
-    """Neither early nor late, nor in a longer circle: what two share has a room below both."""
+def module_graph() -> dict[str, set[str]]:
+    """The modules that each module imports, early or late."""
     homes = {
         ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
         for path in PACKAGE.rglob("*.py")
         if path.stem != "__init__"
     }
-    graph = {
+    return {
         name: {*homes} & modules_imported_by(path, for_types=False) - {name}
         for name, path in homes.items()
     }
-    TopologicalSorter(graph).prepare()  # which names the modules of a circle
+
+
+def test_no_modules_import_each_other() -> None:
+    """Nor in a longer circle: what two share has a room below both."""
+    TopologicalSorter(module_graph()).prepare()  # which names the modules of a circle
+
+
+def test_no_folders_beside_each_other_import_each_other() -> None:
+    """A folder of a room is a layer, too; what lies in one and in a folder of it is one thing."""
+    folders: dict[str, set[str]] = {}
+    for module, imported in module_graph().items():
+        home = module.rpartition(".")[0]
+        others = {name.rpartition(".")[0] for name in imported}
+        beside = {folder for folder in others if folder.count(".") == home.count(".")}
+        folders.setdefault(home, set()).update(beside - {home})
+    TopologicalSorter(folders).prepare()
 
 
 def test_every_room_and_family_has_its_place() -> None:

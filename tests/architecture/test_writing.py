@@ -15,8 +15,8 @@ PACKAGE = Path(tertium.__file__).parent
 WRITERS = {"mkstemp", "NamedTemporaryFile", "TemporaryFile", "write_bytes", "save_file", "touch"}
 MOVERS = {"rename", "replace", "copy", "copyfile", "move"}
 WITH_PATH = {"os", "shutil"}
-# these unpack a model, then move its folder
-FOLDERS = {"encoders/install.py", "metrics/flagship/packaged.py"}
+# unpacks a model, then moves its folder
+FOLDERS = {"encoders/install.py"}
 
 
 def writes_of(path: Path) -> list[str]:

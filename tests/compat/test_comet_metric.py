@@ -245,7 +245,7 @@ def test_comets_own_calls_take_a_folder(folder: Path) -> None:
     for path in (folder, folder / "checkpoints" / "model.ckpt"):
         found = comet.load_from_checkpoint(str(path)).predict(data, gpus=0)
         np.testing.assert_allclose(found.scores, EXPECTED[0][2], atol=2e-6)
-    with pytest.raises(DataError):
+    with pytest.raises(DataError, match="comet: there is nothing to score"):
         comet.load_from_checkpoint(str(folder)).predict([], gpus=0)
 
 

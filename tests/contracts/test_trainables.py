@@ -22,7 +22,7 @@ from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.heads.metric import ESIM, BiLSTM, BiLSTMAttention
 from tertium.metrics.heads.settings import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
-from tertium.models.examples import training_sets, without_leaks
+from tertium.models.judged import training_sets, without_leaks
 from tertium.segment import Judgement, Preference, Segment
 
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
@@ -254,7 +254,7 @@ def test_training_into_a_folder_forgets_what_lay_there(name: str, tmp_path: Path
 
 def test_an_epoch_is_chosen_by_the_average_over_the_pairs_of_single_judgements() -> None:
     from tertium.metrics.heads.training import Numbered
-    from tertium.models.examples import JudgedSets
+    from tertium.models.judged import JudgedSets
 
     rows = [*judged(2), *(replace(row, lp="fi-en") for row in judged(2, seed=1))]
     sets, _ = training_sets(rows)

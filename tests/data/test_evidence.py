@@ -16,7 +16,7 @@ from tertium.data.judgements import JudgementSet
 from tertium.data.rankings import RankingSet
 from tertium.data.ratings import even_out
 from tertium.errors import DataError, UnknownNameError, UsageError
-from tertium.models.examples import JudgedSets
+from tertium.models.judged import JudgedSets
 from tertium.segment import Segment
 
 

@@ -51,6 +51,8 @@ def test_comparisons_with_a_shared_reference_go_and_are_counted() -> None:
     assert [p.item for p in kept] == ["0", "2"]
     assert kept.left_out == {SHARED: 2}
     assert [p.item for p in keep_shared(rankings, [judged("Y")])] == ["1", "1"]
+    with pytest.raises(DataError, match=rf"no usable comparison \(4 left out; {SHARED}: 4\)"):
+        drop_shared(rankings, [judged("x", "y", "z")])
 
 
 def test_only_what_was_compared_is_held_out() -> None:

@@ -68,7 +68,7 @@ def test_tags_that_do_not_fit_are_named_by_line(folder: Path) -> None:
     with pytest.raises(DataError, match=r"dev.tags, line 2: 5 tags for 3 words"):
         read_qe(folder / "dev")
     (folder / "dev.tags").write_text("OK OK\n", encoding="utf-8")
-    with pytest.raises(LengthError):
+    with pytest.raises(LengthError, match=r"dev\.src has 2 lines but .*dev\.tags has 1"):
         read_qe(folder / "dev")
 
 

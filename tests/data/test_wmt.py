@@ -120,6 +120,8 @@ def test_a_submission_is_a_matrix(tmp_path: Path) -> None:
     assert read_submission(systems)["M", "cs-en"].system_scores.tolist() == [0.5, 0.7]
     with pytest.raises(DataError, match=r"line 4: a second score of A 1"):
         read_submission(write(file, "\n".join([*rows, rows[0]]) + "\n"))
+    with pytest.raises(DataError, match=r"neither seg nor sys.*call it METRIC\.seg\.score"):
+        read_submission(write(tmp_path / "M.score", "\n".join(rows) + "\n"))
 
 
 @pytest.fixture(scope="module")

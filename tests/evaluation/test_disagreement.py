@@ -65,9 +65,9 @@ def test_equals_are_chosen_alike_in_any_order(caplog: pytest.LogCaptureFixture) 
 
 
 def test_faults() -> None:
-    with pytest.raises(LengthError):
+    with pytest.raises(LengthError, match="10 human scores, 9 and 10 metric scores, 10 groups"):
         disagreement(HUMAN, HUMAN[1:], HUMAN, ["x"] * 10)
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=r"a share of 1\.5: expected between 0 and 1"):
         disagreement(HUMAN, HUMAN, HUMAN, ["x"] * 10, share=1.5)
 
 

@@ -113,7 +113,7 @@ def test_an_analysis_survives_storage(parser: Parser) -> None:
 
 def test_a_damaged_row_is_refused() -> None:
     for row in ("", "[]", "[[[1]], [], 0]", "nonsense"):
-        with pytest.raises(DataError):
+        with pytest.raises(DataError, match="a stored analysis cannot be read"):
             unpack("x", row)
 
 

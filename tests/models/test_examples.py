@@ -18,8 +18,8 @@ from tertium.models.examples import (
     item_sizes,
     plan,
     scored_pairs,
-    training_sets,
 )
+from tertium.models.judged import training_sets
 from tertium.segment import Judgement, Preference, Segment
 
 
@@ -95,7 +95,8 @@ def test_sizes_are_those_of_the_longest_text() -> None:
 def test_only_ties_are_nothing_to_learn_from() -> None:
     one = rankings()
     ties = replace(one, verdicts=np.full(len(one), 0.5))
-    with pytest.raises(DataError):
+    said = rf"demo: no usable comparison \({len(one)} left out; tie: {len(one)}\)"
+    with pytest.raises(DataError, match=said):
         compared_pairs([ties], "reference", {})
 
 

@@ -18,8 +18,8 @@ from recipes.multi.network import TAGS, Judgement  # noqa: E402
 from recipes.multi.pack import HeldOut, Packed, normalise  # noqa: E402
 
 from tertium.metrics.flagship.multi import TertiumMulti  # noqa: E402
-from tertium.metrics.flagship.packaged import ErrorSum  # noqa: E402
-from tertium.metrics.flagship.rows import NoErrors, RowJudge  # noqa: E402
+from tertium.metrics.flagship.rows import RowJudge  # noqa: E402
+from tertium.metrics.flagship.scales import ErrorSum, NoErrors  # noqa: E402
 
 
 def record(**changes: object) -> dict[str, object]:

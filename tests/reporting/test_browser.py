@@ -15,7 +15,7 @@ from tests.reporting.chromium import Browser
 from tertium.data.testset import TestSet
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import compare
-from tertium.evaluation.explaining import MarkedTranslation, MarkedTranslations
+from tertium.evaluation.marking import MarkedTranslation, MarkedTranslations
 from tertium.evaluation.ranking import mean_scores
 from tertium.evaluation.scoring import Evaluation, score
 from tertium.meta.evaluation import MetaEvaluation

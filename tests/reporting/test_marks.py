@@ -15,7 +15,7 @@ from tertium.cli import main
 from tertium.data.evidence import read_evidence
 from tertium.data.judgements import JudgementSet
 from tertium.errors import DataError
-from tertium.evaluation.explaining import mark_systems, people_marks
+from tertium.evaluation.marking import mark_systems, people_marks
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.registry import METRICS
 from tertium.reporting.marks import mark_text, marked_section, read_marks

@@ -13,10 +13,10 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import Comparison, compare, with_tests
 from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
-from tertium.reporting.charts.pictures import ranking_pictures
 from tertium.reporting.page.explained import heat_map
 from tertium.reporting.page.grid import grid_of_evaluation
 from tertium.reporting.page.making import report_ranking
+from tertium.reporting.page.pictures import ranking_pictures
 from tertium.reporting.page.sections import findings, overview, signature_list
 from tertium.reporting.tables.evaluations import comparison_table, pair_table, warning_lines
 from tertium.reporting.tables.table import Cell

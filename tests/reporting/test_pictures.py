@@ -25,7 +25,6 @@ from tertium.reporting.charts.clouds import (
     outermost,
 )
 from tertium.reporting.charts.curves import curve_chart
-from tertium.reporting.charts.pictures import pair_pictures
 from tertium.reporting.charts.rows import (
     POINTS,
     density,
@@ -34,6 +33,7 @@ from tertium.reporting.charts.rows import (
     ridge_chart,
 )
 from tertium.reporting.page.grid import TranslationGrid, grid_of_evaluation
+from tertium.reporting.page.pictures import pair_pictures
 
 NAN = float("nan")
 

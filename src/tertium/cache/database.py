@@ -50,7 +50,7 @@ SENTENCE = 2
 ALIGNMENT = 8
 KEYS = 500  # in one query
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def connect(path: Path, *, patience: float = PATIENCE) -> sqlite3.Connection:
@@ -149,7 +149,7 @@ class ByteStore:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            _log.info("%s is not used (%s)", self.path, error)
+            logger.info("%s is not used (%s)", self.path, error)
 
     def _open(self) -> sqlite3.Connection:
         """The connection of this process; a forked one does not inherit its parent's."""

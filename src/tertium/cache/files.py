@@ -193,7 +193,7 @@ def drop_oldest(items: Iterable[Holding], limit: int) -> int:
 
 Arrays = Mapping[str, NDArray[np.generic]]
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 Rows = NDArray[np.float32]
 Key = tuple[str, ...]
 Compute = Callable[[Sequence[int]], NDArray[np.floating]]
@@ -236,7 +236,7 @@ def read_arrays(path: Path) -> Arrays | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        _log.warning("%s cannot be read (%s): it is made anew", path, error)
+        logger.warning("%s cannot be read (%s): it is made anew", path, error)
         return None
 
 
@@ -251,7 +251,7 @@ def keep_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
         with replace_content(path, make_folder=True, durable=False) as stream:
             write(stream)
     except WriteError as error:
-        _log.info("%s is not kept: %s", path.name, error)
+        logger.info("%s is not kept: %s", path.name, error)
 
 
 def file_hash(file: Path) -> str:

@@ -42,7 +42,7 @@ from tertium.cache.files import VECTORS, cache_folder
 from tertium.errors import DataError, UsageError
 from tertium.runtime import current_runtime
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 LAYOUT = "1"  # of the file; another layout is another file
 FILE = VECTORS.place.format(LAYOUT)
@@ -207,7 +207,7 @@ class Store:
         """Drop damaged rows, so that they are stored anew, and note what is still in use."""
         if damaged and not self._damaged:
             self._damaged = True
-            log.warning(
+            logger.warning(
                 "%d damaged entries in the cache %s are computed again", len(damaged), self.path
             )
         if damaged:
@@ -252,7 +252,7 @@ class Store:
             self._evict(database, int(self.limit * KEPT_AFTER_EVICTION) - size)
             if live_bytes(database) + size > self.limit:
                 self._full = True
-                log.info("the cache %s is full: this run stores nothing more", self.path)
+                logger.info("the cache %s is full: this run stores nothing more", self.path)
                 return False
         if file_bytes(self.path) > self.limit:
             give_back(database, FREED_AT_ONCE)
@@ -300,7 +300,7 @@ class Store:
     def _give_up(self, error: Exception) -> None:
         if self.usable:
             self.usable = False
-            log.warning(
+            logger.warning(
                 "the cache %s is not used: %s; scores are the same without it (%s)",
                 self.path,
                 error,
@@ -382,5 +382,5 @@ def _is_writable(folder: Path) -> bool:
     there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if there.is_dir() and os.access(there, os.W_OK):
         return True
-    log.info("no cache: %s cannot be written", folder)
+    logger.info("no cache: %s cannot be written", folder)
     return False

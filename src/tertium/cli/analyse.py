@@ -56,40 +56,45 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"-m {first.spec} twice: two metrics that differ are compared")
     sets = read_scored_sets(files)
     with bars(args.quiet), runtime_of(args):
-        found = analyse(
+        analysis = analyse(
             sets, first, second, share=args.share, vocabulary=_vocabulary(args.vocabulary)
         )
+    _print(args, analysis)
+    return 0
+
+
+def _print(args: argparse.Namespace, analysis: ErrorAnalysis) -> None:
     print_warnings(
         [
             f"warning: {metric}: {kind}: {count}"
-            for metric, counts in found.warnings.items()
+            for metric, counts in analysis.warnings.items()
             for kind, count in counts.items()
         ],
         quiet=args.quiet,
     )
     examples = {
-        who: found.examples(first=who == "only first", limit=args.examples)
+        who: analysis.examples(first=who == "only first", limit=args.examples)
         for who in ("only first", "only second")
     }
     if args.format == "json":
         shown = {who: [record_from_segment(s) for s in some] for who, some in examples.items()}
         more = {"examples": shown} if args.examples else {}
-        counted = {"counts": found.table, "warnings": found.warnings}
-        print_records([{"metrics": found.metrics, **counted, **more}])
-        return 0
-    names = {"only first": f"only {found.metrics[0]}", "only second": f"only {found.metrics[1]}"}
-    print_table(_table(found, names, args.share), args.format)
+        counted = {"counts": analysis.table, "warnings": analysis.warnings}
+        print_records([{"metrics": analysis.metrics, **counted, **more}])
+        return
+    first, second = analysis.metrics
+    names = {"only first": f"only {first}", "only second": f"only {second}"}
+    print_table(_table(analysis, names, args.share), args.format)
     for who, segments in examples.items():
         _print_examples(names[who], segments)
-    return 0
 
 
-def _table(found: ErrorAnalysis, names: Mapping[str, str], share: float) -> Table:
+def _table(analysis: ErrorAnalysis, names: Mapping[str, str], share: float) -> Table:
     """A row of counts for each trait; `names` say of which metric a column is."""
-    header = ["translations", *(names.get(key, key) for key in found.table["all"])]
+    header = ["translations", *(names.get(key, key) for key in analysis.table["all"])]
     rows: list[list[Cell | str]] = [
         [trait, *(Cell(str(count), count) for count in counts.values())]
-        for trait, counts in found.table.items()
+        for trait, counts in analysis.table.items()
     ]
     return Table(header, rows, title=f"the best {100 * share:g} % by human score")
 

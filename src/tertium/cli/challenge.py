@@ -46,8 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_runtime(parser)
     group = parser.add_argument_group("output")
     group.add_argument("-f", "--format", choices=FORMATS, default="text", help="default: text")
-    group.add_argument("-w", "--width", type=decimals, metavar="N", help="decimals (default: 1)")
-    parser.set_defaults(width=1)
+    group.add_argument(
+        "-w", "--width", type=decimals, default=1, metavar="N", help="decimals (default: 1)"
+    )
     group.add_argument("--plot", metavar="FILE", help="a picture (.svg)")
     group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
 

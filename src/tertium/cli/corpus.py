@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_rows(parser)
     _add_engine(parser)
     add_languages(parser)
+    parser.set_defaults(model=[])  # which other commands take beside -m
     add_runtime(parser)
     group = parser.add_argument_group("output")
     group.add_argument(
@@ -112,7 +113,6 @@ def run(args: argparse.Namespace) -> int:
 
     if not args.inputs:
         raise UsageError("which files? they go first, for -m takes all words that follow it")
-    args.model = []
     with bars(args.quiet), runtime_of(args):
         summary = score_corpus(
             args.inputs,

@@ -29,8 +29,9 @@ GROUPINGS = ("none", "item", "system")
 # numbers that one statistic alone, or its relatives, reads
 OF_STATISTICS = {"threshold": {"darr", "darr17"}, "tie_rate": {"tie-aware"}}
 # options that belong to agreement alone, and those that marked errors have no use for
-AGREEMENT = "statistic level by test over threshold tie_rate intervals p_values plot".split()
-AGREEMENT += ["panel", "report"]
+AGREEMENT = (
+    "statistic level by test over threshold tie_rate intervals p_values plot panel report"
+).split()
 OF_SCORES = "scores ceiling standardise lower_better".split()
 # numbers of tests with what they are unless they are given, and the modes that read each
 NUMBERS = {"samples": 1000, "confidence": 0.95, "alpha": 0.05}
@@ -239,16 +240,45 @@ def _write_records(args: argparse.Namespace, records: dict[str, Any]) -> bool:
 def _measure(args: argparse.Namespace) -> AgreementStudy:
     from tertium.evaluation.agreement import meta_evaluate
 
-    given = {"threshold": args.threshold, "tie_rate": args.tie_rate}
-    for name, statistics in OF_STATISTICS.items():
-        if given[name] is not None and not statistics & {*args.statistic}:
-            option = f"--{name.replace('_', '-')}"
+    numbers = _numbers_of_statistics(args)
+    _check_shown(args)
+    return meta_evaluate(
+        args.human,
+        **sources(args),
+        statistics=args.statistic,
+        level=args.level or "",
+        seed=args.seed,
+        by=_grouping(args.by),
+        slices=_slice_columns(args),
+        test=args.test,
+        over=args.over or "",
+        samples=args.samples,
+        confidence=args.confidence,
+        alpha=args.alpha,
+        **numbers,
+    )
+
+
+def _numbers_of_statistics(args: argparse.Namespace) -> dict[str, Any]:
+    """Numbers that one statistic alone reads, as far as given; one that none reads is refused."""
+    given = {name: getattr(args, name) for name in OF_STATISTICS}
+    numbers = {name: value for name, value in given.items() if value is not None}
+    for name in numbers:
+        if not OF_STATISTICS[name] & {*args.statistic}:
             raise UsageError(
-                f"{option} says nothing to what is measured: give --statistic "
-                f"{' or '.join(sorted(statistics))}, or leave it out"
+                f"--{name.replace('_', '-')} says nothing to what is measured: give --statistic "
+                f"{' or '.join(sorted(OF_STATISTICS[name]))}, or leave it out"
             )
-    slices = [by for by in args.by if by not in GROUPINGS]
-    shown = {"--intervals": args.intervals, "--p-values": args.p_values, "--by": slices}
+    return numbers
+
+
+def _check_shown(args: argparse.Namespace) -> None:
+    """Refuse what could not be shown: rows of two kinds, intervals and p-values of no draws."""
+    shown = {
+        "--intervals": args.intervals,
+        "--p-values": args.p_values,
+        "--by": _slice_columns(args),
+    }
     if args.panel and args.format == "tsv" and any(shown.values()):
         other = next(option for option, given in shown.items() if given)
         raise UsageError(f"-f tsv prints one kind of rows: those of --panel or of {other}")
@@ -257,21 +287,6 @@ def _measure(args: argparse.Namespace) -> AgreementStudy:
     if args.p_values and (args.test == "none" or not args.samples):
         why = "--test none" if args.test == "none" else "--samples 0"
         raise UsageError(f"--p-values are of tests, and {why} leaves them out")
-    return meta_evaluate(
-        args.human,
-        **sources(args),
-        statistics=args.statistic,
-        level=args.level or "",
-        seed=args.seed,
-        by=_grouping(args.by),
-        slices=slices,
-        test=args.test,
-        over=args.over or "",
-        samples=args.samples,
-        confidence=args.confidence,
-        alpha=args.alpha,
-        **{name: value for name, value in given.items() if value is not None},
-    )
 
 
 def _print_panel(args: argparse.Namespace, panel: DoubtPanel) -> None:
@@ -282,6 +297,10 @@ def _print_panel(args: argparse.Namespace, panel: DoubtPanel) -> None:
     for table in [panels.long_panel_table(panel)] if args.format == "tsv" else tables:
         output.print_table(table, args.format, first=False)
     output.print_warnings(panels.not_asked_lines(panel), args.quiet)
+
+
+def _slice_columns(args: argparse.Namespace) -> list[str]:
+    return [by for by in args.by if by not in GROUPINGS]
 
 
 def _grouping(given: Sequence[str]) -> str:
@@ -296,13 +315,7 @@ def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:
 
     results, statistics, slices = agreement.results, agreement.statistics, agreement.slices
     if args.format == "tsv" and (args.p_values or len(statistics) > 1 or slices):
-        long = agreements.long_p_value_table if args.p_values else agreements.long_table
-        table = long(results)
-        if slices:  # of one kind, so in one table, that says what slices are by
-            parts = [("", table), *((by, long(sliced)) for by, sliced in slices.items())]
-            rows = [[*row, by] for by, part in parts for row in part.rows]
-            table = replace(table, header=[*table.header, "by"], rows=rows)
-        output.print_table(table, args.format)
+        output.print_table(_long_table(agreement, p_values=args.p_values), args.format)
         statistics, slices = (), {}
     for number, statistic in enumerate(statistics):
         part = results.by_statistic()[statistic]
@@ -319,6 +332,19 @@ def _print(args: argparse.Namespace, agreement: AgreementStudy) -> None:
             output.print_table(table, args.format, first=False)
     for line in () if args.quiet else agreements.left_out_lines(results, agreement.left_out):
         print(show_controls(line), file=sys.stderr)
+
+
+def _long_table(agreement: AgreementStudy, *, p_values: bool) -> Table:
+    """All rows in one table, those of slices too, that says what slices are by."""
+    from tertium.reporting.tables import agreements
+
+    tabulate = agreements.long_p_value_table if p_values else agreements.long_table
+    table = tabulate(agreement.results)
+    if not agreement.slices:
+        return table
+    sliced = [(by, tabulate(results)) for by, results in agreement.slices.items()]
+    rows = [[*row, by] for by, part in [("", table), *sliced] for row in part.rows]
+    return replace(table, header=[*table.header, "by"], rows=rows)
 
 
 def chosen_mode(args: argparse.Namespace) -> Mode | None:

@@ -11,7 +11,7 @@ from tertium.cli import inputs, output
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.data.formats import null_missing
 from tertium.errors import UsageError
-from tertium.reporting.tables.table import CHANCE_DECIMALS
+from tertium.reporting.tables.table import CHANCE_DECIMALS, counted_lines
 
 if TYPE_CHECKING:
     from tertium.metrics.base.ranker import Ranker
@@ -52,7 +52,6 @@ def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.ranking import rank
     from tertium.metrics.base.ranker import load_ranker
     from tertium.reporting.tables import evaluations
-    from tertium.reporting.tables.table import counted_lines
 
     output.check_outputs(args)
     if len(args.ranker) > 1:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from tertium.errors import UsageError
-from tertium.runtime import Advance, listening
+from tertium.runtime import Advance, listening, runtime
 
 
 def add_runtime(parser: argparse.ArgumentParser, *, precision: bool = True) -> None:
@@ -26,8 +26,6 @@ def add_runtime(parser: argparse.ArgumentParser, *, precision: bool = True) -> N
 
 def runtime_of(args: argparse.Namespace) -> AbstractContextManager[Any]:
     """The runtime choices that the options describe, in force inside the block."""
-    from tertium.runtime import runtime
-
     changes = {
         "device": _device(args),
         "batch_size": args.batch_size,

@@ -17,7 +17,7 @@ from tertium.extras import require
 from tertium.frames import write_frame
 
 if TYPE_CHECKING:
-    from tertium.evaluation.explaining import MarkedTranslations
+    from tertium.evaluation.marking import MarkedTranslations
     from tertium.evaluation.scoring import Evaluation
     from tertium.evaluation.slices import Slices
     from tertium.metrics.base.metric import Metric
@@ -98,7 +98,7 @@ def add_confidence(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation import scoring
-    from tertium.evaluation.explaining import mark_systems
+    from tertium.evaluation.marking import mark_systems
 
     if args.paired_bs or args.paired_ar:
         return _compare(args)
@@ -230,7 +230,7 @@ def check_marks(metrics: Sequence[Metric]) -> None:
 
 def write_spans(path: str, marked: Sequence[MarkedTranslations]) -> None:
     """Write what metrics marked; the first column says which, where there are several."""
-    from tertium.evaluation.explaining import COLUMNS
+    from tertium.evaluation.marking import ERROR_COLUMNS
 
     if Path(path).suffix == ".jsonl":
         write_jsonl(path, (record for entry in marked for record in entry.records()))
@@ -238,7 +238,7 @@ def write_spans(path: str, marked: Sequence[MarkedTranslations]) -> None:
     rows = [(entry.metric, *row) for entry in marked for row in entry.rows()]
     cells = [[" ".join(v.split()) if isinstance(v, str) else v for v in row] for row in rows]
     write_frame(
-        {n: [c[place] for c in cells] for place, n in enumerate(("metric", *COLUMNS))}, path
+        {n: [c[place] for c in cells] for place, n in enumerate(("metric", *ERROR_COLUMNS))}, path
     )
 
 

@@ -15,6 +15,7 @@ from tertium.cli import LateParser
 from tertium.cli.inputs import add_list
 from tertium.cli.runtime import bars
 from tertium.errors import TertiumError, UsageError
+from tertium.runtime import runtime
 from tertium.specs import print_value, read_value
 
 if TYPE_CHECKING:
@@ -200,7 +201,6 @@ def _placeholder(kind: Any) -> str:
 
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.training import RECIPE, Plan, check_folder, has_one_recipe, train
-    from tertium.runtime import runtime
 
     if not args.metric:
         raise UsageError(

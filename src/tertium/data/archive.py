@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from tertium.atomic import PathLike, replace_content
 from tertium.errors import DataError
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 TAR_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2")
 # No published task comes near: a damaged or hostile archive must not fill the disk.
@@ -86,7 +86,9 @@ def _extract(tar: tarfile.TarFile, archive: Path, target: Path) -> None:
             raise DataError(f"{archive}: refusing member {member.name!r}, it leaves the folder")
         if not member.isfile():
             if not member.isdir():
-                log.warning("%s: %s is neither file nor folder; passed over", archive, member.name)
+                logger.warning(
+                    "%s: %s is neither file nor folder; passed over", archive, member.name
+                )
             continue
         written += member.size
         if written > MOST_BYTES:

@@ -52,7 +52,7 @@ def drop_shared(
     shared = _find_shared(train.segments, held_out)
     if isinstance(train, RankingSet):
         rows = shared[train.left] | shared[train.right]
-        return replace(train.select(~rows), left_out=_add_count(train, int(rows.sum())))
+        return replace(train, left_out=_add_count(train, int(rows.sum()))).select(~rows)
     judgements = tuple(train.judgements[n] for n in np.flatnonzero(~shared))
     return replace(train, judgements=judgements, left_out=_add_count(train, int(shared.sum())))
 

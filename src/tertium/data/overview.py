@@ -78,7 +78,7 @@ def describe(collection: Collection, entry: DataSet) -> list[Record]:
     return [describe_scores(collection, entry.name, lp, part) for lp, part in sorted(entry.files)]
 
 
-def describe_scores(collection: Collection, name: str, lp: str, part: str = "") -> Record:
+def describe_scores(collection: Collection, name: str, lp: str, part: str) -> Record:
     """Scored translations in numbers."""
     judged = collection.judgements(name, lp, part)
     joint = sum("+" in j.system for j in judged.judgements)

@@ -93,37 +93,17 @@ class TestSet:
 
     def _check_types(self) -> None:
         for name, outputs in self.systems.items():
-            if not isinstance(name, str):
-                raise DataError(f"the name of a system is {name!r}, not a text")
-            if not name.strip():
-                raise DataError("a system has a blank name, which no table shows: name it")
-            check_characters(name, f"the name {name!r} of a system")
+            _check_name(name)
             check_texts(plain_column(outputs), f"system {name!r}")
         for part, kind in (("references", Iterable), ("columns", Mapping)):
             if not isinstance(getattr(self, part), kind) and not is_frame(getattr(self, part)):
                 given = one_line(getattr(self, part))
                 raise UsageError(f"{part}: got {given}; leave it out where there are none")
-        if not hasattr(self.references, "__len__") or isinstance(self.references, Set):
-            name = type(self.references).__name__  # a generator would be used up by a look at it
-            raise UsageError(
-                f"references: expected a list of references for each segment, got a {name}"
-            )
-        if is_frame(self.references):
-            raise UsageError(
-                "references: expected a list of references for each segment, got a table: of its "
-                "columns make [[a text, ...], ...]; TestSet.from_records reads a whole table"
-            )
         check_texts(plain_column(self.sources), "sources")
         check_texts(plain_column(self.documents), "documents")
         for name, labels in self.columns.items():
             check_texts(plain_column(labels), f"column {name!r}")
-        for number, texts in enumerate(plain_column(self.references), start=1):
-            if isinstance(texts, str):
-                raise UsageError(
-                    f"references: segment {number} has the text {texts[:40]!r} where a list of "
-                    "references was expected; wrap each in [...]"
-                )
-            check_texts(texts, f"references of segment {number}", "reference")
+        _check_references(self.references)
 
     def _keep(self) -> None:
         """Make tuples of all texts: a list may change later, and [0] of a column be another."""
@@ -241,18 +221,7 @@ class TestSet:
         for label, file in {"sources": sources, "documents": documents}.items():
             if not isinstance(file, str | os.PathLike | None):
                 raise UsageError(f"{label}: expected one file, got {one_line(file)}")
-        if isinstance(names, str):
-            raise UsageError(f"names: {names!r} is one name; give a list of names, [...]")
-        if not translations:
-            raise DataError("no translations given")
-        if names is not None and len(names) != len(translations):
-            raise LengthError(f"{len(names)} names for {len(translations)} translation files")
-        labels = names if names is not None else distinct_names(translations)
-        for label in labels:
-            check_characters(label, f"the name {label!r}")
-        if len(set(labels)) != len(labels):
-            repeated = next(label for label in labels if list(labels).count(label) > 1)
-            raise DataError(f"two systems are named {repeated!r}; name them apart with --names")
+        systems = _name_systems(translations, names)
         extra = [file for file in (sources, documents) if file is not None]
         files = [*translations, *references, *extra]
         for file in files:
@@ -261,7 +230,7 @@ class TestSet:
         check_parallel(files, texts)
         remaining = iter(texts)
         return cls(
-            systems={label: next(remaining) for label in labels},
+            systems={system: next(remaining) for system in systems},
             references=tuple(zip(*[next(remaining) for _ in references], strict=True)),
             sources=next(remaining) if sources is not None else (),
             documents=next(remaining) if documents is not None else (),
@@ -334,6 +303,35 @@ def check_testset(given: Any) -> None:
         )
 
 
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str):
+        raise DataError(f"the name of a system is {name!r}, not a text")
+    if not name.strip():
+        raise DataError("a system has a blank name, which no table shows: name it")
+    check_characters(name, f"the name {name!r} of a system")
+
+
+def _check_references(references: Any) -> None:
+    """Refuse what is no list with a list of texts for each segment."""
+    if not hasattr(references, "__len__") or isinstance(references, Set):
+        kind = type(references).__name__  # a generator would be used up by a look at it
+        raise UsageError(
+            f"references: expected a list of references for each segment, got a {kind}"
+        )
+    if is_frame(references):
+        raise UsageError(
+            "references: expected a list of references for each segment, got a table: of its "
+            "columns make [[a text, ...], ...]; TestSet.from_records reads a whole table"
+        )
+    for number, texts in enumerate(plain_column(references), start=1):
+        if isinstance(texts, str):
+            raise UsageError(
+                f"references: segment {number} has the text {texts[:40]!r} where a list of "
+                "references was expected; wrap each in [...]"
+            )
+        check_texts(texts, f"references of segment {number}", "reference")
+
+
 def _check_plain(file: PathLike) -> None:
     """Refuse records where a text was expected: each would be scored with its braces and keys."""
     if Path(Path(file).name.removesuffix(".gz")).suffix in JSON_SUFFIXES:
@@ -351,6 +349,23 @@ def check_parallel(files: Sequence[PathLike], texts: Sequence[Sequence[str]]) ->
                 f"{files[0]} has {len(texts[0])} lines but {file} has {len(text)}; "
                 "they must be parallel, one segment a line"
             )
+
+
+def _name_systems(translations: Sequence[PathLike], names: Sequence[str] | None) -> Sequence[str]:
+    """What the systems of some files are called: as is said, or by their files."""
+    if isinstance(names, str):
+        raise UsageError(f"names: {names!r} is one name; give a list of names, [...]")
+    if not translations:
+        raise DataError("no translations given")
+    if names is not None and len(names) != len(translations):
+        raise LengthError(f"{len(names)} names for {len(translations)} translation files")
+    systems = names if names is not None else distinct_names(translations)
+    for system in systems:
+        check_characters(system, f"the name {system!r}")
+    if len(set(systems)) != len(systems):
+        repeated = next(system for system in systems if list(systems).count(system) > 1)
+        raise DataError(f"two systems are named {repeated!r}; name them apart with --names")
+    return systems
 
 
 def distinct_names(files: Sequence[PathLike]) -> list[str]:

@@ -170,17 +170,20 @@ def is_metrics_task(folder: Path) -> bool:
     return (folder / SEGMENT_FILE).is_file() or (folder / SYSTEM_FILE).is_file()
 
 
-def read_submission(path: PathLike, level: str | None = None) -> dict[tuple[str, str], ScoreMatrix]:
+def read_submission(path: PathLike) -> dict[tuple[str, str], ScoreMatrix]:
     """Scores a metric submitted to the task, by (metric, language pair).
 
-    Tab-separated `METRIC LP TESTSET SYSTEM [SEGMENT] SCORE`, anything after it ignored; `level` is
-    `seg` or `sys`, by default what the file name says. A score of a system is a matrix with one
-    column.
+    Tab-separated `METRIC LP TESTSET SYSTEM [SEGMENT] SCORE`, anything after it ignored; whether
+    there is a segment says the file's name, `seg` or `sys`. A score of a system is a matrix with
+    one column.
     """
     parts = Path(path).name.split(".")
-    level = level or next((part for part in parts if part in ("seg", "sys")), "")
-    if level not in ("seg", "sys"):
-        raise DataError(f"{path}: neither seg nor sys in the name; say which level it is")
+    level = next((part for part in parts if part in ("seg", "sys")), "")
+    if not level:
+        raise DataError(
+            f"{path}: its name says neither seg nor sys, the level of its scores: call it "
+            "METRIC.seg.score or METRIC.sys.score"
+        )
     width = 6 if level == "seg" else 5
     cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     for number, line in enumerate(read_lines(path), start=1):

@@ -10,9 +10,10 @@ a row stands among them and how many threads share the work. So on a CPU
   text;
 - each pass runs on one thread; several threads run several passes (`each_on_one_thread`).
 
-A network of our own may go further (`in_blocks`): all its products have one shape, a fixed number
-of rows filled with pieces of texts as they come. The shape being the same for one text and for a
-thousand, only a row's place could matter, which is tried when the network is loaded.
+A network of our own may go further (`in_blocks`): its products are filled with pieces of texts as
+they come, in blocks of these numbers of rows, or, where places matter in some of them, of one
+number alone. Such a product has the same shape for one text and for a thousand, so that only a
+row's place could matter, which is tried when the network is loaded.
 
 What is left (attention, which multiplies head after head of one text, norms, sums over pieces and
 functions of single numbers) has no reason to mix texts. That is not taken on trust: a network tries
@@ -127,7 +128,7 @@ def text_by_text(layer: Layer) -> Layer:
     return forward
 
 
-def fill_blocks(pieces: Tensor, sizes: Sizes = (BLOCK_ROWS,)) -> Tensor:
+def fill_blocks(pieces: Tensor, sizes: Sizes) -> Tensor:
     """Vectors of pieces, (pieces, d), with zeros behind them up to a whole number of blocks."""
     return F.pad(pieces, (0, 0, 0, -len(pieces) % sizes[0]))
 
@@ -135,7 +136,7 @@ def fill_blocks(pieces: Tensor, sizes: Sizes = (BLOCK_ROWS,)) -> Tensor:
 def in_blocks(
     work: Callable[..., Tensor],
     *inputs: Tensor,
-    sizes: Sizes = (BLOCK_ROWS,),
+    sizes: Sizes,
     into: Tensor | None = None,
 ) -> Tensor:
     """What `work` makes of each row, (whole blocks, d); on a CPU block after block.

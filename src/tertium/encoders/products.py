@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from tertium.errors import UsageError
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 PACKED_ROWS = 1024  # what the layout is tuned for; any number of rows can be multiplied
@@ -110,7 +110,7 @@ def lower_precision(model: nn.Module, precision: str, device: str) -> None:
         return
     kind = _linear_class(device)
     if kind is RoundedLinear:
-        log.warning("this CPU has no bf16 instructions: precision=bf16 is no faster than fp32")
+        logger.warning("this CPU has no bf16 instructions: precision=bf16 is no faster than fp32")
     _replace_linear(model, kind, DTYPES[precision])
 
 

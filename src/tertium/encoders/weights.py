@@ -23,7 +23,7 @@ from tertium.errors import MissingResourceError, ModelError
 from tertium.extras import EXTRA_OF, install_command
 from tertium.schema import read, read_json
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
 UNWANTED = ("onnx/*", "openvino/*", "*.bin", "*.h5", "*.msgpack", "*.ot")
@@ -153,7 +153,7 @@ def _download(hub: str) -> Path | None:
             )
         )
     except Exception as error:  # the hub client raises a different type for each kind of failure
-        log.info("could not fetch %s from the Hugging Face hub: %s", hub, error)
+        logger.info("could not fetch %s from the Hugging Face hub: %s", hub, error)
         return None
 
 

@@ -18,8 +18,8 @@ from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.human import Evidence
 from tertium.display import Displayed
 from tertium.errors import DataError, UsageError
-from tertium.evaluation.explaining import COLUMNS as ROW_OF_ERROR
 from tertium.evaluation.gathering import Files, Sources, check_excluded, read_sets, several
+from tertium.evaluation.marking import ERROR_COLUMNS
 from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomisation
 from tertium.evaluation.scoring import served_by_all
 from tertium.meta.error_spans import (
@@ -181,7 +181,7 @@ def _metric_of(file: PathLike) -> str:
         return ""
     metrics: dict[str, None] = {}
     for _, record in read_records(file):
-        if "spans" not in record and {"metric", *ROW_OF_ERROR} <= {*record}:
+        if "spans" not in record and {"metric", *ERROR_COLUMNS} <= {*record}:
             raise DataError(
                 f"{file} has a row for each error, and no translations without any: give the "
                 ".jsonl that `tertium score --spans` writes"

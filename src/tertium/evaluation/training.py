@@ -18,7 +18,7 @@ from tertium.data.rankings import RankingSet
 from tertium.errors import TertiumError, UnknownNameError, UsageError, one_line
 from tertium.frames import is_frame
 from tertium.models.checkpoint import CONFIG
-from tertium.models.examples import JudgedSets, TrainingData, training_sets, without_leaks
+from tertium.models.judged import JudgedSets, TrainingData, training_sets, without_leaks
 from tertium.models.options import Epoch, Option, describe_options
 from tertium.models.trained import LOG, SNAPSHOT, Trained
 from tertium.registry import METRICS, RANKERS, resolve_scorer

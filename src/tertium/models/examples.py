@@ -1,4 +1,4 @@
-"""What is learned from: checked sets as index arrays over distinct texts, and the batches.
+"""What is learned from, as index arrays over distinct texts, and the batches.
 
 A text, a pair of texts and a comparison are each numbered once: 500,000 comparisons of WMT rankings
 are about 140,000 pairs over 160,000 texts. A batch of comparisons is a batch of items: each
@@ -9,49 +9,20 @@ scores, the strict tau for comparisons.
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
-from tertium.data.human import reasons
-from tertium.data.judgements import NO_REFERENCE, JudgementSet
-from tertium.data.leaks import drop_shared
-from tertium.data.rankings import ItemTexts, PairJudgement, RankingSet, gather
+from tertium.data.judgements import JudgementSet
+from tertium.data.rankings import RankingSet
 from tertium.encoders.encoder import rows_of
-from tertium.errors import DataError, UsageError, one_line
-from tertium.segment import Judgement, Preference, Segment
-
-logger = logging.getLogger(__name__)
+from tertium.errors import DataError
+from tertium.models.judged import check_targets
 
 WINDOW = 64  # batches that are sorted by length together
-Judged = TypeVar("Judged", JudgementSet, RankingSet)
 TextNumbers = dict[str, int]  # each distinct text with its number, in the order they are met
-TrainingData = Iterable[JudgementSet | RankingSet | Judgement | Preference]
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedSets:
-    """Sets of scores and of comparisons."""
-
-    scores: Sequence[JudgementSet] = ()
-    comparisons: Sequence[RankingSet] = ()
-
-    @property
-    def all(self) -> list[JudgementSet | RankingSet]:
-        return [*self.scores, *self.comparisons]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """How many judgements each set has, by name and language pair."""
-        sizes: Counter[str] = Counter()
-        for one in self.all:
-            sizes[f"{one.name} {one.lp}".strip()] += len(one)
-        return dict(sizes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -124,19 +95,6 @@ def scored_pairs(sets: Iterable[JudgementSet], against: str, table: TextNumbers)
             targets.append(judgement.score)
     values = np.array(targets, dtype=np.float64)
     return Scored(pairs=_pairs(hypotheses, others), targets=check_targets(values))
-
-
-def check_targets(targets: FloatArray, use: str = "learned from") -> FloatArray:
-    """Refuse scores nothing can be learned from, or chosen by."""
-    if not len(targets):
-        raise DataError("there is nothing to learn from: no judgement with a text to compare to")
-    if not np.isfinite(targets).all():
-        raise DataError(f"{int((~np.isfinite(targets)).sum())} human scores are not numbers")
-    if np.ptp(targets) == 0:
-        raise DataError(
-            f"all {len(targets)} human scores are {targets[0]:g}: nothing can be {use} them"
-        )
-    return targets
 
 
 def compared_pairs(sets: Iterable[RankingSet], against: str, table: TextNumbers) -> Compared:
@@ -251,120 +209,6 @@ def has_comparisons(data: Compared) -> BoolArray:
     learned = data.items[data.better[data.better != data.worse]]
     flags: BoolArray = np.bincount(learned, minlength=len(data)) > 0
     return flags
-
-
-def judged_sets(
-    metric: str, data: TrainingData, dev: TrainingData, needs: frozenset[str]
-) -> tuple[JudgedSets, JudgedSets]:
-    """What to train on and what to choose on, checked, and without what they share.
-
-    What was left out, here or when it was read, is told.
-    """
-    held = _usable(*training_sets(dev), needs)
-    sets = _usable(*without_leaks(*training_sets(data), held.all), needs)
-    for one in (*sets.all, *held.all):
-        if untold := {why: count for why, count in one.left_out.items() if why != NO_REFERENCE}:
-            logger.warning("%s: %d judgements%s", one.title, len(one), reasons(untold))
-    check_needs(metric, [*sets.all, *held.all], needs)
-    return sets, held
-
-
-def _usable(
-    scores: list[JudgementSet], rankings: list[RankingSet], needs: frozenset[str]
-) -> JudgedSets:
-    """Sets without single translations that lack the reference which others have."""
-    if "references" in needs:
-        scores = [one.with_references() for one in scores]
-    return JudgedSets(scores, rankings)
-
-
-def training_sets(data: TrainingData) -> tuple[list[JudgementSet], list[RankingSet]]:
-    """Sets and single verdicts, sorted into sets of scores and sets of comparisons."""
-    entries = [data] if isinstance(data, JudgementSet | RankingSet) else list(data)
-    scores = [one for one in entries if isinstance(one, JudgementSet)]
-    rankings = [one for one in entries if isinstance(one, RankingSet)]
-    single = [one for one in entries if not isinstance(one, JudgementSet | RankingSet)]
-    judgements = tuple(one for one in single if isinstance(one, Judgement))
-    preferences = [one for one in single if not isinstance(one, Judgement)]
-    if other := next((one for one in preferences if not isinstance(one, Preference)), None):
-        raise UsageError(
-            f"expected judgements and comparisons, got {one_line(other)}; a file, a set or a frame "
-            "of them serves, too"
-        )
-    if judgements:
-        scores.append(JudgementSet(name="judgements", judgements=judgements))
-    if preferences:
-        rankings.append(_ranking_set(preferences))
-    return scores, rankings
-
-
-def _ranking_set(preferences: Sequence[Preference]) -> RankingSet:
-    """Single comparisons as a set: an item for each distinct source and references."""
-    texts: dict[str, ItemTexts] = {}
-    comparisons = []
-    for p in preferences:
-        item = repr((p.item, p.left.source, p.left.references))
-        names = (p.left_system or p.left.hypothesis, p.right_system or p.right.hypothesis)
-        outputs = dict(zip(names, (p.left.hypothesis, p.right.hypothesis), strict=True))
-        if (p.left.source, p.left.references) != (p.right.source, p.right.references):
-            raise DataError(
-                "a comparison is of two translations of one source with the same references, not "
-                f"of {one_line(p.left)} and {one_line(p.right)}"
-            )
-        known = texts[item].outputs if item in texts else {}
-        for name in names:
-            if known.get(name, outputs[name]) != outputs[name]:
-                raise DataError(
-                    f"{name} translates one item as {one_line(known[name])} and as "
-                    f"{one_line(outputs[name])}: name items, or systems, by what they are"
-                )
-        texts[item] = ItemTexts({**known, **outputs}, p.left.source, p.left.references)
-        comparisons.append(PairJudgement(item, *names, p.verdict, p.judge))
-    return gather(comparisons, texts, name="preferences")
-
-
-def without_leaks(
-    scores: Sequence[JudgementSet],
-    rankings: Sequence[RankingSet],
-    held_out: Sequence[JudgementSet | RankingSet],
-) -> tuple[list[JudgementSet], list[RankingSet]]:
-    """Training sets without what shares a reference with held-out sets."""
-    if not held_out:
-        return list(scores), list(rankings)
-    references = dict.fromkeys((s.references, s.source) for one in held_out for s in one.segments)
-    rows = tuple(Judgement(Segment("", s, r), 0.0) for r, s in references)
-    held = [JudgementSet(name="held out", judgements=rows)]
-    return (
-        [_without_shared(one, held) for one in scores],
-        [_without_shared(one, held) for one in rankings],
-    )
-
-
-def _without_shared(one: Judged, held: Sequence[JudgementSet]) -> Judged:
-    try:
-        return drop_shared(one, held)
-    except DataError:
-        raise DataError(
-            f"{one.name} {one.lp}".rstrip() + ": every reference of it occurs in the data held out "
-            "for choosing or testing, so nothing is left to train on"
-        ) from None
-
-
-def check_needs(
-    metric: str, sets: Sequence[JudgementSet | RankingSet], needs: frozenset[str]
-) -> None:
-    """Refuse training data whose segments lack what the metric compares with."""
-    for one in sets:
-        used = one.is_compared if isinstance(one, RankingSet) else np.ones(len(one), dtype=bool)
-        for number in np.flatnonzero(used):
-            segment = one.segments[number]
-            lacks = {"references": not segment.references, "source": segment.source is None}
-            if missing := [name for name in sorted(needs) if lacks[name]]:
-                raise DataError(
-                    f"{metric} learns from {' and '.join(sorted(needs))}, and segment "
-                    f"{number + 1} of {one.name} {one.lp}".rstrip()
-                    + f" has no {' and no '.join(missing)}"
-                )
 
 
 def pearson(x: FloatArray, y: FloatArray) -> float:

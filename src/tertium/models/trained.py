@@ -34,7 +34,7 @@ from tertium.models.checkpoint import (
     shipped_models,
     write_checkpoint,
 )
-from tertium.models.examples import JudgedSets, TrainingData, judged_sets
+from tertium.models.judged import JudgedSets, TrainingData, judged_sets
 from tertium.models.options import Epoch, Recipe
 from tertium.registry import resolve
 from tertium.schema import SHOWN, construct, read_fields

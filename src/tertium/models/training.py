@@ -34,7 +34,7 @@ from tertium.models.checkpoint import read_arrays, write_arrays
 from tertium.models.options import Epoch, PairLoss, TrainingOptions
 from tertium.runtime import task
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 Batch = TypeVar("Batch")
 COLUMNS = tuple(field.name for field in dataclasses.fields(Epoch))
 
@@ -129,8 +129,8 @@ def _one_epoch(
     return mean
 
 
-def half_precision(network: nn.Module, wanted: bool = True) -> AbstractContextManager[Any]:
-    """Matrix products in bf16 where the network lies on a GPU."""
+def half_precision(network: nn.Module, wanted: bool) -> AbstractContextManager[Any]:
+    """Matrix products in bf16 where that is wanted and the network lies on a GPU."""
     device = next(network.parameters()).device.type
     if wanted and device == "cuda":
         return torch.autocast(device, dtype=torch.bfloat16)
@@ -157,7 +157,7 @@ def _note(
     run.epochs.append(
         Epoch(stage=run.stage, number=number, loss=loss, dev=value, seconds=seconds, best=better)
     )
-    log.info("%s, epoch %d: loss %.4f, dev %.4f", run.stage, number, loss, value)
+    logger.info("%s, epoch %d: loss %.4f, dev %.4f", run.stage, number, loss, value)
     return best
 
 
@@ -231,7 +231,7 @@ def _restore(
         best=float(found.progress["best"]),
         since_best=int(found.progress["since_best"]),
     )
-    log.info("%s: going on after epoch %d", run.stage, len(run.epochs))
+    logger.info("%s: going on after epoch %d", run.stage, len(run.epochs))
     return run, {name: tensor.to(device) for name, tensor in tensors["best"].items()}
 
 

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from math import isfinite
 from typing import Any
 
-from tertium.evaluation.explaining import MarkedTranslation, MarkedTranslations
+from tertium.evaluation.marking import MarkedTranslation, MarkedTranslations
 from tertium.reporting.markup import Markup, element, escape, join
 from tertium.spans import Side, Span, Unplaced, pieces_of
 

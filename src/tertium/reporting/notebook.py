@@ -10,17 +10,17 @@ from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.challenge import ChallengeStudy
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.error_spans import SpanStudy
-from tertium.evaluation.explaining import MarkedTranslations
+from tertium.evaluation.marking import MarkedTranslations
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.explanation import Explanation
 from tertium.reporting.charts.axes import bounds
-from tertium.reporting.charts.pictures import figure, ranking_pictures
 from tertium.reporting.charts.rows import ridge_chart
 from tertium.reporting.marks import marked_section
 from tertium.reporting.markup import Markup, element, join
 from tertium.reporting.page.explained import explanation
 from tertium.reporting.page.page import Report, resource
+from tertium.reporting.page.pictures import figure, ranking_pictures
 from tertium.reporting.tables.agreements import agreement_table
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 from tertium.reporting.tables.error_spans import detail_tables, span_table

@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 
 from tertium.errors import UsageError
-from tertium.metrics.base.featurizer import (
-    COSTS,
-    NAMES,
-    Information,
-    LexicalFeatures,
-    split_references,
-    tokens,
-)
+from tertium.metrics.base.components import COSTS, NAMES, Information, LexicalFeatures, tokens
+from tertium.metrics.base.featurizer import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.meteor import METEOR

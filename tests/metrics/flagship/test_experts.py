@@ -13,7 +13,7 @@ from tertium.data.records import segment_from_record
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.flagship.assessment import MOST_POINTS, EnglishAssessment
 from tertium.metrics.flagship.multi import VIEWS, TertiumMulti
-from tertium.metrics.flagship.packaged import BEND, ErrorSum
+from tertium.metrics.flagship.scales import BEND, ErrorSum
 from tertium.segment import Segment
 
 pytest.importorskip("torch")

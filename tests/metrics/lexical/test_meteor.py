@@ -212,10 +212,17 @@ def test_a_missing_or_broken_table_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", ["language=english", "language=xx", "language=jp", "beam=0", "alpha=2"]
+    ("spec", "said"),
+    [
+        ("language=english", "language=english is not known"),
+        ("language=xx", "language=xx is not known"),
+        ("language=jp", "language=jp is not known"),
+        ("beam=0", "beam must be at least 1"),
+        ("alpha=2", "alpha must be from 0 to 1"),
+    ],
 )
-def test_senseless_fields_are_refused(spec: str) -> None:
-    with pytest.raises(UsageError):
+def test_senseless_fields_are_refused(spec: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
         load_metric(f"meteor:{spec}")
 
 

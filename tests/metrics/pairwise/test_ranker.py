@@ -18,9 +18,10 @@ from tertium.evaluation.ranking import rank
 from tertium.metrics.base.featurizer import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import ByScore, load_ranker
-from tertium.metrics.pairwise.inputs import Columns, Projection, VectorName, sentence_vectors
+from tertium.metrics.pairwise.columns import Columns
 from tertium.metrics.pairwise.ranker import Pairwise
 from tertium.metrics.pairwise.training import PairwiseOptions
+from tertium.metrics.pairwise.vectors import Projection, VectorName, sentence_vectors
 from tertium.models.trained import load_checkpoint
 from tertium.segment import Preference, Segment
 
@@ -203,9 +204,11 @@ def test_a_projection_keeps_the_directions_of_most_variance() -> None:
 def test_vector_names() -> None:
     assert VectorName.parse("syntax25") == VectorName("syntax", 25, False)
     assert VectorName.parse("hf/a-b@3~16") == VectorName("hf/a-b@3", 16, False)
-    for wrong in ("", "glove~0", "source/syntax"):
-        with pytest.raises(UsageError):
+    for wrong in ("", "glove~0"):
+        with pytest.raises(UsageError, match="names no vectors"):
             VectorName.parse(wrong)
+    with pytest.raises(UsageError, match="the parser reads English only"):
+        VectorName.parse("source/syntax")
 
 
 def test_syntax_vectors_are_the_parsers_tensors() -> None:

@@ -27,17 +27,19 @@ from tertium.evaluation.panel.texts import ask_bad_outputs, ask_length, ask_orde
 from tertium.runtime import track
 
 
-def _each(doubt: Doubt, say: Callable[[int], str]) -> str:
+def _say_of_each(doubt: Doubt, say: Callable[[int], str]) -> str:
     return "; ".join(f"{name} {say(n)}" for n, name in enumerate(doubt.series)) + "."
 
 
-def _chance(doubt: Doubt) -> str:
+def _read_chance(doubt: Doubt) -> str:
     own, shuffled, _ = doubt.values
     tied = f"One score for all gets {doubt.values[2, 0]:.3f} where ties are calibrated: "
-    return tied + _each(doubt, lambda n: f"is {own[n] - shuffled[n]:+.3f} above its own shuffled")
+    return tied + _say_of_each(
+        doubt, lambda n: f"is {own[n] - shuffled[n]:+.3f} above its own shuffled"
+    )
 
 
-def _sentinels(doubt: Doubt) -> str:
+def _read_sentinels(doubt: Doubt) -> str:
     found = []
     for n, series in enumerate(doubt.series):
         own = doubt.values[:, n]
@@ -53,36 +55,36 @@ def _sentinels(doubt: Doubt) -> str:
     return "; ".join(found) + "."
 
 
-def _length(doubt: Doubt) -> str:
+def _read_length(doubt: Doubt) -> str:
     last = doubt.values[-1]
-    return f"With {doubt.rows[-1]}, " + _each(
+    return f"With {doubt.rows[-1]}, " + _say_of_each(
         doubt, lambda n: f"moves by {last[n]:+.2f} standard deviations"
     )
 
 
-def _bad_outputs(doubt: Doubt) -> str:
+def _read_bad_outputs(doubt: Doubt) -> str:
     worst = doubt.values.argmax(axis=0)
-    return "What gets by most easily: " + _each(
+    return "What gets by most easily: " + _say_of_each(
         doubt,
         lambda n: f"rates {doubt.rows[worst[n]]} above {doubt.values[worst[n], n]:.0%} of outputs",
     )
 
 
-def _references(doubt: Doubt) -> str:
+def _read_references(doubt: Doubt) -> str:
     first, last = doubt.values[0], doubt.values[-1]
-    return "With another segment's reference, " + _each(
+    return "With another segment's reference, " + _say_of_each(
         doubt, lambda n: f"agrees by r = {last[n]:.3f} instead of {first[n]:.3f}"
     )
 
 
-def _order(doubt: Doubt) -> str:
+def _read_order(doubt: Doubt) -> str:
     moved = [name for n, name in enumerate(doubt.series) if np.nanmax(doubt.values[:, n]) > 0]
     if not moved:
         return "Every score is the same to the last bit, whatever stands beside it."
     return f"Scores change with their neighbours under {', '.join(moved)}."
 
 
-def _domains(doubt: Doubt) -> str:
+def _read_domains(doubt: Doubt) -> str:
     def spread(n: int) -> str:
         own = doubt.values[:, n]
         if np.isnan(own).all():
@@ -91,17 +93,17 @@ def _domains(doubt: Doubt) -> str:
         least, most = (f"{doubt.rows[r]} ({own[r]:.3f})" for r in (low, high))
         return f"agrees least on {least}, most on {most}"
 
-    return _each(doubt, spread)
+    return _say_of_each(doubt, spread)
 
 
-def _best_systems(doubt: Doubt) -> str:
+def _read_best_systems(doubt: Doubt) -> str:
     first, last = doubt.values[0], doubt.values[-1]
-    return f"From {doubt.rows[0]} to {doubt.rows[-1]}, " + _each(
+    return f"From {doubt.rows[0]} to {doubt.rows[-1]}, " + _say_of_each(
         doubt, lambda n: f"goes from {first[n]:.0%} to {last[n]:.0%} of pairs"
     )
 
 
-def _interference(doubt: Doubt) -> str:
+def _read_interference(doubt: Doubt) -> str:
     parts = []
     for n, row in enumerate(doubt.rows):
         own, people = doubt.values[n, n], doubt.values[n, -1]
@@ -111,15 +113,15 @@ def _interference(doubt: Doubt) -> str:
 
 # how each is asked, and read
 DOUBTS: Mapping[str, tuple[Callable[[Case], Doubt], Callable[[Doubt], str]]] = {
-    "sentinels": (ask_sentinels, _sentinels),
-    "chance": (ask_chance, _chance),
-    "bad outputs": (ask_bad_outputs, _bad_outputs),
-    "references": (ask_references, _references),
-    "length": (ask_length, _length),
-    "order": (ask_order, _order),
-    "domains": (ask_domains, _domains),
-    "best systems": (ask_best_systems, _best_systems),
-    "interference": (ask_interference, _interference),
+    "sentinels": (ask_sentinels, _read_sentinels),
+    "chance": (ask_chance, _read_chance),
+    "bad outputs": (ask_bad_outputs, _read_bad_outputs),
+    "references": (ask_references, _read_references),
+    "length": (ask_length, _read_length),
+    "order": (ask_order, _read_order),
+    "domains": (ask_domains, _read_domains),
+    "best systems": (ask_best_systems, _read_best_systems),
+    "interference": (ask_interference, _read_interference),
 }
 
 

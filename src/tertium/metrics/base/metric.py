@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from tertium.encoders import Encoder
 
 REFERENCES = frozenset({"references"})
-SOURCE = frozenset({"source"})
 NOTHING: frozenset[str] = frozenset()
 NO_SCORE = "score that is no number"  # a warning
 Side = Literal["reference", "source"]

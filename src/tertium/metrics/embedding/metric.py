@@ -24,8 +24,6 @@ from tertium.metrics.base.explanation import Explanation, Link, TextComparison
 from tertium.metrics.base.matching import piece_vectors, round_cosines
 from tertium.metrics.base.metric import (
     NOTHING,
-    REFERENCES,
-    SOURCE,
     WAYS,
     Metric,
     Over,
@@ -36,6 +34,7 @@ from tertium.metrics.base.metric import (
 )
 from tertium.metrics.base.odd_texts import ENGLISH, count_not_english
 from tertium.metrics.embedding.centring import Centring, language_means, translation_directions
+from tertium.models.options import NEEDS
 from tertium.runtime import Long, Precision
 from tertium.segment import Segment
 from tertium.specs import Range, plain
@@ -125,12 +124,7 @@ class EmbeddingMetric(Metric):
 
     @property
     def needs(self) -> frozenset[str]:
-        return {
-            "auto": NOTHING,
-            "reference": REFERENCES,
-            "source": SOURCE,
-            "both": REFERENCES | SOURCE,
-        }[self.against]
+        return NOTHING if self.against == "auto" else NEEDS[self.against]
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)

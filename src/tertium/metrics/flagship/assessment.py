@@ -1,10 +1,7 @@
 """Scores that mean something: what a model that ships says of a pair, as people would say it.
 
-A model's config.json holds a monotone map from its raw scores to 0..1 (the range that people use in
-direct assessment), how far people's scores lay from it, and where the outputs of WMT's systems
-stand on it. Crowds say how good a text is; experts under MQM add up its errors, so that of two
-texts of the same quality the longer one loses more. For them there is a second scale of the same
-kind, from sums that follow from raw scores and lengths.
+What its network says of a text is judged once and kept; a scale of people (`scales`), crowds or
+experts, makes a score of it.
 """
 
 from __future__ import annotations
@@ -23,13 +20,8 @@ from tertium.encoders.encoder import Reader, count_unread
 from tertium.errors import LanguageError
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import Over, SegmentMetric, comparisons, over_references
-from tertium.metrics.flagship.packaged import (
-    AssessmentSettings,
-    HumanScale,
-    LengthCost,
-    Packaged,
-    load_packaged,
-)
+from tertium.metrics.flagship.packaged import Packaged, PackagedSettings, load_packaged
+from tertium.metrics.flagship.scales import ExpertScale, HumanScale, LengthCost
 from tertium.models.trained import EqualByWeights
 from tertium.runtime import Precision
 from tertium.segment import Segment
@@ -167,6 +159,13 @@ def are_missing(hypotheses: Sequence[str], others: Sequence[str]) -> BoolArray:
     """
     pairs = zip(hypotheses, others, strict=True)
     return np.array([not a.strip() and bool(b.strip()) for a, b in pairs], dtype=bool)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssessmentSettings(PackagedSettings, HumanScale):
+    """What the `config.json` of an English model declares: a scale of crowds, one of experts."""
+
+    experts: ExpertScale
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

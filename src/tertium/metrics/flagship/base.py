@@ -25,15 +25,14 @@ from tertium.errors import ModelError
 from tertium.extras import require
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
-from tertium.metrics.flagship.assessment import EnglishAssessment
+from tertium.metrics.flagship.assessment import AssessmentSettings, EnglishAssessment
 from tertium.metrics.flagship.packaged import (
     ENCODER_PREFIX,
-    AssessmentSettings,
     Packaged,
     apply_difference,
     load_packaged,
 )
-from tertium.models.checkpoint import check_names
+from tertium.models.checkpoint import check_names, load_into
 from tertium.runtime import Precision, current_runtime, task
 from tertium.schema import POSITIVE, Rule, Sha256
 
@@ -161,7 +160,6 @@ class PairJudge:
     @cached_property
     def _head(self) -> CrossHead:
         from tertium.metrics.flagship.late import CrossHead
-        from tertium.models.checkpoint import load_into
 
         weights = self._model.restore_tensors(HEAD_PREFIX)
         head = load_into(

@@ -26,7 +26,6 @@ from tertium.metrics.flagship.assessment import (
     name_rows,
 )
 from tertium.metrics.flagship.combination import Row, asked_for
-from tertium.metrics.flagship.packaged import ExpertScale, HumanScale
 from tertium.metrics.flagship.rows import (
     READ,
     MultiSettings,
@@ -34,6 +33,7 @@ from tertium.metrics.flagship.rows import (
     findings_of,
     load_judge,
 )
+from tertium.metrics.flagship.scales import ExpertScale, HumanScale
 from tertium.metrics.flagship.tagging import Way, mark_errors
 from tertium.models.options import NEEDS
 from tertium.runtime import current_runtime

@@ -30,7 +30,8 @@ from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.base.metric import Side
 from tertium.metrics.flagship.combination import Corrections, Row, asked_for, strange_words
-from tertium.metrics.flagship.packaged import ExpertScale, HumanScale, Packaged, PackagedSettings
+from tertium.metrics.flagship.packaged import Packaged, PackagedSettings
+from tertium.metrics.flagship.scales import NoErrors, ViewExperts, ViewScales
 from tertium.metrics.flagship.tagging import FINDINGS, TAGS, WayThresholds, find_errors
 from tertium.metrics.flagship.windows import align_windows
 from tertium.runtime import Precision, choose_device, current_runtime, task
@@ -76,42 +77,6 @@ class JointShape:
     directions: Annotated[int, POSITIVE]
     reading: Annotated[int, POSITIVE]
     tags: Annotated[int, TAGGED] = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class ViewScales:
-    """What raw scores mean in each view: with less to go by, they stay nearer to the middle."""
-
-    source: HumanScale
-    reference: HumanScale
-    both: HumanScale
-
-
-@dataclass(frozen=True, kw_only=True)
-class ViewExperts:
-    """The same of experts, who add up errors."""
-
-    source: ExpertScale
-    reference: ExpertScale
-    both: ExpertScale
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoErrors:
-    """The chance that there is no error, 1 / (1 + (sum / half)^slope), one half at the sum `half`.
-
-    >>> even = NoErrors(half=0.1, slope=2.0)
-    >>> even(np.array([-0.05, -0.1, -0.2])).round(2).tolist()
-    [0.8, 0.5, 0.2]
-    """
-
-    half: Annotated[float, POSITIVE]
-    slope: Annotated[float, POSITIVE]
-
-    def __call__(self, sums: FloatArray) -> FloatArray:
-        """Of what experts add up, less than zero as `ErrorSum` gives it, (n,)."""
-        chances: FloatArray = 1 / (1 + (-sums / self.half) ** self.slope)
-        return chances
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,13 +19,9 @@ from tertium.encoders.body import run_or_halve
 from tertium.encoders.encoder import EncoderName
 from tertium.metrics.base.explanation import TextComparison
 from tertium.metrics.base.matching import compare_pieces
-from tertium.metrics.flagship.assessment import EnglishAssessment
-from tertium.metrics.flagship.packaged import (
-    AssessmentSettings,
-    HumanScale,
-    LengthCost,
-    Packaged,
-)
+from tertium.metrics.flagship.assessment import AssessmentSettings, EnglishAssessment
+from tertium.metrics.flagship.packaged import Packaged
+from tertium.metrics.flagship.scales import HumanScale, LengthCost
 from tertium.metrics.flagship.surface import surface_features
 from tertium.runtime import Precision, choose_device, current_runtime, runtime
 from tertium.schema import POSITIVE, Sha256

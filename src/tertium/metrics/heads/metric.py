@@ -20,7 +20,7 @@ from tertium.metrics.base.metric import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
 from tertium.metrics.heads.settings import RECIPES, SMALLER, HeadConfig, HeadOptions
 from tertium.models.checkpoint import Checkpoint, read_declared
-from tertium.models.examples import JudgedSets
+from tertium.models.judged import JudgedSets
 from tertium.models.options import Recipe
 from tertium.models.trained import Lesson
 from tertium.runtime import choose_device, current_runtime

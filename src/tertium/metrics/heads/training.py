@@ -28,7 +28,6 @@ from tertium.models.checkpoint import Checkpoint, halve, write_checkpoint
 from tertium.models.examples import (
     Compared,
     ComparedBatch,
-    JudgedSets,
     Pairs,
     Scored,
     TextNumbers,
@@ -42,6 +41,7 @@ from tertium.models.examples import (
     scored_pairs,
     strict_tau,
 )
+from tertium.models.judged import JudgedSets
 from tertium.models.options import Epoch, PairLoss, TrainingOptions
 from tertium.models.trained import LOG, SNAPSHOT, Lesson
 from tertium.models.training import Run, fit, pairwise_loss, read_log, read_snapshot, write_log

@@ -11,7 +11,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import UnknownNameError
-from tertium.metrics.base.featurizer import brevity_penalty, exact_exp
+from tertium.metrics.base.components import brevity_penalty, exact_exp
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import (
     LONGEST,

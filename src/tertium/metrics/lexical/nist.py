@@ -10,7 +10,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.errors import UnknownNameError
-from tertium.metrics.base.featurizer import NIST_BETA
+from tertium.metrics.base.components import NIST_BETA
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import (
     load_sacre_bleu,

@@ -16,10 +16,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from tertium.errors import ModelError
-from tertium.metrics.base.featurizer import Information
-from tertium.metrics.pairwise.inputs import Projection, VectorName
+from tertium.metrics.base.components import Information
 from tertium.metrics.pairwise.network import PairwiseNetwork, Weights
 from tertium.metrics.pairwise.training import Scaler
+from tertium.metrics.pairwise.vectors import Projection, VectorName
 from tertium.models.checkpoint import CONFIG, WEIGHTS, Checkpoint, Like, check_arrays, read_declared
 from tertium.models.trained import SETTINGS, EqualByWeights
 from tertium.schema import NOT_NEGATIVE, POSITIVE, construct
@@ -44,14 +44,20 @@ class PairwiseConfig:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PairwiseModel:
+class InputNumbers:
+    """What makes inputs of texts, learned from references before there is a network."""
+
+    projections: Mapping[VectorName, Projection] = field(default_factory=dict)
+    information: Information = field(default_factory=Information.nothing)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PairwiseModel(InputNumbers):
     """The numbers of a ranker: the network, and what makes its inputs."""
 
     network: PairwiseNetwork
     scaler: Scaler
     columns: tuple[str, ...]
-    projections: Mapping[VectorName, Projection] = field(default_factory=dict)
-    information: Information = field(default_factory=Information.nothing)
 
     @cached_property
     def digest(self) -> str:

@@ -19,20 +19,12 @@ from tertium.arrays import FloatArray, IntArray, generator
 from tertium.data.rankings import sample_comparisons
 from tertium.encoders.encoder import count_unread, load_encoder
 from tertium.errors import DataError, ModelError, UsageError
-from tertium.metrics.base.featurizer import Information, split_references, tokens
+from tertium.metrics.base.components import Information, tokens
+from tertium.metrics.base.featurizer import split_references
 from tertium.metrics.base.metric import distinct_texts
 from tertium.metrics.base.ranker import Ranker
-from tertium.metrics.pairwise.inputs import (
-    SYNTAX,
-    Columns,
-    Projection,
-    VectorName,
-    encoder_behind,
-    joint_vectors,
-    learned_model,
-    sentence_vectors,
-)
-from tertium.metrics.pairwise.model import PairwiseModel, as_checkpoint, restore_model
+from tertium.metrics.pairwise.columns import Columns, encoder_behind, learned_model
+from tertium.metrics.pairwise.model import InputNumbers, PairwiseModel, as_checkpoint, restore_model
 from tertium.metrics.pairwise.network import Cost, Rows, inputs_of
 from tertium.metrics.pairwise.training import (
     Comparisons,
@@ -41,8 +33,15 @@ from tertium.metrics.pairwise.training import (
     Scaling,
     train_networks,
 )
+from tertium.metrics.pairwise.vectors import (
+    SYNTAX,
+    Projection,
+    VectorName,
+    joint_vectors,
+    sentence_vectors,
+)
 from tertium.models.checkpoint import Checkpoint
-from tertium.models.examples import JudgedSets
+from tertium.models.judged import JudgedSets
 from tertium.models.options import Recipe
 from tertium.models.trained import Lesson, Trained
 from tertium.segment import Preference, Segment
@@ -50,7 +49,7 @@ from tertium.specs import Range
 
 __all__ = ["Pairwise", "PairwiseOptions"]
 
-_log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 DRAWN_BY = 13  # the seed of comparisons to choose by: the same for every seed of a network
 COSTS: dict[str, tuple[Cost, ...]] = {
     "logistic": ("logistic",),
@@ -71,7 +70,7 @@ class Pairwise(Trained, Ranker):
     over them.
 
     `vectors` (glove, syntax25, minilm~32, source/use) and `features` (4metrics, bleucomp,
-    layers/minilm, any metric) are named as in the module `inputs`.
+    layers/minilm, any metric) are named as the modules `vectors` and `columns` say.
     `hidden=0` is the flat network, a logistic regression. `cost` and `scaling` say how it was
     trained: the published ones are `logistic+kendall` and `minmax`. `model` names the folder of a
     model that was trained and saved, or another that ships (`pairwise-minilm`, and
@@ -214,18 +213,18 @@ class Pairwise(Trained, Ranker):
     def _columns(self, information: Information | None = None) -> Columns:
         return Columns(self.features, information or Information.nothing())
 
-    def _rows(self, segments: Sequence[Segment], model: PairwiseModel) -> Rows:
+    def _rows(self, segments: Sequence[Segment], numbers: InputNumbers) -> Rows:
         """Segments with one reference each as rows, unscaled."""
         hypotheses = [s.hypothesis for s in segments]
         references = [s.references[0] for s in segments]
         sources = [s.source or "" for s in segments]
         names, count = self._vectors, len(segments)
         return Rows(
-            vectors=joint_vectors(names, lambda _: hypotheses, model.projections, count),
+            vectors=joint_vectors(names, lambda _: hypotheses, numbers.projections, count),
             anchors=joint_vectors(
-                names, lambda n: sources if n.of_source else references, model.projections, count
+                names, lambda n: sources if n.of_source else references, numbers.projections, count
             ),
-            features=self._columns(model.information)(segments).astype(np.float32),
+            features=self._columns(numbers.information)(segments).astype(np.float32),
         )
 
     def _encoders(self) -> dict[str, str]:
@@ -245,11 +244,11 @@ def _warn_of_others(checkpoint: Checkpoint, where: str) -> None:
     """Say once where a column is now another model than the one it was learned with."""
     for name, wanted in checkpoint.config.get("metrics", {}).items():
         if (found := learned_model(name)) != wanted:
-            _log.warning("%s learned to read %s, but finds %s here", where, wanted, found)
+            logger.warning("%s learned to read %s, but finds %s here", where, wanted, found)
 
 
-def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> PairwiseModel:
-    """A model whose projections and information are learned from training references."""
+def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> InputNumbers:
+    """Projections and information, learned from training references."""
     references = list(dict.fromkeys(s.references[0] for s in segments))
     projections = {
         name: Projection.fit(sentence_vectors(name.encoder, references), name.width)
@@ -258,14 +257,7 @@ def _prepare(blank: Pairwise, segments: Sequence[Segment]) -> PairwiseModel:
     }
     informed = "nist" in blank._columns().parts
     information = Information.of(map(tokens, references)) if informed else Information.nothing()
-    nothing: Any = None
-    return PairwiseModel(
-        network=nothing,
-        scaler=nothing,
-        columns=blank._columns().names,
-        projections=projections,
-        information=information,
-    )
+    return InputNumbers(projections=projections, information=information)
 
 
 def learn(
@@ -281,12 +273,12 @@ def learn(
     Inputs are computed once and scaled alike.
     """
     segments, known = _comparisons(data)
-    model = _prepare(blank, segments)
-    raw = blank._rows(segments, model)
-    model = dataclasses.replace(model, scaler=Scaler.fit(raw, blank.scaling))
-    seen = known(model.scaler(raw))
+    numbers = _prepare(blank, segments)
+    raw = blank._rows(segments, numbers)
+    scaler = Scaler.fit(raw, blank.scaling)
+    seen = known(scaler(raw))
     segments, known = _comparisons(dev)
-    chosen = known(model.scaler(blank._rows(segments, model)))
+    chosen = known(scaler(blank._rows(segments, numbers)))
     networks = train_networks(
         seen, chosen, hidden=blank.hidden, costs=COSTS[blank.cost], options=options, seeds=seeds
     )
@@ -301,9 +293,15 @@ def learn(
             "data": note,
             "options": {**dataclasses.asdict(options), "seed": seed},
         }
-        made = dataclasses.replace(model, network=learned.network)
+        model = PairwiseModel(
+            network=learned.network,
+            scaler=scaler,
+            columns=blank._columns().names,
+            projections=numbers.projections,
+            information=numbers.information,
+        )
         checkpoints.append(
-            as_checkpoint(blank, made, encoders=encoders, metrics=metrics, training=training)
+            as_checkpoint(blank, model, encoders=encoders, metrics=metrics, training=training)
         )
     return checkpoints
 

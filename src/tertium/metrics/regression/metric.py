@@ -25,7 +25,8 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.encoders.encoder import load_encoder
 from tertium.errors import ModelError
-from tertium.metrics.base.featurizer import Featurizer, Information, split_references, tokens
+from tertium.metrics.base.components import Information, tokens
+from tertium.metrics.base.featurizer import Featurizer, split_references
 from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.regression.linear import (
     NOTHING_KNOWN,
@@ -35,7 +36,7 @@ from tertium.metrics.regression.linear import (
     fit,
 )
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, Like, check_arrays, read_declared
-from tertium.models.examples import JudgedSets, check_targets
+from tertium.models.judged import JudgedSets, check_targets
 from tertium.models.options import Options, Rates, Recipe
 from tertium.models.trained import SETTINGS, Lesson
 from tertium.runtime import cores, task

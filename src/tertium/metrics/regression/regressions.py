@@ -18,14 +18,8 @@ from tertium.encoders.encoder import count_unread, load_encoder
 from tertium.encoders.stream import Chunk, pairwise
 from tertium.errors import UnknownNameError
 from tertium.linguistics.parse import is_cut, load_parser, may_be_english
-from tertium.metrics.base.featurizer import (
-    SMALL,
-    Featurizer,
-    Information,
-    LexicalFeatures,
-    Part,
-    reference_of,
-)
+from tertium.metrics.base.components import SMALL, Information, LexicalFeatures, Part
+from tertium.metrics.base.featurizer import Featurizer, reference_of
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.matching import cosine, find_partners, unit
 from tertium.metrics.base.metric import Metric, distinct_texts

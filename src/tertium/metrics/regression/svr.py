@@ -30,7 +30,7 @@ from tertium.extras import explain_missing
 from tertium.metrics.base.metric import compared_columns, over_references
 from tertium.metrics.base.trainable import ComparingMetric
 from tertium.models.checkpoint import Checkpoint, Like, check_arrays, halve, read_declared
-from tertium.models.examples import check_targets
+from tertium.models.judged import check_targets
 from tertium.models.options import NEEDS, Against, Options, Rates, Recipe, check_against
 from tertium.models.trained import Lesson
 from tertium.runtime import cores, task

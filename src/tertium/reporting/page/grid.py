@@ -9,9 +9,10 @@ Segments worth an explanation are those where metrics, people or systems differ 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -192,30 +193,19 @@ def grid_of_judged(
     """
     systems = tuple(dict.fromkeys(s for judged in sets for s in judged.systems))
     metrics = tuple(dict.fromkeys(m for judged in sets for m in judged.metrics))
-    items: list[Item] = []
-    cells: list[tuple[int, int, str, float, FloatArray]] = []
-    for judged in (one.with_metrics(metrics) for one in sets):
-        found = texts.get(judged.name, {})
-        known = ~np.isnan(judged.human) | ~np.isnan(judged.scores).all(axis=0)  # (systems, items)
-        for place in np.flatnonzero(known.any(axis=0)).tolist():
-            rows, label = np.flatnonzero(known[:, place]).tolist(), judged.items[place]
-            segments = [found.get((judged.systems[s], label)) for s in rows]
-            some = next((segment for segment in segments if segment is not None), Segment(""))
-            source, references = some.source or "", some.references
-            items.append(
-                Item(label=label, document=judged.name, source=source, references=references)
-            )
-            for s, segment in zip(rows, segments, strict=True):
-                text = segment.hypothesis if segment is not None else ""
-                number, scores = systems.index(judged.systems[s]), judged.scores[:, s, place]
-                cells.append((number, len(items) - 1, text, judged.human[s, place], scores))
-    values = np.array([c[4] for c in cells]).reshape(len(cells), len(metrics))
+    judged_items = [
+        entry
+        for judged in sets
+        for entry in _judged_items(judged.with_metrics(metrics), texts.get(judged.name, {}))
+    ]
+    rows = [(n, row) for n, (_, own) in enumerate(judged_items) for row in own]
+    values = np.array([row.scores for _, row in rows]).reshape(len(rows), len(metrics))
     grid = TranslationGrid(
         systems=tuple(name or "all" for name in systems),
-        items=tuple(items),
-        system_of=np.array([c[0] for c in cells], dtype=np.int64),
-        item_of=np.array([c[1] for c in cells], dtype=np.int64),
-        texts=tuple(c[2] for c in cells),
+        items=tuple(item for item, _ in judged_items),
+        system_of=np.array([systems.index(row.system) for _, row in rows], dtype=np.int64),
+        item_of=np.array([n for n, _ in rows], dtype=np.int64),
+        texts=tuple(row.text for _, row in rows),
         columns=tuple(
             Column(
                 spec=metric,
@@ -226,9 +216,47 @@ def grid_of_judged(
             )
             for metric, own in zip(metrics, values.T, strict=True)
         ),
-        human=np.array([c[3] for c in cells]),
+        human=np.array([row.human for _, row in rows]),
     )
     return replace(grid, warnings=row_warnings(grid) if any(grid.texts) else {})
+
+
+class _JudgedRow(NamedTuple):
+    """One translation that people or metrics scored; its text is empty where it is not known."""
+
+    system: str
+    text: str
+    human: float
+    scores: FloatArray  # (metrics,)
+
+
+def _judged_items(
+    judged: JudgedSet, texts: Mapping[tuple[str, str], Segment]
+) -> Iterator[tuple[Item, list[_JudgedRow]]]:
+    """The items of a set of which anything is known, each with its translations."""
+    known = ~np.isnan(judged.human) | ~np.isnan(judged.scores).all(axis=0)  # (systems, items)
+    for place in np.flatnonzero(known.any(axis=0)).tolist():
+        label, scored = judged.items[place], np.flatnonzero(known[:, place]).tolist()
+        segments = [texts.get((judged.systems[n], label)) for n in scored]
+        some = next((segment for segment in segments if segment is not None), Segment(""))
+        item = Item(
+            label=label,
+            document=judged.name,
+            source=some.source or "",
+            references=some.references,
+        )
+        yield (
+            item,
+            [
+                _JudgedRow(
+                    system=judged.systems[n],
+                    text="" if segment is None else segment.hypothesis,
+                    human=judged.human[n, place],
+                    scores=judged.scores[:, n, place],
+                )
+                for n, segment in zip(scored, segments, strict=True)
+            ],
+        )
 
 
 def row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:

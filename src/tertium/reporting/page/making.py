@@ -19,8 +19,9 @@ from tertium.errors import NeedsError, TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.challenge import ChallengeStudy, challenge
 from tertium.evaluation.comparison import Test, with_tests
-from tertium.evaluation.explaining import MarkedTranslations, add_marks, mark_systems, people_marks
+from tertium.evaluation.explaining import add_marks
 from tertium.evaluation.gathering import several
+from tertium.evaluation.marking import MarkedTranslations, mark_systems, people_marks
 from tertium.evaluation.panel.panel import DoubtPanel
 from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import (

@@ -32,10 +32,10 @@ from tertium.display import Displayed
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.curves import Curve
 from tertium.meta.judged import JudgedSet
-from tertium.reporting.charts.pictures import pictures
 from tertium.reporting.markup import Markup, element, escape, join
 from tertium.reporting.page.explained import Explained
 from tertium.reporting.page.grid import Column, TranslationGrid
+from tertium.reporting.page.pictures import pictures
 from tertium.reporting.page.sections import overview, signature_list
 from tertium.reporting.tables.table import Table, html_table
 from tertium.version import __version__
@@ -229,7 +229,7 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def _human(values: FloatArray) -> dict[str, Any]:
-    """People's scores with as many decimals as tell them apart: none for 0 to 100."""
+    """People's scores with as many decimals as tell them apart: one for 0 to 100, three for z."""
     known = values[np.isfinite(values)]
     wide = known.size > 0 and float(np.ptp(known)) > 20
     decimals = 1 if wide else 3

@@ -21,11 +21,11 @@ from tertium.evaluation.slices import Slices
 from tertium.meta.correlation import ranks
 from tertium.meta.results import Results
 from tertium.reporting.charts.axes import Scale
-from tertium.reporting.charts.pictures import figure
 from tertium.reporting.charts.rows import direction, dots_chart
 from tertium.reporting.markup import Markup, element, escape, folded, join, scrollable
 from tertium.reporting.names import short_names, shown_name
 from tertium.reporting.page.grid import TranslationGrid
+from tertium.reporting.page.pictures import figure
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 from tertium.reporting.tables.evaluations import (
     document_table,

@@ -14,7 +14,7 @@ from tertium.errors import MissingResourceError
 from tertium.metrics.base.featurizer import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.pairwise.inputs import Columns, learned_model
+from tertium.metrics.pairwise.columns import Columns, learned_model
 from tertium.metrics.pairwise.ranker import Pairwise
 from tertium.metrics.pairwise.training import PairwiseOptions
 from tertium.metrics.regression.metric import RegressionOptions

@@ -1,0 +1,117 @@
+"""Sentence vectors that a pairwise network reads, by name.
+
+    vectors :=  ["source/"] (encoder | "syntax") ["~" width]
+
+`glove` is the mean of a sentence's word vectors (WIKI-GW in Guzmán et al. 2015), `syntax` the mean
+of its parser's token vectors, `minilm~32` a sentence encoder reduced to 32 dimensions. What a
+translation is compared to is its reference, or its source after `source/`, which asks for an
+encoder that knows both languages. `syntax25` is short for `syntax~25`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tertium.arrays import Float32Array, products
+from tertium.cache.files import rows_by_key
+from tertium.encoders.encoder import load_encoder
+from tertium.encoders.stream import stream
+from tertium.errors import UsageError
+
+SYNTAX = "syntax"
+SYNTAX_WIDTH = 96  # of the token vectors of spaCy's small English pipeline
+SOURCE = "source/"
+_REDUCED = re.compile(r"(.+)~(\d+)")
+
+
+class VectorName(NamedTuple):
+    """A name taken apart; `width` is 0 for vectors as they are.
+
+    >>> VectorName.parse("source/use~64"), VectorName.parse("syntax25").width
+    (VectorName(encoder='use', width=64, of_source=True), 25)
+    """
+
+    encoder: str
+    width: int
+    of_source: bool
+
+    @classmethod
+    def parse(cls, text: str) -> VectorName:
+        of_source = text.startswith(SOURCE)
+        stem = text.removeprefix(SOURCE)
+        if found := re.fullmatch(rf"{SYNTAX}(\d+)", stem):
+            stem = f"{SYNTAX}~{found[1]}"
+        reduced = _REDUCED.fullmatch(stem)
+        encoder, width = (reduced[1], int(reduced[2])) if reduced else (stem, 0)
+        if not encoder or (reduced and not width):
+            raise UsageError(f"{text!r} names no vectors: expected an encoder, or encoder~width")
+        if of_source and encoder == SYNTAX:
+            raise UsageError("the parser reads English only, so there is no source/syntax")
+        return cls(encoder, width, of_source)
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """To a few dimensions: (v - mean) axes, with mean (d,) and axes (d, width)."""
+
+    mean: Float32Array
+    axes: Float32Array
+
+    @classmethod
+    def fit(cls, vectors: Float32Array, width: int) -> Projection:
+        """Along the directions in which vectors (n, d) vary most."""
+        if width > min(vectors.shape):
+            raise UsageError(
+                f"{len(vectors)} vectors of {vectors.shape[1]} dimensions cannot be reduced "
+                f"to {width}: ask for fewer, or give more texts"
+            )
+        mean = vectors.mean(axis=0)
+        _, _, rows = np.linalg.svd(vectors - mean, full_matrices=False)
+        axes = rows[:width].T
+        # A direction has no sign of its own: make its largest part positive.
+        signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(width)])
+        return cls(mean.astype(np.float32), (axes * signs).astype(np.float32))
+
+    def __call__(self, vectors: Float32Array) -> Float32Array:
+        return products(vectors - self.mean, self.axes.T).astype(self.axes.dtype)
+
+
+def sentence_vectors(encoder: str, texts: Sequence[str]) -> Float32Array:
+    """The vectors of texts by an encoder or by `syntax`, each distinct text once, (n, d)."""
+    if encoder == SYNTAX:
+        return _syntax_vectors(texts)
+    model = load_encoder(encoder)
+    if not model.sentence_dim:
+        raise UsageError(f"encoder {encoder} gives no sentence vectors")
+    parts = [e.sentences for e in stream(model, texts, tokens=False, sentences=True)]
+    return np.concatenate(parts) if parts else np.zeros((0, model.sentence_dim), np.float32)
+
+
+def _syntax_vectors(texts: Sequence[str]) -> Float32Array:
+    from tertium.linguistics.parse import load_parser, syntax_vectors
+
+    return rows_by_key(
+        f"{SYNTAX} {load_parser().name}",
+        [(text,) for text in texts],
+        SYNTAX_WIDTH,
+        lambda places: syntax_vectors([texts[n] for n in places]),
+    )
+
+
+def joint_vectors(
+    names: Sequence[VectorName],
+    texts_of: Callable[[VectorName], Sequence[str]],
+    projections: Mapping[VectorName, Projection],
+    count: int,
+) -> Float32Array:
+    """Several vectors side by side, each of the texts that `texts_of` gives, (count, widths)."""
+    parts = [np.zeros((count, 0), dtype=np.float32)]
+    for name in names:
+        vectors = sentence_vectors(name.encoder, texts_of(name))
+        parts.append(projections[name](vectors) if name.width else vectors)
+    return np.hstack(parts)
