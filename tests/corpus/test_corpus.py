@@ -485,8 +485,50 @@ def test_a_changed_input_or_version_is_not_mixed_in(
     with pytest.raises(UsageError, match=r"inputs: .*rows.jsonl was"):
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
     monkeypatch.setattr("tertium.corpus.run.__version__", "9.9")
-    with pytest.raises(UsageError, match=r"version was .* and is '9.9'"):
+    with pytest.raises(UsageError, match=r"that tertium 0\.1\.0 began.*\(9\.9\) must not mix"):
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
+
+
+def test_a_run_of_a_version_with_other_notes_is_told_so(tmp_path: Path) -> None:
+    """An error listed the names of all files, which older versions did not note."""
+    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
+    tertium.score_corpus(file, "chrf", out)
+    manifest = json.loads((out / "_manifest.json").read_text())
+    del manifest["shard names"]
+    (out / "_manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(UsageError, match="go on with the one that began it") as caught:
+        tertium.score_corpus(file, "chrf", out, resume=True)
+    assert "rows.jsonl" not in str(caught.value)
+
+
+def test_two_processes_do_not_write_to_one_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that ended first removed what the other was writing."""
+    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
+    said: list[str] = []
+
+    def meanwhile(*given: Any) -> Any:
+        with pytest.raises(UsageError) as caught:
+            tertium.score_corpus(file, "chrf", out, part_rows=20, resume=True)
+        said.append(str(caught.value))
+        return score_segments(*given)
+
+    monkeypatch.setattr("tertium.corpus.work.score_segments", meanwhile)
+    tertium.score_corpus(file, "chrf", out, part_rows=20)
+    assert len(said) == 8
+    assert all("another process writes to" in text for text in said)
+    assert not (out / "_lock").exists()
+
+
+def test_a_run_that_wrote_nothing_gives_way_to_another(tmp_path: Path) -> None:
+    """A slip in --keep that shows when rows are compared left a folder that refused all others."""
+    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
+    with pytest.raises(TertiumError, match="cannot be computed"):
+        tertium.score_corpus(file, "chrf", out, keep="chrf > '5'")
+    assert tertium.score_corpus(file, "chrf", out, keep="chrf > 5").kept
+    with pytest.raises(UsageError, match="holds a run already"):
+        tertium.score_corpus(file, "chrf", out, keep="chrf > 5")
 
 
 def test_files_found_from_elsewhere_are_not_taken_for_those_that_are_done(tmp_path: Path) -> None:
@@ -586,7 +628,7 @@ def test_a_shard_that_is_gone_or_cut_is_made_again(tmp_path: Path, shards: Any) 
 def test_a_run_that_was_killed_as_it_began_can_begin_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before its manifest is in place a run leaves nothing but the remains of that."""
+    """Before its manifest is in place a run leaves nothing but the remains of that, and a lock."""
     file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
@@ -594,7 +636,7 @@ def test_a_run_that_was_killed_as_it_began_can_begin_again(
         patch.setattr(Path, "unlink", mock.Mock())
         with pytest.raises(Killed):
             tertium.score_corpus(file, "chrf", out)
-    assert [path.suffix for path in out.iterdir()] == [".part"]
+    assert [path.suffix for path in out.iterdir() if path.name != "_lock"] == [".part"]
     tertium.score_corpus(file, "chrf", out, resume=True)
     assert not [*out.glob("*.part")]
     tertium.score_corpus(file, "chrf", tmp_path / "whole")

@@ -131,19 +131,21 @@ def score_corpus(
         raise UsageError("--fields goes with .tsv or .csv files without a header: leave it out")
     loaded = load_metrics(metrics)
     check_metrics(loaded)
+    ledger = RunLedger(folder)
+    ledger.check_free(resume=resume)
     with task("looking at the corpus"):
         parts = plan_parts(files, part_rows)
         job = _make_job(loaded, folder, parts, keep, fields, shards, longest, strict)
     manifest = _describe(job, loaded, files, part_rows)
-    ledger = RunLedger(folder)
-    done = ledger.begin(manifest, writer_of(shards).suffix, resume=resume)
-    if strict:
-        _check_none_aside(folder, done)
-    left = [part for part in parts if part.name not in done]
-    counted = {**done, **_count(team, job, left)}
-    seconds = time.perf_counter() - begun
-    summary = _summarise([counted[part.name] for part in parts], counted, left, team, seconds)
-    ledger.summarise(summary.record())
+    with ledger.lock():
+        done = ledger.begin(manifest, writer_of(shards).suffix)
+        if strict:
+            _check_none_aside(folder, done)
+        left = [part for part in parts if part.name not in done]
+        counted = {**done, **_count(team, job, left)}
+        seconds = time.perf_counter() - begun
+        summary = _summarise([counted[part.name] for part in parts], counted, left, team, seconds)
+        ledger.summarise(summary.record())
     return summary
 
 
