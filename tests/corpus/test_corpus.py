@@ -22,6 +22,7 @@ from tests.corpus.samples import (
     write_tsv,
 )
 from tests.gallery import ALL
+from tests.partial_metric import UNSCORED
 
 import tertium
 from tertium.cache.memory import forget
@@ -310,6 +311,26 @@ def test_keep_filters_and_counts(tmp_path: Path) -> None:
     parquet = write_parquet(tmp_path / "rows.parquet", ROWS)
     with pytest.raises(UnknownNameError, match="idd"):
         tertium.score_corpus(parquet, "chrf", tmp_path / "third", keep="idd > 3")
+
+
+def test_a_score_that_is_no_number_is_missing(partial: str, tmp_path: Path) -> None:
+    """`not partial < 5` kept it, and `partial is null` did not find it."""
+    rows = [*ROWS[:3], {"mt": UNSCORED, "src": "x", "ref": "y"}]
+    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+    for keep, kept in (("not partial < 5", 3), ("partial is null", 1)):
+        summary = tertium.score_corpus(file, partial, tmp_path / keep, keep=keep)
+        assert (summary.kept, summary.metrics[partial].missing) == (kept, 1)
+    assert read_shards(tmp_path / "partial is null")[0][partial] is None
+
+
+def test_rows_that_all_lack_a_key_are_compared_to_nothing(tmp_path: Path) -> None:
+    """The block in which none had it ended the run: `no kernel matching input types (null)`."""
+    rows = [{**ROWS[0], "lang": "de"}, *ROWS[1:]]
+    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+    for number, keep in enumerate(("lang in ('de', 'fr')", "'d' in lang", "length(lang) == 2")):
+        out = tmp_path / str(number)
+        with mock.patch("tertium.corpus.work.BLOCK", 20):
+            assert tertium.score_corpus(file, "chrf", out, keep=keep, shards="jsonl").kept == 1
 
 
 def test_warnings_are_flags_of_their_rows(tmp_path: Path) -> None:
