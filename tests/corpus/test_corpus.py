@@ -197,7 +197,8 @@ def test_a_quote_that_is_not_closed_takes_no_rows_for_text(tmp_path: Path) -> No
         ("a.tsv", b"one\ttwo\nc\td\n", "found one, two"),
         ("a.tsv", b"text\tref\nc\td\n", "found text, ref"),
         ("a.csv", b"mt;ref\na;b\n", "parted by semicolons"),
-        ("a.json", b'[{"mt": "a", "ref": "b"}]\n', "can be read; row 1: not an object"),
+        ("a.json", b'[{"mt": "a", "ref": "b"}]\n', r"row 1: expected an object.*`jq -c '\.\[\]'`"),
+        ("a.json", b'[\n {\n  "mt": "a"\n }\n]\n', r"row 1: not JSON.*`jq -c '\.\[\]'`"),
         ("a.jsonl", b"\n", "there are no rows"),
     ],
 )
