@@ -30,7 +30,7 @@ from tertium.cache.store import open_store
 from tertium.cli import main
 from tertium.corpus import work
 from tertium.corpus.blocks import BadRow, TableBlock
-from tertium.corpus.engines import cluster
+from tertium.corpus.engines import Team, cluster, count_room
 from tertium.corpus.reading import Reading
 from tertium.corpus.scoring import score_segments, take_segments
 from tertium.corpus.tally import MetricTally
@@ -800,6 +800,56 @@ def test_without_the_cache_nothing_is_kept_and_the_scores_are_the_same(
     written.flush()  # a thread of its own writes, and is not waited for
     assert [*cache.glob("embeddings*")]
     assert read_shards(tmp_path / "alone") == read_shards(tmp_path / "kept")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"workers": "2"}, "workers='2': expected a whole number"),
+        ({"workers": 2.5}, "workers=2.5: expected a whole number"),
+        ({"cpus": "1", "engine": "ray"}, "cpus='1': expected a number"),
+        ({"cpus": float("nan"), "engine": "ray"}, "cpus=nan, gpus=0: a worker needs"),
+        ({"part_rows": "5"}, "part_rows='5': expected a whole number"),
+        ({"keep": ["chrf > 5"]}, "expected a text such as 'chrf >= 50'"),
+        ({"fields": "mt,ref"}, "fields='mt,ref': expected a list of names"),
+        ({"shards": None}, "unknown format of shards None"),
+        ({"inputs": b"rows.tsv"}, "expected a path"),
+        ({"inputs": ["rows.tsv", None]}, "expected a path, .* not None"),
+        ({"output": None}, "expected a path, .* not None"),
+    ],
+)
+def test_arguments_of_another_kind_are_one_line(
+    given: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    file = write_tsv(tmp_path / "rows.tsv", ROWS[:2])
+    run: dict[str, Any] = {"inputs": file, "metrics": "chrf", "output": tmp_path / "out", **given}
+    with pytest.raises(UsageError, match=message):
+        tertium.score_corpus(**run)
+
+
+def test_a_worker_that_cannot_begin_says_why(tmp_path: Path, partial: str) -> None:
+    """Processes of their own do not know what a test registered; they seemed to be killed."""
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS[:4])
+    with pytest.raises(TertiumError, match="unknown metric 'partial'"):
+        tertium.score_corpus(file, partial, tmp_path / "out", part_rows=2, workers=2)
+
+
+def test_actors_fit_on_single_nodes(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Four nodes of a CPU have no room for an actor of four, for which a run waited for ever."""
+    ray = pytest.importorskip("ray", reason="needs tertium[ray]")
+    nodes = [{"Alive": True, "Resources": {"CPU": 1.0}}] * 4
+    nodes += [
+        {"Alive": True, "Resources": {"CPU": 4.0, "GPU": 1.0}},
+        {"Alive": False, "Resources": {"CPU": 64.0, "GPU": 8.0}},
+    ]
+    monkeypatch.setattr(ray, "nodes", lambda: nodes)
+    assert [count_room(1, 0), count_room(2, 0), count_room(1, 0.25)] == [8, 2, 4]
+    assert Team(engine="ray", cpus=8, workers=3).count_actors() == 3
+    assert "no node of the cluster has 8 CPUs and 0 GPUs for a worker" in caplog.text
+    with pytest.raises(UsageError, match="no node of the cluster has 1 CPUs and 2 GPUs"):
+        Team(engine="ray", gpus=2).count_actors()
 
 
 def test_a_cluster_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

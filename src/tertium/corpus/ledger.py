@@ -76,10 +76,11 @@ class RunLedger:
         A part whose shard, PART with this suffix, is gone or has another size is to be done again.
 
         What is here must be of the same run: else nothing is touched, and an error names what
-        differs. Where it has written nothing yet, nothing could mix: it gives way.
+        differs. Where it has written nothing yet, nothing could mix: it gives way, unless behind an
+        address a process may be at work on its first part.
         """
         there = self._read(MANIFEST)
-        if there is None or not self._list_written():
+        if there is None or not (is_remote(self.folder) or self._list_written()):
             self._write(MANIFEST, manifest)
             return {}
         if there.keys() != manifest.keys() or there["version"] != manifest["version"]:

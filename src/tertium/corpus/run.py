@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from tertium.arrays import is_whole
 from tertium.corpus.blocks import infer_schema, refuse_column
-from tertium.corpus.engines import Team
+from tertium.corpus.engines import AT_LEAST_ONE, Team
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import BAD, RunLedger
 from tertium.corpus.places import SourceFile, find_files, is_remote, would_find
@@ -123,9 +123,13 @@ def score_corpus(
     team = Team(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
     for name, value in (("longest", longest), ("part_rows", part_rows)):
         if not is_whole(value, 1):
-            raise UsageError(f"{name}={value}: expected at least 1")
-    paths = _list_paths(inputs)
-    files, folder = find_files(paths), os.fspath(output)
+            raise UsageError(f"{name}={one_line(value)}: {AT_LEAST_ONE}")
+    if not isinstance(keep, str):
+        raise UsageError(f"keep={one_line(keep)}: expected a text such as 'chrf >= 50'")
+    if isinstance(fields, str):
+        raise UsageError(f"fields={one_line(fields)}: expected a list of names")
+    paths, folder = _list_paths(inputs), _check_path(output)
+    files = find_files(paths)
     _check_apart(folder, files, paths, writer_of(shards).suffix)
     if fields and not any(file.kind in ("tsv", "csv") for file in files):
         raise UsageError("--fields goes with .tsv or .csv files without a header: leave it out")
@@ -159,7 +163,13 @@ def _list_paths(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     if not given:
         raise DataError("no files given to score")
-    return [os.fspath(path) for path in given]
+    return [_check_path(path) for path in given]
+
+
+def _check_path(given: str | os.PathLike[str]) -> str:
+    if not isinstance(given, str | os.PathLike):
+        raise UsageError(f"expected a path, a text or a Path, not {one_line(given)}")
+    return os.fspath(given)
 
 
 def _check_none_aside(folder: str, done: Mapping[str, Tally]) -> None:
