@@ -31,6 +31,7 @@ from tertium.cli import main
 from tertium.corpus import work
 from tertium.corpus.blocks import BadRow, TableBlock
 from tertium.corpus.engines import Team, cluster, count_room
+from tertium.corpus.places import would_find
 from tertium.corpus.reading import Reading
 from tertium.corpus.scoring import score_segments, take_segments
 from tertium.corpus.tally import MetricTally
@@ -634,6 +635,23 @@ def test_shards_lie_where_the_corpus_is_not_read(
         assert tertium.score_corpus(**run, resume=True).rows == first.rows
 
 
+@pytest.mark.parametrize(
+    ("given", "output", "found"),
+    [
+        ("s3://bucket/in", "s3://bucket/in/out", True),
+        ("s3://bucket/in/?region=x", "s3://bucket/in/deep/out?region=x", True),
+        ("s3://bucket/in", "s3://bucket/in/_out", False),
+        ("s3://bucket/in", "s3://bucket/inner", False),
+        ("s3://bucket/in/*.parquet", "s3://bucket/in/out", True),  # a star may be folders there
+        ("s3://bucket/in/*.jsonl", "s3://bucket/in/out", False),
+        ("s3://bucket/in", "gs://bucket/in/out", False),
+        ("s3://bucket/in", "in/out", False),
+    ],
+)
+def test_shards_behind_an_address_are_not_read_either(given: str, output: str, found: bool) -> None:
+    assert would_find(given, output, ".parquet") == found
+
+
 @pytest.mark.parametrize("shards", ["parquet", "jsonl"])
 def test_a_shard_that_is_gone_or_cut_is_made_again(tmp_path: Path, shards: Any) -> None:
     file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
@@ -734,6 +752,8 @@ def test_addresses_are_read_and_written(tmp_path: Path) -> None:
     assert [row["chrf"] for row in read_shards(tmp_path / "out")] == scores_of(ROWS, "chrf")
     with pytest.raises(UsageError, match="pyarrow cannot reach it"):
         tertium.score_corpus("nothing://x/y", "chrf", tmp_path / "other")
+    with pytest.raises(UsageError, match="--resume would read its shards"):
+        tertium.score_corpus(f"file://{file.parent}", "chrf", f"file://{file.parent}/out")
 
 
 def test_a_store_of_objects_is_read_and_written(

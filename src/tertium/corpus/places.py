@@ -150,7 +150,9 @@ def _matches(given: str) -> list[SourceFile]:
 
 
 def would_find(given: str, folder: str, suffix: str) -> bool:
-    """Whether files with this suffix in a folder, here and not there yet, would be read, too."""
+    """Whether files with this suffix in a folder, which is not there yet, would be read, too."""
+    if is_remote(given) or is_remote(folder):
+        return _would_find_behind(plain_path(given).rstrip("/"), plain_path(folder), suffix)
     path = Path(given)
     if not path.is_dir():
         if "**" not in given or not fnmatch.fnmatchcase(f"x{suffix}", path.name):
@@ -158,6 +160,16 @@ def would_find(given: str, folder: str, suffix: str) -> bool:
         path = Path(given.partition("**")[0])
     top, place = (Path(os.path.realpath(name)) for name in (path, folder))
     return place.is_relative_to(top) and _is_shown(place.relative_to(top))
+
+
+def _would_find_behind(given: str, folder: str, suffix: str) -> bool:
+    """The same of addresses, in whose globs a star stands for folders, too."""
+    file = join(folder, f"x{suffix}")
+    wild = _WILD.search(given)
+    top = given[: wild.start()].rpartition("/")[0] if wild else given
+    if not file.startswith(f"{top}/") or not _is_shown(Path(file.removeprefix(top).strip("/"))):
+        return False
+    return wild is None or fnmatch.fnmatchcase(file, given)
 
 
 def _is_shown(path: Path) -> bool:

@@ -221,12 +221,10 @@ def _check_apart(
     output: str, files: Sequence[SourceFile], inputs: Sequence[str], suffix: str
 ) -> None:
     """Refuse to write where the corpus is read: the next run would read its own shards."""
-    if is_remote(output):
-        return
-    if Path(output).is_file():
+    if not is_remote(output) and Path(output).is_file():
         raise UsageError(f"{output} is a file, and shards are written into a folder: give another")
     place = os.path.realpath(output)
-    for file in files:
+    for file in () if is_remote(output) else files:
         if not is_remote(file.path) and os.path.realpath(file.path).startswith(place + os.sep):
             raise UsageError(f"{output} holds {file.path}, which is read here: give another folder")
     if home := next((given for given in inputs if would_find(given, output, suffix)), None):
