@@ -505,11 +505,20 @@ def test_a_changed_input_or_version_is_not_mixed_in(
     tertium.score_corpus(file, "chrf", tmp_path / "out")
     tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)  # nothing is left to do
     write_jsonl(file, ROWS[:-1])
-    with pytest.raises(UsageError, match=r"inputs: .*rows.jsonl was"):
+    state = r"bytes of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}"
+    with pytest.raises(UsageError, match=rf"inputs: .*rows.jsonl was .*{state}.* and is .*{state}"):
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
     monkeypatch.setattr("tertium.corpus.run.__version__", "9.9")
     with pytest.raises(UsageError, match=r"that tertium 0\.1\.0 began.*\(9\.9\) must not mix"):
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
+
+
+def test_two_fields_in_another_order_are_another_run(tmp_path: Path) -> None:
+    """Two names were taken for the size and the time of a file: a traceback."""
+    file, out = write_bytes(tmp_path / "rows.tsv", b"a b\ta c\nd e\td f\n"), tmp_path / "out"
+    tertium.score_corpus(file, "chrf", out, fields=["mt", "ref"])
+    with pytest.raises(UsageError, match=r"fields was \['mt', 'ref'\] and is \['ref', 'mt'\]"):
+        tertium.score_corpus(file, "chrf", out, fields=["ref", "mt"], resume=True)
 
 
 def test_a_run_of_a_version_with_other_notes_is_told_so(tmp_path: Path) -> None:
@@ -792,6 +801,8 @@ def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixt
     again = ["corpus", file, "-m", "chrf", "-o", out, "--keep", "chrf>=50", "--resume"]
     assert main([*again, "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 144
+    assert main(again) == 0
+    assert "; all done before\n" in capsys.readouterr().out
     for unread, message in (
         (["--address", "auto"], "add --engine ray"),
         (["--worker-gpus", "1"], "add --engine ray"),

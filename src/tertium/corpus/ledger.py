@@ -11,9 +11,10 @@ the folder pass them over.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,8 @@ def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[st
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2:
-        return f"{value[0]:,} bytes of time {value[1]}"
+    match value:
+        case [int(size), int(nanoseconds)]:  # the state of a file
+            written = datetime.fromtimestamp(nanoseconds / 1e9, UTC).astimezone()
+            return f"{size:,} bytes of {written.isoformat(' ', 'milliseconds')}"
     return repr(value)
