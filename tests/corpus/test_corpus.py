@@ -622,6 +622,10 @@ def test_a_file_by_two_paths_is_read_once(tmp_path: Path, monkeypatch: pytest.Mo
         ("**/*.parquet", "deep/out", True),
         ("**/*.jsonl", "out", False),
         ("*.parquet", "out", False),
+        ("*.parquet", "out.parquet", True),
+        ("*", "out", True),
+        ("*", "deep/out", True),
+        ("*", "_out", False),
         ("", "_out", False),
     ],
 )
@@ -713,6 +717,16 @@ def test_folders_and_globs_keep_their_shape(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "again").rglob("*.parquet")) == ["a.parquet"] * 2
     with pytest.raises(DataError, match="nothing to read"):
         tertium.score_corpus(str(tmp_path / "none" / "*.jsonl"), "chrf", tmp_path / "third")
+
+
+def test_folders_that_a_glob_matches_are_read(tmp_path: Path) -> None:
+    """They were passed over in silence, as folders of shards with a suffix are by `*.parquet`."""
+    write_parquet(tmp_path / "in" / "a.parquet" / "part-0.parquet", ROWS[:3])
+    write_parquet(tmp_path / "in" / "b.parquet", ROWS[3:7])
+    for number, given in enumerate(("*.parquet", "*", "**", "**/*.parquet")):
+        out = tmp_path / str(number)
+        assert tertium.score_corpus(str(tmp_path / "in" / given), "chrf", out).rows == 7
+        assert (out / "a.parquet" / "part-0.parquet").exists()
 
 
 def test_two_files_never_write_one_shard(tmp_path: Path) -> None:
