@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -34,7 +35,7 @@ from tertium.corpus.engines import Team, cluster, count_room
 from tertium.corpus.places import would_find
 from tertium.corpus.reading import Reading
 from tertium.corpus.scoring import score_segments, take_segments
-from tertium.corpus.tally import MetricTally
+from tertium.corpus.tally import MetricTally, Tally
 from tertium.errors import DataError, LanguageError, TertiumError, UnknownNameError, UsageError
 from tertium.segment import Segment
 
@@ -475,6 +476,30 @@ def test_what_was_done_stays_and_the_rest_is_done_once(
     assert summary.scored == len(ROWS) - 60
     assert shard_bytes(tmp_path / "out") == shard_bytes(tmp_path / "whole")
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_histogram_of_a_part_is_held(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of all parts were: a gigabyte for a thousand million rows."""
+    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
+    run: dict[str, Any] = {"metrics": "chrf", "output": out, "part_rows": 10, "workers": workers}
+    tallies: list[weakref.ref[Tally]] = []
+    held: list[int] = []
+    merge = Tally.merge
+
+    def watch(self: Tally, other: Tally) -> None:
+        tallies.append(weakref.ref(other))
+        held.append(sum(tally() is not None for tally in tallies))
+        merge(self, other)
+
+    monkeypatch.setattr(Tally, "merge", watch)
+    first = tertium.score_corpus(file, **run)
+    again = tertium.score_corpus(file, **run, resume=True)
+    assert len(held) == 2 * 15
+    assert max(held) <= 3
+    assert again.metrics == first.metrics
 
 
 @pytest.mark.parametrize(

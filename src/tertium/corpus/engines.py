@@ -109,7 +109,7 @@ def run_local(
         min(workers, len(parts)), mp_context=fresh, initializer=_begin, initargs=(job, marks)
     ) as pool:
         try:
-            yield from _outcomes([pool.submit(_attempt, part) for part in parts], marks, advance)
+            yield from _outcomes({pool.submit(_attempt, part) for part in parts}, marks, advance)
         except BrokenProcessPool:
             raise TertiumError(
                 "a worker was killed (by the system, where memory ran out) or could not be started "
@@ -121,8 +121,8 @@ def run_local(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _outcomes(waiting: list[Future[Outcome]], marks: Any, advance: Advance) -> Iterator[Outcome]:
-    left, told = set(waiting), 0
+def _outcomes(left: set[Future[Outcome]], marks: Any, advance: Advance) -> Iterator[Outcome]:
+    told = 0
     while left:
         done, left = wait(left, timeout=POLL, return_when=FIRST_COMPLETED)
         reached = marks[0]

@@ -71,10 +71,8 @@ class RunLedger:
                 "or give another folder"
             )
 
-    def begin(self, manifest: Mapping[str, Any], suffix: str) -> dict[str, Tally]:
-        """Begin a run, or go on with the one that is here; the parts that are done.
-
-        A part whose shard, PART with this suffix, is gone or has another size is to be done again.
+    def begin(self, manifest: Mapping[str, Any]) -> None:
+        """Begin a run, or go on with the one that is here.
 
         What is here must be of the same run: else nothing is touched, and an error names what
         differs. Where it has written nothing yet, nothing could mix: it gives way, unless behind an
@@ -83,7 +81,7 @@ class RunLedger:
         there = self._read(MANIFEST)
         if there is None or not (is_remote(self.folder) or self._list_written()):
             self._write(MANIFEST, manifest)
-            return {}
+            return
         if there.keys() != manifest.keys() or there["version"] != manifest["version"]:
             raise UsageError(
                 f"{self.folder} holds a run that tertium {there.get('version')} began, and shards "
@@ -98,7 +96,22 @@ class RunLedger:
                 f"{self.folder} holds another run, and the two must not mix: {listed}; "
                 "run it as it was, or give another folder"
             )
-        return self._done(suffix)
+
+    def find_done(self, suffix: str) -> Iterator[tuple[str, Tally]]:
+        """The parts that are done, with what was counted in each.
+
+        A part whose shard, PART with this suffix, is gone or has another size is to be done again.
+        """
+        sizes = list_sizes(self.folder)
+        names = [name for name in sizes if name.startswith(f"{DONE}/") and name.endswith(".json")]
+        for name in names:
+            part, kept = name[len(DONE) + 1 : -len(".json")], self._read(name)
+            if kept and sizes.get(part + suffix) == kept.get("bytes"):
+                yield part, Tally.from_record(kept)
+
+    def read_tally(self, part: str) -> Tally:
+        """What was counted in a part that is done."""
+        return Tally.from_record(self._read(f"{DONE}/{part}.json"))
 
     def finish(self, part: str, tally: Tally, size: int) -> None:
         """Note that a part is done, with the bytes of its shard: the last thing that happens."""
@@ -112,16 +125,6 @@ class RunLedger:
     def _list_written(self) -> list[str]:
         """What lies in the folder beside that a run began."""
         return [name for name in list_sizes(self.folder) if name not in (MANIFEST, LOCK)]
-
-    def _done(self, suffix: str) -> dict[str, Tally]:
-        sizes = list_sizes(self.folder)
-        names = [name for name in sizes if name.startswith(f"{DONE}/") and name.endswith(".json")]
-        found = {name[len(DONE) + 1 : -len(".json")]: self._read(name) for name in names}
-        return {
-            name: Tally.from_record(kept)
-            for name, kept in found.items()
-            if kept and sizes.get(name + suffix) == kept.get("bytes")
-        }
 
     def _read(self, name: str) -> Any:
         content = read_content(join(self.folder, name))

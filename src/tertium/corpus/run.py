@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -142,13 +144,21 @@ def score_corpus(
         job = _make_job(loaded, folder, parts, keep, fields, shards, longest, strict)
     manifest = _describe(job, loaded, files, part_rows)
     with ledger.lock():
-        done = ledger.begin(manifest, writer_of(shards).suffix)
-        if strict:
-            _check_none_aside(folder, done)
+        ledger.begin(manifest)
+        done = _find_done(ledger, writer_of(shards).suffix, strict=strict)
         left = [part for part in parts if part.name not in done]
-        counted = {**done, **_count(team, job, left)}
-        seconds = time.perf_counter() - begun
-        summary = _summarise([counted[part.name] for part in parts], counted, left, team, seconds)
+        whole = _merge(parts, done, ledger, _count(team, job, left))
+        summary = CorpusSummary(
+            rows=whole.rows,
+            kept=whole.kept,
+            bad=dict(whole.bad),
+            metrics=whole.metrics,
+            scored=whole.rows - sum(done.values()),
+            seconds=time.perf_counter() - begun,
+            parts=len(parts),
+            engine=team.engine,
+            workers=team.size,
+        )
         ledger.summarise(summary.record())
     return summary
 
@@ -172,49 +182,52 @@ def _check_path(given: str | os.PathLike[str]) -> str:
     return os.fspath(given)
 
 
-def _check_none_aside(folder: str, done: Mapping[str, Tally]) -> None:
-    """Refuse to go on strictly with parts of which rows were put aside before."""
-    if part := next((name for name, tally in done.items() if tally.bad), None):
-        raise DataError(
-            f"{folder}/{BAD}/{part}.jsonl: rows were put aside before, and --strict takes none: "
-            "mend them and begin in another folder, or leave out --strict"
-        )
+def _find_done(ledger: RunLedger, suffix: str, *, strict: bool) -> dict[str, int]:
+    """The parts that are done, with their rows.
+
+    To go on strictly with parts of which rows were put aside before is refused.
+    """
+    done: dict[str, int] = {}
+    for name, tally in ledger.find_done(suffix):
+        if strict and tally.bad:
+            raise DataError(
+                f"{ledger.folder}/{BAD}/{name}.jsonl: rows were put aside before, and --strict "
+                "takes none: mend them and begin in another folder, or leave out --strict"
+            )
+        done[name] = tally.rows
+    return done
 
 
-def _count(team: Team, job: CorpusJob, parts: Sequence[CorpusPart]) -> dict[str, Tally]:
-    """Do parts, and what was counted in each; the first error ends it."""
-    counted: dict[str, Tally] = {}
+def _count(team: Team, job: CorpusJob, parts: Sequence[CorpusPart]) -> Iterator[tuple[str, Tally]]:
+    """Do parts, and what was counted in each, as they come; the first error ends it."""
     rows = [part.rows for part in parts]
     known = None if None in rows else sum(count or 0 for count in rows)
     with task("rows", total=known) as advance:
         for outcome in team.deal(job, parts, advance):
             if outcome.tally is None:
                 raise TertiumError(outcome.error)
-            counted[outcome.part] = outcome.tally
-    return counted
+            yield outcome.part, outcome.tally
 
 
-def _summarise(
-    tallies: Sequence[Tally],
-    counted: Mapping[str, Tally],
-    left: Sequence[CorpusPart],
-    team: Team,
-    seconds: float,
-) -> CorpusSummary:
-    whole = Tally()
-    for tally in tallies:  # in the order of parts, so that sums are the same to the last bit
-        whole.merge(tally)
-    return CorpusSummary(
-        rows=whole.rows,
-        kept=whole.kept,
-        bad=dict(whole.bad),
-        metrics=whole.metrics,
-        scored=sum(counted[part.name].rows for part in left),
-        seconds=seconds,
-        parts=len(tallies),
-        engine=team.engine,
-        workers=team.size,
-    )
+def _merge(
+    parts: Sequence[CorpusPart],
+    done: Container[str],
+    ledger: RunLedger,
+    counted: Iterable[tuple[str, Tally]],
+) -> Tally:
+    """What was counted in all parts, added in their order, whatever the one in which they came.
+
+    A tally holds a histogram for each metric, and there may be a hundred thousand parts: none is
+    held but those that came before their turn.
+    """
+    whole, early = Tally(), dict[str, Tally]()
+    names = deque(part.name for part in parts)
+    for arrived in chain([{}], ({name: tally} for name, tally in counted)):
+        early |= arrived
+        while names and (names[0] in done or names[0] in early):
+            name = names.popleft()
+            whole.merge(ledger.read_tally(name) if name in done else early.pop(name))
+    return whole
 
 
 def _check_apart(
