@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tertium.atomic import check_writable, replace_content, write_text
+from tertium.atomic import check_writable, lock_file, replace_content, write_text
 from tertium.errors import WriteError
 
 ONLY_UNIX = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and modes of Unix")
@@ -189,3 +189,37 @@ def test_an_error_of_what_is_read_is_not_taken_for_one_of_the_file(tmp_path: Pat
     with pytest.raises(gzip.BadGzipFile), replace_content(tmp_path / "a"):
         raise gzip.BadGzipFile("what is read is damaged")
     assert not list(tmp_path.iterdir())
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from tertium.atomic import lock_file
+
+with lock_file(Path(sys.argv[1])) as is_ours:
+    print(is_ours, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_lock_is_held_by_one_and_ends_with_its_process(tmp_path: Path) -> None:
+    lock = tmp_path / "new" / "_lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+        with lock_file(lock) as is_ours:
+            assert not is_ours
+        assert only_file(lock.parent) == lock
+        other.kill()
+        other.wait()
+    with lock_file(lock) as is_ours:
+        assert is_ours
+    assert not [*lock.parent.iterdir()]
+
+
+def test_where_nothing_can_be_locked_everyone_may_go_on(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with lock_file(tmp_path / "file" / "_lock") as is_ours:
+        assert is_ours

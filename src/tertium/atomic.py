@@ -3,7 +3,8 @@
 A regular file is written beside its place, brought to the disk, and moved there in one step with
 the mode and owner of the file it replaces: a killed process or a full disk leaves the old one. A
 symbolic link is followed. What is no regular file (a device, a pipe, `/dev/stdout`) is written to
-as it is. What goes wrong is one `WriteError` that names the file and the reason.
+as it is. What goes wrong is one `WriteError` that names the file and the reason. A file that is
+locked says that a process is at work where it lies.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import errno
 import gzip
 import os
 import secrets
+import sqlite3
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -99,6 +101,31 @@ def check_writable(path: PathLike) -> os.stat_result | None:
         return status
 
 
+@contextmanager
+def lock_file(path: Path) -> Iterator[bool]:
+    """Whether this process alone holds a file while the block runs, after which the file is gone.
+
+    However a process ends, its lock ends with it. Where files cannot be locked, everyone holds it.
+    """
+    with ExitStack() as held:
+        is_taken = False
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = sqlite3.connect(path, timeout=0, isolation_level=None)  # locks on every system
+            held.enter_context(closing(lock))
+            lock.execute("PRAGMA journal_mode = OFF")  # which would lie beside it
+            lock.execute("BEGIN EXCLUSIVE")
+            held.callback(_remove, path)
+        except (OSError, sqlite3.Error) as error:
+            is_taken = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+        yield not is_taken
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
 def _place(path: PathLike) -> Path:
     """Where the file lies that a name leads to: a link's goal, which need not be there yet."""
     return Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
@@ -131,8 +158,7 @@ def _beside(place: Path, status: os.stat_result | None, durable: bool) -> Iterat
                 os.fsync(stream.fileno())
         part.replace(place)
     finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+        _remove(part)
 
 
 def _inherit(part: Path, status: os.stat_result) -> None:

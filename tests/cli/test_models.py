@@ -114,6 +114,7 @@ def every_kind(filled: Path) -> Path:
             f"word-vectors/{2 * digest}.npy",
             "hashes.json",
             f"reproduce/{digest}/config.json",
+            f"rows/.tertium-{digest}.part",
             "rows/mine.npz",
             "notes.txt",
         )
@@ -184,6 +185,20 @@ def test_what_is_no_kind_or_size_is_refused(capsys: pytest.CaptureFixture[str]) 
     assert len(said) == 4
     assert "did you mean 'rows'" in said[0]
     assert "expected bytes" in said[1]
+
+
+@pytest.mark.parametrize("action", ["info", "clear", "limit"])
+def test_a_cache_that_is_a_file_is_no_empty_folder(
+    action: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "mine.txt"))
+    assert main(["cache", action, *(["5M"] if action == "limit" else [])]) == 2
+    assert "mine.txt is a file, and a cache is a folder" in capsys.readouterr().err
+    assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
 def test_a_cache_that_cannot_be_written_is_not_to_be_cleared(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,6 +23,7 @@ from tests.corpus.samples import (
     write_tsv,
 )
 from tests.gallery import ALL
+from tests.partial_metric import UNSCORED
 
 import tertium
 from tertium.cache.memory import forget
@@ -29,10 +31,11 @@ from tertium.cache.store import open_store
 from tertium.cli import main
 from tertium.corpus import work
 from tertium.corpus.blocks import BadRow, TableBlock
-from tertium.corpus.engines import cluster
+from tertium.corpus.engines import Team, cluster, count_room
+from tertium.corpus.places import would_find
 from tertium.corpus.reading import Reading
 from tertium.corpus.scoring import score_segments, take_segments
-from tertium.corpus.tally import MetricTally
+from tertium.corpus.tally import MetricTally, Tally
 from tertium.errors import DataError, LanguageError, TertiumError, UnknownNameError, UsageError
 from tertium.segment import Segment
 
@@ -196,7 +199,8 @@ def test_a_quote_that_is_not_closed_takes_no_rows_for_text(tmp_path: Path) -> No
         ("a.tsv", b"one\ttwo\nc\td\n", "found one, two"),
         ("a.tsv", b"text\tref\nc\td\n", "found text, ref"),
         ("a.csv", b"mt;ref\na;b\n", "parted by semicolons"),
-        ("a.json", b'[{"mt": "a", "ref": "b"}]\n', "can be read; row 1: not an object"),
+        ("a.json", b'[{"mt": "a", "ref": "b"}]\n', r"row 1: expected an object.*`jq -c '\.\[\]'`"),
+        ("a.json", b'[\n {\n  "mt": "a"\n }\n]\n', r"row 1: not JSON.*`jq -c '\.\[\]'`"),
         ("a.jsonl", b"\n", "there are no rows"),
     ],
 )
@@ -310,6 +314,26 @@ def test_keep_filters_and_counts(tmp_path: Path) -> None:
     parquet = write_parquet(tmp_path / "rows.parquet", ROWS)
     with pytest.raises(UnknownNameError, match="idd"):
         tertium.score_corpus(parquet, "chrf", tmp_path / "third", keep="idd > 3")
+
+
+def test_a_score_that_is_no_number_is_missing(partial: str, tmp_path: Path) -> None:
+    """`not partial < 5` kept it, and `partial is null` did not find it."""
+    rows = [*ROWS[:3], {"mt": UNSCORED, "src": "x", "ref": "y"}]
+    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+    for keep, kept in (("not partial < 5", 3), ("partial is null", 1)):
+        summary = tertium.score_corpus(file, partial, tmp_path / keep, keep=keep)
+        assert (summary.kept, summary.metrics[partial].missing) == (kept, 1)
+    assert read_shards(tmp_path / "partial is null")[0][partial] is None
+
+
+def test_rows_that_all_lack_a_key_are_compared_to_nothing(tmp_path: Path) -> None:
+    """The block in which none had it ended the run: `no kernel matching input types (null)`."""
+    rows = [{**ROWS[0], "lang": "de"}, *ROWS[1:]]
+    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+    for number, keep in enumerate(("lang in ('de', 'fr')", "'d' in lang", "length(lang) == 2")):
+        out = tmp_path / str(number)
+        with mock.patch("tertium.corpus.work.BLOCK", 20):
+            assert tertium.score_corpus(file, "chrf", out, keep=keep, shards="jsonl").kept == 1
 
 
 def test_warnings_are_flags_of_their_rows(tmp_path: Path) -> None:
@@ -454,6 +478,30 @@ def test_what_was_done_stays_and_the_rest_is_done_once(
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_histogram_of_a_part_is_held(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of all parts were: a gigabyte for a thousand million rows."""
+    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
+    run: dict[str, Any] = {"metrics": "chrf", "output": out, "part_rows": 10, "workers": workers}
+    tallies: list[weakref.ref[Tally]] = []
+    held: list[int] = []
+    merge = Tally.merge
+
+    def watch(self: Tally, other: Tally) -> None:
+        tallies.append(weakref.ref(other))
+        held.append(sum(tally() is not None for tally in tallies))
+        merge(self, other)
+
+    monkeypatch.setattr(Tally, "merge", watch)
+    first = tertium.score_corpus(file, **run)
+    again = tertium.score_corpus(file, **run, resume=True)
+    assert len(held) == 2 * 15
+    assert max(held) <= 3
+    assert again.metrics == first.metrics
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -482,11 +530,62 @@ def test_a_changed_input_or_version_is_not_mixed_in(
     tertium.score_corpus(file, "chrf", tmp_path / "out")
     tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)  # nothing is left to do
     write_jsonl(file, ROWS[:-1])
-    with pytest.raises(UsageError, match=r"inputs: .*rows.jsonl was"):
+    state = r"bytes of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}"
+    with pytest.raises(UsageError, match=rf"inputs: .*rows.jsonl was .*{state}.* and is .*{state}"):
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
     monkeypatch.setattr("tertium.corpus.run.__version__", "9.9")
-    with pytest.raises(UsageError, match=r"version was .* and is '9.9'"):
+    with pytest.raises(UsageError, match=r"that tertium 0\.1\.0 began.*\(9\.9\) must not mix"):
         tertium.score_corpus(file, "chrf", tmp_path / "out", resume=True)
+
+
+def test_two_fields_in_another_order_are_another_run(tmp_path: Path) -> None:
+    """Two names were taken for the size and the time of a file: a traceback."""
+    file, out = write_bytes(tmp_path / "rows.tsv", b"a b\ta c\nd e\td f\n"), tmp_path / "out"
+    tertium.score_corpus(file, "chrf", out, fields=["mt", "ref"])
+    with pytest.raises(UsageError, match=r"fields was \['mt', 'ref'\] and is \['ref', 'mt'\]"):
+        tertium.score_corpus(file, "chrf", out, fields=["ref", "mt"], resume=True)
+
+
+def test_a_run_of_a_version_with_other_notes_is_told_so(tmp_path: Path) -> None:
+    """An error listed the names of all files, which older versions did not note."""
+    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
+    tertium.score_corpus(file, "chrf", out)
+    manifest = json.loads((out / "_manifest.json").read_text())
+    del manifest["shard names"]
+    (out / "_manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(UsageError, match="go on with the one that began it") as caught:
+        tertium.score_corpus(file, "chrf", out, resume=True)
+    assert "rows.jsonl" not in str(caught.value)
+
+
+def test_two_processes_do_not_write_to_one_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that ended first removed what the other was writing."""
+    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
+    said: list[str] = []
+
+    def meanwhile(*given: Any) -> Any:
+        with pytest.raises(UsageError) as caught:
+            tertium.score_corpus(file, "chrf", out, part_rows=20, resume=True)
+        said.append(str(caught.value))
+        return score_segments(*given)
+
+    monkeypatch.setattr("tertium.corpus.work.score_segments", meanwhile)
+    tertium.score_corpus(file, "chrf", out, part_rows=20)
+    assert len(said) == 8
+    assert all("another process writes to" in text for text in said)
+    assert not (out / "_lock").exists()
+
+
+def test_a_run_that_wrote_nothing_gives_way_to_another(tmp_path: Path) -> None:
+    """A slip in --keep that shows when rows are compared left a folder that refused all others."""
+    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
+    with pytest.raises(TertiumError, match="cannot be computed"):
+        tertium.score_corpus(file, "chrf", out, keep="chrf > '5'")
+    assert tertium.score_corpus(file, "chrf", out, keep="chrf > 5").kept
+    with pytest.raises(UsageError, match="holds a run already"):
+        tertium.score_corpus(file, "chrf", out, keep="chrf > 5")
 
 
 def test_files_found_from_elsewhere_are_not_taken_for_those_that_are_done(tmp_path: Path) -> None:
@@ -548,6 +647,10 @@ def test_a_file_by_two_paths_is_read_once(tmp_path: Path, monkeypatch: pytest.Mo
         ("**/*.parquet", "deep/out", True),
         ("**/*.jsonl", "out", False),
         ("*.parquet", "out", False),
+        ("*.parquet", "out.parquet", True),
+        ("*", "out", True),
+        ("*", "deep/out", True),
+        ("*", "_out", False),
         ("", "_out", False),
     ],
 )
@@ -570,6 +673,23 @@ def test_shards_lie_where_the_corpus_is_not_read(
         assert tertium.score_corpus(**run, resume=True).rows == first.rows
 
 
+@pytest.mark.parametrize(
+    ("given", "output", "found"),
+    [
+        ("s3://bucket/in", "s3://bucket/in/out", True),
+        ("s3://bucket/in/?region=x", "s3://bucket/in/deep/out?region=x", True),
+        ("s3://bucket/in", "s3://bucket/in/_out", False),
+        ("s3://bucket/in", "s3://bucket/inner", False),
+        ("s3://bucket/in/*.parquet", "s3://bucket/in/out", True),  # a star may be folders there
+        ("s3://bucket/in/*.jsonl", "s3://bucket/in/out", False),
+        ("s3://bucket/in", "gs://bucket/in/out", False),
+        ("s3://bucket/in", "in/out", False),
+    ],
+)
+def test_shards_behind_an_address_are_not_read_either(given: str, output: str, found: bool) -> None:
+    assert would_find(given, output, ".parquet") == found
+
+
 @pytest.mark.parametrize("shards", ["parquet", "jsonl"])
 def test_a_shard_that_is_gone_or_cut_is_made_again(tmp_path: Path, shards: Any) -> None:
     file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
@@ -586,7 +706,7 @@ def test_a_shard_that_is_gone_or_cut_is_made_again(tmp_path: Path, shards: Any) 
 def test_a_run_that_was_killed_as_it_began_can_begin_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before its manifest is in place a run leaves nothing but the remains of that."""
+    """Before its manifest is in place a run leaves nothing but the remains of that, and a lock."""
     file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
@@ -594,7 +714,7 @@ def test_a_run_that_was_killed_as_it_began_can_begin_again(
         patch.setattr(Path, "unlink", mock.Mock())
         with pytest.raises(Killed):
             tertium.score_corpus(file, "chrf", out)
-    assert [path.suffix for path in out.iterdir()] == [".part"]
+    assert [path.suffix for path in out.iterdir() if path.name != "_lock"] == [".part"]
     tertium.score_corpus(file, "chrf", out, resume=True)
     assert not [*out.glob("*.part")]
     tertium.score_corpus(file, "chrf", tmp_path / "whole")
@@ -622,6 +742,16 @@ def test_folders_and_globs_keep_their_shape(tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "again").rglob("*.parquet")) == ["a.parquet"] * 2
     with pytest.raises(DataError, match="nothing to read"):
         tertium.score_corpus(str(tmp_path / "none" / "*.jsonl"), "chrf", tmp_path / "third")
+
+
+def test_folders_that_a_glob_matches_are_read(tmp_path: Path) -> None:
+    """They were passed over in silence, as folders of shards with a suffix are by `*.parquet`."""
+    write_parquet(tmp_path / "in" / "a.parquet" / "part-0.parquet", ROWS[:3])
+    write_parquet(tmp_path / "in" / "b.parquet", ROWS[3:7])
+    for number, given in enumerate(("*.parquet", "*", "**", "**/*.parquet")):
+        out = tmp_path / str(number)
+        assert tertium.score_corpus(str(tmp_path / "in" / given), "chrf", out).rows == 7
+        assert (out / "a.parquet" / "part-0.parquet").exists()
 
 
 def test_two_files_never_write_one_shard(tmp_path: Path) -> None:
@@ -670,6 +800,8 @@ def test_addresses_are_read_and_written(tmp_path: Path) -> None:
     assert [row["chrf"] for row in read_shards(tmp_path / "out")] == scores_of(ROWS, "chrf")
     with pytest.raises(UsageError, match="pyarrow cannot reach it"):
         tertium.score_corpus("nothing://x/y", "chrf", tmp_path / "other")
+    with pytest.raises(UsageError, match="--resume would read its shards"):
+        tertium.score_corpus(f"file://{file.parent}", "chrf", f"file://{file.parent}/out")
 
 
 def test_a_store_of_objects_is_read_and_written(
@@ -708,6 +840,8 @@ def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixt
     again = ["corpus", file, "-m", "chrf", "-o", out, "--keep", "chrf>=50", "--resume"]
     assert main([*again, "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 144
+    assert main(again) == 0
+    assert "; all done before\n" in capsys.readouterr().out
     for unread, message in (
         (["--address", "auto"], "add --engine ray"),
         (["--worker-gpus", "1"], "add --engine ray"),
@@ -736,6 +870,56 @@ def test_without_the_cache_nothing_is_kept_and_the_scores_are_the_same(
     written.flush()  # a thread of its own writes, and is not waited for
     assert [*cache.glob("embeddings*")]
     assert read_shards(tmp_path / "alone") == read_shards(tmp_path / "kept")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"workers": "2"}, "workers='2': expected a whole number"),
+        ({"workers": 2.5}, "workers=2.5: expected a whole number"),
+        ({"cpus": "1", "engine": "ray"}, "cpus='1': expected a number"),
+        ({"cpus": float("nan"), "engine": "ray"}, "cpus=nan, gpus=0: a worker needs"),
+        ({"part_rows": "5"}, "part_rows='5': expected a whole number"),
+        ({"keep": ["chrf > 5"]}, "expected a text such as 'chrf >= 50'"),
+        ({"fields": "mt,ref"}, "fields='mt,ref': expected a list of names"),
+        ({"shards": None}, "unknown format of shards None"),
+        ({"inputs": b"rows.tsv"}, "expected a path"),
+        ({"inputs": ["rows.tsv", None]}, "expected a path, .* not None"),
+        ({"output": None}, "expected a path, .* not None"),
+    ],
+)
+def test_arguments_of_another_kind_are_one_line(
+    given: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    file = write_tsv(tmp_path / "rows.tsv", ROWS[:2])
+    run: dict[str, Any] = {"inputs": file, "metrics": "chrf", "output": tmp_path / "out", **given}
+    with pytest.raises(UsageError, match=message):
+        tertium.score_corpus(**run)
+
+
+def test_a_worker_that_cannot_begin_says_why(tmp_path: Path, partial: str) -> None:
+    """Processes of their own do not know what a test registered; they seemed to be killed."""
+    file = write_jsonl(tmp_path / "rows.jsonl", ROWS[:4])
+    with pytest.raises(TertiumError, match="unknown metric 'partial'"):
+        tertium.score_corpus(file, partial, tmp_path / "out", part_rows=2, workers=2)
+
+
+def test_actors_fit_on_single_nodes(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Four nodes of a CPU have no room for an actor of four, for which a run waited for ever."""
+    ray = pytest.importorskip("ray", reason="needs tertium[ray]")
+    nodes = [{"Alive": True, "Resources": {"CPU": 1.0}}] * 4
+    nodes += [
+        {"Alive": True, "Resources": {"CPU": 4.0, "GPU": 1.0}},
+        {"Alive": False, "Resources": {"CPU": 64.0, "GPU": 8.0}},
+    ]
+    monkeypatch.setattr(ray, "nodes", lambda: nodes)
+    assert [count_room(1, 0), count_room(2, 0), count_room(1, 0.25)] == [8, 2, 4]
+    assert Team(engine="ray", cpus=8, workers=3).count_actors() == 3
+    assert "no node of the cluster has 8 CPUs and 0 GPUs for a worker" in caplog.text
+    with pytest.raises(UsageError, match="no node of the cluster has 1 CPUs and 2 GPUs"):
+        Team(engine="ray", gpus=2).count_actors()
 
 
 def test_a_cluster_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ TABLE = pa.table(
         "chrf:word_order=2": [1, 2, 3, 4],
         "flag": [True, False, True, None],
         "n": [-5, 0, 5, 10],
+        "kind": pa.array(["news", "chat", "news", None]).dictionary_encode(),
+        "absent": pa.nulls(4),  # of JSONL whose rows at hand all lack a key
     }
 )
 
@@ -35,7 +37,9 @@ TABLE = pa.table(
         ("lang == 'de'", [0, 2]),
         ('lang != "de"', [1]),
         ("lang in ('fr', 'it')", [1]),
-        ("lang not in ('fr')", [0, 2, 3]),
+        ("lang not in ('fr')", [0, 2]),
+        ("not lang in ('fr')", [0, 2]),
+        ("lang not in ('fr') or lang is null", [0, 2, 3]),
         ("'y' in mt", [2]),
         ("length(mt) >= 3", [1, 2]),
         ("`chrf:word_order=2` = 3", [2]),
@@ -47,6 +51,21 @@ TABLE = pa.table(
         ("n < .5 and n > -1", [1]),
         ("n in (0, 5)", [1, 2]),
         ("n >= n", [0, 1, 2, 3]),
+        ("kind == 'news'", [0, 2]),
+        ("kind in ('chat', 'mail')", [1]),
+        ("'ew' in kind", [0, 2]),
+        ("length(kind) > 3 and kind is not null", [0, 1, 2]),
+        ("absent", []),
+        ("not absent", []),
+        ("absent or n > 5", [3]),
+        ("absent and n > 5", []),
+        ("absent == 'de' or 5 < absent", []),
+        ("absent in ('de', 'fr')", []),
+        ("absent not in (1, 2)", []),
+        ("'d' in absent", []),
+        ("not 'd' in absent", []),
+        ("length(absent) > 0", []),
+        ("absent is null and n > 0", [2, 3]),
     ],
 )
 def test_rows_that_are_kept(text: str, expected: list[int]) -> None:

@@ -13,7 +13,7 @@ from tertium.segment import Segment
 @pytest.mark.parametrize(
     "hypothesis", ["mt", "hyp", "hypothesis", "translation", "candidate", "prediction"]
 )
-@pytest.mark.parametrize("reference", ["ref", "reference", "references"])
+@pytest.mark.parametrize("reference", ["ref", "refs", "reference", "references"])
 def test_records_answer_to_every_alias(source: str, hypothesis: str, reference: str) -> None:
     record = {source: "s", hypothesis: "h", reference: ["r", "q"]}
     assert segment_from_record(record, "here") == Segment("h", "s", ("r", "q"))

@@ -22,6 +22,7 @@ import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -29,7 +30,7 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.atomic import replace_content
+from tertium.atomic import PART, replace_content
 from tertium.errors import DataError, UsageError, WriteError
 from tertium.runtime import current_runtime
 
@@ -123,8 +124,15 @@ HASHES = Kind(name="hashes", what="hashes of weights", place="{}.json", names="h
 TRAINED = Kind(
     name="trained", what="models of published tables", place="reproduce/{}", names="[0-9a-f]{16}"
 )
+REMAINS = Kind(
+    name="remains",
+    what="what killed processes left",
+    place="{}.part",
+    names=rf"(?:.*/)?{re.escape(PART)}[0-9a-f]+",
+)
 KINDS = {
-    kind.name: kind for kind in (VECTORS, ANALYSES, ROWS, INDEXES, WORD_VECTORS, HASHES, TRAINED)
+    kind.name: kind
+    for kind in (VECTORS, ANALYSES, ROWS, INDEXES, WORD_VECTORS, HASHES, TRAINED, REMAINS)
 }
 
 
@@ -151,6 +159,8 @@ class Holding:
 def survey() -> tuple[list[Holding], list[Path]]:
     """What the cache folder holds, and the files in it that are not tertium's."""
     folder = cache_folder()
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file, and a cache is a folder: name one in TERTIUM_CACHE")
     owned: dict[tuple[str, str], list[os.stat_result]] = {}
     foreign: list[Path] = []
     for base, _, names in os.walk(folder):
@@ -161,8 +171,9 @@ def survey() -> tuple[list[Holding], list[Path]]:
             of_kind = next(((kind, owner) for kind, owner in known if owner), None)
             if of_kind is None:
                 foreign.append(file)
-            elif file.exists():
-                owned.setdefault(of_kind, []).append(file.stat())
+            else:
+                with suppress(OSError):  # another process took it away
+                    owned.setdefault(of_kind, []).append(file.stat())
     items = [
         Holding(
             kind=KINDS[kind],
@@ -171,6 +182,7 @@ def survey() -> tuple[list[Holding], list[Path]]:
             written=max(s.st_mtime for s in states),
         )
         for (kind, owner), states in owned.items()
+        if states
     ]
     return items, foreign
 

@@ -153,7 +153,7 @@ def _notes(summary: CorpusSummary, output: str) -> list[str]:
     bad = sum(summary.bad.values())
     kept = f"{summary.rows:,} rows, {summary.kept:,} kept, {bad:,} put aside"
     parts = f"{summary.parts:,} part{'s' * (summary.parts != 1)}"
-    speed = f"{summary.rows_per_second:,.0f} rows a second"
+    speed = f"{summary.rows_per_second:,.0f} rows a second" if summary.scored else "all done before"
     notes = [f"{kept}; {parts} in {output}; {speed}"]
     notes += [f"put aside: {count:,} {reason}" for reason, count in sorted(summary.bad.items())]
     if bad:

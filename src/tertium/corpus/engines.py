@@ -14,7 +14,7 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -23,14 +23,18 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
+from tertium.arrays import is_whole
 from tertium.corpus.reading import CorpusPart
-from tertium.corpus.work import CorpusJob, Outcome, PartWorker
-from tertium.errors import TertiumError, UnknownNameError, UsageError
+from tertium.corpus.work import CorpusJob, Outcome, start_worker
+from tertium.errors import TertiumError, UnknownNameError, UsageError, one_line
 from tertium.extras import require
 from tertium.runtime import Advance, cores, runtime
 
 ENGINES = ("local", "ray")
+AT_LEAST_ONE = "expected a whole number of at least 1"
 POLL = 0.2  # seconds between looks at how far processes are
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True)
@@ -47,9 +51,12 @@ class Team:
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise UnknownNameError("engine", self.engine, ENGINES)
-        if self.workers is not None and self.workers < 1:
-            raise UsageError(f"workers={self.workers}: expected at least 1")
-        if self.cpus < 0 or self.gpus < 0 or not self.cpus + self.gpus:
+        if self.workers is not None and not is_whole(self.workers, 1):
+            raise UsageError(f"workers={one_line(self.workers)}: {AT_LEAST_ONE}")
+        for name, share in (("cpus", self.cpus), ("gpus", self.gpus)):
+            if not isinstance(share, int | float):
+                raise UsageError(f"{name}={one_line(share)}: expected a number")
+        if not (self.cpus >= 0 and self.gpus >= 0 and self.cpus + self.gpus > 0):
             given = f"cpus={self.cpus:g}, gpus={self.gpus:g}"
             raise UsageError(f"{given}: a worker needs some of one of them")
         if self.engine != "ray" and (self.address or self.gpus or self.cpus != 1):
@@ -69,8 +76,18 @@ class Team:
             yield from run_local(job, parts, self.size, advance)
             return
         with cluster(self.address):
-            self.size = min(self.workers or count_actors(self.cpus, self.gpus), len(parts))
+            self.size = min(self.count_actors(), len(parts))
             yield from run_ray(job, parts, self, advance)
+
+    def count_actors(self) -> int:
+        """How many actors there are to be: as many as asked for, else as there is room for."""
+        room = count_room(self.cpus, self.gpus)
+        lacking = f"no node of the cluster has {self.cpus:g} CPUs and {self.gpus:g} GPUs"
+        if not room and self.workers is None:
+            raise UsageError(f"{lacking} for a worker")
+        if not room:  # a cluster may grow on demand
+            _log.warning("%s for a worker: none is at work until one comes that has", lacking)
+        return self.workers or room
 
 
 def run_local(
@@ -78,9 +95,9 @@ def run_local(
 ) -> Iterator[Outcome]:
     """Do parts in so many processes, or in this one; outcomes as they come."""
     if workers == 1 or len(parts) == 1:
-        worker = PartWorker(job)
+        attempt = start_worker(job)
         for part in parts:
-            yield worker.attempt(part, advance)
+            yield attempt(part, advance)
         return
     fresh = multiprocessing.get_context("spawn")  # a fork would inherit locks of other threads
     # Rows done, and whether to stop. No lock: a worker killed with it would stop all others, and
@@ -92,19 +109,20 @@ def run_local(
         min(workers, len(parts)), mp_context=fresh, initializer=_begin, initargs=(job, marks)
     ) as pool:
         try:
-            yield from _outcomes([pool.submit(_attempt, part) for part in parts], marks, advance)
+            yield from _outcomes({pool.submit(_attempt, part) for part in parts}, marks, advance)
         except BrokenProcessPool:
             raise TertiumError(
-                "a worker was killed (by the system, where memory ran out); what is done is kept: "
-                "go on with --resume, perhaps with fewer --workers"
+                "a worker was killed (by the system, where memory ran out) or could not be started "
+                '(a script needs `if __name__ == "__main__":`); what is done is kept: go on with '
+                "--resume, perhaps with fewer --workers"
             ) from None
         finally:
             marks[1] = True
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _outcomes(waiting: list[Future[Outcome]], marks: Any, advance: Advance) -> Iterator[Outcome]:
-    left, told = set(waiting), 0
+def _outcomes(left: set[Future[Outcome]], marks: Any, advance: Advance) -> Iterator[Outcome]:
+    told = 0
     while left:
         done, left = wait(left, timeout=POLL, return_when=FIRST_COMPLETED)
         reached = marks[0]
@@ -114,7 +132,7 @@ def _outcomes(waiting: list[Future[Outcome]], marks: Any, advance: Advance) -> I
             yield future.result()
 
 
-_worker: PartWorker | None = None
+_worker: Callable[[CorpusPart, Advance], Outcome] | None = None
 _count: Advance = lambda rows: None  # noqa: E731 (replaced in a worker)
 
 
@@ -133,7 +151,7 @@ def _begin(job: CorpusJob, marks: Any) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _worker, _count = PartWorker(job), count
+    _worker, _count = start_worker(job), count
 
 
 def _end_with_parent() -> None:
@@ -145,7 +163,7 @@ def _end_with_parent() -> None:
 
 def _attempt(part: CorpusPart) -> Outcome:
     assert _worker is not None
-    return _worker.attempt(part, _count)
+    return _worker(part, _count)
 
 
 class PartActor:
@@ -158,11 +176,11 @@ class PartActor:
     def __init__(self, job: CorpusJob, folder: str) -> None:
         if Path(folder).is_dir():
             os.chdir(folder)
-        self.worker = PartWorker(job)
+        self.attempt = start_worker(job)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[bytes]]:
         parts = [pickle.loads(packed) for packed in batch["part"]]
-        outcomes = [self.worker.attempt(part, lambda rows: None) for part in parts]
+        outcomes = [self.attempt(part, lambda rows: None) for part in parts]
         return {"outcome": [pickle.dumps(outcome) for outcome in outcomes]}
 
 
@@ -216,16 +234,15 @@ def cluster(address: str | None) -> Iterator[None]:
         ray.shutdown()
 
 
-def count_actors(cpus: float, gpus: float) -> int:
-    """How many actors the cluster has room for."""
+def count_room(cpus: float, gpus: float) -> int:
+    """How many actors the nodes of the cluster have room for, each on one of them."""
     import ray
 
-    there: dict[str, float] = ray.cluster_resources()
-    wanted = {"CPU": cpus, "GPU": gpus}
-    found = int(min(there.get(kind, 0) / need for kind, need in wanted.items() if need))
-    if not found:
-        raise UsageError(f"no node of the cluster has {cpus:g} CPUs and {gpus:g} GPUs for a worker")
-    return found
+    wanted = {kind: need for kind, need in (("CPU", cpus), ("GPU", gpus)) if need}
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return sum(
+        int(min(node.get(kind, 0) / need for kind, need in wanted.items())) for node in nodes
+    )
 
 
 def choose_workers(job: CorpusJob) -> int:

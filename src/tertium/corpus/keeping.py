@@ -53,7 +53,7 @@ class Keep:
         import pyarrow.compute as pc
 
         try:
-            judged = self.judge(columns)
+            judged = _typed(self.judge(lambda name: _decode(columns(name))), pa.bool_())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             reason = str(error).splitlines()[0]
             raise UsageError(f"--keep {self.text}: cannot be computed ({reason})") from None
@@ -128,18 +128,18 @@ class _Parser:
     def _either(self) -> Value:
         left = self._both()
         while self._take("or"):
-            left = _combine("or_kleene", left, self._both())
+            left = _combine("or_kleene", left, self._both(), kind="bool")
         return left
 
     def _both(self) -> Value:
         left = self._negation()
         while self._take("and"):
-            left = _combine("and_kleene", left, self._negation())
+            left = _combine("and_kleene", left, self._negation(), kind="bool")
         return left
 
     def _negation(self) -> Value:
         if self._take("not"):
-            return _combine("invert", self._negation())
+            return _combine("invert", self._negation(), kind="bool")
         if self._take("("):
             inner = self._either()
             self._need(")")
@@ -165,19 +165,16 @@ class _Parser:
 
     def _membership(self, left: Value, is_text: bool) -> Value:
         """`lang in ('de', 'fr')`, or a part of a text: `'cut' in chrf.warnings`."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if not self._take("("):
             if not is_text:
                 raise self._wrong("a list such as ('de', 'fr')")
             right = self._value()
-            return lambda columns: pc.match_substring(right(columns), left(columns).as_py())
+            return lambda columns: _contains(right(columns), left(columns).as_py())
         values = [self._constant()]
         while self._take(","):
             values.append(self._constant())
         self._need(")")
-        return lambda columns: pc.is_in(left(columns), value_set=pa.array(values))
+        return lambda columns: _is_listed(left(columns), values)
 
     def _constant(self) -> Any:
         kind, word = self._peek()
@@ -201,7 +198,7 @@ class _Parser:
             self._need("(")
             inner = self._value()
             self._need(")")
-            return _combine("utf8_length", inner)
+            return _combine("utf8_length", inner, kind="string")
         if kind != "name":
             raise self._wrong("a value")
         self.place += 1
@@ -209,7 +206,46 @@ class _Parser:
         return lambda columns: columns(word)
 
 
-def _combine(function: str, *values: Value) -> Value:
+def _combine(function: str, *values: Value, kind: str = "") -> Value:
+    """A function of pyarrow over values, of which those that lack a kind are taken for this."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return lambda columns: pc.call_function(function, [value(columns) for value in values])
+    def call(columns: Columns) -> Any:
+        found = [value(columns) for value in values]
+        if kind:
+            found = [_typed(value, pa.type_for_alias(kind)) for value in found]
+        return pc.call_function(function, found)
+
+    return call
+
+
+def _contains(texts: Any, part: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.match_substring(_typed(texts, pa.string()), part)
+
+
+def _is_listed(found: Any, values: list[Any]) -> Any:
+    """Which values are in a list; what is missing is neither in it nor outside."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    listed = pa.array(values)
+    is_in = pc.is_in(_typed(found, listed.type), value_set=listed)
+    return pc.if_else(pc.is_valid(found), is_in, pa.scalar(None, pa.bool_()))
+
+
+def _typed(values: Any, kind: Any) -> Any:
+    """The same values; those of a column that is missing in all rows at hand get a kind."""
+    import pyarrow as pa
+
+    return values.cast(kind) if pa.types.is_null(values.type) else values
+
+
+def _decode(column: Any) -> Any:
+    """A column as plain values where it is stored as numbers of categories."""
+    import pyarrow as pa
+
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -4,17 +4,23 @@
 changes a shard. `_done/PART.json` holds what was counted in a part and is written after its shard:
 a part without it was not done, whatever else lies there, and is done again from the beginning. So
 each row is in the output once, whoever was killed and when. `_bad/PART.jsonl` holds what was put
-aside. Names begin with _ so that readers of the folder pass them over.
+aside, `_lock` keeps other processes out while one is at work. Names begin with _ so that readers of
+the folder pass them over.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from tertium.atomic import lock_file
 from tertium.corpus.places import (
+    is_remote,
     join,
     list_sizes,
     read_content,
@@ -26,6 +32,7 @@ from tertium.data.formats import null_missing
 from tertium.errors import DataError, UsageError
 
 MANIFEST, DONE, BAD, SUMMARY = "_manifest.json", "_done", "_bad", "_summary.json"
+LOCK = "_lock"
 SHOWN = 3  # differences that an error names
 
 
@@ -35,28 +42,51 @@ class RunLedger:
 
     folder: str
 
-    def begin(self, manifest: Mapping[str, Any], suffix: str, *, resume: bool) -> dict[str, Tally]:
-        """Begin a run, or go on with the one that is here; the parts that are done.
-
-        A part whose shard, PART with this suffix, is gone or has another size is to be done again.
-
-        What is here must be of the same run: else nothing is touched, and an error names what
-        differs.
-        """
-        there = self._read(MANIFEST)
-        if there is None:
-            other = min(list_sizes(self.folder), default=None)
-            if other is not None:
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other processes from the folder meanwhile; behind an address none is kept."""
+        if is_remote(self.folder):
+            yield
+            return
+        with lock_file(Path(self.folder, LOCK)) as is_ours:
+            if not is_ours:
                 raise UsageError(
-                    f"{self.folder} is not empty ({other}), and no run of tertium began there: "
-                    "give another folder"
+                    f"another process writes to {self.folder} just now: wait for it, "
+                    "or give another folder"
                 )
-            self._write(MANIFEST, manifest)
-            return {}
-        if not resume:
+            yield
+
+    def check_free(self, *, resume: bool) -> None:
+        """Refuse a folder that holds a run which is not to be resumed, or what no run wrote."""
+        is_begun = self._read(MANIFEST) is not None
+        other = min(self._list_written(), default=None)
+        if other is not None and not is_begun:
+            raise UsageError(
+                f"{self.folder} is not empty ({other}), and no run of tertium began there: "
+                "give another folder"
+            )
+        if other is not None and not resume:
             raise UsageError(
                 f"{self.folder} holds a run already: continue it with --resume, "
                 "or give another folder"
+            )
+
+    def begin(self, manifest: Mapping[str, Any]) -> None:
+        """Begin a run, or go on with the one that is here.
+
+        What is here must be of the same run: else nothing is touched, and an error names what
+        differs. Where it has written nothing yet, nothing could mix: it gives way, unless behind an
+        address a process may be at work on its first part.
+        """
+        there = self._read(MANIFEST)
+        if there is None or not (is_remote(self.folder) or self._list_written()):
+            self._write(MANIFEST, manifest)
+            return
+        if there.keys() != manifest.keys() or there["version"] != manifest["version"]:
+            raise UsageError(
+                f"{self.folder} holds a run that tertium {there.get('version')} began, and shards "
+                f"of another version ({manifest['version']}) must not mix with its own: go on with "
+                "the one that began it, or give another folder"
             )
         differences = list(_differences(there, manifest))
         if differences:
@@ -66,7 +96,22 @@ class RunLedger:
                 f"{self.folder} holds another run, and the two must not mix: {listed}; "
                 "run it as it was, or give another folder"
             )
-        return self._done(suffix)
+
+    def find_done(self, suffix: str) -> Iterator[tuple[str, Tally]]:
+        """The parts that are done, with what was counted in each.
+
+        A part whose shard, PART with this suffix, is gone or has another size is to be done again.
+        """
+        sizes = list_sizes(self.folder)
+        names = [name for name in sizes if name.startswith(f"{DONE}/") and name.endswith(".json")]
+        for name in names:
+            part, kept = name[len(DONE) + 1 : -len(".json")], self._read(name)
+            if kept and sizes.get(part + suffix) == kept.get("bytes"):
+                yield part, Tally.from_record(kept)
+
+    def read_tally(self, part: str) -> Tally:
+        """What was counted in a part that is done."""
+        return Tally.from_record(self._read(f"{DONE}/{part}.json"))
 
     def finish(self, part: str, tally: Tally, size: int) -> None:
         """Note that a part is done, with the bytes of its shard: the last thing that happens."""
@@ -77,26 +122,19 @@ class RunLedger:
         self._write(SUMMARY, summary)
         remove_remains(self.folder)
 
-    def _done(self, suffix: str) -> dict[str, Tally]:
-        sizes = list_sizes(self.folder)
-        names = [name for name in sizes if name.startswith(f"{DONE}/") and name.endswith(".json")]
-        found = {name[len(DONE) + 1 : -len(".json")]: self._read(name) for name in names}
-        return {
-            name: Tally.from_record(kept)
-            for name, kept in found.items()
-            if kept and sizes.get(name + suffix) == kept.get("bytes")
-        }
+    def _list_written(self) -> list[str]:
+        """What lies in the folder beside that a run began."""
+        return [name for name in list_sizes(self.folder) if name not in (MANIFEST, LOCK)]
 
     def _read(self, name: str) -> Any:
         content = read_content(join(self.folder, name))
         try:
-            return None if content is None else json.loads(content)
+            found = None if content is None else json.loads(content)
         except ValueError:
-            if name == MANIFEST:
-                raise DataError(
-                    f"{join(self.folder, name)}: damaged; give another folder"
-                ) from None
-            return None  # behind an address, what was being written when a worker died
+            found = None  # behind an address, what was being written when a worker died
+        if name == MANIFEST and content is not None and not isinstance(found, dict):
+            raise DataError(f"{join(self.folder, name)}: damaged; give another folder")
+        return found
 
     def _write(self, name: str, value: Mapping[str, Any], indent: int | None = 1) -> None:
         text = json.dumps(null_missing(value), ensure_ascii=False, indent=indent) + "\n"
@@ -123,6 +161,8 @@ def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterable[st
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2:
-        return f"{value[0]:,} bytes of time {value[1]}"
+    match value:
+        case [int(size), int(nanoseconds)]:  # the state of a file
+            written = datetime.fromtimestamp(nanoseconds / 1e9, UTC).astimezone()
+            return f"{size:,} bytes of {written.isoformat(' ', 'milliseconds')}"
     return repr(value)

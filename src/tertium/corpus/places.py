@@ -136,11 +136,11 @@ def _matches(given: str) -> list[SourceFile]:
             raise UsageError(f"{given}: no corpus is read from this; expected {', '.join(KINDS)}")
         return [_local_file(path, path.name)]
     if path.is_dir():
-        top, files = path, sorted(path.rglob("*"))
+        top, files = path, _below(path)
     else:
-        top = Path(_WILD.split(given)[0] + "x").parent  # the folder in front of the first wildcard
+        top = _folder_of_glob(given)
         found = glob.glob(given, recursive=True)  # noqa: PTH207 (takes absolute ones, too)
-        files = [Path(name) for name in sorted(found)]
+        files = [file for name in sorted(found) for file in (Path(name), *_below(Path(name)))]
     places = [(file, file.relative_to(top)) for file in files if file.is_file()]
     return [
         _local_file(file, place.as_posix())
@@ -150,14 +150,42 @@ def _matches(given: str) -> list[SourceFile]:
 
 
 def would_find(given: str, folder: str, suffix: str) -> bool:
-    """Whether files with this suffix in a folder, here and not there yet, would be read, too."""
+    """Whether files with this suffix in a folder, which is not there yet, would be read, too."""
+    if is_remote(given) or is_remote(folder):
+        return _would_find_behind(plain_path(given).rstrip("/"), plain_path(folder), suffix)
     path = Path(given)
-    if not path.is_dir():
-        if "**" not in given or not fnmatch.fnmatchcase(f"x{suffix}", path.name):
-            return False
-        path = Path(given.partition("**")[0])
-    top, place = (Path(os.path.realpath(name)) for name in (path, folder))
-    return place.is_relative_to(top) and _is_shown(place.relative_to(top))
+    top, place = (
+        Path(os.path.realpath(name))
+        for name in (path if path.is_dir() else _folder_of_glob(given), folder)
+    )
+    if not place.is_relative_to(top) or not _is_shown(place.relative_to(top)):
+        return False
+    if path.is_dir():
+        return True
+    if "**" in given:
+        return fnmatch.fnmatchcase(f"x{suffix}", path.name)
+    pattern = str(top / path.relative_to(_folder_of_glob(given)))
+    return any(home.match(pattern) for home in (place, *place.parents))
+
+
+def _folder_of_glob(given: str) -> Path:
+    """The folder in front of the first wildcard."""
+    return Path(_WILD.split(given)[0] + "x").parent
+
+
+def _below(path: Path) -> list[Path]:
+    """All that lies in a folder; a glob may match such, as shards of other programs are."""
+    return sorted(path.rglob("*")) if path.is_dir() else []
+
+
+def _would_find_behind(given: str, folder: str, suffix: str) -> bool:
+    """The same of addresses, in whose globs a star stands for folders, too."""
+    file = join(folder, f"x{suffix}")
+    wild = _WILD.search(given)
+    top = given[: wild.start()].rpartition("/")[0] if wild else given
+    if not file.startswith(f"{top}/") or not _is_shown(Path(file.removeprefix(top).strip("/"))):
+        return False
+    return wild is None or fnmatch.fnmatchcase(file, given)
 
 
 def _is_shown(path: Path) -> bool:

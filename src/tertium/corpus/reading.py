@@ -21,11 +21,10 @@ from tertium.data.formats import (
     check_delimiter,
     check_names_differ,
     check_no_header,
-    check_record,
     check_text,
     explain_rows,
     is_quoted,
-    parse_json,
+    parse_object,
     split_rows,
     warn_of_quotes,
 )
@@ -85,12 +84,12 @@ def plan_parts(files: Iterable[SourceFile], rows: int) -> list[CorpusPart]:
 def _parquet_parts(file: SourceFile, rows: int) -> list[CorpusPart]:
     with _open_parquet(file) as reader:
         sizes = [reader.metadata.row_group(n).num_rows for n in range(reader.num_row_groups)]
-    parts, start, first = [], 0, 1
-    for stop in range(1, len(sizes) + 1):
-        held = sum(sizes[start:stop])
+    parts, start, first, held = [], 0, 1, 0
+    for stop, size in enumerate(sizes, 1):
+        held += size
         if stop == len(sizes) or held + sizes[stop] > rows:
             parts.append(CorpusPart(file, "", held, first, groups=(start, stop)))
-            start, first = stop, first + held
+            start, first, held = stop, first + held, 0
     return parts or [CorpusPart(file, "", 0, groups=(0, 0))]
 
 
@@ -255,24 +254,14 @@ def _skip_mark(stream: Any, path: str) -> None:
 def _json_rows(part: CorpusPart) -> Iterator[tuple[int, dict[str, Any] | str]]:
     for number, line in _lines(part):
         if line.strip():
-            yield number, _reason_or(lambda: _parse_object(line))  # noqa: B023 (called at once)
-
-
-def _parse_object(line: bytes) -> dict[str, Any]:
-    text = _decode(line)
-    record = parse_json(text, HERE)
-    if not isinstance(record, dict):
-        raise DataError(f"{HERE}: not an object ({text[:40]!r})")
-    if "\\u" in text or "\0" in text:
-        check_record(record, HERE)
-    return record
+            yield number, _reason_or(lambda: parse_object(_decode(line), HERE))  # noqa: B023
 
 
 def _decode(line: bytes) -> str:
     if len(line) > LONGEST_LINE:
         raise DataError(f"{HERE}: too long (a line of more than {LONGEST_LINE >> 20} MB)")
     try:
-        return line.decode("utf-8")
+        return line.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         where = f"byte 0x{line[error.start]:02x} at position {error.start}"
         raise DataError(f"{HERE}: not UTF-8 ({where})") from None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from tertium.arrays import is_whole
 from tertium.corpus.blocks import infer_schema, refuse_column
-from tertium.corpus.engines import Team
+from tertium.corpus.engines import AT_LEAST_ONE, Team
 from tertium.corpus.keeping import parse_keep
 from tertium.corpus.ledger import BAD, RunLedger
 from tertium.corpus.places import SourceFile, find_files, is_remote, would_find
@@ -123,27 +125,41 @@ def score_corpus(
     team = Team(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
     for name, value in (("longest", longest), ("part_rows", part_rows)):
         if not is_whole(value, 1):
-            raise UsageError(f"{name}={value}: expected at least 1")
-    paths = _list_paths(inputs)
-    files, folder = find_files(paths), os.fspath(output)
+            raise UsageError(f"{name}={one_line(value)}: {AT_LEAST_ONE}")
+    if not isinstance(keep, str):
+        raise UsageError(f"keep={one_line(keep)}: expected a text such as 'chrf >= 50'")
+    if isinstance(fields, str):
+        raise UsageError(f"fields={one_line(fields)}: expected a list of names")
+    paths, folder = _list_paths(inputs), _check_path(output)
+    files = find_files(paths)
     _check_apart(folder, files, paths, writer_of(shards).suffix)
     if fields and not any(file.kind in ("tsv", "csv") for file in files):
         raise UsageError("--fields goes with .tsv or .csv files without a header: leave it out")
     loaded = load_metrics(metrics)
     check_metrics(loaded)
+    ledger = RunLedger(folder)
+    ledger.check_free(resume=resume)
     with task("looking at the corpus"):
         parts = plan_parts(files, part_rows)
         job = _make_job(loaded, folder, parts, keep, fields, shards, longest, strict)
     manifest = _describe(job, loaded, files, part_rows)
-    ledger = RunLedger(folder)
-    done = ledger.begin(manifest, writer_of(shards).suffix, resume=resume)
-    if strict:
-        _check_none_aside(folder, done)
-    left = [part for part in parts if part.name not in done]
-    counted = {**done, **_count(team, job, left)}
-    seconds = time.perf_counter() - begun
-    summary = _summarise([counted[part.name] for part in parts], counted, left, team, seconds)
-    ledger.summarise(summary.record())
+    with ledger.lock():
+        ledger.begin(manifest)
+        done = _find_done(ledger, writer_of(shards).suffix, strict=strict)
+        left = [part for part in parts if part.name not in done]
+        whole = _merge(parts, done, ledger, _count(team, job, left))
+        summary = CorpusSummary(
+            rows=whole.rows,
+            kept=whole.kept,
+            bad=dict(whole.bad),
+            metrics=whole.metrics,
+            scored=whole.rows - sum(done.values()),
+            seconds=time.perf_counter() - begun,
+            parts=len(parts),
+            engine=team.engine,
+            workers=team.size,
+        )
+        ledger.summarise(summary.record())
     return summary
 
 
@@ -157,64 +173,71 @@ def _list_paths(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]
     given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     if not given:
         raise DataError("no files given to score")
-    return [os.fspath(path) for path in given]
+    return [_check_path(path) for path in given]
 
 
-def _check_none_aside(folder: str, done: Mapping[str, Tally]) -> None:
-    """Refuse to go on strictly with parts of which rows were put aside before."""
-    if part := next((name for name, tally in done.items() if tally.bad), None):
-        raise DataError(
-            f"{folder}/{BAD}/{part}.jsonl: rows were put aside before, and --strict takes none: "
-            "mend them and begin in another folder, or leave out --strict"
-        )
+def _check_path(given: str | os.PathLike[str]) -> str:
+    if not isinstance(given, str | os.PathLike):
+        raise UsageError(f"expected a path, a text or a Path, not {one_line(given)}")
+    return os.fspath(given)
 
 
-def _count(team: Team, job: CorpusJob, parts: Sequence[CorpusPart]) -> dict[str, Tally]:
-    """Do parts, and what was counted in each; the first error ends it."""
-    counted: dict[str, Tally] = {}
+def _find_done(ledger: RunLedger, suffix: str, *, strict: bool) -> dict[str, int]:
+    """The parts that are done, with their rows.
+
+    To go on strictly with parts of which rows were put aside before is refused.
+    """
+    done: dict[str, int] = {}
+    for name, tally in ledger.find_done(suffix):
+        if strict and tally.bad:
+            raise DataError(
+                f"{ledger.folder}/{BAD}/{name}.jsonl: rows were put aside before, and --strict "
+                "takes none: mend them and begin in another folder, or leave out --strict"
+            )
+        done[name] = tally.rows
+    return done
+
+
+def _count(team: Team, job: CorpusJob, parts: Sequence[CorpusPart]) -> Iterator[tuple[str, Tally]]:
+    """Do parts, and what was counted in each, as they come; the first error ends it."""
     rows = [part.rows for part in parts]
     known = None if None in rows else sum(count or 0 for count in rows)
     with task("rows", total=known) as advance:
         for outcome in team.deal(job, parts, advance):
             if outcome.tally is None:
                 raise TertiumError(outcome.error)
-            counted[outcome.part] = outcome.tally
-    return counted
+            yield outcome.part, outcome.tally
 
 
-def _summarise(
-    tallies: Sequence[Tally],
-    counted: Mapping[str, Tally],
-    left: Sequence[CorpusPart],
-    team: Team,
-    seconds: float,
-) -> CorpusSummary:
-    whole = Tally()
-    for tally in tallies:  # in the order of parts, so that sums are the same to the last bit
-        whole.merge(tally)
-    return CorpusSummary(
-        rows=whole.rows,
-        kept=whole.kept,
-        bad=dict(whole.bad),
-        metrics=whole.metrics,
-        scored=sum(counted[part.name].rows for part in left),
-        seconds=seconds,
-        parts=len(tallies),
-        engine=team.engine,
-        workers=team.size,
-    )
+def _merge(
+    parts: Sequence[CorpusPart],
+    done: Container[str],
+    ledger: RunLedger,
+    counted: Iterable[tuple[str, Tally]],
+) -> Tally:
+    """What was counted in all parts, added in their order, whatever the one in which they came.
+
+    A tally holds a histogram for each metric, and there may be a hundred thousand parts: none is
+    held but those that came before their turn.
+    """
+    whole, early = Tally(), dict[str, Tally]()
+    names = deque(part.name for part in parts)
+    for arrived in chain([{}], ({name: tally} for name, tally in counted)):
+        early |= arrived
+        while names and (names[0] in done or names[0] in early):
+            name = names.popleft()
+            whole.merge(ledger.read_tally(name) if name in done else early.pop(name))
+    return whole
 
 
 def _check_apart(
     output: str, files: Sequence[SourceFile], inputs: Sequence[str], suffix: str
 ) -> None:
     """Refuse to write where the corpus is read: the next run would read its own shards."""
-    if is_remote(output):
-        return
-    if Path(output).is_file():
+    if not is_remote(output) and Path(output).is_file():
         raise UsageError(f"{output} is a file, and shards are written into a folder: give another")
     place = os.path.realpath(output)
-    for file in files:
+    for file in () if is_remote(output) else files:
         if not is_remote(file.path) and os.path.realpath(file.path).startswith(place + os.sep):
             raise UsageError(f"{output} holds {file.path}, which is read here: give another folder")
     if home := next((given for given in inputs if would_find(given, output, suffix)), None):

@@ -36,12 +36,12 @@ class ScoredBlock:
     warnings: Mapping[str, Sequence[str]]
 
     def columns(self) -> dict[str, Any]:
-        """What a block is extended by, as arrays of pyarrow."""
+        """What a block is extended by, as arrays of pyarrow; NaN is what is missing there."""
         import pyarrow as pa
 
         found: dict[str, Any] = {}
         for spec, scores in self.scores.items():
-            found[spec] = pa.array(scores, pa.float64())
+            found[spec] = pa.array(scores, pa.float64(), from_pandas=True)
             found[spec + WARNINGS] = pa.array(self.warnings[spec], pa.string())
         return found
 

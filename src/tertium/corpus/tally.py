@@ -176,12 +176,14 @@ def merge_signatures(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
     >>> merge_signatures([{"": "chrF", "nrefs": "1"}, {"": "chrF", "nrefs": "2"}])
     {'': 'chrF', 'nrefs': 'var'}
+    >>> merge_signatures([{"lang": "de"}, {"lang": "de,fr"}])
+    {'lang': 'de,fr'}
     """
     merged: dict[str, str] = {}
     for signature in several:
         for key, value in signature.items():
             known = merged.setdefault(key, value)
             if known != value:
-                values = sorted({*known.split(","), value})
+                values = sorted({*known.split(","), *value.split(",")})
                 merged[key] = "var" if key == "nrefs" else ",".join(values)
     return merged

@@ -142,6 +142,18 @@ class PartWorker:
         return extended
 
 
+def start_worker(job: CorpusJob) -> Callable[[CorpusPart, Advance], Outcome]:
+    """How parts are done; where a worker cannot begin, the reason is what comes of each.
+
+    An error while a process or an actor is made would tell the engine that it died.
+    """
+    try:
+        return PartWorker(job).attempt
+    except TertiumError as error:
+        reason = str(error)
+        return lambda part, advance: Outcome(part.name, None, reason)
+
+
 class _Aside:
     """The side file of a part, opened when the first bad row comes."""
 

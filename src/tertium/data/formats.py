@@ -148,12 +148,17 @@ def read_jsonl(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
         if not line.strip():
             continue
         where = f"{path}, line {number}"
-        record = parse_json(line, where, _ONE_A_LINE if line.strip() in ("[", "{") else "")
-        if not isinstance(record, dict):
-            raise DataError(f"{where}: expected an object, got {line[:40]!r}{_ONE_A_LINE}")
-        if "\\u" in line:  # only an escape can bring in what the file itself cannot hold
-            check_record(record, where)
-        yield where, record
+        yield where, parse_object(line, where)
+
+
+def parse_object(line: str, where: str) -> dict[str, Any]:
+    """The object of a line of JSONL, of texts that can be scored."""
+    record = parse_json(line, where, _ONE_A_LINE if line.strip() in ("[", "{") else "")
+    if not isinstance(record, dict):
+        raise DataError(f"{where}: expected an object, got {line[:40]!r}{_ONE_A_LINE}")
+    if "\\u" in line or "\0" in line:  # else nothing brings in what a text cannot hold
+        check_record(record, where)
+    return record
 
 
 def null_missing(value: Any) -> Any:

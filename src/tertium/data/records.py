@@ -19,7 +19,7 @@ from tertium.segment import Segment
 
 SOURCE_NAMES = ("src", "source", "original")
 HYPOTHESIS_NAMES = ("mt", "hyp", "hypothesis", "translation", "candidate", "prediction")
-REFERENCE_NAMES = ("ref", "reference", "references")
+REFERENCE_NAMES = ("ref", "refs", "reference", "references")
 SYSTEM_NAMES = ("system", "model")
 ITEM_NAMES = ("item", "segment", "seg_id", "segment_id", "segmentid", "line_id", "sid", "id")
 ANNOTATOR_NAMES = ("annotator", "rater", "judge", "user", "worker", "workerid", "judgeid")

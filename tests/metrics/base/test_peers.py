@@ -74,7 +74,7 @@ TABLE = {"MT": HYPOTHESES, "ref": REFERENCES, "Ref2": [BETTER[0], None]}
         PolarsLike(TABLE),
         [row for _, row in pd.DataFrame(TABLE).iterrows()],
         [
-            {"mt": HYPOTHESES[0], "refs": 1, "ref": np.array([REFERENCES[0], BETTER[0]])},
+            {"mt": HYPOTHESES[0], "year": 1, "ref": np.array([REFERENCES[0], BETTER[0]])},
             {"mt": np.str_(HYPOTHESES[1]), "ref": REFERENCES[1], "ref2": float("nan")},
         ],
     ],
