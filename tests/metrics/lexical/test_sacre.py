@@ -17,9 +17,10 @@ from tests.gallery import ALL, BLANKS
 
 from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.loading import load_metric
+from tertium.metrics.lexical import chrf
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import ChrF
-from tertium.metrics.lexical.sacre import match_statistics
+from tertium.metrics.lexical.sacre import load_sacre_bleu, match_statistics
 from tertium.segment import Segment
 from tertium.text import ngrams
 
@@ -85,8 +86,11 @@ def test_bleu_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: BLEU
         whitespace=st.booleans(),
         eps_smoothing=st.booleans(),
     ),
+    st.sampled_from([-1, chrf.SHORT]),  # characters that are not counted from arrays
 )
-def test_chrf_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: ChrF) -> None:
+def test_chrf_is_sacrebleu_to_the_last_bit(
+    segments: list[Segment], metric: ChrF, short: int
+) -> None:
     peer = SacreChrF(
         char_order=metric.char_order,
         word_order=metric.word_order,
@@ -95,7 +99,8 @@ def test_chrf_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: ChrF
         whitespace=metric.whitespace,
         eps_smoothing=metric.eps_smoothing,
     )
-    scores = metric.score(segments)
+    with mock.patch.object(chrf, "SHORT", short):
+        scores = metric.score(segments)
     hypotheses = [s.hypothesis for s in segments]
     assert scores.system == peer.corpus_score(hypotheses, streams(segments)).score
     assert scores.segments.tolist() == [
@@ -160,7 +165,11 @@ def uneven_corpora(draw: st.DrawFn) -> list[Segment]:
 def test_chrf_counts_what_sacrebleu_counts(
     segments: list[Segment], metric: ChrF, chunk: int, key: int
 ) -> None:
-    with mock.patch.object(ngrams, "CHUNK", chunk), mock.patch.object(ngrams, "KEY", key):
+    with (
+        mock.patch.object(ngrams, "CHUNK", chunk),
+        mock.patch.object(ngrams, "KEY", key),
+        mock.patch.object(chrf, "SHORT", -1),  # or sacrebleu would count these itself
+    ):
         counted = metric.statistics(segments)
     assert counted.tolist() == match_statistics(metric.sacre(), segments, "").tolist()
 
@@ -259,6 +268,7 @@ def test_what_a_tokeniser_lacks_is_named_in_one_line(
         raise fault
 
     monkeypatch.setattr("sacrebleu.metrics.bleu.BLEU.__init__", fail)
+    load_sacre_bleu.cache_clear()
     with pytest.raises(MissingResourceError, match=named) as caught:
         load_metric(f"{metric}:tokenize={tokenizer}").score([Segment("a", None, ("a",))])
     assert "\n" not in str(caught.value)

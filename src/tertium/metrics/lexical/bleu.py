@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -76,7 +76,7 @@ class BLEU(Metric):
 
     def sacre(self) -> Any:
         """The sacrebleu metric with these settings."""
-        return load_sacre_bleu(**{**asdict(self), "effective_order": bool(self.effective_order)})
+        return load_sacre_bleu(**{**vars(self), "effective_order": bool(self.effective_order)})
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
         return match_statistics(self.sacre(), segments, self.title)
