@@ -17,7 +17,7 @@ from tests.gallery import ALL, BLANKS
 
 from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.lexical import chrf
+from tertium.metrics.lexical import bleu, chrf
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import ChrF
 from tertium.metrics.lexical.sacre import load_sacre_bleu, match_statistics
@@ -51,8 +51,11 @@ def streams(segments: list[Segment]) -> list[list[str]]:
         lowercase=st.booleans(),
         tokenize=st.sampled_from(["13a", "none", "char", "intl", "zh"]),
     ),
+    st.sampled_from([0, bleu.MANY]),  # segments that are counted from arrays
 )
-def test_bleu_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: BLEU) -> None:
+def test_bleu_is_sacrebleu_to_the_last_bit(
+    segments: list[Segment], metric: BLEU, many: int
+) -> None:
     def peer(effective: bool) -> SacreBLEU:
         return SacreBLEU(
             lowercase=metric.lowercase,
@@ -64,7 +67,8 @@ def test_bleu_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: BLEU
             effective_order=effective,
         )
 
-    scores = metric.score(segments)
+    with mock.patch.object(bleu, "MANY", many):
+        scores = metric.score(segments)
     corpus = peer(bool(metric.effective_order))
     hypotheses = [s.hypothesis for s in segments]
     assert scores.system == corpus.corpus_score(hypotheses, streams(segments)).score
@@ -146,6 +150,38 @@ def test_real_text_scores_equal_sacrebleu(human_data: Path) -> None:
 def uneven_corpora(draw: st.DrawFn) -> list[Segment]:
     row = st.tuples(texts | st.sampled_from(ALL), st.lists(texts, min_size=1, max_size=4))
     return [Segment(h, None, tuple(r)) for h, r in draw(st.lists(row, min_size=1, max_size=6))]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    uneven_corpora(),
+    st.integers(1, 6),
+    st.sampled_from([1 << 15, 7]),  # symbols counted at once
+    st.sampled_from([64, 12]),  # bits of a key: few, so that alphabets do not fit
+    st.sampled_from([1 << 14, 2]),  # segments at once
+)
+def test_bleu_counts_pairs_as_sacrebleu_does(
+    segments: list[Segment], order: int, chunk: int, key: int, block: int
+) -> None:
+    sacre = BLEU(max_ngram_order=order).sacre()
+    pairs = [Segment(s.hypothesis, None, s.references[:1]) for s in segments]
+    with (
+        mock.patch.object(ngrams, "CHUNK", chunk),
+        mock.patch.object(ngrams, "KEY", key),
+        mock.patch.object(bleu, "BLOCK", block),
+    ):
+        counted = bleu.count_pairs(sacre, pairs, "")
+    assert counted.tolist() == match_statistics(sacre, pairs, "").tolist()
+
+
+@pytest.mark.parametrize("numbers", [[1] * 12, [2] * 12, [1, 2] * 6])
+def test_bleu_of_many_segments_is_that_of_each(numbers: list[int]) -> None:
+    segments = [
+        Segment(f"the cat {n} sat on the mat", None, (f"the cat {n} sat", f"{n} on the mat")[:refs])
+        for n, refs in enumerate(numbers)
+    ]
+    alone = [BLEU().statistics([segment])[0].tolist() for segment in segments]
+    assert BLEU().statistics(segments).tolist() == alone
 
 
 @settings(max_examples=150, deadline=None)

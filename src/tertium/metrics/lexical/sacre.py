@@ -1,8 +1,9 @@
 """The bridge to sacrebleu: its tokenisers and match statistics, each distinct pair once.
 
 sacrebleu computes a row of counts for a hypothesis against its references and sums the rows. We
-take the rows through its own functions, so that scores are its scores, but share the work on
-references and on repeated outputs among all systems of a run.
+take its tokens, and where arrays do not count them the rows through its own functions, so that
+scores are its scores, but share the work on references and on repeated outputs among all systems
+of a run.
 """
 
 from __future__ import annotations
