@@ -1,6 +1,6 @@
 """Meta-evaluation against what a user would run instead, side by side in one process.
 
-    python -m benchmarks.meta [--quick]
+    python -m benchmarks meta [--quick] [--segments 834 10000]
 
 Prints, for each comparison, both times of processors, the ratio, the agreement of the results and
 the peak of memory that the fast form allocates:
@@ -243,12 +243,16 @@ def bench_protocol(segments: int, metrics: int = 30, pairs: int = 9, draws: int 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Meta-evaluation against plain loops.")
     parser.add_argument("--quick", action="store_true", help="one run of each, fewer swaps")
-    quick = parser.parse_args(arguments).quick
+    parser.add_argument(
+        "--segments", nargs="+", type=int, default=[834, 10_000], help="of the protocol's pairs"
+    )
+    args = parser.parse_args(arguments)
+    quick = args.quick
     bench_calibration(1 if quick else 3)
     bench_permutation(1 if quick else 3, 200 if quick else 1000)
     for statistic in ("pearson",) if quick else ("pearson", "spearman", "kendall"):
         bench_table(statistic)
-    for segments in (834,) if quick else (834, 10_000):
+    for segments in args.segments[:1] if quick else args.segments:
         bench_protocol(segments)
 
 
