@@ -3,7 +3,7 @@
     python -m benchmarks encoding                  the speed table, cold and warm, and the share
     python -m benchmarks encoding speed --systems 2 --segments 500 --precision fp32 bf16
     python -m benchmarks encoding share            how much of the matrix-product peak is reached
-    python -m benchmarks encoding passes --encoder e5@12   beside transformers' own forward pass
+    python -m benchmarks encoding passes --encoder e5@12 minilm@6   beside transformers' own
 
 The texts are cut into slices of segments; on each slice bert-score and tertium take turns, so that
 both meet the same moments of a busy machine. Processor seconds count the work of all threads and
@@ -57,7 +57,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "part", nargs="?", choices=("speed", "share", "passes", "all"), default="all"
     )
-    parser.add_argument("--encoder", default="minilm@4", help="such as minilm@4 or dir/FOLDER@4")
+    parser.add_argument(
+        "--encoder", nargs="+", default=["minilm@4"], help="such as minilm@4 or dir/FOLDER@4"
+    )
     parser.add_argument("--segments", type=int, help="use only the first N segments")
     parser.add_argument("--systems", type=int, default=11)
     parser.add_argument("--slices", type=int, default=4, help="how often the sides take turns")
@@ -68,23 +70,23 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_num_threads(args.threads)
     with runtime(device="cpu", threads=args.threads):
         for name, part in (("speed", speed), ("share", share), ("passes", passes)):
-            if args.part in (name, "all"):
-                part(args)
+            for encoder in args.encoder if args.part in (name, "all") else ():
+                part(encoder, args)
 
 
-def speed(args: argparse.Namespace) -> None:
+def speed(name: str, args: argparse.Namespace) -> None:
     """The whole metric, as a user calls it, beside the package."""
     whole = wmt17(args.segments)
     chosen = list(whole.systems)[: args.systems]
-    peer = peer_scorer(args.encoder)
-    print(f"{len(chosen)} systems x {len(whole)} segments, {args.encoder}, {args.threads} threads")
+    peer = peer_scorer(name)
+    print(f"{len(chosen)} systems x {len(whole)} segments, {name}, {args.threads} threads")
     with tempfile.TemporaryDirectory() as folder:
         sides = [
             Side("bert-score, one system", peer, chosen[:1]),
             Side("bert-score, all systems", peer, chosen),
         ]
         for precision in args.precision:
-            ours = our_scorer(args.encoder, precision)
+            ours = our_scorer(name, precision)
             store = Path(folder, precision)
             sides += [
                 Side(f"tertium {precision}, one system, cold", ours, chosen[:1], store / "one"),
@@ -225,7 +227,7 @@ def settled(value: Any) -> Any:
     return value
 
 
-def share(args: argparse.Namespace) -> None:
+def share(name: str, args: argparse.Namespace) -> None:
     """Arithmetic per second of encoding, beside that of a large matrix product.
 
     With one thread by the processor's clock, which other programs do not disturb.
@@ -233,7 +235,7 @@ def share(args: argparse.Namespace) -> None:
     clock = time.process_time if args.threads == 1 else time.perf_counter
     texts = next(iter(wmt17(args.segments or 1000).systems.values()))
     for precision in args.precision:
-        encoder = load_encoder(args.encoder, precision=precision)
+        encoder = load_encoder(name, precision=precision)
         assert isinstance(encoder, Transformer)
         encoder.encode(["load the model"])
         lengths = lengths_of(encoder, texts)
@@ -243,14 +245,14 @@ def share(args: argparse.Namespace) -> None:
         best = fastest(encode, 3, clock)
         reached = work / best
         print(
-            f"{precision}: {len(texts) / best:.0f} texts/s, {reached:.0f} of {peak:.0f} "
+            f"{name} {precision}: {len(texts) / best:.0f} texts/s, {reached:.0f} of {peak:.0f} "
             f"GFLOP/s ({reached / peak:.0%})"
         )
         for group, part in time_by_group(encoder, texts).items():
             print(f"    {group:28}{part:6.1%}")
 
 
-def passes(args: argparse.Namespace) -> None:
+def passes(name: str, args: argparse.Namespace) -> None:
     """Texts a second of one pass as deep as the encoder, beside transformers' on the same weights.
 
     Both sides take turns; transformers reads texts of like length in batches of 32, padded. With
@@ -259,7 +261,7 @@ def passes(args: argparse.Namespace) -> None:
     clock = time.process_time if args.threads == 1 else time.perf_counter
     texts = list(next(iter(wmt17(args.segments or 500).systems.values())))
     for precision in args.precision:
-        encoder = load_encoder(args.encoder, precision=precision)
+        encoder = load_encoder(name, precision=precision)
         assert isinstance(encoder, Transformer)
         sides: dict[str, Callable[[], Any]] = {}
         sides["transformers"] = peer_pass(encoder, texts, precision)
@@ -274,7 +276,7 @@ def passes(args: argparse.Namespace) -> None:
         for side, seconds in best.items():
             reached = work / seconds
             print(
-                f"{args.encoder} {precision}, {side}: {len(texts) / seconds:.0f} texts/s, "
+                f"{name} {precision}, {side}: {len(texts) / seconds:.0f} texts/s, "
                 f"{reached:.0f} of {peak:.0f} GFLOP/s ({reached / peak:.0%})",
                 flush=True,
             )

@@ -1,8 +1,8 @@
 """What benchmarks printed, kept beside the page that shows it, so that single ones can be run anew.
 
-`docs/benchmarks.json` holds for each benchmark its last output, with the arguments, the machine,
-the versions and the commit it was made with; the part of `docs/benchmarks.md` between two marks is
-written from it.
+`docs/benchmarks.json` holds for each benchmark, or each part that can be named behind it (`corpora
+ray`), its last output, with the arguments, the machine, the versions and the commit it was made
+with; the part of `docs/benchmarks.md` between two marks is written from it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import io
+import itertools
 import json
 import os
 import platform
@@ -58,11 +59,13 @@ def record(
 ) -> dict[str, Any]:
     """Run a benchmark, showing what it prints, and give what belongs on the page."""
     tee = Tee(sys.stdout)
+    part = itertools.takewhile(lambda argument: not argument.startswith("-"), arguments)
     started = time.perf_counter()
     with contextlib.redirect_stdout(tee):
         run()
     return {
-        "name": name,
+        "name": " ".join([name, *part]),
+        "benchmark": name,
         "description": " ".join(description.split("\n\n")[0].split()),
         "arguments": list(arguments),
         "output": tee.kept.getvalue().strip().splitlines(),
@@ -102,7 +105,7 @@ def write_page(page: Path) -> None:
 
 def section(entry: Mapping[str, Any]) -> str:
     """One benchmark as Markdown."""
-    command = " ".join(["python -m benchmarks", entry["name"], *entry["arguments"]])
+    command = " ".join(["python -m benchmarks", entry["benchmark"], *entry["arguments"]])
     versions_ = ", ".join(f"{name} {number}" for name, number in entry["versions"].items())
     return "\n".join(
         [

@@ -55,6 +55,20 @@ def test_the_page_shows_what_is_kept(
     assert "cores" in entry["machine"]
 
 
+def test_parts_of_a_benchmark_are_kept_apart(
+    two: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "page.md"
+    for arguments in (["local"], ["ray", "--rows", "3"], ["ray", "--rows", "4"], ["--rows", "5"]):
+        run(monkeypatch, "--write", str(page), "first", *arguments)
+    entries = json.loads((tmp_path / "page.json").read_text())
+    assert list(entries) == ["first", "first local", "first ray"]
+    text = page.read_text()
+    assert "## first ray\n" in text
+    assert "`python -m benchmarks first ray --rows 4`" in text
+    assert "--rows 3" not in text
+
+
 def test_a_page_without_marks_keeps_its_words(
     two: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tertium.cli import main, make_parser
+from tertium.version import __version__
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TEXT = str(EXAMPLES / "system-good.en.txt")
@@ -24,6 +25,14 @@ def test_a_command_is_read_without_the_others(capsys: pytest.CaptureFixture[str]
     assert main(["scor"]) == 2
     said = capsys.readouterr().err
     assert all(name in said for name in ("did you mean 'score'", "cite"))
+
+
+def test_the_version_is_told_without_reading_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    [commands] = [a.choices for a in make_parser(["--version"])._actions if a.dest == "command"]
+    assert not commands
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"tertium {__version__}\n")
 
 
 def test_an_option_given_twice_adds_up() -> None:

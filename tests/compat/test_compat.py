@@ -64,12 +64,45 @@ def test_all_of_sacrebleu_is_here_with_its_arguments() -> None:
             assert [(p.name, p.default) for p in given] == [(p.name, p.default) for p in expected]
 
 
-@pytest.mark.parametrize("function", ["sentence_bleu", "sentence_chrf", "sentence_ter"])
-def test_sentence_functions_equal_sacrebleu(example: TestSet, function: str) -> None:
-    for hypothesis, references in zip(example.systems["fair"], example.references, strict=True):
-        theirs = getattr(peer, function)(hypothesis, list(references))
-        ours = getattr(sacrebleu, function)(hypothesis, list(references))
-        assert ours.score == theirs.score
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        ("sentence_bleu", {}),
+        ("sentence_bleu", {"smooth_method": "floor", "tokenize": "char"}),
+        ("sentence_bleu", {"use_effective_order": False, "lowercase": True}),
+        ("sentence_chrf", {}),
+        ("sentence_chrf", {"word_order": 2, "eps_smoothing": True}),
+        ("sentence_ter", {}),
+    ],
+)
+def test_sentence_functions_equal_sacrebleu(
+    example: TestSet, function: str, options: dict[str, Any]
+) -> None:
+    fair = example.systems["fair"]
+    rows = [*zip(fair, example.references, strict=True), ("", ("a",)), ("a", ("", "b"))]
+    rows.append((" ".join(fair), tuple(map(" ".join, zip(*example.references, strict=True)))))
+    for hypothesis, references in rows:
+        theirs = getattr(peer, function)(hypothesis, list(references), **options)
+        ours = getattr(sacrebleu, function)(hypothesis, list(references), **options)
+        assert repr(vars(ours)) == repr(vars(theirs))
+
+
+def test_calls_with_other_settings_do_not_share_a_scorer() -> None:
+    given = ("The cat sat", ["the cat sat down"])
+    expected = {low: peer.sentence_bleu(*given, lowercase=low).score for low in (False, True)}
+    assert expected[False] != expected[True]
+    for low in (False, True, False):
+        assert sacrebleu.sentence_bleu(*given, lowercase=low).score == expected[low]
+    with pytest.raises(UsageError, match="lowercase=1: expected True or False"):
+        sacrebleu.sentence_bleu(*given, lowercase=1)  # type: ignore[arg-type]
+
+
+def test_the_number_of_references_is_that_of_the_last_sentence() -> None:
+    scorer = sacrebleu.BLEU(effective_order=True)
+    for references in (["a"], ["a", None, "b"]):
+        scorer.sentence_score("a", references)
+        known = [text for text in references if text is not None]
+        assert f"nrefs:{len(known)}|" in str(scorer.get_signature())
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,20 @@ def test_a_layer_that_knows_places_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     assert model[0].forward.__qualname__.startswith(text_by_text.__name__)
 
 
+def test_a_size_that_rarely_rounds_otherwise_is_told() -> None:
+    """As on AMX in bf16, where one number of 6,000 is another one in products of 32 rows."""
+    torch.manual_seed(3)
+    layer = torch.nn.Linear(64, 384)
+
+    def rare(x: Any) -> Any:
+        product = layer(x)
+        chosen = (product * 2**20).long() % 6000 == 0
+        return torch.where(chosen, product * 1.01, product) if len(x) == SIZES[0] else product
+
+    assert keeps_rows_apart(layer, 64)
+    assert not keeps_rows_apart(rare, 64)
+
+
 def test_rows_do_not_change_with_their_neighbours() -> None:
     torch.manual_seed(2)
     torch.set_num_threads(1)

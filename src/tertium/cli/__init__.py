@@ -186,7 +186,8 @@ def make_parser(asked: Sequence[str] = ()) -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, dest="command", parser_class=LateParser
     )
-    for name in [name for name in COMMANDS if name in asked] or COMMANDS:
+    commands = [] if "--version" in asked else [c for c in COMMANDS if c in asked] or COMMANDS
+    for name in commands:
         module = importlib.import_module(f"tertium.cli.{name}")
         command = subparsers.add_parser(
             name,

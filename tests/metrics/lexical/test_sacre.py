@@ -17,9 +17,10 @@ from tests.gallery import ALL, BLANKS
 
 from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.loading import load_metric
+from tertium.metrics.lexical import bleu, chrf
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import ChrF
-from tertium.metrics.lexical.sacre import match_statistics
+from tertium.metrics.lexical.sacre import load_sacre_bleu, match_statistics
 from tertium.segment import Segment
 from tertium.text import ngrams
 
@@ -50,8 +51,11 @@ def streams(segments: list[Segment]) -> list[list[str]]:
         lowercase=st.booleans(),
         tokenize=st.sampled_from(["13a", "none", "char", "intl", "zh"]),
     ),
+    st.sampled_from([0, bleu.MANY]),  # segments that are counted from arrays
 )
-def test_bleu_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: BLEU) -> None:
+def test_bleu_is_sacrebleu_to_the_last_bit(
+    segments: list[Segment], metric: BLEU, many: int
+) -> None:
     def peer(effective: bool) -> SacreBLEU:
         return SacreBLEU(
             lowercase=metric.lowercase,
@@ -63,7 +67,8 @@ def test_bleu_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: BLEU
             effective_order=effective,
         )
 
-    scores = metric.score(segments)
+    with mock.patch.object(bleu, "MANY", many):
+        scores = metric.score(segments)
     corpus = peer(bool(metric.effective_order))
     hypotheses = [s.hypothesis for s in segments]
     assert scores.system == corpus.corpus_score(hypotheses, streams(segments)).score
@@ -85,8 +90,11 @@ def test_bleu_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: BLEU
         whitespace=st.booleans(),
         eps_smoothing=st.booleans(),
     ),
+    st.sampled_from([-1, chrf.SHORT]),  # characters that are not counted from arrays
 )
-def test_chrf_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: ChrF) -> None:
+def test_chrf_is_sacrebleu_to_the_last_bit(
+    segments: list[Segment], metric: ChrF, short: int
+) -> None:
     peer = SacreChrF(
         char_order=metric.char_order,
         word_order=metric.word_order,
@@ -95,7 +103,8 @@ def test_chrf_is_sacrebleu_to_the_last_bit(segments: list[Segment], metric: ChrF
         whitespace=metric.whitespace,
         eps_smoothing=metric.eps_smoothing,
     )
-    scores = metric.score(segments)
+    with mock.patch.object(chrf, "SHORT", short):
+        scores = metric.score(segments)
     hypotheses = [s.hypothesis for s in segments]
     assert scores.system == peer.corpus_score(hypotheses, streams(segments)).score
     assert scores.segments.tolist() == [
@@ -146,6 +155,38 @@ def uneven_corpora(draw: st.DrawFn) -> list[Segment]:
 @settings(max_examples=150, deadline=None)
 @given(
     uneven_corpora(),
+    st.integers(1, 6),
+    st.sampled_from([1 << 15, 7]),  # symbols counted at once
+    st.sampled_from([64, 12]),  # bits of a key: few, so that alphabets do not fit
+    st.sampled_from([1 << 14, 2]),  # segments at once
+)
+def test_bleu_counts_pairs_as_sacrebleu_does(
+    segments: list[Segment], order: int, chunk: int, key: int, block: int
+) -> None:
+    sacre = BLEU(max_ngram_order=order).sacre()
+    pairs = [Segment(s.hypothesis, None, s.references[:1]) for s in segments]
+    with (
+        mock.patch.object(ngrams, "CHUNK", chunk),
+        mock.patch.object(ngrams, "KEY", key),
+        mock.patch.object(bleu, "BLOCK", block),
+    ):
+        counted = bleu.count_pairs(sacre, pairs, "")
+    assert counted.tolist() == match_statistics(sacre, pairs, "").tolist()
+
+
+@pytest.mark.parametrize("numbers", [[1] * 12, [2] * 12, [1, 2] * 6])
+def test_bleu_of_many_segments_is_that_of_each(numbers: list[int]) -> None:
+    segments = [
+        Segment(f"the cat {n} sat on the mat", None, (f"the cat {n} sat", f"{n} on the mat")[:refs])
+        for n, refs in enumerate(numbers)
+    ]
+    alone = [BLEU().statistics([segment])[0].tolist() for segment in segments]
+    assert BLEU().statistics(segments).tolist() == alone
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    uneven_corpora(),
     st.builds(
         ChrF,
         char_order=st.integers(0, 12),
@@ -160,7 +201,11 @@ def uneven_corpora(draw: st.DrawFn) -> list[Segment]:
 def test_chrf_counts_what_sacrebleu_counts(
     segments: list[Segment], metric: ChrF, chunk: int, key: int
 ) -> None:
-    with mock.patch.object(ngrams, "CHUNK", chunk), mock.patch.object(ngrams, "KEY", key):
+    with (
+        mock.patch.object(ngrams, "CHUNK", chunk),
+        mock.patch.object(ngrams, "KEY", key),
+        mock.patch.object(chrf, "SHORT", -1),  # or sacrebleu would count these itself
+    ):
         counted = metric.statistics(segments)
     assert counted.tolist() == match_statistics(metric.sacre(), segments, "").tolist()
 
@@ -259,6 +304,7 @@ def test_what_a_tokeniser_lacks_is_named_in_one_line(
         raise fault
 
     monkeypatch.setattr("sacrebleu.metrics.bleu.BLEU.__init__", fail)
+    load_sacre_bleu.cache_clear()
     with pytest.raises(MissingResourceError, match=named) as caught:
         load_metric(f"{metric}:tokenize={tokenizer}").score([Segment("a", None, ("a",))])
     assert "\n" not in str(caught.value)

@@ -2,13 +2,15 @@
 
 Replace `import sacrebleu` by `from tertium.compat import sacrebleu`, and `sacrebleu.metrics` by
 `tertium.compat.sacrebleu.metrics`. What changes is the speed (chrF and TER of a corpus are faster,
-one sentence at a time is slower), the signature, which names tertium as well, and that texts which
-do not fit together are refused.
+of sentences TER), the signature, which names tertium as well, and that texts which do not fit
+together are refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from sacrebleu import (
     DATASETS,
@@ -58,6 +60,14 @@ __all__ = [
     "smart_open",
 ]
 
+Scorer = TypeVar("Scorer", BLEU, CHRF, TER)
+
+
+@lru_cache(maxsize=16, typed=True)
+def _scorer(cls: type[Scorer], *settings: Any, **named: Any) -> Scorer:
+    """One scorer for all calls with the same settings: to make one takes longer than a sentence."""
+    return cls(*settings, **named)
+
 
 def corpus_bleu(
     hypotheses: Sequence[str],
@@ -74,9 +84,8 @@ def corpus_bleu(
     >>> print(corpus_bleu(["the cat sat on the mat"], [["the cat sat on a mat"]]))
     BLEU = 53.73 83.3/60.0/50.0/33.3 (BP = 1.000 ratio = 1.000 hyp_len = 6 ref_len = 6)
     """
-    scorer = BLEU(
-        lowercase, force, tokenize, smooth_method, smooth_value, effective_order=use_effective_order
-    )
+    settings = (lowercase, force, tokenize, smooth_method, smooth_value)
+    scorer = _scorer(BLEU, *settings, effective_order=use_effective_order)
     score: BLEUScore = scorer.corpus_score(hypotheses, references)
     return score
 
@@ -100,9 +109,8 @@ def sentence_bleu(
     use_effective_order: bool = True,
 ) -> BLEUScore:
     """BLEU of one sentence, by default with effective order."""
-    scorer = BLEU(
-        lowercase, False, tokenize, smooth_method, smooth_value, effective_order=use_effective_order
-    )
+    settings = (lowercase, False, tokenize, smooth_method, smooth_value)
+    scorer = _scorer(BLEU, *settings, effective_order=use_effective_order)
     score: BLEUScore = scorer.sentence_score(hypothesis, references)
     return score
 
@@ -117,9 +125,9 @@ def corpus_chrf(
     eps_smoothing: bool = False,
 ) -> CHRFScore:
     """chrF of a corpus."""
-    scorer = CHRF(
-        char_order, word_order, beta, whitespace=not remove_whitespace, eps_smoothing=eps_smoothing
-    )
+    settings = (char_order, word_order, beta)
+    named = {"whitespace": not remove_whitespace, "eps_smoothing": eps_smoothing}
+    scorer = _scorer(CHRF, *settings, **named)
     score: CHRFScore = scorer.corpus_score(hypotheses, references)
     return score
 
@@ -134,9 +142,9 @@ def sentence_chrf(
     eps_smoothing: bool = False,
 ) -> CHRFScore:
     """chrF of one sentence."""
-    scorer = CHRF(
-        char_order, word_order, beta, whitespace=not remove_whitespace, eps_smoothing=eps_smoothing
-    )
+    settings = (char_order, word_order, beta)
+    named = {"whitespace": not remove_whitespace, "eps_smoothing": eps_smoothing}
+    scorer = _scorer(CHRF, *settings, **named)
     score: CHRFScore = scorer.sentence_score(hypothesis, references)
     return score
 
@@ -150,7 +158,7 @@ def corpus_ter(
     case_sensitive: bool = False,
 ) -> TERScore:
     """TER of a corpus."""
-    scorer = TER(normalized, no_punct, asian_support, case_sensitive)
+    scorer = _scorer(TER, normalized, no_punct, asian_support, case_sensitive)
     score: TERScore = scorer.corpus_score(hypotheses, references)
     return score
 
@@ -164,6 +172,6 @@ def sentence_ter(
     case_sensitive: bool = False,
 ) -> TERScore:
     """TER of one sentence."""
-    scorer = TER(normalized, no_punct, asian_support, case_sensitive)
+    scorer = _scorer(TER, normalized, no_punct, asian_support, case_sensitive)
     score: TERScore = scorer.sentence_score(hypothesis, references)
     return score

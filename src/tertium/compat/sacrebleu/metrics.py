@@ -24,9 +24,9 @@ from tertium.errors import UsageError
 from tertium.frames import is_missing
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.peers import arrange, listed
-from tertium.metrics.lexical.sacre import load_sacre_bleu
-from tertium.segment import Segment, check_texts
+from tertium.metrics.base.peers import arrange, listed, make_segment
+from tertium.metrics.lexical.sacre import explain_tokeniser
+from tertium.segment import check_texts
 from tertium.version import __version__
 
 __all__ = ["BLEU", "CHRF", "METRICS", "TER", "BLEUScore", "CHRFScore", "Score", "TERScore"]
@@ -53,10 +53,14 @@ class _Counted(SacreMetric):
         signature._abbr |= {key: key for key in (*unsaid, "tertium")}
         return signature
 
-    def _check_sentence_score_args(self, hyp: str, refs: Sequence[str | None]) -> None:
-        if isinstance(refs, str):
-            raise UsageError("references must be a list of texts, not one text: wrap it in [...]")
-        Segment(hyp)  # refuses what is no text
+    def sentence_score(self, hypothesis: str, references: Sequence[str | None]) -> Any:
+        """The score of one sentence; references that are None do not count."""
+        segment = make_segment(hypothesis, references)
+        if not segment.references:
+            raise UsageError("no references: give a list of texts, such as [reference]")
+        self.num_refs = len(segment.references)
+        (counts,) = self.metric.statistics([segment]).tolist()
+        return self._aggregate_and_compute([self._row(counts)])
 
     def _check_corpus_score_args(self, hyps: Sequence[str], refs: Streams | None) -> None:
         check_texts(hyps, "hypotheses", "hypothesis")
@@ -124,9 +128,9 @@ class BLEU(_Counted, SacreBLEU):
             "effective_order": effective_order,
         }
         self.metric = load_metric("bleu", **settings)
-        load_sacre_bleu(**settings)  # says what a tokeniser lacks
         chosen = settings | {"tokenize": tokenize}
-        super().__init__(force=force, trg_lang=trg_lang, references=references, **chosen)
+        with explain_tokeniser(settings["tokenize"]):
+            super().__init__(force=force, trg_lang=trg_lang, references=references, **chosen)
 
 
 class CHRF(_Counted, SacreCHRF):

@@ -61,8 +61,8 @@ class PeerCalls:
         source: str | None = None,
     ) -> float:
         """As sacrebleu's `sentence_score(hypothesis, references)`; the number itself."""
-        given = () if references is None else _given(listed(references, "references"))
-        return float(self.score([Segment(hypothesis, source, given)]).segments[0])
+        segment = make_segment(hypothesis, () if references is None else references, source)
+        return float(self.score([segment]).segments[0])
 
     def predict(self, data: Iterable[Mapping[str, Any]] | Any) -> Prediction:
         """As COMET's `predict([{"src": ..., "mt": ..., "ref": ...}])`.
@@ -115,6 +115,17 @@ def arrange(
         raise LengthError(f"{len(origin)} sources for {n} hypotheses")
     origin = [None if is_missing(source) else source for source in origin]
     return [Segment(h, s, r) for h, s, r in zip(texts, origin, rows, strict=True)]
+
+
+def make_segment(
+    hypothesis: str, references: Iterable[str | None], source: str | None = None
+) -> Segment:
+    """One segment with those of its references that are not missing.
+
+    >>> make_segment("a", ["A", None]).references
+    ('A',)
+    """
+    return Segment(hypothesis, source, _given(listed(references, "references")))
 
 
 def listed(values: Any, label: str) -> list[Any]:

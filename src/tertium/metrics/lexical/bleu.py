@@ -1,10 +1,15 @@
-"""BLEU: how many n-grams of the hypothesis occur in the references (Papineni et al. 2002)."""
+"""BLEU: how many n-grams of the hypothesis occur in the references (Papineni et al. 2002).
+
+Tokens are sacrebleu's. The n-grams of many segments with one reference each are counted at once
+from sorted arrays (`text.ngrams`), others by sacrebleu, one by one.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -20,8 +25,10 @@ from tertium.metrics.lexical.sacre import (
     sacre_signature,
     warn_by_tokeniser,
 )
+from tertium.runtime import task
 from tertium.segment import Segment
 from tertium.specs import Range
+from tertium.text.ngrams import ABSENT, count_shared
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]
 
@@ -76,10 +83,12 @@ class BLEU(Metric):
 
     def sacre(self) -> Any:
         """The sacrebleu metric with these settings."""
-        return load_sacre_bleu(**{**asdict(self), "effective_order": bool(self.effective_order)})
+        return load_sacre_bleu(**{**vars(self), "effective_order": bool(self.effective_order)})
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        return match_statistics(self.sacre(), segments, self.title)
+        alone = len(segments) < MANY or any(len(s.references) != 1 for s in segments)
+        count = match_statistics if alone else count_pairs
+        return count(self.sacre(), segments, self.title)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -168,6 +177,42 @@ class BLEU(Metric):
             f"{parts} (BP = {float(brevity_penalty(totals)):.3f} ratio = {ratio:.3f} "
             f"hyp_len = {hypothesis:.0f} ref_len = {reference:.0f})"
         )
+
+
+MANY = 8  # segments, from which on arrays are faster than sacrebleu
+BLOCK = 1 << 14  # segments at once, so that memory is bounded
+
+
+def count_pairs(sacre: Any, segments: Sequence[Segment], title: str) -> FloatArray:
+    """sacrebleu's statistics of segments that have one reference each, (n, k)."""
+    places: dict[tuple[str, ...], list[int]] = {}
+    for n, segment in enumerate(segments):
+        places.setdefault(segment.references, []).append(n)
+    order = list(chain.from_iterable(places.values()))  # what is tokenised once stands together
+    table = np.empty((len(segments), 2 + 2 * sacre.max_ngram_order))
+    with task(title, total=len(segments)) as advance:
+        for start in range(0, len(segments), BLOCK):
+            chosen = order[start : start + BLOCK]
+            table[chosen] = _pair_rows(sacre, [segments[n] for n in chosen], title)
+            advance(len(chosen))
+    return table
+
+
+def _pair_rows(sacre: Any, segments: Sequence[Segment], title: str) -> FloatArray:
+    numbers: dict[str, int] = {}
+    texts = [
+        [numbers.setdefault(word, len(numbers)) for word in sacre._preprocess_segment(text).split()]
+        for segment in segments
+        for text in (segment.hypothesis, *segment.references)
+    ]
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)
+    words = np.fromiter(chain.from_iterable(texts), dtype=np.int64, count=lengths.sum())
+    matches = count_shared(words, lengths, sacre.max_ngram_order)
+    totals = np.maximum(lengths[0::2, None] - np.arange(sacre.max_ngram_order), 0)
+    rows = np.column_stack([lengths.reshape(-1, 2), matches, totals]).astype(np.float64)
+    for n in np.flatnonzero((matches == ABSENT).any(axis=1)).tolist():  # of very many words
+        rows[n] = match_statistics(sacre, [segments[n]], title)
+    return rows
 
 
 def _digits(value: float) -> str:

@@ -2,13 +2,15 @@
 
 What is a character or a word, and which reference is the best, is as sacrebleu has it; the
 statistics of many segments are counted at once from sorted arrays (`text.ngrams`). A pair that
-these cannot hold, since it has many hundreds of distinct characters, is left to sacrebleu.
+these cannot hold, since it has many hundreds of distinct characters, is left to sacrebleu, and so
+is a short one that comes alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Annotated, Any, ClassVar
 
@@ -75,9 +77,7 @@ class ChrF(Metric):
 
     def sacre(self) -> Any:
         """The sacrebleu metric with these settings."""
-        from sacrebleu.metrics.chrf import CHRF as SacreChrF
-
-        return SacreChrF(**asdict(self))
+        return _load_sacre_chrf(**vars(self))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
         return count_ngrams(self.sacre(), segments, self.reduce, self.title)
@@ -121,6 +121,13 @@ class ChrF(Metric):
         return {**sacre_signature(self.sacre()), **other}
 
 
+@lru_cache(maxsize=16, typed=True)
+def _load_sacre_chrf(**settings: Any) -> Any:
+    from sacrebleu.metrics.chrf import CHRF as SacreChrF
+
+    return SacreChrF(**settings)
+
+
 def _running_sum(values: FloatArray) -> FloatArray:
     """The sum over the last axis, added in order: bit for bit what a loop gives."""
     total = np.zeros(values.shape[:-1])
@@ -130,6 +137,7 @@ def _running_sum(values: FloatArray) -> FloatArray:
 
 
 BLOCK = 1 << 20  # characters at once, so that memory is bounded whatever the texts
+SHORT = 200  # characters of both texts, up to which sacrebleu is faster than arrays
 
 Reduce = Callable[[FloatArray], FloatArray]
 
@@ -146,8 +154,10 @@ def count_ngrams(sacre: Any, segments: Sequence[Segment], reduce: Reduce, title:
                 for text in (segment.hypothesis, reference)
             ]
             rows = _pair_rows(sacre, texts)
-            counts = np.array([len(segment.references) for segment in block])
-            tables.append(rows[_best_pairs(counts, reduce(rows))])
+            if len(rows) > len(block):
+                counts = np.array([len(segment.references) for segment in block])
+                rows = rows[_best_pairs(counts, reduce(rows))]
+            tables.append(rows)
             advance(len(block))
     return np.concatenate(tables)
 
@@ -167,16 +177,24 @@ def _blocks(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
 
 def _pair_rows(sacre: Any, texts: Sequence[str]) -> FloatArray:
     """The statistics of pairs, (pairs, 3 orders); `texts` are left and right of each in turn."""
+    pairs = [*zip(texts[::2], texts[1::2], strict=True)]
+    if sum(map(len, texts)) <= SHORT:
+        return np.array([_sacre_row(sacre, *pair) for pair in pairs], dtype=float)
     chars, lengths = _lay_out_characters(texts, whitespace=sacre.whitespace)
     rows = _triples(lengths, count_shared(chars, lengths, sacre.char_order))
     if sacre.word_order:
         words, lengths = _lay_out_words(texts, sacre)
         more = _triples(lengths, count_shared(words, lengths, sacre.word_order))
         rows = np.concatenate([rows, more], axis=1)
-    for pair in np.flatnonzero((rows == ABSENT).any(axis=1)).tolist():
-        info = sacre._extract_reference_info([texts[2 * pair + 1]])
-        rows[pair] = sacre._compute_segment_statistics(texts[2 * pair], info)
+    for number in np.flatnonzero((rows == ABSENT).any(axis=1)).tolist():
+        rows[number] = _sacre_row(sacre, *pairs[number])
     return rows
+
+
+def _sacre_row(sacre: Any, hypothesis: str, reference: str) -> list[int]:
+    info = sacre._extract_reference_info([reference])
+    row: list[int] = sacre._compute_segment_statistics(hypothesis, info)
+    return row
 
 
 def _lay_out_characters(texts: Sequence[str], *, whitespace: bool) -> tuple[IntArray, IntArray]:

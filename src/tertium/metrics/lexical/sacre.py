@@ -1,13 +1,16 @@
 """The bridge to sacrebleu: its tokenisers and match statistics, each distinct pair once.
 
 sacrebleu computes a row of counts for a hypothesis against its references and sums the rows. We
-take the rows through its own functions, so that scores are its scores, but share the work on
-references and on repeated outputs among all systems of a run.
+take its tokens, and where arrays do not count them the rows through its own functions, so that
+scores are its scores, but share the work on references and on repeated outputs among all systems
+of a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -62,13 +65,20 @@ def match_statistics(sacre: Any, segments: Sequence[Segment], title: str) -> Flo
     return np.array(rows, dtype=np.float64)
 
 
+@lru_cache(maxsize=16, typed=True)
 def load_sacre_bleu(**settings: Any) -> Any:
-    """sacrebleu's BLEU, whose tokeniser may need a package or a file that is not there."""
+    """sacrebleu's BLEU, one for all who ask for these settings: its tokeniser may be a model."""
     from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 
-    name = settings["tokenize"]
-    try:
+    with explain_tokeniser(settings["tokenize"]):
         return SacreBLEU(force=True, **settings)
+
+
+@contextmanager
+def explain_tokeniser(name: str) -> Iterator[None]:
+    """Say how to come by what a tokeniser of sacrebleu lacks while it is made."""
+    try:
+        yield
     except (ImportError, RuntimeError):
         package = TOKENISER_PACKAGES.get(name, "sacrebleu")
         raise MissingResourceError(
