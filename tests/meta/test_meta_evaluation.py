@@ -293,6 +293,10 @@ def test_without_samples_there_are_values_only():
     assert np.isnan(figures.p_values).all()
     assert figures.ranks == (2, 1, 3)
     assert figures.not_worse.tolist() == [False, True, False]
+    records = result.records()
+    assert {record["test"] for record in records["tasks"]} == {"none"}
+    for record in (*records["tasks"], *records["average"]):
+        assert record["not_significantly_worse"] is None  # nothing was asked
     assert_allclose(result.average.values, figures.values)
 
 
