@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -284,6 +285,20 @@ def test_one_system_only():
         MetaEvaluation([judged]).run([Task(sets=("a",), statistic="spa")])
     with pytest.raises(DataError, match="no pair"):
         MetaEvaluation([judged]).run([Task(sets=("a",), statistic="acc-eq")])
+
+
+def test_what_is_drawn_does_not_change_with_how_it_is_read():
+    evaluation = MetaEvaluation([make_set("a")])
+    for statistic in ("pearson", "kendall", "acc-eq"):
+        usual = evaluation.run_task(Task(sets=("a",), statistic=statistic, samples=50))
+        for alpha, confidence in ((0.01, 0.95), (0.05, 0.5)):
+            task = Task(
+                sets=("a",), statistic=statistic, samples=50, alpha=alpha, confidence=confidence
+            )
+            assert_allclose(evaluation.run_task(task).p_values, usual.p_values)
+        for test in ("bootstrap", "none"):
+            other = evaluation.run_task(replace(usual.task, test=test))
+            assert_allclose([other.low, other.high], [usual.low, usual.high])
 
 
 def test_without_samples_there_are_values_only():
