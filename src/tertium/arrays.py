@@ -27,6 +27,7 @@ Float32Array = NDArray[np.float32]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 DOUBLE_BITS = 53
+LARGEST = 1e100  # of a score: statistics square differences, which must stay finite
 
 
 def divide(numerator: ArrayLike, denominator: ArrayLike) -> FloatArray:
