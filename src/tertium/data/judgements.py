@@ -287,7 +287,8 @@ class Collector:
         marked = any(record.get(name) is not None for name in MARKED)
         if any(name in record for name in self.score_names):
             self._scored = True
-        elif not marked and not self._unscored:  # JSON may leave out what is missing in one row
+        elif (not marked or self.score_names != SCORE_NAMES) and not self._unscored:
+            # JSON may leave out what is missing in one row
             wanted, found = ", ".join(self.score_names), ", ".join(record)
             self._unscored = f"{where}: no score (looked for {wanted}; found {found})"
         score = read_score(first(record, self.score_names), where)
