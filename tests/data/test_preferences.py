@@ -183,6 +183,8 @@ def test_ties_leave_and_are_counted() -> None:
     found = gather(pairs, TEXTS, name="x").drop_ties()
     assert found.verdicts.tolist() == [1.0, 0.0]
     assert found.left_out == {"tie": 2}
+    with pytest.raises(DataError, match=r"no usable comparison .*tie.* 2"):
+        gather([pairs[1]] * 2, TEXTS, name="x").drop_ties()
 
 
 def test_scores_of_segments_become_a_matrix() -> None:

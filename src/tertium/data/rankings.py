@@ -121,7 +121,7 @@ class RankingSet(Evidence):
     def drop_ties(self) -> RankingSet:
         """The comparisons in which people preferred one side; the others are counted."""
         counted = {**self.left_out, "tie": self.ties} if self.ties else self.left_out
-        return replace(self.select(self.verdicts != 0.5), left_out=counted)
+        return replace(self, left_out=counted).select(self.verdicts != 0.5)
 
     def texts(self) -> Texts:
         rows = zip(self.system_of.tolist(), self.item_of.tolist(), self.segments, strict=True)
