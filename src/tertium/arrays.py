@@ -29,6 +29,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 DOUBLE_BITS = 53
 CACHED = 1 << 16  # numbers: half a megabyte of doubles
+LARGEST = 1e100  # of a score: statistics square differences, which must stay finite
 
 
 def divide(numerator: ArrayLike, denominator: ArrayLike) -> FloatArray:

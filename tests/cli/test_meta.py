@@ -410,7 +410,7 @@ def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
         (["--scores", "{good}", "--thresholds", "--threshold", "9"], "--threshold does not go"),
         (["--scores", "{good}", "--statistic", "kendall", "kendall"], "kendall is given twice"),
         (["--scores", "{good}", "--human", "{human}"], "human.tsv is given twice"),
-        (["--scores", "{good}", "--gold", "mqm"], "--gold chooses among scores of a folder"),
+        (["--scores", "{good}", "--gold", "mqm"], "no score (looked for mqm; found lp, item"),
         (["--scores", "{good}", "--intervals", "--samples", "0"], "--samples 0 draws none"),
         (["--scores", "{good}", "--p-values", "--samples", "0"], "and --samples 0 leaves them out"),
         (["--scores", "{good}", "--p-values", "--test", "none"], "and --test none leaves them out"),

@@ -7,9 +7,11 @@ import re
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from numpy.testing import assert_allclose
 
+import tertium
 from tertium.data.evidence import ScoreTable, read_evidence, read_sets
 from tertium.data.formats import pair_in
 from tertium.data.judgements import JudgementSet
@@ -183,6 +185,29 @@ def test_names_are_looked_up_in_a_collection(tmp_path):
     assert (entry.name, entry.lp) == ("da/mine", "de-en")
     with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
         read_evidence("da/mind", data=tmp_path)
+
+
+def test_a_column_of_scores_is_chosen_by_its_name(tmp_path):
+    row = {"segment": "1", "system": "A", "hypothesis": "h", "score": 3, "Fluency": 1, "spans": []}
+    file = write(tmp_path / "da" / "mine" / "de-en.jsonl", json.dumps(row) + "\n")
+    frame = pandas.DataFrame([row]).drop(columns="spans")
+    for source in (file, "da/mine", frame):
+        chosen = {g: read_evidence(source, gold=g, data=tmp_path)[0] for g in ("", "fluency")}
+        assert chosen[""].segment_scores().values.tolist() == [[3]]
+        assert chosen["fluency"].segment_scores().values.tolist() == [[1]]
+        with pytest.raises(DataError, match="looked for adequacy; found segment"):
+            read_evidence(source, gold="adequacy", data=tmp_path)  # not of the errors marked
+
+
+def test_nothing_is_chosen_where_scores_are_of_one_kind(tmp_path):
+    task = write(tmp_path / "task" / "DA-syslevel.csv", "LP HUMAN SYSTEM\ncs-en 0.3 A.1\n").parent
+    plain = write(tmp_path / "de-en.mqm.seg.score", "A\t1\nA\t2\n")
+    for source in (task, plain):
+        with pytest.raises(UsageError, match=r"--gold esa: .* has scores of one kind"):
+            read_evidence(source, gold="esa")
+    (read,) = read_evidence(plain)
+    with pytest.raises(UsageError, match="gold='esa' chooses in a file or folder"):
+        tertium.meta_evaluate(read, scores=plain, gold="esa")
 
 
 def test_sets_to_learn_from_are_named_by_file_or_where_that_is_a_pair_by_folder(tmp_path):

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import tertium
 from tertium.data.metric_scores import merge_levels, read_metric_scores
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
+from tertium.reporting.tables.evaluations import segment_table, system_table
+from tertium.reporting.tables.table import render
 
 
 def write(path, text):
@@ -60,6 +63,24 @@ def test_tables_of_segments_and_of_systems(tmp_path):
     (whole,) = read_metric_scores(write(tmp_path / "ter.csv", "system,score\nA,0.5\nB,0.75\n"))
     assert whole.segments is None
     assert whole.systems == {"A": 0.5, "B": 0.75}
+
+
+def test_metrics_may_be_columns_as_score_prints_them(tmp_path):
+    testset = TestSet(
+        systems={"A": ["the cat", "x"], "B": ["y", "a cat"]}, references=[["a cat"]] * 2
+    )
+    study = tertium.score(testset, ["chrf", "ter"])
+    segments = write(tmp_path / "seg.tsv", render(segment_table(study), "tsv"))
+    whole = write(tmp_path / "sys.tsv", render(system_table(study), "tsv"))
+    for up, segment, system in zip(
+        (True, False), read_metric_scores(segments), read_metric_scores(whole), strict=True
+    ):
+        name, spec = ("chrF", "chrf") if up else ("TER", "ter")
+        assert (segment.metric, segment.higher_is_better) == (name, up)
+        assert segment.segments is not None
+        assert_allclose(segment.segments.values[1], study.scores["B"][spec].segments)
+        assert (system.metric, system.higher_is_better) == (name, up)
+        assert system.systems == {s: study.scores[s][spec].system for s in "AB"}
 
 
 def test_a_table_may_hold_several_metrics_and_language_pairs(tmp_path):

@@ -79,6 +79,15 @@ def test_a_system_called_a_is_told_from_the_mark_a(tmp_path: Path) -> None:
     assert read_preferences(file, texts=texts).verdicts.tolist() == [0.0]
 
 
+def test_the_mark_a_is_told_from_a_system_called_a_by_other_rows(tmp_path: Path) -> None:
+    texts = {"1": ItemTexts({"A": "x", "B": "y", "C": "z"})}
+    rows = ["1\t\tB\tA\tA", "1\t\tA\tB\tA", "1\t\tC\tA\ttie", "1\t\tC\tA\tB"]
+    read = read_preferences(write(tmp_path, *rows), texts=texts)
+    assert read.verdicts.tolist() == [1.0, 1.0, 0.5, 0.0]  # the last says B of C and A: the side
+    with pytest.raises(DataError, match="name sides in some rows and systems in others"):
+        read_preferences(write(tmp_path, *rows, "1\t\tC\tA\tC"), texts=texts)
+
+
 def test_an_unknown_verdict_names_file_and_line(tmp_path: Path) -> None:
     file = write(tmp_path, "1\t\tA\tB\ta", "1\t\tA\tB\tmaybe")
     with pytest.raises(DataError, match=r"mine\.tsv, line 3: preference 'maybe'"):
@@ -174,6 +183,8 @@ def test_ties_leave_and_are_counted() -> None:
     found = gather(pairs, TEXTS, name="x").drop_ties()
     assert found.verdicts.tolist() == [1.0, 0.0]
     assert found.left_out == {"tie": 2}
+    with pytest.raises(DataError, match=r"no usable comparison .*tie.* 2"):
+        gather([pairs[1]] * 2, TEXTS, name="x").drop_ties()
 
 
 def test_scores_of_segments_become_a_matrix() -> None:

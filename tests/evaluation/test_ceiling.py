@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from tertium.cli import main
 from tertium.data.judgements import JudgementSet
-from tertium.data.ratings import ONE_RATER, hold_out_rater
+from tertium.data.ratings import ONE_RATER, even_out, hold_out_rater
 from tertium.errors import DataError
 from tertium.evaluation.decisions import decide_with
 from tertium.metrics.base.metric import SegmentMetric
@@ -42,6 +44,16 @@ def test_one_rater_of_each_translation_is_held_out():
     assert total == 90
     assert human.values[1, 0] + row.values[1, 0] == 16
     assert rest.left_out == {ONE_RATER: 1}
+
+
+def test_a_rater_is_held_out_of_scales_that_were_evened_out():
+    cells = list(enumerate(product("AB", "123")))
+    people = rated(
+        *((system, item, "x", 10 * n + 7) for n, (system, item) in cells),
+        *((system, item, "y", n) for n, (system, item) in cells),
+    )
+    evened, row = hold_out_rater(even_out(people), "segment")
+    assert_allclose(row.values, evened.matrix("segment").values)  # they differ in scale alone
 
 
 def test_ratings_of_one_rater_leave_none_to_hold_out():

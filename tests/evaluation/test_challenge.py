@@ -283,6 +283,16 @@ def test_pairs_without_what_a_metric_reads_are_left_out_and_counted(tmp_path: Pa
         tertium.challenge(none, "chrf")
 
 
+def test_what_is_left_out_is_counted_of_what_was_chosen(tmp_path: Path) -> None:
+    same = ACES | {"incorrect-translation": ACES["good-translation"]}
+    other = {"phenomena": "negation", "langpair": "fr-en"}
+    rows = [ACES, same, ACES | other, same | other, same | other]
+    file = write(tmp_path / "aces.tsv", aces_tsv(*rows))
+    for chosen, count in (({}, 3), ({"phenomena": ["negation"]}, 2), ({"lps": ["de-en"]}, 1)):
+        study = tertium.challenge(file, "chrf", **chosen)
+        assert study.records()["left_out"] == {"both translations are the same": count}
+
+
 def test_what_metrics_warn_of_is_told_of_better_translations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,6 +52,19 @@ def test_each_rater_counts(tmp_path: Path) -> None:
     assert result.interval is None
 
 
+@pytest.mark.parametrize("annotators", [("x", "y"), ("", "")])
+def test_each_row_of_a_translation_is_a_rater(tmp_path: Path, annotators: tuple[str, str]) -> None:
+    marks = [[{"start": 4, "end": 7, "severity": "major"}], []]
+    rows = [
+        {"segment": 1, "system": "A", "mt": TEXT, "score": 0, "annotator": who, "spans": spans}
+        for who, spans in zip(annotators, marks, strict=True)
+    ]
+    human = tmp_path / "mqm.jsonl"
+    human.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (result,) = compare_spans(human, Suspicious(), samples=0).results
+    assert result.rows["characters"].tolist() == [[3, 3, 3], [0, 0, 3]]
+
+
 def test_what_does_not_fit_is_one_line(tmp_path: Path) -> None:
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     with pytest.raises(UsageError, match=r"unknown system of mqm 'B' \(known: A\)"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -286,6 +287,20 @@ def test_one_system_only():
         MetaEvaluation([judged]).run([Task(sets=("a",), statistic="acc-eq")])
 
 
+def test_what_is_drawn_does_not_change_with_how_it_is_read():
+    evaluation = MetaEvaluation([make_set("a")])
+    for statistic in ("pearson", "kendall", "acc-eq"):
+        usual = evaluation.run_task(Task(sets=("a",), statistic=statistic, samples=50))
+        for alpha, confidence in ((0.01, 0.95), (0.05, 0.5)):
+            task = Task(
+                sets=("a",), statistic=statistic, samples=50, alpha=alpha, confidence=confidence
+            )
+            assert_allclose(evaluation.run_task(task).p_values, usual.p_values)
+        for test in ("bootstrap", "none"):
+            other = evaluation.run_task(replace(usual.task, test=test))
+            assert_allclose([other.low, other.high], [usual.low, usual.high])
+
+
 def test_without_samples_there_are_values_only():
     result = MetaEvaluation([make_set("a")]).run([Task(sets=("a",), samples=0)])
     figures = result.tasks[0]
@@ -293,6 +308,10 @@ def test_without_samples_there_are_values_only():
     assert np.isnan(figures.p_values).all()
     assert figures.ranks == (2, 1, 3)
     assert figures.not_worse.tolist() == [False, True, False]
+    records = result.records()
+    assert {record["test"] for record in records["tasks"]} == {"none"}
+    for record in (*records["tasks"], *records["average"]):
+        assert record["not_significantly_worse"] is None  # nothing was asked
     assert_allclose(result.average.values, figures.values)
 
 

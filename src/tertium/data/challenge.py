@@ -50,11 +50,11 @@ class Contrast:
 
 @dataclass(frozen=True, kw_only=True)
 class ChallengeSet:
-    """Contrasts under a name; `left_out` counts by reason what was read and cannot be used."""
+    """Contrasts under a name; `unused` are others that were read, each with why it cannot serve."""
 
     name: str
     contrasts: tuple[Contrast, ...] = field(repr=False)
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    unused: tuple[tuple[Contrast, str], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not self.contrasts:
@@ -63,6 +63,11 @@ class ChallengeSet:
 
     def __len__(self) -> int:
         return len(self.contrasts)
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many were read and cannot be used, by reason."""
+        return dict(Counter(reason for _, reason in self.unused))
 
     @property
     def phenomena(self) -> tuple[str, ...]:
@@ -80,13 +85,13 @@ class ChallengeSet:
             unknown = next((name for name in wanted if name not in known), None)
             if unknown is not None:
                 raise UnknownNameError(f"{kind} of {self.name}", unknown, known)
-        kept = [
-            contrast
-            for contrast in self.contrasts
-            if (not phenomena or contrast.phenomenon in phenomena)
-            and (not lps or contrast.lp in lps)
-        ]
-        return ChallengeSet(name=self.name, contrasts=tuple(kept), left_out=self.left_out)
+
+        def is_wanted(one: Contrast) -> bool:
+            return (not phenomena or one.phenomenon in phenomena) and (not lps or one.lp in lps)
+
+        kept = tuple(filter(is_wanted, self.contrasts))
+        unused = tuple((one, why) for one, why in self.unused if is_wanted(one))
+        return ChallengeSet(name=self.name, contrasts=kept, unused=unused)
 
     def testset(self) -> TestSet:
         """The better translations as one system."""
@@ -102,15 +107,13 @@ class ChallengeSet:
 
 def join_challenges(sets: Sequence[ChallengeSet]) -> ChallengeSet:
     """Several sets as one."""
-    left_out: Counter[str] = Counter()
     for place, one in enumerate(sets):
         if one in sets[:place]:
             raise UsageError(f"challenge set {one.name!r} is given twice")
-        left_out.update(one.left_out)
     return ChallengeSet(
         name=", ".join(one.name for one in sets[:3]) + (", ..." if sets[3:] else ""),
         contrasts=tuple(contrast for one in sets for contrast in one.contrasts),
-        left_out=dict(left_out),
+        unused=tuple(pair for one in sets for pair in one.unused),
     )
 
 
@@ -125,17 +128,17 @@ def read_challenge(source: PathLike) -> ChallengeSet:
     if str(source) == OWN and not Path(source).exists():
         return own_challenge()
     contrasts: list[Contrast] = []
-    left_out: Counter[str] = Counter()
+    unused: list[tuple[Contrast, str]] = []
     for where, record in _records(Path(source)):
         contrast = _contrast(record, where)
         if record.get("pert_check", True) is False:
-            left_out[NOT_CHANGED] += 1
+            unused.append((contrast, NOT_CHANGED))
         elif contrast.better.hypothesis == contrast.worse.hypothesis:
-            left_out[SAME] += 1  # no metric could tell them apart
+            unused.append((contrast, SAME))  # no metric could tell them apart
         else:
             contrasts.append(contrast)
     name = Path(source).name.split(".")[0]
-    return ChallengeSet(name=name, contrasts=tuple(contrasts), left_out=dict(left_out))
+    return ChallengeSet(name=name, contrasts=tuple(contrasts), unused=tuple(unused))
 
 
 def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

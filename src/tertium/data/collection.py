@@ -146,9 +146,12 @@ class Collection:
             raise UnknownNameError(f"set of {kind}" if kind else "set", name, named)
         return named[name]
 
-    def judgements(self, name: str, lp: str, part: str = "") -> JudgementSet:
-        """Scored translations of one language pair."""
-        return read_judgements(self.find(name, "scores").file(lp, part), name=name, lp=lp)
+    def judgements(
+        self, name: str, lp: str, part: str = "", *, score: str | None = None
+    ) -> JudgementSet:
+        """Scored translations of one language pair; `score` may name the column of scores."""
+        file = self.find(name, "scores").file(lp, part)
+        return read_judgements(file, name=name, lp=lp, score=score)
 
     def rankings(self, name: str, lp: str) -> RankingSet:
         """Comparisons of one language pair, with texts."""

@@ -117,11 +117,12 @@ def read_evidence(
     """Everything people said in one file, folder, named set or frame of scores, by language pair.
 
     `lps` keeps some language pairs only (maybe none of this source's); `gold` chooses among
-    several kinds of human scores in a folder of mt-metrics-eval; `data` is the collection that a
-    name is looked up in.
+    several kinds of human scores in a folder of mt-metrics-eval or of quality estimation, or names
+    the column of a table that holds them; `data` is the collection that a name is looked up in.
     """
     if is_frame(source):
-        return [one for one in _by_pair(read_judgements(source), "") if not lps or one.lp in lps]
+        judged = read_judgements(source, score=gold or None)
+        return [one for one in _by_pair(judged, "") if not lps or one.lp in lps]
     if not isinstance(source, str | os.PathLike):
         raise UsageError(
             f"expected a file, a set or a frame of judgements, got {one_line(source)}: of several "
@@ -129,7 +130,7 @@ def read_evidence(
         )
     path = Path(source)
     if path.is_file():
-        found = list(_from_file(path, level))
+        found = list(_from_file(path, level, gold))
     elif path.is_dir():
         found = list(_from_folder(path, level, gold, lps))
     else:
@@ -155,16 +156,22 @@ def read_people(source: PathLike, systems: Container[str]) -> Evidence:
     return sets[0]
 
 
-def _from_file(path: Path, level: str) -> Iterator[Evidence]:
+def _from_file(path: Path, level: str, gold: str) -> Iterator[Evidence]:
     lp = pair_in(path)
     if ".score" in path.suffixes:
+        _refuse_gold(path, gold)
         yield ScoreTable(name=path.name.split(".score")[0], lp=lp, table=read_score_file(path))
         return
     if ".csv" in path.suffixes and is_appraise(path):
+        _refuse_gold(path, gold)
         yield from _by_pair(average(read_appraise(path)), lp)
         return
     if ".txt" in path.suffixes and is_submission(path):
+        _refuse_gold(path, gold)
         yield from _by_pair(average(read_esa(path)), lp)
+        return
+    if gold:  # a column of a table, whatever its layout
+        yield from _by_pair(read_judgements(path, score=gold), lp)
         return
     columns = _columns(path)
     if columns & set(VERDICT_NAMES) and columns & set(LEFT_NAMES):
@@ -216,8 +223,14 @@ def _system_evidence(
     return ScoreTable(name=name, lp=lp, table=table, testset=testset, left_out=left_out or {})
 
 
+def _refuse_gold(name: PathLike, gold: str) -> None:
+    if gold:
+        raise UsageError(f"--gold {gold}: {name} has scores of one kind; leave it out")
+
+
 def _from_folder(path: Path, level: str, gold: str, lps: Sequence[str]) -> Iterator[Evidence]:
     if is_metrics_task(path):
+        _refuse_gold(path, gold)
         yield from _from_task(MetricsTask.open(path), level, lps)
         return
     sets = [entry for entry in eval_sets(path) if not lps or entry.lp in lps]
@@ -295,6 +308,8 @@ def _from_collection(
     if name not in {entry.name for entry in collection.sets} and _is_path(name):
         raise DataError(f"{name}: no such file or folder")
     entry = collection.find(name)
+    if entry.kind in ("metrics task", "rankings"):
+        _refuse_gold(name, gold)
     if entry.kind == "metrics task":
         yield from _from_task(collection.metrics_task(name), level, lps)
         return
@@ -313,7 +328,7 @@ def _from_collection(
             continue
         parts = sorted(part for pair, part in entry.files if pair == lp)
         for part in ["test"] if "test" in parts else parts:
-            judged = collection.judgements(name, lp, part)
+            judged = collection.judgements(name, lp, part, score=gold or None)
             yield replace(judged, name=f"{name} {part}".rstrip())
 
 

@@ -40,7 +40,13 @@ from tertium.data.testset import FindSegment, TestSet, find_in
 from tertium.errors import DataError, LengthError, UsageError, one_line
 from tertium.scores import ScoreMatrix
 from tertium.segment import Judgement, Segment, place_segments
-from tertium.spans import ESA_WEIGHTS, MQM_WEIGHTS, Markings, count_overlaps
+from tertium.spans import (
+    ESA_WEIGHTS,
+    MQM_WEIGHTS,
+    Markings,
+    count_overlaps,
+    merge_markings,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +118,11 @@ class JudgementSet(Evidence):
         return {key: j.segment for key, j in self._cells() if j.segment.hypothesis}
 
     def markings(self) -> Mapping[tuple[str, str], Markings]:
-        return {key: j.markings for key, j in self._cells() if j.markings is not None}
+        marked: dict[tuple[str, str], list[Judgement]] = {}
+        for key, judgement in self._cells():
+            marked.setdefault(key, []).append(judgement)
+        merged = {key: merge_marks(own) for key, own in marked.items()}
+        return {key: marks for key, marks in merged.items() if marks is not None}
 
     def labels(self) -> Mapping[str, Mapping[str, str]]:
         return {
@@ -203,6 +213,21 @@ class JudgementSet(Evidence):
         return parts if joint else (system,)
 
 
+def merge_marks(ratings: Sequence[Judgement]) -> Markings | None:
+    """All that was marked in one translation, by whom; None where nobody looked.
+
+    Several who have no names are told apart by their numbers.
+    """
+    looked = [(r.annotator, r.markings) for r in ratings if r.markings is not None]
+    own = []
+    for number, (annotator, marks) in enumerate(looked, start=1):
+        name = annotator or (str(number) if len(looked) > 1 else "")
+        spans = tuple(replace(s, rater=s.rater or name) for s in marks.spans)
+        missing = tuple(replace(e, rater=e.rater or name) for e in marks.missing)
+        own.append(replace(marks, spans=spans, missing=missing))
+    return merge_markings(own) if own else None
+
+
 def place_judgements(judgements: Sequence[Judgement]) -> list[Judgement]:
     """Judgements with the context of their segments, where documents are known.
 
@@ -287,7 +312,8 @@ class Collector:
         marked = any(record.get(name) is not None for name in MARKED)
         if any(name in record for name in self.score_names):
             self._scored = True
-        elif not marked and not self._unscored:  # JSON may leave out what is missing in one row
+        elif (not marked or self.score_names != SCORE_NAMES) and not self._unscored:
+            # JSON may leave out what is missing in one row
             wanted, found = ", ".join(self.score_names), ", ".join(record)
             self._unscored = f"{where}: no score (looked for {wanted}; found {found})"
         score = read_score(first(record, self.score_names), where)

@@ -2,13 +2,14 @@
 
 NAME.seg.score, NAME.sys.score    SYSTEM SCORE, or METRIC LP TESTSET SYSTEM [SEGMENT] SCORE
 .tsv .csv .jsonl .parquet         system, score, and item for segment scores; metric and lp
-                                  where a file holds several; higher_is_better where it is not
+                                  where a file holds several; higher_is_better where it is not;
+                                  or a column for each metric, as `chrF ↑` and `TER ↓`
 .json                             what `tertium score -f json` and `--to-json` write
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,12 @@ from tertium.scores import ScoreMatrix
 METRIC_NAMES = ("metric", "spec", "name")
 TABLES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson", ".parquet"})
 
+ARROWS = {"↑": "true", "↓": "false"}  # behind a metric's name where it is a column of ours
 DIRECTIONS = {"": True, "true": True, "1": True, "false": False, "0": False}
+
+LAYOUT = (
+    "give a table of system, segment and score for each metric, as `tertium score -o` writes it"
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,18 +103,20 @@ def _from_matrix(matrix: ScoreMatrix, metric: str, lp: str) -> MetricScores:
 def _from_table(path: PathLike) -> list[MetricScores]:
     cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     directions: dict[tuple[str, str], bool] = {}
-    rows = [(where, lower_names(record)) for where, record in read_records(path)]
+    records = [(where, part) for where, record in read_records(path) for part in _parts(record)]
+    rows = [(where, lower_names(record)) for where, record in records]
     scored = any("score" in row for _, row in rows)  # JSON may leave out what is missing in one
     for where, row in rows:
         system, item = text_of(row, SYSTEM_NAMES), text_of(row, ITEM_NAMES)
         if columns := [name for name in row if f"{name}{WARNINGS}" in row]:
             raise DataError(
                 f"{where}: metrics are columns here ({', '.join(columns)}), as `tertium corpus` "
-                "writes them, and `score` is what came with the rows; give a table of system, "
-                "segment and score for each metric, as `tertium score -o` writes it"
+                f"writes them, and `score` is what came with the rows; {LAYOUT}"
             )
         if not system or not scored:
-            raise DataError(f"{where}: system and score are needed, found {', '.join(row)}")
+            raise DataError(
+                f"{where}: system and score are needed, found {', '.join(row)}; {LAYOUT}"
+            )
         metric = text_of(row, METRIC_NAMES) or metric_of(path)
         key = metric, text_of(row, LP_NAMES) or pair_in(path)
         up = _read_direction(row.get("higher_is_better"), where)
@@ -124,6 +132,17 @@ def _from_table(path: PathLike) -> list[MetricScores]:
         replace(_from_cells(*key, group, path), higher_is_better=directions[key])
         for key, group in cells.items()
     ]
+
+
+def _parts(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A record for each metric that is a column of it, else the record itself."""
+    columns = [name for name in record if name[-2:-1] == " " and name[-1:] in ARROWS]
+    if not columns:
+        yield record
+    shared = {name: value for name, value in record.items() if name not in columns}
+    for name in columns:
+        own = {"metric": name[:-2], "score": record[name], "higher_is_better": ARROWS[name[-1]]}
+        yield shared | own
 
 
 def _read_direction(value: Any, where: str) -> bool:

@@ -48,23 +48,27 @@ def read_preferences(
     """Read comparisons: a CSV, TSV or JSONL file with a row for each.
 
     Columns: item; the two systems (`system_a`, `system_b`); the verdict (`a`, `b`, `tie`, or the
-    name of the better system); optionally the judge, and the document: where items begin anew in
+    name of the better system: where a system is called `b`, that system, unless other rows say `b`
+    of other systems); optionally the judge, and the document: where items begin anew in
     each, they are DOCUMENT:NAME. Texts come from `texts` or from columns of
     their own (`hypothesis_a`, `hypothesis_b`, source, reference).
     """
     comparisons: list[PairJudgement] = []
+    said: list[_Verdict] = []
     documents: list[str] = []
     pairs: list[str] = []
     rows = []
     for where, record in read_records(path, fields):
         columns = _columns(tuple(record))
         with _at(where):
-            comparisons.append(_comparison(record, columns))
+            comparison, verdict = _comparison(record, columns)
+        comparisons.append(comparison)
+        said.append(verdict)
         documents.append(_cell(record, columns.document))
         pairs.append(_cell(record, columns.lp))
         holds_texts = texts is None and columns.left_text and columns.right_text
         rows.append((where, record) if holds_texts else None)
-    comparisons = _name_items(comparisons, documents)
+    comparisons = _name_items(_settle(path, comparisons, said), documents)
     _refuse_pairs(path, comparisons, pairs)
     homes = {c.item: home for c, home in zip(comparisons, documents, strict=True) if home}
     if isinstance(texts, TestSet):
@@ -151,7 +155,34 @@ def _cell(record: Mapping[str, Any], column: str | None) -> str:
     return "" if value is None else printed(value)
 
 
-def _comparison(record: Mapping[str, Any], columns: _Columns) -> PairJudgement:
+class _Verdict(NamedTuple):
+    """What a verdict says as the name of a system, and as the mark of a side; None: nothing."""
+
+    name: float | None
+    mark: float | None
+
+    @property
+    def is_clear(self) -> bool:
+        return None in self or self.name == self.mark
+
+
+def _settle(
+    path: PathLike, comparisons: list[PairJudgement], said: Sequence[_Verdict]
+) -> list[PairJudgement]:
+    """Comparisons with `a` for the side, not for a system called so, where other rows show it."""
+    sides = any(one.name is None and one.mark != 0.5 for one in said)
+    if not sides or all(one.is_clear for one in said):
+        return comparisons
+    if any(one.mark is None for one in said):
+        raise DataError(
+            f"{path}: preferences name sides in some rows and systems in others, and a system is "
+            "called as a side: call it otherwise, or name the better system in every row"
+        )
+    both = zip(comparisons, said, strict=True)
+    return [c if v.mark is None else c._replace(verdict=v.mark) for c, v in both]
+
+
+def _comparison(record: Mapping[str, Any], columns: _Columns) -> tuple[PairJudgement, _Verdict]:
     cells = [_cell(record, column) for column in columns[:4]]
     if not all(cells):
         raise DataError(
@@ -159,10 +190,12 @@ def _comparison(record: Mapping[str, Any], columns: _Columns) -> PairJudgement:
             f"system_b) and a preference; found {', '.join(record) or 'nothing'}"
         )
     item, left, right, said = cells
-    verdict = {left: 1.0, right: 0.0}.get(said, VERDICTS.get(said.lower()))
+    named, mark = {left: 1.0, right: 0.0}.get(said), VERDICTS.get(said.lower())
+    verdict = mark if named is None else named
     if verdict is None:
         raise DataError(f"preference {said!r} is none of a, b, tie, {left!r}, {right!r}")
-    return PairJudgement(item, left, right, verdict, _cell(record, columns.judge))
+    judged = PairJudgement(item, left, right, verdict, _cell(record, columns.judge))
+    return judged, _Verdict(named, mark)
 
 
 def _note_texts(

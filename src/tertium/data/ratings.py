@@ -12,18 +12,17 @@ with `people`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from tertium.arrays import generator
 from tertium.data.human import Evidence
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgements import JudgementSet, merge_marks
 from tertium.errors import DataError, UsageError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Judgement
-from tertium.spans import Markings, merge_markings
 
 NO_ANNOTATOR = "no annotator"
 CONSTANT = "annotator with fewer than two different ratings"
@@ -73,31 +72,17 @@ def average(ratings: JudgementSet, *, minimum: int = 1) -> JudgementSet:
     for key, own in groups.items():
         if len(own) >= minimum:
             score = float(np.mean([rating.score for rating in own]))
-            kept.append(replace(key, score=score, markings=_merge(own)))
+            kept.append(replace(key, score=score, markings=merge_marks(own)))
         else:
             left_out[TOO_FEW] += len(own)
     return replace(ratings, judgements=tuple(kept), left_out=dict(left_out))
 
 
 def even_out(people: Evidence) -> JudgementSet:
-    """Evidence with z-scores of each annotator, averaged."""
+    """Evidence with z-scores of each annotator, which a matrix averages."""
     if not isinstance(people, JudgementSet):
         raise UsageError(f"{people.name}: --standardise goes with ratings that name annotators")
-    return average(standardise(people))
-
-
-def _merge(ratings: Sequence[Judgement]) -> Markings | None:
-    """All that was marked, under the names of those who did; None where nobody looked."""
-    looked = [(r.annotator, r.markings) for r in ratings if r.markings is not None]
-    own = [
-        replace(
-            marks,
-            spans=tuple(replace(s, rater=s.rater or name) for s in marks.spans),
-            missing=tuple(replace(e, rater=e.rater or name) for e in marks.missing),
-        )
-        for name, marks in looked
-    ]
-    return merge_markings(own) if own else None
+    return standardise(people)
 
 
 def hold_out_rater(

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from tertium.arrays import LARGEST
 from tertium.errors import DataError
 from tertium.frames import printed
 from tertium.segment import Segment
@@ -29,7 +30,6 @@ DOCUMENT_NAMES = ("document", "doc", "docid", "doc_id")
 
 LONG_NAME = 40  # characters of a field's name; what is longer is rather a text
 WARNINGS = ".warnings"  # behind a metric's name where metrics are columns: that of its warnings
-LARGEST = 1e100  # of a score: statistics square differences, which must stay finite
 NOT_JUDGED = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
 
 _NUMBERED = re.compile(rf"(?:{'|'.join(REFERENCE_NAMES)})[_-]?(\d+)")

@@ -77,7 +77,7 @@ class ChallengeStudy(Displayed):
         return {
             "set": self.challenge.name,
             "pairs": len(self.challenge),
-            "left_out": dict(self.challenge.left_out),
+            "left_out": self.challenge.left_out,
             "metrics": [
                 {
                     "metric": metric,
@@ -164,12 +164,11 @@ def _keep_served(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeSet
     All metrics are tried on the same pairs. Where none will do, the metric says why.
     """
     mask = served_by_all([contrast.better for contrast in pairs.contrasts], metrics)
-    kept = tuple(compress(pairs.contrasts, mask))
-    lacking = len(pairs) - len(kept)
-    if not kept or not lacking:
+    if not any(mask) or all(mask):
         return pairs
-    left_out = {**pairs.left_out, LACKING: pairs.left_out.get(LACKING, 0) + lacking}
-    return replace(pairs, contrasts=kept, left_out=left_out)
+    kept = tuple(compress(pairs.contrasts, mask))
+    lacking = [one for one, serves in zip(pairs.contrasts, mask, strict=True) if not serves]
+    return replace(pairs, contrasts=kept, unused=(*pairs.unused, *((c, LACKING) for c in lacking)))
 
 
 def wilson(right: ArrayLike, of: ArrayLike) -> FloatArray:

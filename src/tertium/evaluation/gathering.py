@@ -168,10 +168,10 @@ def read_sets(
     refuse_twice(source for source in sources if isinstance(source, str | os.PathLike))
     for source in sources:
         if isinstance(source, Evidence):
+            if gold:
+                raise UsageError(f"gold={gold!r} chooses in a file or folder, not in {source!r}")
             entries += [source] if source.lp in lps or not lps else []
             continue
-        if gold and not is_frame(source) and Path(source).is_file():
-            raise UsageError(f"--gold chooses among scores of a folder, and {source} is a file")
         try:
             entries += read_evidence(source, level=level, lps=lps, gold=gold, data=data)
         except UnknownNameError as error:

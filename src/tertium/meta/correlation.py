@@ -24,7 +24,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import BoolArray, FloatArray, IntArray, divide, mean_known
+from tertium.arrays import LARGEST, BoolArray, FloatArray, IntArray, divide, mean_known
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.scores import Reduce
 
@@ -140,11 +140,13 @@ def judged_columns(
 
 
 def finite(values: ArrayLike, what: str) -> FloatArray:
-    """As an array of floats; NaN is a missing value, an infinite one is refused."""
+    """As an array of floats; NaN is a missing value, what cannot be squared is refused."""
     array = np.asarray(values, dtype=np.float64)
-    if np.isinf(array).any():
-        count = int(np.isinf(array).sum())
-        raise DataError(f"{what} hold {count} infinite values: mend them, or write NaN for missing")
+    if count := int((np.abs(array) > LARGEST).sum()):
+        raise DataError(
+            f"{what} hold {count} values that are infinite or above {LARGEST:g}: mend them, or "
+            "write NaN for missing"
+        )
     return array
 
 

@@ -101,6 +101,11 @@ class Figures:
         return None if np.isnan(self.values).all() else int(np.nanargmax(self.values))
 
     @property
+    def is_tested(self) -> bool:
+        """Whether any two metrics were tested against each other."""
+        return not np.isnan(self.p_values).all()
+
+    @property
     def not_worse(self) -> BoolArray:
         """Which metrics the best one does not beat significantly, itself among them, (metrics,).
 
@@ -109,7 +114,7 @@ class Figures:
         if self.best is None:
             return np.zeros(len(self.values), dtype=bool)
         worse = np.isnan(self.values) | (self.p_values[self.best] < self.alpha)
-        marks: BoolArray = ~worse & (not np.isnan(self.p_values).all())
+        marks: BoolArray = ~worse & self.is_tested
         marks[self.best] = True
         return marks
 
@@ -140,14 +145,14 @@ class TaskResult(Figures):
                 "confidence": self.task.confidence,
                 "rank": self.ranks[n],
                 "best": n == self.best,
-                "not_significantly_worse": bool(marks[n]),
+                "not_significantly_worse": bool(marks[n]) if self.is_tested else None,
                 "judged": counts.judged,
                 "used": int(counts.used[n]),
                 "left_out": int(counts.left_out[n]),
                 "groups": counts.groups,
                 "undefined_groups": int(counts.undefined[n]),
                 "epsilon": None if counts.epsilon is None else float(counts.epsilon[n]),
-                "test": self.task.test,
+                "test": self.task.test if self.is_tested else "none",
                 "p_better_than": dict(zip(self.metrics, self.p_values[n].tolist(), strict=True)),
             }
             for n, metric in enumerate(self.metrics)
@@ -225,7 +230,7 @@ class Results:
                 "interval": [float(average.low[n]), float(average.high[n])],
                 "rank": average.ranks[n],
                 "best": n == average.best,
-                "not_significantly_worse": bool(marks[n]),
+                "not_significantly_worse": bool(marks[n]) if average.is_tested else None,
                 "average_rank": float(self.average_rank[n]),
             }
             for n, metric in enumerate(self.metrics)

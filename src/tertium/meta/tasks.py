@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from tertium.arrays import is_whole
@@ -136,6 +136,15 @@ class Task:
     def name(self) -> str:
         """All that tells tasks apart, in words."""
         return " ".join([self.label, self.statistic, self.level, self.by])
+
+    @property
+    def drawn_by(self) -> str:
+        """All that its draws depend on, in words: not how they are read, by a test or at a level.
+
+        So an interval is the same beside any test, and a p-value at any level of significance.
+        """
+        usual = replace(self, test="auto", confidence=Task.confidence, alpha=Task.alpha)
+        return repr(usual)
 
     def _check_numbers(self) -> None:
         if not self.sets:

@@ -297,7 +297,10 @@ def load_folder(folder: Path, table: Mapping[str, str], kind: str) -> Any:
     file, config = folder / CONFIG, read_config(folder)
     name = config.get(kind)
     if name is None and "ranker" in config:
-        raise UsageError(f"{folder} holds a ranker: use it with `tertium rank -m {folder}`")
+        raise UsageError(
+            f"{folder} holds a ranker: use it with `tertium rank -m {folder}`, whose -sl -f json "
+            "`tertium meta --scores` reads"
+        )
     if not isinstance(name, str):
         raise ModelError(f"{file} names no {kind}: not a trained {kind}")
     if name not in table:

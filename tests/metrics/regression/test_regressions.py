@@ -270,6 +270,28 @@ def test_language_pairs_of_sets_are_left_out_in_turn(monkeypatch: pytest.MonkeyP
     assert set(seen[0]) == set(pairs)
 
 
+def test_segments_are_left_out_whole_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, set[str]]] = []
+
+    def fit(*arguments: Any) -> LinearModel:
+        folds: dict[str, set[str]] = {}
+        for row, fold in zip(data, arguments[3], strict=True):
+            folds.setdefault(row.segment.references[0], set()).add(fold)
+        seen.append(folds)
+        return linear.fit(*arguments)
+
+    monkeypatch.setattr("tertium.metrics.regression.metric.fit", fit)
+    days = [judgements(6, day=f"on day {number}") for number in range(10)]
+    data = [row for rows in days for row in rows]
+    first = BLEUR.train(data)
+    data = [row for rows in zip(*days, strict=True) for row in rows]  # by system, not by segment
+    again = BLEUR.train(data)
+    assert seen[0] == seen[1]
+    assert all(len(folds) == 1 for folds in seen[0].values())
+    assert len({fold for folds in seen[0].values() for fold in folds}) == linear.FOLDS
+    assert first.trained.linear.strength == again.trained.linear.strength
+
+
 def test_groups_can_be_chosen_and_must_be_trained() -> None:
     metric = RTER.train(judgements(), groups=("alignment", "insertions"))
     assert len(metric.coefficients) == 2 * (8 + 20)

@@ -29,6 +29,7 @@ from tertium.metrics.base.components import Information, tokens
 from tertium.metrics.base.featurizer import Featurizer, split_references
 from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.regression.linear import (
+    FOLDS,
     NOTHING_KNOWN,
     STRENGTHS,
     LinearModel,
@@ -71,7 +72,9 @@ class RegressionConfig:
 class RegressionOptions(Options):
     """How the weights are found."""
 
-    strengths: Annotated[Rates, "regularisations to try, on pairs left out or on --dev"] = STRENGTHS
+    strengths: Annotated[
+        Rates, "regularisations to try, on pairs or segments left out or on --dev"
+    ] = STRENGTHS
     prior: Annotated[
         bool, "weights keep the sign that their features mean, and families count alike"
     ] = True
@@ -218,6 +221,7 @@ class Regression(Trainable):
     def fit(cls, lesson: Lesson) -> Checkpoint:
         """Learn the weights from judgements, the strength by leaving out language pairs in turn.
 
+        Of fewer than three pairs, a fifth of the segments is left out in turn.
         With `dev` judgements, the strength is the one that serves them best instead.
         """
         metric, options = lesson.settings, lesson.options
@@ -262,10 +266,18 @@ def _judgements(sets: JudgedSets) -> list[Judgement]:
 def _examples(
     metric: Regression, data: Sequence[Judgement], information: Information
 ) -> tuple[FloatArray, FloatArray, list[str]]:
-    """Features (n, k), human scores (n,) and language pairs, one row for each reference."""
+    """Features (n, k), human scores (n,) and what is held out together, one row for each reference.
+
+    Those are language pairs or, of fewer than three, parts of the references: translations of one
+    segment stay together, in whichever order a file has them.
+    """
     parts, owner = split_references([judgement.segment for judgement in data])
     scores = np.array([data[i].score for i in owner], dtype=np.float64)
-    return metric.features(parts, information), scores, [data[i].lp for i in owner]
+    groups = [data[i].lp for i in owner]
+    if len(set(groups)) < 3:
+        places = np.unique([data[i].segment.references[0] for i in owner], return_inverse=True)[1]
+        groups = [str(place % FOLDS) for place in places.tolist()]
+    return metric.features(parts, information), scores, groups
 
 
 def _warn_of_bounds(
