@@ -109,9 +109,19 @@ class Figures:
         if self.best is None:
             return np.zeros(len(self.values), dtype=bool)
         worse = np.isnan(self.values) | (self.p_values[self.best] < self.alpha)
-        marks: BoolArray = ~worse & (not np.isnan(self.p_values).all())
+        marks: BoolArray = ~worse & self.tested
         marks[self.best] = True
         return marks
+
+    @property
+    def tested(self) -> bool:
+        """Whether metrics were compared at all."""
+        return not np.isnan(self.p_values).all()
+
+    def told_not_worse(self) -> list[bool | None]:
+        """`not_worse` for JSON, in which false says significantly worse: untested is null."""
+        known = self.tested
+        return [bool(m) if known or n == self.best else None for n, m in enumerate(self.not_worse)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -127,7 +137,7 @@ class TaskResult(Figures):
 
     def records(self) -> list[dict[str, Any]]:
         """One plain dictionary for each metric."""
-        counts, marks = self.agreement, self.not_worse
+        counts, marks = self.agreement, self.told_not_worse()
         return [
             {
                 "metric": metric,
@@ -140,7 +150,7 @@ class TaskResult(Figures):
                 "confidence": self.task.confidence,
                 "rank": self.ranks[n],
                 "best": n == self.best,
-                "not_significantly_worse": bool(marks[n]),
+                "not_significantly_worse": marks[n],
                 "judged": counts.judged,
                 "used": int(counts.used[n]),
                 "left_out": int(counts.left_out[n]),
@@ -216,7 +226,7 @@ class Results:
         }
 
     def _average_records(self, statistic: str) -> list[dict[str, Any]]:
-        average, marks = self.average, self.average.not_worse
+        average, marks = self.average, self.average.told_not_worse()
         return [
             {
                 "metric": metric,
@@ -225,7 +235,7 @@ class Results:
                 "interval": [float(average.low[n]), float(average.high[n])],
                 "rank": average.ranks[n],
                 "best": n == average.best,
-                "not_significantly_worse": bool(marks[n]),
+                "not_significantly_worse": marks[n],
                 "average_rank": float(self.average_rank[n]),
             }
             for n, metric in enumerate(self.metrics)
