@@ -30,6 +30,7 @@ from tertium.metrics.flagship.packaged import ExpertScale, HumanScale
 from tertium.metrics.flagship.rows import (
     READ,
     MultiSettings,
+    NoErrors,
     RowJudge,
     findings_of,
     load_judge,
@@ -178,7 +179,8 @@ class TertiumMulti(Assessment):
         """The calibrated score of each row, and the chance that it has no error, (rows,) each."""
         strays = self._strays(rows)
         raw = self.raw_scores(rows) - WRONG_LANGUAGE * strays
-        chances = self.settings.clean(self._add_up(rows, view, raw, strays))
+        chance: NoErrors = getattr(self.settings.clean, view)
+        chances = chance(self._add_up(rows, view, raw, strays))
         return self._calibrate(rows, view, raw, strays), chances
 
     def scores(self, rows: Sequence[Row], view: View) -> FloatArray:

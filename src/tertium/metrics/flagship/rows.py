@@ -115,6 +115,15 @@ class NoErrors:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ViewChances:
+    """The same in each view: the better a view knows, the smaller are sums without an error."""
+
+    source: NoErrors
+    reference: NoErrors
+    both: NoErrors
+
+
+@dataclass(frozen=True, kw_only=True)
 class MultiSettings(PackagedSettings):
     """What the `config.json` of such a model declares; `encoder_files` by their sha256."""
 
@@ -124,7 +133,7 @@ class MultiSettings(PackagedSettings):
     corrections: Corrections
     scales: ViewScales
     experts: ViewExperts
-    clean: NoErrors
+    clean: ViewChances
     spans: WayThresholds | None = None
 
 
