@@ -140,7 +140,7 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
                 "tags": len(trained.get("tagger.2.bias", ())),
             },
             "languages": sorted(CARDS["e5"].languages),
-            "clean": {"half": 1.0, "slope": 1.0},
+            "clean": {view: {"half": 1.0, "slope": 1.0} for view in VIEWS},
             "scales": dict.fromkeys(VIEWS, UNCALIBRATED),
             "experts": dict.fromkeys(VIEWS, UNCALIBRATED_EXPERTS),
             "spans": None,
@@ -246,9 +246,10 @@ def wmt18_rows(data: Collection, each: int) -> list[Row]:
     return sample
 
 
-def fit_clean(metric: TertiumMulti, data: Path, each: int) -> dict[str, float]:
-    """What makes the chance of no error one that was seen on modern/dev, all views together."""
-    sums, truths = [], []
+def fit_clean(metric: TertiumMulti, data: Path, each: int) -> dict[str, dict[str, float]]:
+    """What makes the chance of no error in each view one that was seen on modern/dev."""
+    sums: dict[str, list[FloatArray]] = {view: [] for view in VIEWS}
+    truths: dict[str, list[bool]] = {view: [] for view in VIEWS}
     for file in sorted((data / "modern/dev").glob("*/*/*.gz")):
         kind = file.parts[-3]
         rows = [r for r in read_rows(file) if kind in ("mqm", "esa") and r.get("spans") is not None]
@@ -256,9 +257,12 @@ def fit_clean(metric: TertiumMulti, data: Path, each: int) -> dict[str, float]:
             chosen = np.random.default_rng(3).permutation(len(rows))[:each]
             there = [(rows[n], texts) for n in chosen if (texts := in_view(rows[n], view))]
             if there:
-                sums.append(add_up(metric, [texts for _, texts in there]))
-                truths += [_is_clean(row) for row, _ in there]
-    return fit_chance(np.concatenate(sums), np.array(truths, float))
+                sums[view].append(add_up(metric, [texts for _, texts in there]))
+                truths[view] += [_is_clean(row) for row, _ in there]
+    return {
+        view: fit_chance(np.concatenate(sums[view]), np.array(truths[view], float))
+        for view in VIEWS
+    }
 
 
 def fit_chance(sums: FloatArray, truths: FloatArray) -> dict[str, float]:

@@ -495,7 +495,7 @@ def test_languages_reach_the_metrics_that_take_them() -> None:
     assert [getattr(m, "language", None) for m in metrics[3:]] == ["de", "cs"]
 
 
-def test_bleu_takes_the_tokeniser_that_sacrebleu_takes_for_a_language(
+def test_bleu_and_nist_take_the_tokeniser_that_sacrebleu_takes_for_a_language(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from sacrebleu.metrics.bleu import BLEU
@@ -511,12 +511,12 @@ def test_bleu_takes_the_tokeniser_that_sacrebleu_takes_for_a_language(
         wanted = BLEU(trg_lang=language).corpus_score(hypotheses, [references]).score
         assert json.loads(capsys.readouterr().out)["score"] == wanted
     args = argparse.Namespace(
-        metrics=["bleu", "bleu:lowercase=true", "bleu:tokenize = 13a"],
+        metrics=["bleu", "bleu:lowercase=true", "bleu:tokenize = 13a", "nist", "nist:tokenize=13a"],
         model=[],
         precision=None,
         source_language="en",
         target_language="ko",
     )
     taken = [getattr(metric, "tokenize", None) for metric in named_metrics(args)]
-    assert taken == ["ko-mecab", "ko-mecab", "13a"]
+    assert taken == ["ko-mecab", "ko-mecab", "13a", "ko-mecab", "13a"]
     assert BLEU._TOKENIZER_MAP == TOKENISERS_BY_LANGUAGE

@@ -12,7 +12,8 @@ from tests.meta import slow_loops
 
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.meta import kendall_b, pearson, spearman
-from tertium.meta.correlation import ranks
+from tertium.meta.correlation import of_pearson, ranks
+from tertium.meta.significance import perm_both, williams
 
 few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
 matrices = arrays(float, (3, 5, 7), elements=few_values)  # people and two metrics
@@ -49,6 +50,26 @@ def test_equals_scipy_on_long_vectors():
     assert_allclose(float(spearman(human, metric)), stats.spearmanr(human, metric)[0])
     assert_allclose(float(kendall_b(human, metric)), stats.kendalltau(human, metric)[0])
     assert_allclose(float(kendall_b(human, metric)), slow_loops.kendall_b(human, metric))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e-90, 1e90, 1e170])
+def test_scores_of_any_size_have_their_correlation(scale):
+    """Probabilities of whole sentences are as small as this, and their squares are no numbers."""
+    rng = np.random.default_rng(3)
+    human = rng.normal(size=(3, 10))
+    metrics = human + rng.normal(0, [[[0.5]], [[2.0]]], (2, 3, 10))
+    power = 2.0 ** np.round(np.log2(scale))
+    for by in ("none", "item"):
+        plain, scaled = pearson(human, metrics, by=by), pearson(human, power * metrics, by=by)
+        assert scaled.value.tolist() == plain.value.tolist()
+    whole = np.ones((1, 10))
+    assert_allclose(of_pearson(human, scale * metrics)(whole)[0], pearson(human, metrics).value)
+    assert_allclose(williams(human, scale * metrics), williams(human, metrics))
+    plain_p, scaled_p = (
+        perm_both(human, stack, samples=100, rng=np.random.default_rng(1))
+        for stack in (metrics, scale * metrics)
+    )
+    assert_allclose(scaled_p, plain_p)
 
 
 def test_by_hand():

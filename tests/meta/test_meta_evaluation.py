@@ -91,6 +91,9 @@ def test_an_average_is_tested_where_its_tasks_are():
     assert (average.low < average.values).all()  # intervals were asked for
     assert np.isnan(average.p_values).all()
     assert average.not_worse.tolist() == [True, False, False]
+    records = MetaEvaluation(sets).run(tasks).records()  # false would say that they are worse
+    for part in ("tasks", "average"):
+        assert [r["not_significantly_worse"] for r in records[part]][:3] == [None] * 3
     assert average.ranks == (1, 2, 3)
 
 

@@ -81,6 +81,9 @@ def test_reasons_show_verdicts_faults_and_contributions() -> None:
         groups={"alignment": -0.8, "numbers": 0.1},
         contributions=(
             Contribution(feature="forward.<x>", group="alignment", value=1.0, contribution=-0.8),
+            Contribution(
+                feature="idle", group="numbers", value=0.6, contribution=0.0, fired=("x",)
+            ),
         ),
         alignment=(WordMatch(hypothesis="cat", reference="", relation="none", similarity=0),),
         follows={"forward": True, "backward": False},
@@ -92,6 +95,8 @@ def test_reasons_show_verdicts_faults_and_contributions() -> None:
     assert "drops &lt;b&gt;" in html
     assert "Merits" not in html
     assert "forward.&lt;x&gt;" in html
+    assert "The 1 features that matter most" in html
+    assert "idle" not in html  # it fired, and weighs nothing
     assert "Word alignment" in html
     assert "for the reference itself, <bdi>down</bdi>" in html  # which of several it is
 

@@ -121,6 +121,25 @@ def test_systems_that_share_the_first_place_share_a_sentence(example: TestSet) -
     assert "same order" in plain(order)
 
 
+def test_a_metric_under_which_systems_tie_has_one_sentence() -> None:
+    """chrF tells a from b, TER does not: b alone is not called best under TER."""
+    texts = {"a": "the cat sits", "b": "the cat dog", "c": "no such thing"}
+    tied = TestSet(
+        systems={name: [text] * 10 for name, text in texts.items()},
+        references=[["the cat sat"]] * 10,
+    )
+    assert [plain(finding) for finding in findings(score(tied, ["chrf", "ter"]))[:2]] == [
+        "a is best under chrF.",
+        "a and b are best under TER.",
+    ]
+    tested = compare(tied, ["ter"], resamples=50)
+    assert plain(findings(tested)[0]) == (
+        "a and b are best under TER, significantly ahead of all others."
+    )
+    two = compare(TestSet(systems={"a": ["x"], "b": ["x"]}, references=[["y"]]), ["ter"])
+    assert [*map(plain, findings(two))] == ["a and b are best under TER."]
+
+
 def test_an_order_does_not_depend_on_that_of_the_systems() -> None:
     """chrF tells them apart, TER does not: two orders, whichever system is named first."""
     outputs = {"a": ("the cat sits",), "b": ("the cat dog",)}

@@ -225,13 +225,30 @@ def correlate(x: FloatArray, y: FloatArray, present: BoolArray) -> FloatArray:
 
 
 def _centre(values: FloatArray, present: BoolArray, counts: FloatArray) -> FloatArray:
-    """Less the mean of the present points, zero elsewhere and in constant vectors."""
+    """Less the mean of the present points and near 1; zero elsewhere and in constant vectors."""
     filled = np.where(present, values, 0.0)
     centred = np.where(present, filled - divide(filled.sum(axis=-1, keepdims=True), counts), 0.0)
     highest = np.where(present, values, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)
     lowest = np.where(present, values, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
     # Rounding leaves a constant vector with a tiny spread, so constancy is read off the values.
-    return np.where(highest > lowest, centred, 0.0)
+    varies = highest > lowest
+    spread = np.subtract(highest, lowest, out=np.ones(varies.shape), where=varies)
+    result: FloatArray = centred * np.where(varies, _unit_scale(spread), 0.0)
+    return result
+
+
+def _unit_scale(spread: FloatArray) -> FloatArray:
+    """The power of two that brings numbers so far apart near 1.
+
+    Squares of probabilities of whole sentences (1e-170) would be no numbers. Powers of two change
+    no bit of a correlation.
+
+    >>> _unit_scale(np.array([0.75, 3e-200])) * [0.75, 3e-200]
+    array([0.75      , 0.57408789])
+    """
+    _, exponents = np.frexp(spread)
+    scales: FloatArray = np.ldexp(1.0, -np.maximum(exponents, -1000))
+    return scales
 
 
 def ranks(values: FloatArray) -> FloatArray:
@@ -269,10 +286,11 @@ def of_pearson(human: FloatArray, metrics: FloatArray) -> Replicate:
 
 
 def _centre_cells(values: FloatArray, present: BoolArray) -> FloatArray:
-    """Less the mean of the present cells, so that the sums below do not cancel; zero elsewhere."""
+    """Less the mean of the present cells, so that sums do not cancel, near 1; zero elsewhere."""
     filled = np.where(present, values, 0.0)
     mean = divide(filled.sum(axis=(1, 2)), present.sum(axis=(1, 2)))[:, None, None]
-    return np.where(present, filled - mean, 0.0)
+    centred = np.where(present, filled - mean, 0.0)
+    return centred * _unit_scale(np.abs(centred).max(axis=(1, 2), keepdims=True, initial=0.0))
 
 
 def _moments_to_r(sums: FloatArray) -> FloatArray:
@@ -337,6 +355,7 @@ def _draw(units: Sequence[int], count: int, rng: np.random.Generator) -> FloatAr
 def standardise(values: FloatArray) -> FloatArray:
     """Mean 0 and variance 1 along the last axis; NaN for a constant."""
     centred = values - values.mean(axis=-1, keepdims=True)
+    centred *= _unit_scale(np.abs(centred).max(axis=-1, keepdims=True))
     constant = values.max(axis=-1, keepdims=True) == values.min(axis=-1, keepdims=True)
     spread = np.where(constant, np.nan, np.sqrt((centred**2).mean(axis=-1, keepdims=True)))
     result: FloatArray = centred / spread

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,6 +88,19 @@ def test_weights_are_the_published_ones_but_where_others_are_stored() -> None:
     assert "weights" not in SentSim(encoder="toy").score(segment).signature
     both = SentSim(encoder="toy", against="both", sentence_weight=0.4).score(segment)
     assert "|weights:0.4+0.5/0.4+0.5|" in both.signature
+
+
+def test_the_signature_tells_whose_bounds_they_are() -> None:
+    segment = Segment("the cat", "die Katze", ("the cat sat",))
+
+    def norm(**fields: Any) -> str:
+        signature = SentSim(**fields).signature([segment])
+        return next(part for part in signature.split("|") if part.startswith("norm:"))
+
+    assert norm() == "norm:fixed"
+    assert norm(encoder="toy") == "norm:generic"
+    assert norm(encoder="toy", normalise="corpus") == "norm:corpus"
+    assert norm(encoder="minilm@3", against="both") == "norm:fixed/generic"
 
 
 def test_fixed_bounds_are_monotone_in_both_parts() -> None:

@@ -12,7 +12,7 @@ from tertium.data.formats import read_records
 from tertium.data.records import segment_from_record
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.flagship.assessment import MOST_POINTS, EnglishAssessment
-from tertium.metrics.flagship.multi import VIEWS, TertiumMulti
+from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View, rows_of
 from tertium.metrics.flagship.scales import BEND, ErrorSum
 from tertium.segment import Segment
 
@@ -156,6 +156,19 @@ def test_errors_are_likelier_in_a_worse_and_in_a_longer_text(crowds: TertiumMult
     assert good > many_good > many_bad
     told = dataclasses.replace(crowds, scale="mqm").assess([Segment(GOOD, SOURCE)])
     assert told.clean[0] == good
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_view_has_a_chance_of_no_error_of_its_own(crowds: TertiumMulti, view: View) -> None:
+    metric = dataclasses.replace(crowds, against=view)
+    segments = [Segment(text, SOURCE, (REFERENCE,)) for text in (GOOD, BAD)]
+    _, rows = rows_of(segments, view)
+    experts = getattr(metric.settings.experts, view)
+    pieces, none_lost = metric.reader.count_pieces(rows), np.zeros(2, dtype=bool)
+    sums = experts.errors(metric.raw_scores(rows), pieces, none_lost)
+    chances = {its: getattr(metric.settings.clean, its)(sums).tolist() for its in VIEWS}
+    assert metric.assess(segments).clean.tolist() == chances[view]
+    assert len({chance for chance, _ in chances.values()}) == len(VIEWS)
 
 
 @pytest.mark.parametrize("spec", ["tertium-small", "tertium-multi"])

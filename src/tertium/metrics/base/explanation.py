@@ -104,10 +104,11 @@ class Reasons:
     """A score taken apart by features.
 
     `perfect` is what the reference itself would score; `groups` sums the contributions of each
-    group of features; `contributions` are those that are not zero, the largest first; `faults` and
-    `merits` are sentences about what was found; `alignment` is empty where nothing is aligned.
-    `follows` says of each direction whether anything that was found speaks against entailment:
-    forward from reference to hypothesis, backward from hypothesis to reference.
+    group of features; `contributions` are those that are not zero or of features that fired, the
+    largest first; `faults` and `merits` are sentences about what was found; `alignment` is empty
+    where nothing is aligned. `follows` says of each direction whether anything that was found
+    speaks against entailment: forward from reference to hypothesis, backward from hypothesis to
+    reference.
     """
 
     hypothesis: str

@@ -69,6 +69,11 @@ def baseline(encoder: str, side: str) -> tuple[float, float, float]:
     return precision, recall, f1
 
 
+def is_measured(encoder: str, side: str) -> bool:
+    """Whether bounds are stored for an encoder, so that `worst_value` is no generic one."""
+    return (encoder, side) in _NUMBERS
+
+
 def worst_value(encoder: str, side: str, kind: Kind) -> float:
     """The value of the worst translations under an encoder; a generic one where none is stored.
 

@@ -14,7 +14,7 @@ from tertium.errors import UsageError
 from tertium.metrics.base.explanation import Link
 from tertium.metrics.base.metric import Side
 from tertium.metrics.embedding.bertscore import BERTScore
-from tertium.metrics.embedding.calibration import EQUAL, WEIGHTS, worst_value
+from tertium.metrics.embedding.calibration import EQUAL, WEIGHTS, is_measured, worst_value
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.metrics.embedding.smd import SMD
 from tertium.metrics.embedding.sss import SSS
@@ -32,7 +32,8 @@ class SentSim(EmbeddingMetric):
 
     A is SSS or SMD (`sentence`), B is BERTScore's `measure` or WMD (`token`), both brought to
     [0, 1] with 1 the best, a distance d to 1 - d. `normalise=fixed` does so by bounds stored for
-    the encoder, chosen once on da/wmt15 and da/wmt16:
+    the encoder, chosen once on da/wmt15 and da/wmt16 (generic ones where none are, as signatures
+    then say):
 
         A = (a - far) / (near - far)         near: what equal texts have; far: the stored bound
 
@@ -119,6 +120,11 @@ class SentSim(EmbeddingMetric):
         name = encoder.name
         return worst_value(name, side, self.sentence), worst_value(name, side, token)
 
+    def _norm(self, encoder: str, side: Side) -> str:
+        """How values are brought to [0, 1], as signatures say it."""
+        stored = self.normalise == "corpus" or is_measured(encoder, side)
+        return self.normalise if stored else "generic"
+
     def _extremes(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The best and the worst value of each component, blank texts aside, (2,) each."""
         proper = values[~(values == self.edge(False)).all(axis=1)]
@@ -132,9 +138,10 @@ class SentSim(EmbeddingMetric):
 
     def settings(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         token = f"bertscore-{self.measure}" if self.token == "bertscore" else self.token
-        fields = {"sent": self.sentence, "tok": token, "norm": self.normalise}
-        sides = self.sides(segments)
-        weights = [self.weights(self.encoder_of(side).name, side) for side in sides]
+        sides = [(self.encoder_of(side).name, side) for side in self.sides(segments)]
+        norms = dict.fromkeys(self._norm(encoder, side) for encoder, side in sides)
+        fields = {"sent": self.sentence, "tok": token, "norm": "/".join(norms)}
+        weights = [self.weights(encoder, side) for encoder, side in sides]
         if set(weights) != {EQUAL}:
             fields["weights"] = "/".join(f"{whole}+{parts}" for whole, parts in weights)
         return {**fields, "comb": "plain"} if self.combine == "plain" else fields

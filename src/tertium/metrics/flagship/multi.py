@@ -33,7 +33,7 @@ from tertium.metrics.flagship.rows import (
     findings_of,
     load_judge,
 )
-from tertium.metrics.flagship.scales import ExpertScale, HumanScale
+from tertium.metrics.flagship.scales import ExpertScale, HumanScale, NoErrors
 from tertium.metrics.flagship.tagging import Way, mark_errors
 from tertium.models.options import NEEDS
 from tertium.runtime import current_runtime
@@ -178,7 +178,8 @@ class TertiumMulti(Assessment):
         """The calibrated score of each row, and the chance that it has no error, (rows,) each."""
         strays = self._strays(rows)
         raw = self.raw_scores(rows) - WRONG_LANGUAGE * strays
-        chances = self.settings.clean(self._add_up(rows, view, raw, strays))
+        chance: NoErrors = getattr(self.settings.clean, view)
+        chances = chance(self._add_up(rows, view, raw, strays))
         return self._calibrate(rows, view, raw, strays), chances
 
     def scores(self, rows: Sequence[Row], view: View) -> FloatArray:

@@ -31,7 +31,7 @@ from tertium.metrics.base.matching import compare_pieces
 from tertium.metrics.base.metric import Side
 from tertium.metrics.flagship.combination import Corrections, Row, asked_for, strange_words
 from tertium.metrics.flagship.packaged import Packaged, PackagedSettings
-from tertium.metrics.flagship.scales import NoErrors, ViewExperts, ViewScales
+from tertium.metrics.flagship.scales import ViewChances, ViewExperts, ViewScales
 from tertium.metrics.flagship.tagging import FINDINGS, TAGS, WayThresholds, find_errors
 from tertium.metrics.flagship.windows import align_windows
 from tertium.runtime import Precision, choose_device, current_runtime, task
@@ -89,7 +89,7 @@ class MultiSettings(PackagedSettings):
     corrections: Corrections
     scales: ViewScales
     experts: ViewExperts
-    clean: NoErrors
+    clean: ViewChances
     spans: WayThresholds | None = None
 
 

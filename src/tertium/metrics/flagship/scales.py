@@ -192,6 +192,15 @@ class NoErrors:
         return chances
 
 
+@dataclass(frozen=True, kw_only=True)
+class ViewChances:
+    """The same in each view: the better a view knows, the smaller are sums without an error."""
+
+    source: NoErrors
+    reference: NoErrors
+    both: NoErrors
+
+
 def _check_lengths(left: tuple[float, ...], right: tuple[float, ...]) -> None:
     if len(left) != len(right):
         raise ModelError(f"{len(left)} and {len(right)} numbers that should be side by side")

@@ -15,7 +15,13 @@ from tertium.arrays import FloatArray
 from tertium.metrics.base.explanation import Explanation, MarkedText, Reasons, TextComparison, Votes
 from tertium.reporting.marks import marked_paragraph
 from tertium.reporting.markup import Markup, element, folded, join, scrollable
-from tertium.reporting.tables.explanations import feature_table, figures_of, shorten, word_table
+from tertium.reporting.tables.explanations import (
+    feature_table,
+    features_that_matter,
+    figures_of,
+    shorten,
+    word_table,
+)
 from tertium.reporting.tables.table import html_table
 
 LONGEST = 60  # pieces of a text that a heat map shows
@@ -160,7 +166,7 @@ def _reasons(explained: Explanation, reasons: Reasons) -> Markup:
         if sentences:
             parts.append(element("p", element("b", title, class_=style)))
             parts.append(element("ul", *(element("li", sentence) for sentence in sentences)))
-    matter = f"The {len(reasons.contributions[:TOP])} features that matter most"
+    matter = f"The {len(features_that_matter(reasons, TOP))} features that matter most"
     parts += [_groups(reasons), html_table(feature_table(reasons, TOP, matter))]
     if reasons.alignment:
         parts.append(folded("Word alignment", html_table(word_table(reasons))))

@@ -175,32 +175,32 @@ def findings(evaluation: Evaluation) -> list[Markup]:
     if len(systems) < 2:
         return []
     names = evaluation.names
-    scores = {metric: evaluation.of_metric(metric) for metric in metrics}
-    winners: dict[tuple[str, ...], list[Markup]] = {}
-    for place, system in enumerate(systems):
-        won = tuple(m for m, every in scores.items() if is_best(every[place], every))
-        winners.setdefault(won, []).append(element("bdi", system))
+    winners: dict[tuple[str, ...], list[str]] = {}  # systems, and the metrics they are best under
+    for metric in metrics:
+        every = evaluation.of_metric(metric)
+        best = tuple(s for s, own in zip(systems, every, strict=True) if is_best(own, every))
+        winners.setdefault(best, []).append(metric)
     winners.pop((), None)
     said = []
-    for won, best in sorted(winners.items(), key=lambda entry: -len(entry[0])):
+    for best, won in sorted(winners.items(), key=lambda entry: -len(entry[1])):
         which = ", ".join(names[m] for m in won)
         if len(won) == len(metrics) > 1:
             which = "both metrics" if len(metrics) == 2 else f"all {len(metrics)} metrics"
         sure = ""
-        if isinstance(evaluation, Comparison):
+        if isinstance(evaluation, Comparison) and len(best) < len(systems):
             # a system without a score, in cluster 0, is not known to be behind
-            alone = [m for m in won if sum(c < 2 for c in evaluation.clusters[m]) == 1]
-            sure = _how_sure(len(alone), len(won))
-        who = [part for name in best for part in (" and ", name)][1:]
+            ahead = [m for m in won if sum(c < 2 for c in evaluation.clusters[m]) == len(best)]
+            sure = _how_sure(len(ahead), len(won))
+        who = [part for name in best for part in (" and ", element("bdi", name))][1:]
         said.append(join([*who, f" {'are' if best[1:] else 'is'} best under {which}{sure}."]))
     return said + _orders(evaluation)
 
 
-def _how_sure(alone: int, won: int) -> str:
-    if alone == won:
+def _how_sure(ahead: int, won: int) -> str:
+    if ahead == won:
         return ", significantly ahead of all others"
-    if alone:
-        return f", significantly ahead of all others under {alone} of them"
+    if ahead:
+        return f", significantly ahead of all others under {ahead} of them"
     return ", but not significantly ahead of all others"
 
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import takewhile
 
-from tertium.metrics.base.explanation import MarkedText, Reasons, TextComparison, Votes
+from tertium.metrics.base.explanation import (
+    Contribution,
+    MarkedText,
+    Reasons,
+    TextComparison,
+    Votes,
+)
 from tertium.reporting.tables.table import Cell, Table, number
 from tertium.spans import Span
 
 Rows = list[list[Cell | str]]
 
 LONGEST_TEXT = 300  # letters that are shown as they are
+LEAST = 0.0005  # what a feature adds that is not printed as 0.000
 TEXTS = frozenset({0, 1, 2})  # columns that hold no numbers
 
 
@@ -66,6 +73,11 @@ def group_table(reasons: Reasons) -> Table:
     return Table(("group", "contribution"), rows)
 
 
+def features_that_matter(reasons: Reasons, top: int) -> list[Contribution]:
+    """The features that add or cost most, without those that fired and weigh nothing."""
+    return [c for c in reasons.contributions if abs(c.contribution) >= LEAST][:top]
+
+
 def feature_table(reasons: Reasons, top: int, title: str = "") -> Table:
     """The features that matter most."""
     rows: Rows = [
@@ -78,7 +90,7 @@ def feature_table(reasons: Reasons, top: int, title: str = "") -> Table:
                 "good" if c.contribution > 0 else "bad" if c.contribution < 0 else "",
             ),
         ]
-        for c in reasons.contributions[:top]
+        for c in features_that_matter(reasons, top)
     ]
     return Table(("feature", "value", "contribution"), rows, title=title)
 
