@@ -43,7 +43,7 @@ class UnknownNameError(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        close = _similar(name.lower(), self.known)
+        close = _similar(str(name).lower(), self.known)  # Python's users give anything
         hint = f": did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
         listing = f"(known: {', '.join(self.known) or 'none'})"
         super().__init__(f"unknown {kind} {name!r}{hint} {listing}")
