@@ -18,7 +18,7 @@ from tertium.reporting.charts.axes import bounds
 from tertium.reporting.charts.pictures import figure, ranking_pictures
 from tertium.reporting.charts.rows import ridge_chart
 from tertium.reporting.marks import marked_section
-from tertium.reporting.markup import Markup, element, join
+from tertium.reporting.markup import Markup, element, join, set_apart
 from tertium.reporting.page.explained import explanation
 from tertium.reporting.page.page import Report, resource
 from tertium.reporting.tables.agreements import agreement_table
@@ -126,7 +126,7 @@ def show_report(report: Report) -> str:
             tables.insert(0, system_table(scored))
     lines = [element("li", element("bdi", name), f" {text}.") for name, text in report.findings]
     return fragment(
-        element("p", element("b", report.title)),
+        element("p", element("b", *set_apart(report.title, report.grid.systems))),
         element("p", report.subtitle),
         element("ul", *lines) if lines else Markup(""),
         *map(html_table, tables),
